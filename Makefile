@@ -1,0 +1,48 @@
+# Each target sets up .venv first, from nothing but python3. Nothing is installed outside it.
+PYTHON ?= python3
+BIN    := .venv/bin
+STAMP  := .venv/.installed
+
+# Tests run in two processes: one thread each, or they fight for the cores.
+export OMP_NUM_THREADS ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+
+.PHONY: help demo test check bench
+help:
+	@echo "make demo    set up, then look at headcount at work"
+	@echo "make test    all tests and the examples in the docstrings"
+	@echo "make check   lint, format and types"
+	@echo "make bench   every benchmark in benchmarks/, in turn"
+
+$(STAMP): pyproject.toml constraints.txt
+	@echo "[setup] creating .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv
+	@echo "[setup] installing torch (the largest part; a few minutes the first time)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt torch==2.13.0
+	@echo "[setup] installing headcount and its development tools"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+	@echo "[setup] done: .venv is ready"
+
+# The test machine may be offline, and every test works without the hub: say so to transformers.
+test: export HF_HUB_OFFLINE = 1
+test: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests
+	$(BIN)/python -m pytest -q --doctest-modules src
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+
+demo: $(STAMP)
+	$(BIN)/headcount doctor
+	$(BIN)/headcount ls
+
+# Benchmarks measure: they get the machine's own thread count.
+bench: unexport OMP_NUM_THREADS
+bench: $(STAMP)
+	@set -e; for file in benchmarks/*.py; do \
+	  [ -e "$$file" ] || { echo "no benchmarks yet"; break; }; \
+	  echo "[bench] $$file"; $(BIN)/python "$$file"; \
+	done
