@@ -1,0 +1,82 @@
+"""How many attention heads does your transformer need? Measure them, remove them, prove the cost.
+
+Every name below is imported on first use, so `import headcount` is quick and needs no torch.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headcount.errors import HeadcountError as HeadcountError
+    from headcount.heads import Head as Head
+    from headcount.heads import Layout as Layout
+    from headcount.heads import Mask as Mask
+    from headcount.heads import Scores as Scores
+
+__version__ = "0.1.0"
+
+# Public name -> where it lives. A room makes a name public by adding a line here (and above, for
+# type checkers).
+_PUBLIC = {
+    "Head": "headcount.heads:Head",
+    "HeadcountError": "headcount.errors:HeadcountError",
+    "Layout": "headcount.heads:Layout",
+    "Mask": "headcount.heads:Mask",
+    "Scores": "headcount.heads:Scores",
+    "capture": "headcount.models.capture:capture",
+    "gate": "headcount.models.gates:gate",
+    "layout": "headcount.models.find:layout",
+    "load": "headcount.models.load:load",
+    "remove": "headcount.models.remove:remove",
+}
+
+__all__ = ["__version__", *sorted(_PUBLIC)]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def _fetch(name: str) -> Any:
+    module, _, attribute = _PUBLIC[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        from headcount.errors import did_you_mean
+
+        hint = did_you_mean(name, _PUBLIC)
+        raise AttributeError(f"module 'headcount' has no attribute '{name}'.{hint}", name=name)
+    room = f"headcount.{name}"
+    if _PUBLIC[name].startswith((f"{room}:", f"{room}.")):
+        return import_module(room)  # made callable by `_House` below
+    value = globals()[name] = _fetch(name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})
+
+
+class _Room(ModuleType):
+    """A room that has the name of its public function, and can be called like it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _fetch(self.__name__.rpartition(".")[2])(*args, **kwargs)
+
+
+class _House(ModuleType):
+    """The package. `headcount.redundancy` is a room and a function: both must keep working.
+
+    Importing anything from a room makes Python set the room as an attribute here, over the
+    function of the same name; so such a room is made callable.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and name in _PUBLIC:
+            value.__class__ = _Room
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _House

@@ -1,0 +1,27 @@
+"""The commands, by name. One line each; nothing is imported until a command runs.
+
+The command `name` is the function `name` in `headcount/cli/name.py`.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from headcount.registry import Registry
+
+COMMANDS = Registry("command")
+
+for _name, _summary in {
+    "inspect": "Which heads a model has, with their parameters, memory and FLOPs.",
+    "redundancy": "How alike a model's heads are: a distance for every pair.",
+    "remove": "Take heads out of a model and save the smaller one.",
+    "bench": "Time a model dense, masked and with its heads removed.",
+    "export": "Write a pruned model for plain transformers, ONNX or torch.export.",
+    "train": "Fine-tune a model on a task.",
+    "evaluate": "Score a model on a task.",
+    "ls": "List what there is to choose from: commands, extras, methods and so on.",
+    "doctor": "Look at this installation: versions, devices, extras, and a small self-check.",
+}.items():
+    # Rooms are built one after the other: a command is offered once its file is there.
+    if find_spec(f"headcount.cli.{_name}"):
+        COMMANDS.add(_name, f"headcount.cli.{_name}:{_name}", _summary)

@@ -1,0 +1,133 @@
+"""What every command shares: options, output and progress.
+
+stdout is data, stderr is talk. A command returns None or its exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from cyclopts import Parameter
+from rich import box
+from rich.console import Console, RenderableType
+from rich.progress import track
+from rich.table import Table
+
+Item = TypeVar("Item")
+
+Json = Annotated[
+    bool, Parameter(name="--json", negative=(), help="Print one JSON object instead of a table.")
+]
+"""Type of a command's `as_json: Json = False`."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """Options of every command that runs a model; take them as `common: Common = COMMON`."""
+
+    device: str = "auto"
+    """Where to run: auto, cpu, cuda, cuda:1, mps."""
+    seed: int = 0
+    """Seed of everything random in this run."""
+    limit: int | None = None
+    """Use only the first examples, for a quick look."""
+    dry_run: bool = False
+    """Say what would be done, and stop."""
+
+
+COMMON = Common()
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # rich would leave with exit code 1 here; `main` knows better what to do.
+        raise BrokenPipeError
+
+
+def stdout() -> Console:
+    """A console for text, as wide as the terminal (100 columns when there is none)."""
+    return _console(100)
+
+
+def _console(width: int) -> Console:
+    wide = None if sys.stdout.isatty() else width
+    return _Console(file=sys.stdout, width=wide, markup=False, highlight=False, emoji=False)
+
+
+def say(text: str) -> None:
+    """One line of talk, on stderr."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
+    """A plain table; numbers are set to the right."""
+    rows = [list(row) for row in rows]
+    built = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for at, column in enumerate(columns):
+        numbers = bool(rows) and all(isinstance(row[at], int | float) for row in rows)
+        built.add_column(column, justify="right" if numbers else "left")
+    for row in rows:
+        built.add_row(*("" if cell is None else str(cell) for cell in row))
+    return built
+
+
+def emit(data: Any, *, as_json: bool, table: RenderableType) -> None:
+    """Print `data` as one JSON object, or `table` for people, to stdout."""
+    if as_json:
+        text = json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)
+        sys.stdout.write(text + "\n")
+    elif sys.stdout.isatty():
+        stdout().print(table)
+    else:
+        # Into a file or a pipe: never wrapped, no blanks at the ends of lines.
+        console = _console(10_000)
+        with console.capture() as captured:
+            console.print(table)
+        lines = (line.rstrip() for line in captured.get().splitlines())
+        sys.stdout.write("\n".join(lines).strip("\n") + "\n")
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON can hold it: no NaN, no tuples, no paths, no numpy or torch numbers.
+
+    >>> plain({"score": float("nan"), "kept": (1, 2)})
+    {'score': None, 'kept': [1, 2]}
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "to_json"):
+        return plain(value.to_json())
+    if is_dataclass(value):
+        return plain({field.name: getattr(value, field.name) for field in fields(value)})
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # numpy and torch
+        return plain(value.tolist())
+    return [plain(item) for item in value]
+
+
+def progress(
+    items: Iterable[Item], description: str, *, total: float | None = None
+) -> Iterator[Item]:
+    """Go over `items` with a bar on stderr, shown only when stderr is a terminal."""
+    console = Console(stderr=True)
+    yield from track(
+        items,
+        description,
+        total=total,
+        console=console,
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )

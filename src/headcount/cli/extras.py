@@ -1,0 +1,39 @@
+"""The optional parts of headcount: what each brings and how to get it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extra:
+    """One `pip install 'headcount[name]'`."""
+
+    name: str
+    summary: str
+    modules: tuple[str, ...]
+    """What it installs, as imported."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The modules that are not installed."""
+        return tuple(module for module in self.modules if find_spec(module) is None)
+
+    @property
+    def command(self) -> str:
+        """What to type to get it."""
+        return f"pip install 'headcount[{self.name}]'"
+
+
+EXTRAS = (
+    Extra(name="report", summary="Figures and the HTML report.", modules=("plotly", "matplotlib")),
+    Extra(name="mt", summary="Translation tasks.", modules=("sacrebleu", "sentencepiece")),
+    Extra(name="ray", summary="Studies on a Ray cluster.", modules=("ray",)),
+    Extra(name="slurm", summary="Studies on a SLURM cluster.", modules=("submitit",)),
+    Extra(
+        name="onnx",
+        summary="Export to ONNX and run it.",
+        modules=("onnx", "onnxscript", "onnxruntime"),
+    ),
+)

@@ -1,0 +1,125 @@
+"""The command line: finds the command, runs it, and turns every failure into one sentence.
+
+Nothing heavy is imported here: `headcount --help` answers without torch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cyclopts import App, Parameter
+
+from headcount import __version__
+from headcount.cli import config
+from headcount.cli.commands import COMMANDS
+from headcount.cli.common import say, stdout
+from headcount.cli.failures import PIPE_CLOSED, explain
+from headcount.errors import UsageError, did_you_mean
+
+ABOUT = "How many attention heads does your transformer need?"
+EPILOGUE = """\
+With every command:
+
+- `--config FILE`: take options from the command's section of a TOML file.
+- `--print-config`: print the options as such a file, and stop.
+- `--debug`: show the whole traceback when something fails.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 missing extra, 4 not found, 5 not supported,
+6 part of a study failed, 130 interrupted."""
+
+
+@dataclass(kw_only=True)
+class Line:
+    """A command line without the options that work everywhere."""
+
+    tokens: list[str]
+    debug: bool = False
+    print_config: bool = False
+    config: Path | None = None
+
+    @classmethod
+    def read(cls, argv: Sequence[str]) -> Line:
+        """Take `--debug`, `--print-config` and `--config FILE` out, wherever they stand."""
+        line = cls(tokens=[])
+        tokens = iter(argv)
+        for token in tokens:
+            if token == "--":  # what follows is not ours to read
+                line.tokens += [token, *tokens]
+            elif token == "--debug":
+                line.debug = True
+            elif token == "--print-config":
+                line.print_config = True
+            elif token == "--config" or token.startswith("--config="):
+                file = token.partition("=")[2] or next(tokens, "")
+                if not file:
+                    raise UsageError("--config needs a file.")
+                line.config = Path(file)
+            else:
+                line.tokens.append(token)
+        return line
+
+    @property
+    def command(self) -> str | None:
+        """The first word that is no option."""
+        return next((token for token in self.tokens if not token.startswith("-")), None)
+
+
+def build(line: Line) -> App:
+    """The cyclopts app. The chosen command speaks for itself, the others in one line."""
+    if line.command is not None and line.command not in COMMANDS:
+        hint = did_you_mean(line.command, [entry.name for entry in COMMANDS])
+        raise UsageError(f"There is no command '{line.command}'.{hint} See headcount --help.")
+    app = App(
+        name="headcount",
+        help=ABOUT,
+        help_format="markdown",
+        help_epilogue=EPILOGUE,
+        version=f"headcount {__version__}",
+        version_format="plaintext",
+        default_parameter=Parameter(negative_iterable=()),
+        config=config.read(line.config) if line.config else None,
+        console=stdout(),
+        print_error=False,
+        exit_on_error=False,
+    )
+    for entry in COMMANDS:
+        summary = None if entry.name == line.command else entry.summary
+        app.command(str(entry.target), name=entry.name, help=summary)
+    return app
+
+
+def run(line: Line) -> int:
+    """Run the command and give back its exit code."""
+    app = build(line)
+    function, bound, _ = app.parse_args(line.tokens)
+    commands, apps, _ = app.parse_commands(line.tokens)
+    if line.print_config and commands and function is apps[-1].default_command:
+        sys.stdout.write(config.write(apps[-1], commands, bound))
+        return 0
+    code = function(*bound.args, **bound.kwargs)
+    return code if isinstance(code, int) else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line (`sys.argv` when none is given); returns the exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        code = run(Line.read(argv))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python would complain once more at exit,
+        # when it flushes what is left, so that goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except (Exception, KeyboardInterrupt) as error:
+        if "--debug" in argv:
+            traceback.print_exc()
+        sentence, code = explain(error)
+        say(f"headcount: {sentence}")
+        return code
