@@ -1,0 +1,44 @@
+"""The list of tasks, by name; listing them imports nothing, opening one imports its file."""
+
+from __future__ import annotations
+
+from headcount.registry import Registry
+from headcount.tasks.source import make_source
+from headcount.tasks.task import Task
+
+TASKS = Registry("task")
+for _name, _summary in {
+    "cola": "GLUE acceptability; Matthews",
+    "sst2": "GLUE sentiment; accuracy",
+    "mrpc": "GLUE paraphrase; F1",
+    "qqp": "GLUE duplicate questions; mean of accuracy and F1",
+    "stsb": "GLUE similarity 0-5; Spearman",
+    "mnli": "GLUE three-way entailment, matched; accuracy",
+    "mnli-mm": "GLUE three-way entailment, mismatched; accuracy",
+    "qnli": "GLUE question and answer; accuracy",
+    "rte": "GLUE two-way entailment; accuracy",
+    "wnli": "GLUE pronouns; accuracy",
+}.items():
+    TASKS.add(_name, f"headcount.tasks.glue:{_name.replace('-', '_')}", _summary)
+TASKS.add(
+    "classification",
+    "headcount.tasks.own:classification",
+    "your own CSV, TSV, JSONL or Parquet with classes; accuracy",
+)
+TASKS.add(
+    "regression",
+    "headcount.tasks.own:regression",
+    "your own CSV, TSV, JSONL or Parquet with scores; Spearman",
+)
+TASKS.add("masked-lm", "headcount.tasks.language:masked_lm", "any text; recall@1 and perplexity")
+TASKS.add("causal-lm", "headcount.tasks.language:causal_lm", "any text; perplexity")
+TASKS.add(
+    "translation",
+    "headcount.tasks.translation:translation",
+    "parallel text files or a table; BLEU",
+)
+
+
+def open_task(task: str | Task, **source: object) -> Task:
+    """The task of this name on the data the settings of `Source` describe; a Task stays itself."""
+    return task if isinstance(task, Task) else TASKS[task](make_source(**source))

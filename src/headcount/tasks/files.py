@@ -1,0 +1,168 @@
+"""Tables from files: CSV, TSV, JSON lines, Parquet, and GLUE's unquoted TSV; all as columns.
+
+Every way a file can be wrong is said in one sentence with what was expected and what is there.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from headcount.errors import NotFoundError, UsageError, did_you_mean
+
+Table = dict[str, list[str]]
+SUFFIXES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
+
+
+def read_table(path: Path, columns: Sequence[str]) -> Table:
+    """The named columns of a CSV, TSV, JSON-lines or Parquet file, as text."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(
+            f"'{path}' is not a table headcount can read. Known: {', '.join(SUFFIXES)}."
+        )
+    _must_exist(path)
+    if suffix == ".parquet":
+        table = _parquet(path, columns)
+    elif suffix in (".jsonl", ".json"):
+        table = _json_lines(path, columns)
+    else:
+        quoting = csv.QUOTE_MINIMAL if suffix == ".csv" else csv.QUOTE_NONE
+        table = read_delimited(path, columns, "," if suffix == ".csv" else "\t", quoting=quoting)
+    if not next(iter(table.values())):
+        raise NotFoundError(f"'{path}' has no rows.")
+    return table
+
+
+def read_delimited(
+    path: Path,
+    columns: Sequence[str],
+    delimiter: str = "\t",
+    *,
+    quoting: int = csv.QUOTE_NONE,
+    header: Sequence[str] | None = None,
+    skip_short: bool = False,
+) -> Table:
+    """Columns of a delimited file. `header` names the columns of a file that has no header line;
+    `skip_short` leaves out rows that end early, of which QQP's official file has a few.
+    """
+    _must_exist(path)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = csv.reader(_readable(file, path), delimiter=delimiter, quoting=quoting)  # pyright: ignore[reportArgumentType]
+        names = list(header) if header else next(lines, [])
+        _must_have(columns, names, path)
+        places = [names.index(column) for column in columns]
+        rows = list(_rows(lines, names, path, first_line=1 if header else 2, skip=skip_short))
+    if not rows:
+        raise NotFoundError(f"'{path}' has no rows.")
+    return {
+        column: [row[place] for row in rows] for column, place in zip(columns, places, strict=True)
+    }
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file, without their ends."""
+    _must_exist(path)
+    with path.open(encoding="utf-8-sig") as file:
+        return [line.rstrip("\r\n") for line in _readable(file, path)]
+
+
+def pick(folder: Path, stems: Sequence[str], suffixes: Sequence[str] = SUFFIXES) -> Path | None:
+    """The first file of the folder with one of these stems and endings."""
+    for stem in stems:
+        for suffix in suffixes:
+            if (path := folder / f"{stem}{suffix}").is_file():
+                return path
+    return None
+
+
+def listing(folder: Path) -> str:
+    """What is in a folder, in short, for an error message."""
+    names = sorted(path.name for path in folder.iterdir())
+    shown = ", ".join(names[:6]) or "nothing"
+    return shown + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def _must_exist(path: Path) -> None:
+    if not path.is_file():
+        raise NotFoundError(f"There is no file '{path}'.")
+    if path.stat().st_size == 0:
+        raise NotFoundError(f"'{path}' is empty.")
+
+
+def _must_have(columns: Sequence[str], names: Sequence[str], path: Path) -> None:
+    missing = [column for column in columns if column not in names]
+    if not missing:
+        return
+    shown = ", ".join(name if len(name) <= 24 else name[:21] + "..." for name in names[:8])
+    if len(missing) == len(columns) and not any(did_you_mean(m, names) for m in missing):
+        raise UsageError(
+            f"'{path}' has no header line with {', '.join(columns)}: its first line is {shown}."
+        )
+    raise UsageError(
+        f"'{path}' has no column {', '.join(missing)}.{did_you_mean(missing[0], names)} "
+        f"It has: {shown}."
+    )
+
+
+def _readable(file: Iterable[str], path: Path) -> Iterable[str]:
+    try:
+        yield from file
+    except UnicodeDecodeError as error:
+        raise UsageError(f"'{path}' is not UTF-8 text: {error.reason}.") from error
+
+
+def _rows(
+    lines: Iterable[list[str]], names: list[str], path: Path, *, first_line: int, skip: bool
+) -> Iterable[list[str]]:
+    short: list[int] = []
+    for number, row in enumerate(lines, start=first_line):
+        if not row:
+            continue
+        if len(row) >= len(names):
+            yield row
+        else:
+            short.append(number)
+    if short and not skip:
+        shown = ", ".join(map(str, short[:3])) + (" ..." if len(short) > 3 else "")
+        raise UsageError(
+            f"'{path}' has {len(short)} rows with fewer than its {len(names)} columns: row {shown}."
+        )
+
+
+def _json_lines(path: Path, columns: Sequence[str]) -> Table:
+    table: Table = {column: [] for column in columns}
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UsageError(f"'{path}' line {number} is not JSON: {error.msg}.") from error
+        if not isinstance(row, dict):
+            raise UsageError(f"'{path}' line {number} is not a JSON object.")
+        _must_have(columns, list(row), path)
+        for column in columns:
+            table[column].append(_text(row[column]))
+    return table
+
+
+def _parquet(path: Path, columns: Sequence[str]) -> Table:
+    import pyarrow.parquet as pq
+    from pyarrow.lib import ArrowException
+
+    try:
+        file = pq.ParquetFile(path)
+        _must_have(columns, file.schema_arrow.names, path)
+        table = file.read(columns=list(columns))
+    except ArrowException as error:
+        raise UsageError(f"'{path}' is not a Parquet file: {error}.") from error
+    return {column: [_text(value) for value in table[column].to_pylist()] for column in columns}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)

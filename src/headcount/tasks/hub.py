@@ -1,0 +1,63 @@
+"""Rows of a data set of the Hugging Face hub (or of a local folder `datasets` can read)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from headcount.errors import NotFoundError, UsageError, did_you_mean
+
+DEV = ("dev", "validation", "valid", "test")
+
+
+def fetch(name: str, config: str | None, split: str, task: str):
+    """One split as a `datasets.Dataset`; one clear sentence when it cannot be had."""
+    import datasets
+
+    get: Callable[..., datasets.Dataset] = datasets.load_dataset  # pyright: ignore[reportAssignmentType]
+    try:
+        return get(name, config, split=split)
+    except (OSError, LookupError, ValueError, datasets.exceptions.DatasetsError) as error:
+        reason = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
+        raise NotFoundError(
+            f"No data for task '{task}': '{name}' cannot be fetched ({reason}). "
+            "Offline, put train.tsv and dev.tsv in a folder and pass --data DIR."
+        ) from error
+
+
+def split_names(name: str, config: str | None, task: str) -> dict[str, str]:
+    """headcount's split names -> the data set's own: train, and the first of dev, validation..."""
+    import datasets
+
+    try:
+        there = datasets.get_dataset_split_names(name, config)
+    except (OSError, LookupError, ValueError, datasets.exceptions.DatasetsError) as error:
+        raise NotFoundError(
+            f"No data for task '{task}': '{name}' cannot be fetched "
+            f"({(str(error) or type(error).__name__).splitlines()[0][:160]})."
+        ) from error
+    found = {"train": "train"} if "train" in there else {}
+    found |= {"dev": other for other in reversed(DEV) if other in there}
+    if not found:
+        raise NotFoundError(f"'{name}' has no train or dev split; it has {', '.join(there)}.")
+    return found
+
+
+def columns(rows, names: Sequence[str], where: str) -> dict[str, list[str]]:
+    """The named columns as text; class numbers become their names, nested columns are `a.b`."""
+    from datasets import ClassLabel
+
+    flat = rows.flatten()
+    table: dict[str, list[str]] = {}
+    for name in names:
+        if name not in flat.column_names:
+            raise UsageError(
+                f"'{where}' has no column '{name}'.{did_you_mean(name, flat.column_names)} "
+                f"It has: {', '.join(flat.column_names)}."
+            )
+        feature = flat.features[name]
+        values = flat[name]
+        if isinstance(feature, ClassLabel):
+            table[name] = [feature.int2str(value) for value in values]
+        else:
+            table[name] = ["" if value is None else str(value) for value in values]
+    return table

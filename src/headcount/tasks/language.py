@@ -1,0 +1,44 @@
+"""Language modelling on any text file: masked LM (recall@1, perplexity), causal LM (perplexity)."""
+
+from __future__ import annotations
+
+from headcount.errors import NotFoundError, UsageError
+from headcount.tasks.files import read_lines
+from headcount.tasks.own import find_splits
+from headcount.tasks.source import Source
+from headcount.tasks.task import Examples, Kind, Task
+
+SUFFIXES = (".txt", ".text", ".md", "")
+
+
+def masked_lm(source: Source) -> Task:
+    """Every line that is not blank is one example."""
+    return _language_task("masked-lm", source, ("recall@1", "perplexity"))
+
+
+def causal_lm(source: Source) -> Task:
+    """The lines are joined and cut into blocks."""
+    return _language_task("causal-lm", source, ("perplexity",))
+
+
+def _language_task(kind: Kind, source: Source, metrics: tuple[str, ...]) -> Task:
+    files = find_splits(source, SUFFIXES)
+    if not files:
+        raise UsageError(f"Task '{kind}' needs a text file: pass --data FILE, or --train and --dev.")
+
+    def load(split: str) -> Examples:
+        lines = [line for line in read_lines(files[split]) if line.strip()]
+        if not lines:
+            raise NotFoundError(f"'{files[split]}' has no text.")
+        return Examples((lines,))
+
+    return Task(
+        name=kind,
+        kind=kind,
+        texts=("text",),
+        metrics=metrics,
+        loader=load,
+        splits=tuple(files),
+        evaluation="dev" if "dev" in files else "train",
+        packed=kind == "causal-lm",
+    )

@@ -1,0 +1,113 @@
+"""A user's own rows: classification or regression on one or two texts, from files or the hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headcount.errors import NotFoundError, UsageError
+from headcount.tasks import hub
+from headcount.tasks.files import Table, listing, pick, read_table
+from headcount.tasks.glue import classes, numbers
+from headcount.tasks.source import Source
+from headcount.tasks.task import Examples, Kind, Task
+
+STEMS = {"train": ("train",), "dev": ("dev", "validation", "valid", "val", "test")}
+
+
+def classification(source: Source) -> Task:
+    """Classes are the values of the label column in all splits, sorted: numbers by value."""
+    tables = _tables(source, "classification")
+    values = {value for _, table in tables.values() for value in table[_label(source)]}
+    names = tuple(sorted(values, key=_class_order))
+    order = {name: name for name in names}
+    splits = {
+        split: Examples(_texts(table, source), classes(table[_label(source)], order, path))
+        for split, (path, table) in tables.items()
+    }
+    metrics = ("accuracy", "f1", "matthews") if len(names) == 2 else ("accuracy", "matthews")
+    return _task("classification", source, names, metrics, splits)
+
+
+def regression(source: Source) -> Task:
+    """Scores are numbers; predictions are ranked against them (Spearman)."""
+    splits = {
+        split: Examples(_texts(table, source), numbers(table[_label(source)], path))
+        for split, (path, table) in _tables(source, "regression").items()
+    }
+    return _task("regression", source, (), ("spearman", "pearson"), splits)
+
+
+def find_splits(source: Source, suffixes: tuple[str, ...] | None = None) -> dict[str, Path]:
+    """Files of the train and dev splits, from explicit paths, a folder, or a single file."""
+    found = {"train": source.train, "dev": source.dev}
+    if source.data is not None and source.data.is_file():
+        found["dev"] = found["dev"] or source.data
+    elif source.data is not None:
+        folder = source.folder()
+        for split, stems in STEMS.items():
+            picked = pick(folder, stems, suffixes) if suffixes else pick(folder, stems)
+            found[split] = found[split] or picked
+        if not any(found.values()):
+            raise NotFoundError(f"No train or dev file in '{folder}'; found {listing(folder)}.")
+    present = {split: path for split, path in found.items() if path is not None}
+    for path in present.values():
+        if not path.is_file():
+            raise NotFoundError(f"There is no file '{path}'.")
+    return present
+
+
+def read_splits(source: Source, columns: list[str], kind: str) -> dict[str, tuple[Path, Table]]:
+    """The named columns of every split there is, from files or from the hub."""
+    if source.hub is not None:
+        name, _, config = source.hub.partition(":")
+        return {
+            split: (Path(name), hub.columns(hub.fetch(name, config or None, there, kind), columns, name))
+            for split, there in hub.split_names(name, config or None, kind).items()
+        }
+    files = find_splits(source)
+    if not files:
+        raise UsageError(
+            f"Task '{kind}' needs data: pass --data DIR, --train and --dev files, or --hub NAME."
+        )
+    return {split: (path, read_table(path, columns)) for split, path in files.items()}
+
+
+def _tables(source: Source, kind: str) -> dict[str, tuple[Path, Table]]:
+    if not source.text or source.label is None:
+        raise UsageError(
+            f"Task '{kind}' needs the names of the text and label columns: "
+            "pass --text COLUMN (twice for pairs) and --label COLUMN."
+        )
+    return read_splits(source, [*source.text, source.label], kind)
+
+
+def _task(
+    kind: Kind,
+    source: Source,
+    labels: tuple[str, ...],
+    metrics: tuple[str, ...],
+    splits: dict[str, Examples],
+) -> Task:
+    return Task(
+        name=kind,
+        kind=kind,
+        texts=source.text,
+        labels=labels,
+        metrics=metrics,
+        loader=splits.__getitem__,
+        splits=tuple(splits),
+        evaluation="dev" if "dev" in splits else "train",
+    )
+
+
+def _texts(table: Table, source: Source) -> tuple[list[str], ...]:
+    return tuple(table[column] for column in source.text)
+
+
+def _label(source: Source) -> str:
+    return source.label or ""
+
+
+def _class_order(value: str) -> tuple[int, float, str]:
+    """Whole numbers by value, then everything else by name: 2 comes before 10."""
+    return (0, int(value), "") if value.lstrip("-").isdigit() else (1, 0, value)

@@ -1,0 +1,81 @@
+"""Opinions with negation and contrast: `the film is not dull but the girls never enjoy it`.
+
+What counts is what the main clause says in the end. Praising and blaming words, negations and
+contrasts are drawn independently of the label, so that counting words gives nothing.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Final
+
+from headcount.tasks.pocket.grammar import draw_phrase, pick, say_phrase
+from headcount.tasks.pocket.lexicon import BLAME, DISLIKING, LIKING, PRAISE, TOPICS
+
+LABELS: Final = ("negative", "positive")
+NEGATIONS: Final = ("not", "not", "never", "hardly")
+
+
+def _topic(rng: Random) -> tuple[str, str, bool]:
+    plural = rng.random() < 0.5
+    determiner = pick(rng, ("the", "these", "those") if plural else ("the", "this", "that"))
+    return determiner, pick(rng, TOPICS)[plural], plural
+
+
+def _says(rng: Random, positive: bool, *, short: bool = False) -> list[str]:
+    """A clause of the wanted sentiment about a topic, or with `short` about `it`."""
+    negated = rng.random() < 0.5
+    praising = positive != negated
+    determiner, topic, plural = _topic(rng)
+    about = ["it"] if short else [determiner, topic]
+    out: list[str] = []
+    if rng.random() < 0.5:
+        out += [*about, "are" if plural and not short else "is"]
+        if negated:
+            out.append(pick(rng, NEGATIONS))
+        if rng.random() < 0.3:
+            out.append("very")
+        out.append(pick(rng, PRAISE if praising else BLAME))
+        return out
+    plural = True
+    if short or rng.random() < 0.3:
+        out.append("they")
+    else:
+        phrase = draw_phrase(rng, tail=0.3, varied=False)
+        plural = phrase.plural
+        say_phrase(out, phrase)
+    verb = pick(rng, LIKING if praising else DISLIKING)
+    if not negated:
+        out.append(verb[plural])
+    elif rng.random() < 0.5:
+        out += ["do" if plural else "does", "not", verb[1]]
+    else:
+        out += [pick(rng, NEGATIONS[2:]), verb[plural]]
+    return out + about
+
+
+def draw_opinion(rng: Random, positive: bool) -> list[str]:
+    """A sentence of the wanted sentiment: one clause, two that agree, or a contrast."""
+    main = _says(rng, positive)
+    kind = rng.random()
+    if kind < 0.25:
+        return [*main, "."]
+    if kind < 0.4:
+        return [*_says(rng, positive), "and", *main, "."]
+    other = _says(rng, not positive)
+    if kind < 0.6:
+        return [*other, "but", *main, "."]
+    if kind < 0.8:
+        return ["although", *other, ",", *main, "."]
+    return [*main, "although", *other, "."]
+
+
+def verdict(rng: Random, positive: bool) -> list[str]:
+    """A short sentence that sums an opinion up: `they do not like it .`"""
+    return [*_says(rng, positive, short=True), "."]
+
+
+def example(rng: Random) -> dict[str, Any]:
+    """One opinion with its label."""
+    label = int(rng.random() < 0.5)
+    return {"text": " ".join(draw_opinion(rng, bool(label))), "label": label}

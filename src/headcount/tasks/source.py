@@ -1,0 +1,60 @@
+"""Where a task's rows come from, when not from the task's usual place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headcount.errors import NotFoundError, UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A user's own data. Everything is optional; a task says what it needs."""
+
+    data: Path | None = None
+    """A folder with the splits as files (train.*, dev.*), or one file that is the dev split."""
+    train: Path | None = None
+    """The file of the train split, where it is not in `data`."""
+    dev: Path | None = None
+    """The file of the dev split, where it is not in `data`."""
+    hub: str | None = None
+    """A data set of the hub instead of files: `owner/name` or `owner/name:config`."""
+    text: tuple[str, ...] = ()
+    """Names of the text columns, one or two."""
+    label: str | None = None
+    """Name of the label column."""
+    languages: tuple[str, str] | None = None
+    """Endings of the two parallel files, source first: ("en", "de")."""
+    size: int | None = None
+    """Generated tasks: how many rows a split has."""
+
+    def folder(self) -> Path:
+        """`data` as a folder that exists."""
+        if self.data is None:
+            raise UsageError("This task needs a folder of data: pass --data DIR.")
+        if not self.data.is_dir():
+            raise NotFoundError(f"There is no folder '{self.data}'.")
+        return self.data
+
+
+def make_source(**settings: object) -> Source:
+    """A source from what a user typed: texts become paths, one name becomes a tuple of one."""
+    clean = {name: value for name, value in settings.items() if value is not None}
+    for name in ("data", "train", "dev"):
+        if name in clean:
+            clean[name] = Path(str(clean[name])).expanduser()
+    if isinstance(clean.get("text"), str):
+        clean["text"] = (clean["text"],)
+    for name in ("text", "languages"):
+        if name in clean:
+            clean[name] = tuple(clean[name])  # pyright: ignore[reportArgumentType]
+    unknown = set(clean) - set(Source.__dataclass_fields__)
+    if unknown:
+        raise UsageError(f"There is no data setting {', '.join(sorted(unknown))}.")
+    source = Source(**clean)  # pyright: ignore[reportArgumentType]
+    if len(source.text) > 2:
+        raise UsageError(f"A row has one or two texts, not {len(source.text)}.")
+    if source.languages is not None and len(source.languages) != 2:
+        raise UsageError("A translation has two languages, as in en de.")
+    return source

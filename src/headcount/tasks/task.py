@@ -1,0 +1,120 @@
+"""A task: what is measured on. Its rows, what they are called, and how predictions are scored.
+
+    task = open_task("sst2", data="glue")
+    rows = task.load("dev", limit=500)      # Examples: texts and labels
+    task.metric                              # "accuracy"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from headcount.errors import UsageError, did_you_mean
+
+Kind = Literal["classification", "regression", "masked-lm", "causal-lm", "translation"]
+KINDS: tuple[Kind, ...] = (
+    "classification",
+    "regression",
+    "masked-lm",
+    "causal-lm",
+    "translation",
+)
+Limit = int | float | None
+"""How many rows: a count, a fraction (a float between 0 and 1), or None for all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Rows of a task: one or two texts each, and labels where the task has any."""
+
+    texts: tuple[Sequence[str], ...]
+    """One column, or two: a pair to compare, or a sentence and its translation."""
+    labels: np.ndarray | None = None
+    """(row,) class numbers, or scores in a regression; None in language modelling."""
+
+    def __post_init__(self) -> None:
+        lengths = {len(column) for column in self.texts}
+        if self.labels is not None:
+            lengths.add(len(self.labels))
+        if len(lengths) != 1:
+            raise UsageError(f"Columns of different lengths: {sorted(lengths)}.")
+
+    def __len__(self) -> int:
+        return len(self.texts[0])
+
+    def take(self, rows: np.ndarray) -> Examples:
+        """The rows of these numbers, in this order."""
+        texts = tuple([column[i] for i in rows] for column in self.texts)
+        return Examples(texts, None if self.labels is None else self.labels[rows])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Everything about a task that does not depend on a model."""
+
+    name: str
+    kind: Kind
+    texts: tuple[str, ...]
+    """What the text columns are called, one or two."""
+    labels: tuple[str, ...] = ()
+    """Names of the classes, in the order of their numbers; empty without classes."""
+    metrics: tuple[str, ...]
+    """How predictions are scored; the first is the task's score."""
+    loader: Callable[[str], Examples] = field(repr=False, compare=False)
+    """Reads the rows of a split."""
+    splits: tuple[str, ...] = ("train", "dev")
+    evaluation: str = "dev"
+    """The split that is evaluated on when none is named."""
+    packed: bool = False
+    """Language modelling: texts are joined and cut into blocks instead of one row per line."""
+
+    @property
+    def metric(self) -> str:
+        """The name of the task's score."""
+        return self.metrics[0]
+
+    def load(self, split: str | None = None, *, limit: Limit = None, seed: int = 0) -> Examples:
+        """The rows of a split, or a seeded sample of them in their own order."""
+        split = split or self.evaluation
+        if split not in self.splits:
+            raise UsageError(
+                f"Task '{self.name}' has no split '{split}'.{did_you_mean(split, self.splits)} "
+                f"It has: {', '.join(self.splits)}."
+            )
+        examples = self.loader(split)
+        return examples if limit is None else examples.take(sample(len(examples), limit, seed))
+
+
+def sample(size: int, limit: int | float, seed: int) -> np.ndarray:
+    """Row numbers of a seeded sample, ascending; a smaller one is a part of a larger one.
+
+    >>> sample(10, 3, seed=0).tolist(), len(sample(10, 0.5, seed=0))
+    ([2, 4, 6], 5)
+    """
+    if isinstance(limit, float):
+        if not 0 < limit <= 1:
+            raise UsageError(f"A fraction of the rows is above 0 and at most 1, not {limit}.")
+        count = max(1, round(size * limit))
+    else:
+        if limit < 1:
+            raise UsageError(f"A number of rows is at least 1, not {limit}.")
+        count = min(limit, size)
+    return np.sort(np.random.default_rng(seed).permutation(size)[:count])
+
+
+def read_limit(text: str) -> int | float:
+    """A limit as typed: `500` rows, `0.1` or `10%` of them.
+
+    >>> read_limit("500"), read_limit("10%"), read_limit("0.25")
+    (500, 0.1, 0.25)
+    """
+    try:
+        if text.endswith("%"):
+            return float(text[:-1]) / 100
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        raise UsageError(f"'{text}' is not a number of rows; write 500, 0.1 or 10%.") from None
