@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from headcount import errors
+from headcount.errors import HeadcountError, did_you_mean, need_extra
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "builtin"),
+    [
+        ("UsageError", 2, ValueError),
+        ("MissingExtraError", 3, ImportError),
+        ("NotFoundError", 4, LookupError),
+        ("UnsupportedError", 5, Exception),
+        ("StudyError", 6, Exception),
+    ],
+)
+def test_every_error_has_its_own_exit_code(name: str, code: int, builtin: type) -> None:
+    kind = getattr(errors, name)
+    error = kind("Why.")
+    assert isinstance(error, HeadcountError)
+    assert isinstance(error, builtin)
+    assert error.exit_code == code
+    assert str(error) == "Why."
+
+
+def test_the_base_error_leaves_with_1() -> None:
+    assert HeadcountError.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("clusters", ["cluster", "random"], " Did you mean 'cluster'?"),
+        ("cluster", ["cluster"], " Did you mean 'cluster'?"),
+        ("zzz", ["cluster", "random"], ""),
+        ("anything", [], ""),
+        ("rand", iter(["random"]), " Did you mean 'random'?"),
+    ],
+)
+def test_did_you_mean(name: str, known: list[str], hint: str) -> None:
+    assert did_you_mean(name, known) == hint
+
+
+def test_a_missing_extra_names_the_module_and_the_command() -> None:
+    error = need_extra("plotly", "report")
+    assert "plotly" in str(error)
+    assert str(error).endswith("pip install 'headcount[report]'")
+    assert error.exit_code == 3

@@ -1,0 +1,244 @@
+"""The rules of the house: which way imports point, what is lazy, and that the README is true."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "headcount"
+ROOMS = [  # imports point down this list only
+    "cli",
+    "report",
+    "studies",
+    "transfer",
+    "training",
+    "pruning",
+    "recovery",
+    "importance",
+    "redundancy",
+    "tasks",
+    "models",
+]
+FOUNDATION = ["heads", "errors", "registry"]
+SNIPPETS = re.findall(
+    r"^```(python|sh)\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S
+)
+
+
+def level(module: str) -> int:
+    """0 for cli, growing downwards; the foundation is below all rooms."""
+    room = module.split(".")[1]
+    return len(ROOMS) if room in FOUNDATION else ROOMS.index(room)
+
+
+def imported(tree: ast.AST, module: str, package: bool) -> list[str]:
+    """Every module a source text imports, inside functions too, as full names."""
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = module.split(".")[: None if package else -1]
+                parents = parents[: len(parents) - node.level + 1]
+                base = ".".join([*parents, *([node.module] if node.module else [])])
+            found += [
+                f"{base}.{alias.name}" if base == "headcount" else base for alias in node.names
+            ]
+    return found
+
+
+def wrong(text: str, module: str, package: bool = False) -> list[str]:
+    """The imports of `text`, the source of `module`, that do not point down."""
+    top = module.split(".")[1]
+    out = []
+    for name in imported(ast.parse(text), module, package):
+        if top == "report" and name.split(".")[0] == "torch":
+            out.append(name)
+        # The package's own face (`import headcount`, `__version__`) is lazy: it is left out.
+        room = name.split(".")[1] if name.startswith("headcount.") else None
+        if room in [*ROOMS, *FOUNDATION] and level(name) < level(module):
+            out.append(name)
+    return out
+
+
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE) + [
+    SOURCE / f"{name}.py" for name in FOUNDATION
+]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_down(path: Path) -> None:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    package = parts[-1] == "__init__"
+    module = ".".join(parts[:-1] if package else parts)
+    assert module.split(".")[1] in [*ROOMS, *FOUNDATION], f"{module} is in no room of the house"
+    assert wrong(path.read_text(encoding="utf-8"), module, package) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "bad"),
+    [
+        ("headcount.models.load", "from headcount.heads import Mask", []),
+        ("headcount.models.load", "from headcount.models.find import layout", []),
+        ("headcount.models.load", "from .find import layout", []),
+        ("headcount.models.load", "from headcount.tasks import glue", ["headcount.tasks"]),
+        ("headcount.models.load", "from headcount import cli", ["headcount.cli"]),
+        ("headcount.models.load", "from ..cli import main", ["headcount.cli"]),
+        ("headcount.models.load", "def f():\n  import headcount.report.a", ["headcount.report.a"]),
+        ("headcount.cli.ls", "import headcount.models.load, torch", []),
+        ("headcount.report.page", "def f():\n    import torch.nn", ["torch.nn"]),
+        ("headcount.report.page", "from torch import nn", ["torch"]),
+        ("headcount.report.page", "import torchless", []),
+        ("headcount.studies.run", "from headcount.report import page", ["headcount.report"]),
+        ("headcount.heads", "from headcount.errors import UsageError", []),
+        ("headcount.heads", "from headcount.models import find", ["headcount.models"]),
+        ("headcount.models.load", "from headcount import __version__", []),
+    ],
+)  # fmt: skip
+def test_the_import_rule_sees_what_it_should(module: str, text: str, bad: list[str]) -> None:
+    assert wrong(text, module) == bad
+
+
+def in_a_fresh_python(code: str, *, cwd: Path | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+HEAVY = "{'torch', 'transformers', 'numpy', 'numba', 'sklearn', 'pandas'}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import headcount; headcount.Mask; headcount.HeadcountError; dir(headcount)",
+        "from headcount.cli.main import main; assert main(['--help']) == 0",
+        "from headcount.cli.main import main; assert main(['--version']) == 0",
+        "from headcount.cli.main import main; assert main(['lss']) == 2",
+        "from headcount.cli.main import main; assert main(['ls']) == 0",
+    ],
+)
+def test_nothing_heavy_is_imported_for(code: str) -> None:
+    out = in_a_fresh_python(f"{code}\nimport sys\nprint('heavy:', {HEAVY} & set(sys.modules))")
+    assert out.splitlines()[-1] == "heavy: set()"
+
+
+def test_every_command_gives_help_without_torch() -> None:
+    out = in_a_fresh_python(
+        "import sys\n"
+        "from headcount.cli.commands import COMMANDS\n"
+        "from headcount.cli.main import main\n"
+        "for entry in COMMANDS:\n"
+        "    assert main([entry.name, '--help']) == 0, entry\n"
+        f"print('heavy:', {HEAVY} & set(sys.modules))"
+    )
+    assert out.splitlines()[-1] == "heavy: set()"
+
+
+def test_cli_and_report_import_without_torch() -> None:
+    names = [
+        ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+        for room in ("cli", "report")
+        for path in (SOURCE / room).rglob("*.py")
+    ]
+    assert "headcount.cli.doctor" in names
+    out = in_a_fresh_python(
+        f"import sys, importlib\nfor name in {names}: importlib.import_module(name)\n"
+        "print('torch' in sys.modules)"
+    )
+    assert out.split() == ["False"]
+
+
+def test_public_names_are_offered() -> None:
+    import headcount as hc
+    from headcount.heads import Mask
+
+    assert hc.Mask is Mask
+    assert {"Mask", "remove", "__version__"} <= set(dir(hc))
+    assert set(hc.__all__) == {"__version__", *hc._PUBLIC}
+    for name in ["Head", "HeadcountError", "Layout", "Mask", "Scores"]:
+        assert getattr(hc, name).__name__ == name
+
+
+def test_an_unknown_public_name_is_answered_with_the_nearest() -> None:
+    import headcount as hc
+
+    with pytest.raises(AttributeError, match=r"no attribute 'Maks'. Did you mean 'Mask'\?"):
+        hc.Maks  # noqa: B018
+    with pytest.raises(ImportError, match="Scors"):
+        from headcount import Scors  # noqa: F401
+
+
+def test_a_room_with_the_name_of_a_function_is_both() -> None:
+    # `headcount.registry` stands in for rooms like `redundancy`, before and after its import.
+    out = in_a_fresh_python(
+        "import headcount as hc\n"
+        "hc._PUBLIC['registry'] = 'headcount.registry:Registry'\n"
+        "print(hc.registry('method').kind)\n"
+        "import headcount.registry as room\n"
+        "from headcount.registry import Entry\n"
+        "print(hc.registry('task').kind, room is hc.registry, hc.registry.Entry is Entry)"
+    )
+    assert out.split() == ["method", "task", "True", "True"]
+
+
+def test_the_extras_are_those_of_the_project_file() -> None:
+    from headcount.cli.extras import EXTRAS
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {
+        extra: {re.split(r"[<>=\[]", item)[0] for item in items}
+        for extra, items in project["optional-dependencies"].items()
+        if extra not in {"all", "dev"}
+    }
+    assert {extra.name: set(extra.modules) for extra in EXTRAS} == names
+
+
+def test_what_the_doctor_looks_for_is_what_the_project_needs() -> None:
+    from headcount.cli.diagnosis import CORE
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = {re.split(r"[<>=]", item)[0] for item in project["dependencies"]}
+    assert set(CORE) <= needed
+
+
+def test_constraints_pin_every_dependency() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins), pins
+    pinned = {pin.split("==")[0].lower().replace("_", "-") for pin in pins}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"]]
+    for extra in ["report", "mt", "onnx", "dev"]:
+        needed += [item for item in extras[extra] if not item.startswith("headcount")]
+    names = {re.split(r"[<>=]", item)[0].lower().replace("_", "-") for item in needed}
+    assert names <= pinned
+    assert "torch==2.13.0" in pins
+
+
+def test_the_readme_has_snippets_of_both_kinds() -> None:
+    assert {kind for kind, _ in SNIPPETS} == {"python", "sh"}
+
+
+@pytest.mark.parametrize(("kind", "text"), SNIPPETS, ids=lambda value: value[:30].split("\n")[0])
+def test_the_readme_runs(kind: str, text: str, tmp_path: Path) -> None:
+    bin_first = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PATH": bin_first}
+    command = [sys.executable, "-c", text] if kind == "python" else ["bash", "-euc", text]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
