@@ -1,0 +1,63 @@
+"""Every way headcount says no: one clear sentence and the exit code that goes with it.
+
+An error says what was asked, what was found and what to do. The command line prints the
+sentence and leaves with `exit_code`; a library user catches `HeadcountError`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class HeadcountError(Exception):
+    """Base of all errors headcount raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(HeadcountError, ValueError):
+    """The caller asked for something that makes no sense: a wrong name, range or combination."""
+
+    exit_code = 2
+
+
+class MissingExtraError(HeadcountError, ImportError):
+    """An optional dependency is not installed; the message is the pip command."""
+
+    exit_code = 3
+
+
+class NotFoundError(HeadcountError, LookupError):
+    """A model, a file or a data set is not there or cannot be read."""
+
+    exit_code = 4
+
+
+class UnsupportedError(HeadcountError):
+    """The architecture is not one headcount can work on; the message names it and says why."""
+
+    exit_code = 5
+
+
+class StudyError(HeadcountError):
+    """Part of a study failed; what finished is kept."""
+
+    exit_code = 6
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'cos'?` for the closest known name, or an empty string.
+
+    >>> did_you_mean("coss", ["cos", "js"])
+    " Did you mean 'cos'?"
+    """
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def need_extra(module: str, extra: str) -> MissingExtraError:
+    """The error for a missing optional module, with the command that installs it."""
+    return MissingExtraError(
+        f"This needs {module}, which is not installed: pip install 'headcount[{extra}]'"
+    )

@@ -1,0 +1,482 @@
+"""The vocabulary: a head, the layout of a model's heads, a mask of kept heads, scores of heads.
+
+All are small frozen values that know nothing of torch. A layer here is one set of attention
+weights: a layer that the model runs several times (ALBERT) is one layer with `uses` > 1.
+
+    layout = Layout.of(encoder=[12] * 12)
+    mask   = Mask.full(layout).drop([Head("encoder", 0, 3)])
+    mask.sparsity                        # 1/144
+    Mask.parse("777322", Layout.of(encoder=[8] * 6))
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from headcount.errors import UsageError, did_you_mean
+
+STACKS = ("encoder", "cross", "decoder")
+
+
+class Head(NamedTuple):
+    """One attention head: its stack, layer and index, all counted from 0."""
+
+    stack: str
+    layer: int
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride]  # hides tuple.index, unused
+
+    def __str__(self) -> str:
+        return f"{self.stack}.{self.layer}.{self.index}"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The heads of one stack, layer by layer."""
+
+    name: str
+    heads: tuple[int, ...]
+    """Query heads in each layer."""
+    groups: tuple[int, ...]
+    """Key-value heads in each layer; fewer than `heads` in grouped-query attention."""
+    uses: tuple[int, ...]
+    """How often the model runs each layer in one forward pass; above 1 where it is shared."""
+
+    def __post_init__(self) -> None:
+        if self.name not in STACKS:
+            raise UsageError(f"There is no stack '{self.name}'. Known: {', '.join(STACKS)}.")
+        if not len(self.heads) == len(self.groups) == len(self.uses):
+            raise UsageError(f"Stack '{self.name}' counts its layers in two ways.")
+        for layer, (heads, groups, uses) in enumerate(
+            zip(self.heads, self.groups, self.uses, strict=True)
+        ):
+            if heads < 0 or groups < 0 or uses < 1:
+                raise UsageError(f"{self.name} layer {layer} has a negative count.")
+            if (groups == 0) != (heads == 0) or (groups and heads % groups):
+                raise UsageError(
+                    f"{self.name} layer {layer}: {heads} heads do not share {groups} key-value "
+                    "heads evenly."
+                )
+
+    @property
+    def total(self) -> int:
+        """Heads in the whole stack."""
+        return sum(self.heads)
+
+    def __str__(self) -> str:
+        layers = len(self.heads)
+        counts = sorted(set(self.heads))
+        text = f"{layers} layer{'s' * (layers != 1)} x "
+        text += (
+            f"{counts[0]} head{'s' * (counts[0] != 1)}"
+            if len(counts) == 1
+            else f"({write_counts(self.heads)}) heads"
+        )
+        if self.groups != self.heads:
+            kv = sorted(set(self.groups))
+            text += f", {kv[0] if len(kv) == 1 else write_counts(self.groups)} key-value heads"
+        if any(uses > 1 for uses in self.uses):
+            uses = sorted(set(self.uses))
+            text += f", shared: each used {' or '.join(map(str, uses))} times"
+        return text
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which heads a model has: counts per stack and layer, key-value groups, shared layers."""
+
+    stacks: tuple[Stack, ...]
+
+    def __post_init__(self) -> None:
+        names = [stack.name for stack in self.stacks]
+        if len(set(names)) != len(names):
+            raise UsageError(f"A stack is named twice in {names}.")
+        if names != sorted(names, key=STACKS.index):
+            raise UsageError(f"Stacks come in the order {', '.join(STACKS)}, not {names}.")
+
+    @classmethod
+    def of(cls, **stacks: Sequence[int]) -> Layout:
+        """A plain layout from heads per layer, without groups or shared layers.
+
+        >>> Layout.of(encoder=[12, 12])
+        Layout(encoder: 2 layers x 12 heads)
+        """
+        return cls(
+            tuple(
+                Stack(name, tuple(stacks[name]), tuple(stacks[name]), (1,) * len(stacks[name]))
+                for name in sorted(stacks, key=_stack_order)
+            )
+        )
+
+    def __getitem__(self, name: str) -> Stack:
+        for stack in self.stacks:
+            if stack.name == name:
+                return stack
+        have = [stack.name for stack in self.stacks]
+        raise UsageError(
+            f"This model has no {name} heads.{did_you_mean(name, have)} It has: {', '.join(have)}."
+        )
+
+    def __contains__(self, head: object) -> bool:
+        if not isinstance(head, Head):
+            return any(stack.name == head for stack in self.stacks)
+        return any(
+            stack.name == head.stack
+            and 0 <= head.layer < len(stack.heads)
+            and 0 <= head.index < stack.heads[head.layer]
+            for stack in self.stacks
+        )
+
+    def __iter__(self) -> Iterator[Head]:
+        for stack in self.stacks:
+            for layer, count in enumerate(stack.heads):
+                for index in range(count):
+                    yield Head(stack.name, layer, index)
+
+    def __len__(self) -> int:
+        return sum(stack.total for stack in self.stacks)
+
+    def layers(self) -> Iterator[tuple[str, int, int]]:
+        """(stack, layer, heads) for every layer, in order."""
+        for stack in self.stacks:
+            for layer, count in enumerate(stack.heads):
+                yield stack.name, layer, count
+
+    def kept_at(self, ratio: float) -> int:
+        """How many heads stay when `ratio` of them go: ceil(H (1 - ratio)), exactly.
+
+        >>> Layout.of(encoder=[12] * 12).kept_at(0.5)
+        72
+        """
+        if not 0 <= ratio <= 1:
+            raise UsageError(f"The ratio of heads to remove is between 0 and 1, not {ratio}.")
+        # a product like 100 * (1 - 0.9) is 9.999…98 or 10.000…02; neither may move a head
+        return math.ceil(round(len(self) * (1 - ratio), 9))
+
+    def __repr__(self) -> str:
+        return f"Layout({'; '.join(f'{stack.name}: {stack}' for stack in self.stacks)})"
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict that `Layout.from_json` reads back."""
+        return {
+            stack.name: {
+                "heads": list(stack.heads),
+                "groups": list(stack.groups),
+                "uses": list(stack.uses),
+            }
+            for stack in self.stacks
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Layout:
+        """The layout that `to_json` wrote."""
+        try:
+            return cls(
+                tuple(
+                    Stack(name, tuple(v["heads"]), tuple(v["groups"]), tuple(v["uses"]))
+                    for name, v in sorted(data.items(), key=lambda item: _stack_order(item[0]))
+                )
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"This is not a layout: {_short(data)}") from error
+
+
+@dataclass(frozen=True, repr=False)
+class Mask:
+    """A frozen set of kept heads of one layout.
+
+    `|`, `&`, `-`, `^`, `~` and `<=` work as on sets of kept heads; both sides need one layout.
+    """
+
+    layout: Layout
+    kept: frozenset[Head]
+
+    def __post_init__(self) -> None:
+        strange = sorted(head for head in self.kept if head not in self.layout)
+        if strange:
+            raise UsageError(
+                f"The mask keeps {_some(strange)}, which this model does not have: {self.layout!r}."
+            )
+
+    @classmethod
+    def full(cls, layout: Layout) -> Mask:
+        """Every head kept."""
+        return cls(layout, frozenset(layout))
+
+    @classmethod
+    def none(cls, layout: Layout) -> Mask:
+        """No head kept."""
+        return cls(layout, frozenset())
+
+    @classmethod
+    def of(cls, layout: Layout, kept: Iterable[Sequence[Any]]) -> Mask:
+        """Exactly the heads given as (stack, layer, index)."""
+        return cls(layout, frozenset(Head(*head) for head in kept))
+
+    @classmethod
+    def parse(cls, text: str, layout: Layout) -> Mask:
+        """Read `777322`, `12x12`, `12,10,7`, `encoder:88 decoder:88` or JSON.
+
+        Counts keep the first heads of each layer. `12x12` is 12 layers of 12 heads.
+
+        >>> Mask.parse("21", Layout.of(encoder=[2, 2]))
+        Mask(encoder: 21; keeps 3 of 4 heads)
+        """
+        text = text.strip()
+        if text.startswith("{"):
+            try:
+                return cls.from_json(json.loads(text), layout)
+            except json.JSONDecodeError as error:
+                raise UsageError(f"This mask is not JSON: {error}.") from error
+        parts = _parts_by_stack(text, layout)
+        kept: set[Head] = set()
+        for stack in layout.stacks:
+            counts = read_counts(parts[stack.name])
+            if len(counts) != len(stack.heads):
+                raise UsageError(
+                    f"'{parts[stack.name]}' counts {len(counts)} layers; the {stack.name} "
+                    f"has {len(stack.heads)}."
+                )
+            for layer, (count, there) in enumerate(zip(counts, stack.heads, strict=True)):
+                if count > there:
+                    raise UsageError(
+                        f"'{parts[stack.name]}' keeps {count} heads in {stack.name} layer "
+                        f"{layer}, which has {there}."
+                    )
+                kept.update(Head(stack.name, layer, index) for index in range(count))
+        return cls(layout, frozenset(kept))
+
+    def keep(self, heads: Iterable[Sequence[Any]]) -> Mask:
+        """This mask with `heads` kept as well."""
+        return Mask(self.layout, self.kept | {Head(*head) for head in heads})
+
+    def drop(self, heads: Iterable[Sequence[Any]]) -> Mask:
+        """This mask with `heads` dropped as well."""
+        dropped = {Head(*head) for head in heads}
+        strange = sorted(head for head in dropped if head not in self.layout)
+        if strange:
+            raise UsageError(
+                f"There is no head {_some(strange)} to drop in this model: {self.layout!r}."
+            )
+        return Mask(self.layout, self.kept - dropped)
+
+    def _with(self, other: Mask, combine: Callable[..., frozenset[Head]]) -> Mask:
+        if self.layout != other.layout:
+            raise UsageError(f"Two masks of different layouts: {self.layout!r}, {other.layout!r}.")
+        return Mask(self.layout, combine(self.kept, other.kept))
+
+    def __or__(self, other: Mask) -> Mask:
+        return self._with(other, frozenset.union)
+
+    def __and__(self, other: Mask) -> Mask:
+        return self._with(other, frozenset.intersection)
+
+    def __sub__(self, other: Mask) -> Mask:
+        return self._with(other, frozenset.difference)
+
+    def __xor__(self, other: Mask) -> Mask:
+        return self._with(other, frozenset.symmetric_difference)
+
+    def __invert__(self) -> Mask:
+        return Mask(self.layout, frozenset(self.layout) - self.kept)
+
+    def __le__(self, other: Mask) -> bool:
+        return self.layout == other.layout and self.kept <= other.kept
+
+    def __contains__(self, head: object) -> bool:
+        return head in self.kept
+
+    def __iter__(self) -> Iterator[Head]:
+        return (head for head in self.layout if head in self.kept)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def dropped(self) -> tuple[Head, ...]:
+        """The heads that go, in order."""
+        return tuple(head for head in self.layout if head not in self.kept)
+
+    @property
+    def sparsity(self) -> float:
+        """Head sparsity: dropped heads / all heads (0 for a layout without heads)."""
+        return 1 - len(self.kept) / len(self.layout) if len(self.layout) else 0.0
+
+    def indices(self, stack: str, layer: int) -> tuple[int, ...]:
+        """Which heads of one layer stay."""
+        count = self.layout[stack].heads[layer]
+        return tuple(i for i in range(count) if Head(stack, layer, i) in self.kept)
+
+    def counts(self) -> dict[str, tuple[int, ...]]:
+        """Heads kept in each layer of each stack."""
+        return {
+            stack.name: tuple(len(self.indices(stack.name, i)) for i in range(len(stack.heads)))
+            for stack in self.layout.stacks
+        }
+
+    @property
+    def pattern(self) -> str:
+        """Heads kept per layer, as `777322`, with stack names where there are several."""
+        counts = {name: write_counts(values) for name, values in self.counts().items()}
+        if len(counts) == 1:
+            return next(iter(counts.values()))
+        return " ".join(f"{name}:{text}" for name, text in counts.items())
+
+    def __repr__(self) -> str:
+        counts = " ".join(f"{name}: {write_counts(v)}" for name, v in self.counts().items())
+        return f"Mask({counts}; keeps {len(self)} of {len(self.layout)} heads)"
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict that `Mask.from_json` reads back: its layout and the kept heads."""
+        kept = {
+            stack.name: [list(self.indices(stack.name, i)) for i in range(len(stack.heads))]
+            for stack in self.layout.stacks
+        }
+        return {"layout": self.layout.to_json(), "kept": kept}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], layout: Layout | None = None) -> Mask:
+        """The mask that `to_json` wrote; with `layout`, refuse one made for another model."""
+        try:
+            own = Layout.from_json(data["layout"])
+            kept = frozenset(
+                Head(name, layer, index)
+                for name, layers in data["kept"].items()
+                for layer, indices in enumerate(layers)
+                for index in indices
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"This is not a mask: {_short(data)}") from error
+        if layout is not None and own != layout:
+            raise UsageError(f"The mask is for another layout: {own!r}, not {layout!r}.")
+        return cls(own, kept)
+
+
+@dataclass(frozen=True, repr=False)
+class Scores:
+    """One number per head of a layout, in the layout's order."""
+
+    layout: Layout
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.values) != len(self.layout):
+            raise UsageError(f"{len(self.values)} scores for {len(self.layout)} heads.")
+
+    def __getitem__(self, head: Head) -> float:
+        return dict(self.items())[Head(*head)]
+
+    def items(self) -> Iterator[tuple[Head, float]]:
+        """(head, score) in the layout's order."""
+        return zip(self.layout, self.values, strict=True)
+
+    def ranked(self) -> list[Head]:
+        """Heads from the lowest score to the highest; ties by position."""
+        if any(math.isnan(value) for value in self.values):
+            raise UsageError("Scores that are not numbers (NaN) cannot be ranked.")
+        return [head for head, _ in sorted(self.items(), key=lambda item: item[1])]
+
+    def keep_best(self, count: int) -> Mask:
+        """The mask of the `count` highest scores.
+
+        >>> Scores(Layout.of(encoder=[2]), (0.1, 0.9)).keep_best(1)
+        Mask(encoder: 1; keeps 1 of 2 heads)
+        """
+        if not 0 <= count <= len(self.layout):
+            raise UsageError(f"Cannot keep {count} of {len(self.layout)} heads.")
+        ranked = self.ranked()
+        return Mask(self.layout, frozenset(ranked[len(ranked) - count :]))
+
+    def by_layer(self) -> dict[str, list[list[float]]]:
+        """Scores as lists: stack -> layer -> head."""
+        out = {stack.name: [[] for _ in stack.heads] for stack in self.layout.stacks}
+        for head, value in self.items():
+            out[head.stack][head.layer].append(value)
+        return out
+
+    def __repr__(self) -> str:
+        if not self.values:
+            return "Scores(no heads)"
+        ranked = sorted(self.items(), key=lambda item: item[1])
+        (low, low_value), (high, high_value) = ranked[0], ranked[-1]
+        return (
+            f"Scores({len(self.values)} heads; lowest {low} {low_value:.4g}, "
+            f"highest {high} {high_value:.4g})"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict that `Scores.from_json` reads back."""
+        return {"layout": self.layout.to_json(), "scores": self.by_layer()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Scores:
+        """The scores that `to_json` wrote."""
+        try:
+            layout = Layout.from_json(data["layout"])
+            by_layer = data["scores"]
+            values = tuple(float(by_layer[h.stack][h.layer][h.index]) for h in layout)
+        except (KeyError, IndexError, TypeError) as error:
+            raise UsageError(f"These are not scores: {_short(data)}") from error
+        return cls(layout, values)
+
+
+def write_counts(counts: Sequence[int]) -> str:
+    """Heads per layer in short: digits when they fit, commas when not.
+
+    >>> write_counts([7, 7, 3]), write_counts([12, 7])
+    ('773', '12,7')
+    """
+    if all(count < 10 for count in counts):
+        return "".join(map(str, counts))
+    return ",".join(map(str, counts))
+
+
+def read_counts(text: str) -> list[int]:
+    """The inverse of `write_counts`; `12x8` is 12 layers of 8 heads."""
+    if match := re.fullmatch(r"(\d+)x(\d+)", text):
+        return [int(match[2])] * int(match[1])
+    if re.fullmatch(r"\d+(,\d+)+,?|\d+,", text):
+        return [int(part) for part in text.rstrip(",").split(",")]
+    if re.fullmatch(r"\d+", text):
+        return [int(digit) for digit in text]
+    raise UsageError(f"'{text}' is not heads per layer; write 777322, 12x8 or 12,10,7.")
+
+
+def _parts_by_stack(text: str, layout: Layout) -> dict[str, str]:
+    """`encoder:88 decoder:88` or, for one stack, `88` -> text per stack."""
+    if ":" not in text:
+        if len(layout.stacks) != 1:
+            names = " ".join(f"{stack.name}:…" for stack in layout.stacks)
+            raise UsageError(f"This model has {len(layout.stacks)} stacks; write {names}.")
+        return {layout.stacks[0].name: text}
+    parts = dict(part.split(":", 1) for part in text.split())
+    for name in parts:
+        layout[name]
+    for stack in layout.stacks:
+        parts.setdefault(stack.name, ",".join(map(str, stack.heads)) + ",")
+    return parts
+
+
+def _stack_order(name: str) -> int:
+    if name not in STACKS:
+        raise UsageError(
+            f"There is no stack '{name}'.{did_you_mean(name, STACKS)} Known: {', '.join(STACKS)}."
+        )
+    return STACKS.index(name)
+
+
+def _some(heads: Sequence[Head]) -> str:
+    shown = ", ".join(map(str, heads[:3]))
+    return shown + (f" and {len(heads) - 3} more" if len(heads) > 3 else "")
+
+
+def _short(data: object) -> str:
+    text = repr(data)
+    return text if len(text) <= 80 else text[:77] + "..."
