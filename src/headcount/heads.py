@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,13 +50,17 @@ class Stack:
     def __post_init__(self) -> None:
         if self.name not in STACKS:
             raise UsageError(f"There is no stack '{self.name}'. Known: {', '.join(STACKS)}.")
+        for field in ("heads", "groups", "uses"):
+            object.__setattr__(self, field, _whole(getattr(self, field), self.name))
         if not len(self.heads) == len(self.groups) == len(self.uses):
             raise UsageError(f"Stack '{self.name}' counts its layers in two ways.")
         for layer, (heads, groups, uses) in enumerate(
             zip(self.heads, self.groups, self.uses, strict=True)
         ):
-            if heads < 0 or groups < 0 or uses < 1:
+            if heads < 0 or groups < 0:
                 raise UsageError(f"{self.name} layer {layer} has a negative count.")
+            if uses < 1:
+                raise UsageError(f"{self.name} layer {layer} is used {uses} times.")
             if (groups == 0) != (heads == 0) or (groups and heads % groups):
                 raise UsageError(
                     f"{self.name} layer {layer}: {heads} heads do not share {groups} key-value "
@@ -117,17 +122,17 @@ class Layout:
             if stack.name == name:
                 return stack
         have = [stack.name for stack in self.stacks]
-        raise UsageError(
-            f"This model has no {name} heads.{did_you_mean(name, have)} It has: {', '.join(have)}."
-        )
+        hint = "" if name in STACKS else did_you_mean(name, have)  # decoder is no typo of encoder
+        raise UsageError(f"This model has no {name} heads.{hint} It has: {', '.join(have)}.")
 
     def __contains__(self, head: object) -> bool:
-        if not isinstance(head, Head):
+        if not isinstance(head, tuple):
             return any(stack.name == head for stack in self.stacks)
+        if len(head) != 3 or not all(isinstance(place, int) for place in head[1:]):
+            return False
+        name, layer, index = head
         return any(
-            stack.name == head.stack
-            and 0 <= head.layer < len(stack.heads)
-            and 0 <= head.index < stack.heads[head.layer]
+            stack.name == name and 0 <= layer < len(stack.heads) and 0 <= index < stack.heads[layer]
             for stack in self.stacks
         )
 
@@ -196,7 +201,7 @@ class Mask:
     kept: frozenset[Head]
 
     def __post_init__(self) -> None:
-        strange = sorted(head for head in self.kept if head not in self.layout)
+        strange = sorted((head for head in self.kept if head not in self.layout), key=str)
         if strange:
             raise UsageError(
                 f"The mask keeps {_some(strange)}, which this model does not have: {self.layout!r}."
@@ -215,7 +220,7 @@ class Mask:
     @classmethod
     def of(cls, layout: Layout, kept: Iterable[Sequence[Any]]) -> Mask:
         """Exactly the heads given as (stack, layer, index)."""
-        return cls(layout, frozenset(Head(*head) for head in kept))
+        return cls(layout, frozenset(_heads(kept)))
 
     @classmethod
     def parse(cls, text: str, layout: Layout) -> Mask:
@@ -252,12 +257,12 @@ class Mask:
 
     def keep(self, heads: Iterable[Sequence[Any]]) -> Mask:
         """This mask with `heads` kept as well."""
-        return Mask(self.layout, self.kept | {Head(*head) for head in heads})
+        return Mask(self.layout, self.kept | _heads(heads))
 
     def drop(self, heads: Iterable[Sequence[Any]]) -> Mask:
         """This mask with `heads` dropped as well."""
-        dropped = {Head(*head) for head in heads}
-        strange = sorted(head for head in dropped if head not in self.layout)
+        dropped = _heads(heads)
+        strange = sorted((head for head in dropped if head not in self.layout), key=str)
         if strange:
             raise UsageError(
                 f"There is no head {_some(strange)} to drop in this model: {self.layout!r}."
@@ -307,12 +312,15 @@ class Mask:
     @property
     def sparsity(self) -> float:
         """Head sparsity: dropped heads / all heads (0 for a layout without heads)."""
-        return 1 - len(self.kept) / len(self.layout) if len(self.layout) else 0.0
+        total = len(self.layout)
+        return (total - len(self.kept)) / total if total else 0.0
 
     def indices(self, stack: str, layer: int) -> tuple[int, ...]:
         """Which heads of one layer stay."""
-        count = self.layout[stack].heads[layer]
-        return tuple(i for i in range(count) if Head(stack, layer, i) in self.kept)
+        heads = self.layout[stack].heads
+        if not 0 <= layer < len(heads):
+            raise UsageError(f"There is no {stack} layer {layer}; it has {len(heads)} layers.")
+        return tuple(i for i in range(heads[layer]) if Head(stack, layer, i) in self.kept)
 
     def counts(self) -> dict[str, tuple[int, ...]]:
         """Heads kept in each layer of each stack."""
@@ -346,6 +354,7 @@ class Mask:
         """The mask that `to_json` wrote; with `layout`, refuse one made for another model."""
         try:
             own = Layout.from_json(data["layout"])
+            layers = {name: len(layers) for name, layers in data["kept"].items()}
             kept = frozenset(
                 Head(name, layer, index)
                 for name, layers in data["kept"].items()
@@ -354,6 +363,8 @@ class Mask:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"This is not a mask: {_short(data)}") from error
+        if layers != {stack.name: len(stack.heads) for stack in own.stacks}:
+            raise UsageError(f"The mask has other layers ({layers}) than its layout: {own!r}.")
         if layout is not None and own != layout:
             raise UsageError(f"The mask is for another layout: {own!r}, not {layout!r}.")
         return cls(own, kept)
@@ -367,11 +378,18 @@ class Scores:
     values: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "values", tuple(float(value) for value in self.values))
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"Scores are numbers, not {_short(self.values)}.") from error
         if len(self.values) != len(self.layout):
             raise UsageError(f"{len(self.values)} scores for {len(self.layout)} heads.")
 
-    def __getitem__(self, head: Head) -> float:
-        return dict(self.items())[Head(*head)]
+    def __getitem__(self, head: Sequence[Any]) -> float:
+        (head,) = _heads([head])
+        if head not in self.layout:
+            raise UsageError(f"There is no head {head} in this model: {self.layout!r}.")
+        return dict(self.items())[head]
 
     def items(self) -> Iterator[tuple[Head, float]]:
         """(head, score) in the layout's order."""
@@ -421,21 +439,25 @@ class Scores:
         try:
             layout = Layout.from_json(data["layout"])
             by_layer = data["scores"]
-            values = tuple(float(by_layer[h.stack][h.layer][h.index]) for h in layout)
-        except (KeyError, IndexError, TypeError) as error:
+            counts = {name: [len(layer) for layer in layers] for name, layers in by_layer.items()}
+            values = tuple(v for layers in by_layer.values() for layer in layers for v in layer)
+        except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"These are not scores: {_short(data)}") from error
+        if counts != {stack.name: list(stack.heads) for stack in layout.stacks}:
+            raise UsageError(f"The scores count other heads ({counts}) than {layout!r}.")
         return cls(layout, values)
 
 
 def write_counts(counts: Sequence[int]) -> str:
     """Heads per layer in short: digits when they fit, commas when not.
 
-    >>> write_counts([7, 7, 3]), write_counts([12, 7])
-    ('773', '12,7')
+    >>> write_counts([7, 7, 3]), write_counts([12, 7]), write_counts([12])
+    ('773', '12,7', '12,')
     """
     if all(count < 10 for count in counts):
         return "".join(map(str, counts))
-    return ",".join(map(str, counts))
+    # one layer of 12 heads: '12' alone would be two layers
+    return ",".join(map(str, counts)) + "," * (len(counts) == 1)
 
 
 def read_counts(text: str) -> list[int]:
@@ -444,7 +466,7 @@ def read_counts(text: str) -> list[int]:
         return [int(match[2])] * int(match[1])
     if re.fullmatch(r"\d+(,\d+)+,?|\d+,", text):
         return [int(part) for part in text.rstrip(",").split(",")]
-    if re.fullmatch(r"\d+", text):
+    if re.fullmatch(r"\d*", text):
         return [int(digit) for digit in text]
     raise UsageError(f"'{text}' is not heads per layer; write 777322, 12x8 or 12,10,7.")
 
@@ -456,12 +478,37 @@ def _parts_by_stack(text: str, layout: Layout) -> dict[str, str]:
             names = " ".join(f"{stack.name}:…" for stack in layout.stacks)
             raise UsageError(f"This model has {len(layout.stacks)} stacks; write {names}.")
         return {layout.stacks[0].name: text}
-    parts = dict(part.split(":", 1) for part in text.split())
-    for name in parts:
-        layout[name]
+    parts: dict[str, str] = {}
+    for part in re.sub(r":[ \t]+(?=\d)", ":", text).split():
+        name, colon, counts = part.partition(":")
+        if not colon:
+            raise UsageError(f"'{part}' in '{text}' belongs to no stack; write encoder:{part}.")
+        if name in parts:
+            raise UsageError(f"'{text}' names {layout[name].name} twice.")
+        parts[layout[name].name] = counts
     for stack in layout.stacks:
-        parts.setdefault(stack.name, ",".join(map(str, stack.heads)) + ",")
+        parts.setdefault(stack.name, write_counts(stack.heads))
     return parts
+
+
+def _heads(items: Iterable[Sequence[Any]]) -> set[Head]:
+    """Each (stack, layer, index) as a head; whether the model has it is asked elsewhere."""
+    heads: set[Head] = set()
+    for item in items:
+        try:
+            stack, layer, index = item
+            heads.add(Head(stack, layer, index))
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{item!r} is not a head; write (stack, layer, index).") from error
+    return heads
+
+
+def _whole(counts: Sequence[int], name: str) -> tuple[int, ...]:
+    """`counts` as plain ints, whatever integers they were (numpy's do not go into JSON)."""
+    try:
+        return tuple(operator.index(count) for count in counts)
+    except TypeError as error:
+        raise UsageError(f"The {name}'s counts are whole numbers, not {counts!r}.") from error
 
 
 def _stack_order(name: str) -> int:

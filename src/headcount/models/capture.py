@@ -1,0 +1,134 @@
+"""Stream attention probabilities out of a model, one layer at a time.
+
+    def consume(place, attention): ...     # attention: (batch, head, query, key)
+    with hc.capture(model, consume):
+        model(**batch)
+
+Only one layer's probabilities exist at any moment. They come from the model's own eager
+attention, so position biases, sliding windows and soft caps are all in them; the attention
+implementation is put back afterwards. A layer without heads gives (batch, 0, query, key).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from headcount.errors import UnsupportedError, UsageError
+from headcount.models.find import sites_of, unwrap
+from headcount.models.probe import hooked
+from headcount.models.sites import Site
+
+
+class Place(NamedTuple):
+    """Where captured attention comes from; `use` counts the runs of a shared layer from 0."""
+
+    stack: str
+    layer: int
+    use: int
+
+
+Consumer = Callable[[Place, Tensor], Any]
+
+
+@contextmanager
+def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
+    """Hand every layer's attention probabilities to `consumer` while the model runs inside."""
+    bare = unwrap(model)
+    if not isinstance(bare, PreTrainedModel):
+        raise UsageError(f"hc.capture takes a transformers model, not {type(bare).__name__}.")
+    sites = sites_of(bare)
+    uses: dict[str, int] = {}
+
+    def reset(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        if module.training:
+            raise UsageError(
+                "Attention captured in training mode has dropout in it; call model.eval() first."
+            )
+        uses.clear()
+        if "output_attentions" in explicit:
+            kwargs = kwargs | {"output_attentions": True}
+        return args, kwargs
+
+    def watch(site: Site) -> Callable[[], Any]:
+        def take(module: nn.Module, args: tuple, output: Any) -> Any:
+            use = uses.get(site.path, 0)
+            uses[site.path] = use + 1
+            attention, rest = _split_off(site, output)
+            consumer(Place(site.stack, site.layer, use), attention)
+            return rest
+
+        return lambda: bare.get_submodule(site.path).register_forward_hook(take)
+
+    def finish(module: nn.Module, args: tuple, output: Any) -> None:
+        if not uses:
+            raise UnsupportedError(f"{type(bare).__name__} ran without calling its attention.")
+
+    # a few families (DeBERTa, MPNet) compute no probabilities to return unless told to
+    explicit = [
+        name
+        for site in sites
+        for name in inspect.signature(bare.get_submodule(site.path).forward).parameters
+        if name == "output_attentions"
+    ]
+    hooks: list[Callable[[], Any]] = [watch(site) for site in sites]
+    hooks.append(lambda: bare.register_forward_pre_hook(reset, with_kwargs=True))
+    hooks.append(lambda: bare.register_forward_hook(finish))
+    with _eager(bare), hooked(hooks):
+        yield model
+
+
+def _split_off(site: Site, output: Any) -> tuple[Tensor, Any]:
+    """The probabilities in an attention module's output, and the output without their bulk."""
+    if isinstance(output, tuple):
+        for index in reversed(range(len(output))):
+            item = output[index]
+            if isinstance(item, Tensor) and item.ndim == 4 and item.shape[1] == site.heads:
+                if not _are_probabilities(item):
+                    break
+                # an empty tensor, not None, so that whoever counts layers still counts right
+                rest = (*output[:index], item[:, :0], *output[index + 1 :])
+                return item.detach(), rest
+    raise UnsupportedError(
+        f"{site.path} does not return attention probabilities, so they cannot be captured."
+    )
+
+
+def _are_probabilities(attention: Tensor) -> bool:
+    if not attention.numel():
+        return True
+    sums = attention.sum(-1).float()
+    # rows that may look nowhere are all zero in some models; NaN is the consumer's to name
+    return bool((((sums - 1).abs() < 1e-2) | (sums == 0) | sums.isnan()).all())
+
+
+@contextmanager
+def _eager(model: PreTrainedModel) -> Generator[None]:
+    """Eager attention in every part of the model inside, each part's own choice back after."""
+    configs: dict[int, Any] = {
+        id(module.config): module.config
+        for module in model.modules()
+        if isinstance(getattr(module, "config", None), PreTrainedConfig)
+    }
+    before = [(config, config._attn_implementation) for config in configs.values()]
+    try:
+        for config in configs.values():
+            config._attn_implementation_internal = "eager"
+        yield
+    finally:
+        for config, implementation in before:
+            config._attn_implementation_internal = implementation
+
+
+def collect(model: nn.Module, inputs: dict[str, Any]) -> dict[Place, Tensor]:
+    """All attention of one forward pass, kept in memory: for tests and small looks only."""
+    kept: dict[Place, Tensor] = {}
+    with capture(model, kept.__setitem__), torch.no_grad():
+        model(**inputs)
+    return kept

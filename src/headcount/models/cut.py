@@ -1,0 +1,317 @@
+"""Cut heads out of a transformers model by written instructions (`config.headcount`).
+
+This file stands alone on torch and transformers: `headcount export --to standalone` ships it
+beside the weights. `config.headcount["sites"]` holds, for each attention module that lost heads:
+
+    path, out       the attention module and its output projection
+    projections     [child, kind] pairs; kind says which rows of a child belong to which head
+    head_dim, heads, groups, kept
+    attributes      numbers on the module to set to their new values
+    parameters      {name: axis} of parameters with one entry per head
+    share           "share" when the model lends the layer something per head of the full model,
+                    "relative-share" when that is T5's position bias, else ""
+    empty           for a layer without heads "skip" or "relative-skip", "" to run it as it is
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+CACHES = ("past_key_values", "past_key_value", "layer_past")
+SOURCES = ("key_value_states", "encoder_hidden_states")
+PER_HEAD_ARGUMENTS = ("attention_mask", "mask", "position_bias", "relative_position_bias", "alibi")
+
+
+def rows_of(kind: str, kept: Sequence[int], heads: int, groups: int, head_dim: int) -> list[int]:
+    """The rows of a projection of this kind that belong to the kept heads, in their new order."""
+    size = heads // groups if groups else 1
+    kept_groups = sorted({head // size for head in kept})
+
+    def block(indices: Sequence[int], start: int = 0) -> list[int]:
+        return [start + i * head_dim + j for i in indices for j in range(head_dim)]
+
+    if kind == "q":
+        return block(kept)
+    if kind in ("k", "v"):
+        return block(kept_groups)
+    if kind == "kv":
+        return block(kept_groups) + block(kept_groups, groups * head_dim)
+    if kind == "qkv":
+        keys = heads * head_dim
+        return block(kept) + block(kept_groups, keys) + block(kept_groups, keys + groups * head_dim)
+    if kind == "grouped":
+        rows: list[int] = []
+        for group in kept_groups:
+            inside = [head % size for head in kept if head // size == group]
+            rows += block([*inside, size, size + 1], group * (size + 2) * head_dim)
+        return rows
+    raise ValueError(f"Unknown kind of projection: {kind!r}")
+
+
+def _is_transposed(layer: nn.Module) -> bool:
+    return type(layer).__name__ == "Conv1D"
+
+
+def _replace(module: nn.Module, name: str, tensor: torch.Tensor) -> None:
+    old = getattr(module, name)
+    new = nn.Parameter(tensor.detach().clone(), requires_grad=old.requires_grad)
+    setattr(module, name, new)
+
+
+def keep_outputs(layer: Any, rows: list[int]) -> None:
+    """Keep only these output features of a linear layer."""
+    index = torch.tensor(rows, dtype=torch.long, device=layer.weight.device)
+    _replace(layer, "weight", layer.weight.index_select(1 if _is_transposed(layer) else 0, index))
+    if getattr(layer, "bias", None) is not None:
+        _replace(layer, "bias", layer.bias.index_select(0, index))
+    setattr(layer, "nf" if _is_transposed(layer) else "out_features", len(rows))
+
+
+def keep_inputs(layer: Any, columns: list[int]) -> None:
+    """Keep only these input features of a linear layer."""
+    index = torch.tensor(columns, dtype=torch.long, device=layer.weight.device)
+    _replace(layer, "weight", layer.weight.index_select(0 if _is_transposed(layer) else 1, index))
+    setattr(layer, "nx" if _is_transposed(layer) else "in_features", len(columns))
+
+
+def find_module(model: Any, path: str) -> Any:
+    """The module at `path`, which may have been written with or without the base model's prefix."""
+    prefix = model.base_model_prefix + "."
+    for candidate in (path, prefix + path, path.removeprefix(prefix)):
+        try:
+            return model.get_submodule(candidate)
+        except AttributeError:
+            continue
+    return None
+
+
+def cut_site(model: nn.Module, site: dict[str, Any]) -> None:
+    """Carry out one site's instructions on a model that still has all its heads there."""
+    module, out = find_module(model, site["path"]), find_module(model, site["out"])
+    if module is None or out is None:
+        # a part of the saved model that this class does not have, such as a decoder
+        return
+    heads, groups, head_dim = site["heads"], site["groups"], site["head_dim"]
+    # heads are named by their place in the full model; the module may have lost some before
+    before = getattr(module, "kept_heads", range(heads))
+    kept = [before.index(head) for head in site["kept"]]
+    groups_before = len({head * groups // heads for head in before})
+    counts = (kept, len(before), groups_before, head_dim)
+    for child, kind in site["projections"]:
+        keep_outputs(getattr(module, child), rows_of(kind, *counts))
+    keep_inputs(out, rows_of("q", *counts))
+    for name, axis in site["parameters"].items():
+        tensor = getattr(module, name)
+        index = torch.tensor(kept, dtype=torch.long, device=tensor.device)
+        _replace(module, name, tensor.index_select(axis, index))
+    for name, value in site["attributes"].items():
+        setattr(module, name, value)
+    module.kept_heads, module.full_heads = tuple(site["kept"]), heads
+    own_out = site["out"].startswith(site["path"] + ".")
+    module.own_out = site["out"][len(site["path"]) + 1 :] if own_out else None
+    how = site["empty"] or site["share"]
+    if how:
+        become(module, MIXINS[how])
+
+
+def become(module: nn.Module, mixin: type) -> None:
+    """Change the module's class to `mixin` over its own class; it still pickles and copies."""
+    module.__class__ = mixed_class(mixin, getattr(type(module), "base_class", type(module)))
+
+
+@functools.cache
+def mixed_class(mixin: type, base: type) -> Any:
+    """`base` with `mixin` in front, looking like `base` to everyone who asks."""
+    body = {"__module__": base.__module__, "__qualname__": base.__qualname__, "base_class": base}
+    mixed = type(base.__name__, (mixin, base), body)
+    # Trainer, generate and pipelines read the names of forward's arguments
+    mixed.forward = functools.wraps(base.forward)(_plain_function(mixed.forward))
+    return mixed
+
+
+def _plain_function(function: Any) -> Any:
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    return forward
+
+
+def _rebuild(mixin: type, base: type) -> Any:
+    return object.__new__(mixed_class(mixin, base))
+
+
+class Mixin:
+    """A class swapped in at run time: pickled as its two halves."""
+
+    base_class: Any
+    config: Any
+    kept_heads: tuple[int, ...]
+    full_heads: int
+    own_out: str | None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        mixed = type(self)
+        return _rebuild, (mixed.__mro__[1], mixed.base_class), self.__dict__
+
+    def named_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The call's arguments by name."""
+        names = list(inspect.signature(self.base_class.forward).parameters)[1:]
+        return dict(zip(names, args, strict=False)) | kwargs
+
+
+class Shared(Mixin):
+    """A layer that takes its share of what the model lends per head: masks, position biases."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The base's forward pass on this layer's share."""
+        return self.base_class.forward(self, **self.take_share(self.named_arguments(args, kwargs)))
+
+    def take_share(self, call: dict[str, Any]) -> dict[str, Any]:
+        """The call with everything that has one entry per head cut to this layer's heads."""
+        for name in PER_HEAD_ARGUMENTS:
+            lent = call.get(name)
+            if not torch.is_tensor(lent):
+                continue
+            index = torch.tensor(self.kept_heads, dtype=torch.long, device=lent.device)
+            if lent.ndim == 4 and lent.shape[1] == self.full_heads > 1:
+                call[name] = lent.index_select(1, index)
+            elif name == "alibi" and lent.ndim == 3:
+                # BLOOM's is (batch * head, 1, key)
+                by_head = lent.unflatten(0, (-1, self.full_heads))
+                call[name] = by_head.index_select(1, index).flatten(0, 1)
+        return call
+
+
+class Skipped(Mixin):
+    """A layer without heads: what remains of it is the output projection's bias."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """(output, attention weights) as the base returns them, without its work."""
+        call = self.named_arguments(args, kwargs)
+        hidden = next(iter(call.values()))
+        length = remember_length(self, call, hidden)
+        weights = None
+        if getattr(getattr(self, "config", None), "_attn_implementation", "eager") == "eager":
+            # None would vanish from `attentions` and shift the numbers of later layers
+            weights = hidden.new_zeros(hidden.shape[0], 0, hidden.shape[1], length)
+        if self.own_out is None:
+            return hidden.new_zeros(*hidden.shape[:-1], 0), weights
+        out = torch.zeros_like(hidden)
+        bias = getattr(getattr(self, self.own_out), "bias", None)
+        if bias is not None:
+            out = out + bias
+        if call.get("residual") is not None:
+            out = out + call["residual"]
+        return out, weights
+
+
+def remember_length(module: Any, call: dict[str, Any], hidden: torch.Tensor) -> int:
+    """Let the key-value cache count this call's tokens; return the length of the keys."""
+    source = next((call[name] for name in SOURCES if call.get(name) is not None), None)
+    if source is not None:
+        return source.shape[1]
+    cache = next((call[name] for name in CACHES if call.get(name) is not None), None)
+    if cache is None:
+        return hidden.shape[1]
+    cache = getattr(cache, "self_attention_cache", cache)
+    # a cache of zero heads would report that no token was seen
+    dummy = hidden.new_zeros(hidden.shape[0], 1, hidden.shape[1], 1)
+    return cache.update(dummy, dummy, module.layer_idx)[0].shape[-2]
+
+
+class RelativeShared(Shared):
+    """T5: the first layer computes a position bias for every head of every layer and lends it."""
+
+    has_relative_attention_bias: bool
+    whole_bias: torch.Tensor
+
+    def compute_bias(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """This layer's share of the bias; the whole of it is kept to be lent."""
+        self.whole_bias = self.base_class.compute_bias(self, *args, **kwargs)
+        index = torch.tensor(self.kept_heads, dtype=torch.long, device=self.whole_bias.device)
+        return self.whole_bias.index_select(1, index)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The base's forward pass on this layer's share, returning the whole position bias."""
+        call = self.named_arguments(args, kwargs)
+        lent = call.get("position_bias")
+        if lent is None and not self.has_relative_attention_bias:
+            # cross-attention has none: zeros that fit layers of any number of heads
+            hidden = next(iter(call.values()))
+            lent = call["position_bias"] = hidden.new_zeros(1, 1, 1, 1)
+        out, _, *rest = self.base_class.forward(self, **self.take_share(call))
+        if lent is None:
+            lent = self.__dict__.pop("whole_bias")
+        return (out, lent, *rest)
+
+
+class RelativeSkipped(Mixin):
+    """T5 without heads: it still computes the position bias that it lends to the others."""
+
+    has_relative_attention_bias: bool
+    compute_bias: Any
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """(zeros, position bias, attention weights)."""
+        call = self.named_arguments(args, kwargs)
+        hidden = next(iter(call.values()))
+        keys = remember_length(self, call, hidden)
+        queries = hidden.shape[1]
+        bias = call.get("position_bias")
+        if bias is None and self.has_relative_attention_bias:
+            bias = self.compute_bias(queries, keys, hidden.device, keys - queries)
+        elif bias is None:
+            bias = hidden.new_zeros(1, 1, 1, 1)
+        weights = None
+        if self.config._attn_implementation == "eager":
+            weights = hidden.new_zeros(hidden.shape[0], 0, queries, keys)
+        return torch.zeros_like(hidden), bias, weights
+
+
+MIXINS = {
+    "share": Shared,
+    "relative-share": RelativeShared,
+    "skip": Skipped,
+    "relative-skip": RelativeSkipped,
+}
+
+
+class Pruned(Mixin):
+    """A model with heads missing. Made by `pruned_class`; looks like its base class."""
+
+    def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
+        # mixed_class() wraps forward only; the base's own __init__ builds the full model
+        self.base_class.__init__(self, config, *args, **kwargs)
+        cut_model(self, config.headcount)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The base's forward pass, without what transformers 5 takes and ignores."""
+        if kwargs.get("head_mask") is not None or kwargs.get("decoder_head_mask") is not None:
+            raise ValueError(
+                "head_mask has no effect in transformers 5; gate heads with headcount.gate(model, "
+                "mask) or remove them with headcount.remove(model, mask)."
+            )
+        if kwargs.get("output_attentions") and self.config._attn_implementation != "eager":
+            raise ValueError(
+                f"output_attentions returns nothing under {self.config._attn_implementation} "
+                "attention; call model.set_attn_implementation('eager') first."
+            )
+        return self.base_class.forward(self, *args, **kwargs)
+
+    def save_pretrained(self, save_directory: Any, *args: Any, **kwargs: Any) -> None:
+        """Save as the base class does."""
+        # in the original format ViT's weights get names that a cut model does not find again
+        kwargs.setdefault("save_original_format", False)
+        self.base_class.save_pretrained(self, save_directory, *args, **kwargs)
+
+
+def cut_model(model: Any, instructions: dict[str, Any]) -> None:
+    """Carry out all instructions on a full model."""
+    for site in instructions["sites"]:
+        cut_site(model, site)

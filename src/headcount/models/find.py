@@ -1,0 +1,92 @@
+"""Which heads a model has: `layout(model)`, and the checks that a mask is for this model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import torch
+from torch import nn
+
+from headcount.errors import UnsupportedError, UsageError
+from headcount.heads import Layout, Stack
+from headcount.models.probe import evaluating, find_probe, hooked
+from headcount.models.sites import Site, find_sites
+
+
+def unwrap(model: Any) -> nn.Module:
+    """The model inside DistributedDataParallel or torch.compile."""
+    if isinstance(model, nn.parallel.DistributedDataParallel):
+        return unwrap(model.module)
+    if hasattr(model, "_orig_mod"):
+        return unwrap(model._orig_mod)
+    return model
+
+
+def sites_of(model: nn.Module) -> list[Site]:
+    """The attention modules of a model, or a clear refusal when there are none."""
+    sites = find_sites(unwrap(model))
+    if not sites:
+        kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
+        raise UnsupportedError(
+            f"headcount finds no attention heads in {type(model).__name__} ('{kind}'): it looks "
+            "for modules with query, key, value and output projections."
+        )
+    return sites
+
+
+def layout(model: nn.Module) -> Layout:
+    """Which heads `model` has. Runs it once on a small input to see which layers are shared.
+
+    >>> from transformers import BertConfig, BertModel
+    >>> layout(BertModel(BertConfig(num_hidden_layers=2, hidden_size=48, num_attention_heads=3)))
+    Layout(encoder: 2 layers x 3 heads)
+    """
+    model = unwrap(model)
+    sites = sites_of(model)
+    return layout_of(sites, count_uses(model, sites))
+
+
+def layout_of(sites: list[Site], uses: dict[str, int] | None = None) -> Layout:
+    """The layout of these sites; `uses` says how often each path runs (default once)."""
+    stacks = []
+    for name in dict.fromkeys(site.stack for site in sites):
+        own = [site for site in sites if site.stack == name]
+        stacks.append(
+            Stack(
+                name,
+                tuple(site.heads for site in own),
+                tuple(site.groups for site in own),
+                tuple((uses or {}).get(site.path, 1) for site in own),
+            )
+        )
+    return Layout(tuple(stacks))
+
+
+def count_uses(model: nn.Module, sites: list[Site]) -> dict[str, int]:
+    """How often one forward pass runs each site; those the probe does not reach count once."""
+    calls: Counter[str] = Counter()
+
+    def count(path: str):
+        return lambda *_: calls.update([path])
+
+    hooks = [
+        lambda site=site: model.get_submodule(site.path).register_forward_pre_hook(count(site.path))
+        for site in sites
+    ]
+    try:
+        probe = find_probe(model)
+    except UnsupportedError:
+        return {}
+    with hooked(hooks), torch.no_grad(), evaluating(model):
+        model(**probe)
+    return {path: count for path, count in calls.items() if count > 0}
+
+
+def require_layout(model: nn.Module, asked: Layout) -> None:
+    """Refuse a layout that is not this model's (how often layers are used does not matter)."""
+    own = layout_of(sites_of(model))
+    if [(s.name, s.heads, s.groups) for s in own.stacks] != [
+        (s.name, s.heads, s.groups) for s in asked.stacks
+    ]:
+        raise UsageError(f"The mask is for another layout: {asked!r}, not {own!r}.")

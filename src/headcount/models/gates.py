@@ -1,0 +1,138 @@
+"""Gates: multiply head outputs, by 0 and 1 or by numbers that are trained.
+
+    with hc.gate(model, mask): ...                   # masked, not smaller: saves no time
+    gates = open_gates(hc.layout(model), batch=8)    # per example: every example's dL/dgate
+    with hc.gate(model, gates): model(**batch).loss.backward()
+
+A gate acts on the input of the output projection, where heads still lie side by side, so it
+works with every attention implementation and is exact under dropout. With gradient
+checkpointing, call `backward` inside the `with`: it runs the forward pass again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headcount.errors import UsageError
+from headcount.heads import Layout, Mask
+from headcount.models.find import require_layout, sites_of, unwrap
+from headcount.models.probe import hooked
+from headcount.models.sites import Site
+
+Gates = Mapping[str, Tensor | Sequence[Tensor | None]]
+"""For each stack one gate per layer, of shape (head) or (batch, head); None leaves it open."""
+
+
+def open_gates(
+    layout: Layout,
+    *,
+    batch: int | None = None,
+    trainable: bool = True,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+) -> dict[str, list[Tensor]]:
+    """Gates of 1 for every head, per example when `batch` is given."""
+    return {
+        stack.name: [
+            torch.ones(
+                (count,) if batch is None else (batch, count),
+                dtype=dtype,
+                device=device,
+                requires_grad=trainable,
+            )
+            for count in stack.heads
+        ]
+        for stack in layout.stacks
+    }
+
+
+@contextmanager
+def gate(model: nn.Module, gates: Mask | Gates) -> Generator[nn.Module]:
+    """Multiply each head's output by its gate inside the `with`."""
+    bare = unwrap(model)
+    sites = sites_of(bare)
+    by_site = _from_mask(bare, sites, gates) if isinstance(gates, Mask) else _check(sites, gates)
+    hooks = [_hook_on(bare.get_submodule(site.out), site, g) for site, g in by_site]
+    _forget_compiled()
+    try:
+        with hooked(hooks), _synchronised([g for _, g in by_site]):
+            yield model
+    finally:
+        _forget_compiled()
+
+
+def _from_mask(model: nn.Module, sites: list[Site], mask: Mask) -> list[tuple[Site, Tensor]]:
+    require_layout(model, mask.layout)
+    gates = []
+    for site in sites:
+        kept = set(mask.indices(site.stack, site.layer))
+        if len(kept) < site.heads:
+            gates.append((site, torch.tensor([float(i in kept) for i in range(site.heads)])))
+    return gates
+
+
+def _check(sites: list[Site], gates: Gates) -> list[tuple[Site, Tensor]]:
+    known = {(site.stack, site.layer): site for site in sites}
+    layers = {stack: sum(site.stack == stack for site in sites) for stack, _ in known}
+    found = []
+    for stack, values in gates.items():
+        if len(values) != layers.get(stack, 0):
+            raise UsageError(
+                f"{len(values)} gates for the {stack}, which has {layers.get(stack, 0)} layers."
+            )
+        for layer, value in enumerate(values):
+            if value is None:
+                continue
+            site = known[stack, layer]
+            if value.ndim not in (1, 2) or value.shape[-1] != site.heads:
+                raise UsageError(
+                    f"The gate of {stack} layer {layer} has shape {tuple(value.shape)}; it is "
+                    f"({site.heads},) or (batch, {site.heads})."
+                )
+            found.append((site, value))
+    return found
+
+
+def _hook_on(out: nn.Module, site: Site, value: Tensor) -> Callable[[], Any]:
+    heads, head_dim = site.heads, site.head_dim
+
+    def multiply(_: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        z = args[0]  # (batch, token, head * head_dim), or (batch * token, …) in some vision models
+        gate_values = value.to(z.device, z.dtype)
+        if gate_values.ndim == 1:
+            return (z * gate_values.repeat_interleave(head_dim), *args[1:])
+        batch = gate_values.shape[0]
+        if z.shape[0] % batch:
+            raise UsageError(f"Gates for {batch} examples meet a batch of {z.shape[0]}.")
+        split = z.reshape(batch, -1, heads, head_dim) * gate_values[:, None, :, None]
+        return (split.reshape(z.shape), *args[1:])
+
+    return lambda: out.register_forward_pre_hook(multiply)
+
+
+@contextmanager
+def _synchronised(gates: list[Tensor]) -> Generator[None]:
+    """Average the gradients of shared gates over processes: DDP knows only the model's own."""
+    distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+    trained = [g for g in gates if g.requires_grad and g.ndim == 1] if distributed else []
+
+    def average(grad: Tensor) -> Tensor:
+        grad = grad.clone()
+        torch.distributed.all_reduce(grad)
+        return grad / torch.distributed.get_world_size()
+
+    with hooked([lambda g=g: g.register_hook(average) for g in trained]):
+        yield
+
+
+def _forget_compiled() -> None:
+    """Drop compiled code: torch.compile does not notice hooks that come and go."""
+    dynamo = sys.modules.get("torch._dynamo")
+    if dynamo is not None and dynamo.utils.counters["frames"]["total"]:
+        dynamo.reset()

@@ -1,0 +1,184 @@
+"""Load any transformers model, with its heads removed where headcount or transformers 4 did so."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+
+from headcount.errors import NotFoundError, UnsupportedError, UsageError, did_you_mean
+from headcount.heads import Head, Mask
+from headcount.models.find import layout_of, sites_of
+from headcount.models.pruned import pruned_class
+from headcount.models.remove import instructions, watch_lending
+
+HEADS = {
+    "base": "AutoModel",
+    "sequence-classification": "AutoModelForSequenceClassification",
+    "token-classification": "AutoModelForTokenClassification",
+    "masked-lm": "AutoModelForMaskedLM",
+    "causal-lm": "AutoModelForCausalLM",
+    "seq2seq-lm": "AutoModelForSeq2SeqLM",
+    "image-classification": "AutoModelForImageClassification",
+}
+"""What stands on top of the model, and the transformers class that brings it."""
+
+
+def load(
+    name: str | os.PathLike[str],
+    *,
+    head: str | None = None,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    **options: Any,
+) -> PreTrainedModel:
+    """The model in a folder or on the hub, as a plain `PreTrainedModel` in evaluation mode.
+
+    `head` puts another head on it (see HEADS); the default is what the checkpoint was saved
+    with. `options` go to `from_pretrained` (dtype, device_map, num_labels, attn_implementation…).
+    """
+    name = str(name)
+    wanted = {k: options.pop(k) for k in ("num_labels", "id2label", "label2id") if k in options}
+    config = load_config(name, trust_remote_code=trust_remote_code, **wanted)
+    kind = model_class(config, head)
+    _refuse_pickle(name, allow_pickle)
+    if getattr(config, "headcount", None):
+        kind = pruned_class(kind)
+    elif getattr(config, "pruned_heads", None):
+        config.headcount = from_pruned_heads(kind, config)
+        kind = pruned_class(kind)
+    try:
+        loaded: Any = kind.from_pretrained(
+            name,
+            config=config,
+            trust_remote_code=trust_remote_code,
+            output_loading_info=True,
+            **options,
+        )
+    except OSError as error:
+        raise NotFoundError(f"Cannot load '{name}': {_first_line(error)}") from error
+    except Exception as error:
+        if type(error).__name__ == "SafetensorError":
+            raise NotFoundError(f"The weights in '{name}' cannot be read: {error}.") from error
+        raise
+    model, report = loaded
+    _require_attention_weights(name, model, report)
+    return model.eval()
+
+
+def load_config(
+    name: str | os.PathLike[str], *, trust_remote_code: bool = False, **changes: Any
+) -> PreTrainedConfig:
+    """The config of a model folder, a config.json or a hub name."""
+    path = Path(name)
+    file = path / "config.json" if path.is_dir() else path
+    if path.is_dir() and not file.is_file():
+        raise NotFoundError(f"'{name}' is not a model folder: it has no config.json.")
+    changes |= _model_type_of(file) if file.is_file() else {}
+    try:
+        return AutoConfig.from_pretrained(str(name), trust_remote_code=trust_remote_code, **changes)
+    except json.JSONDecodeError as error:
+        raise NotFoundError(f"{file} is not JSON: {error}.") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValueError) and file.is_file():
+            raise UnsupportedError(f"'{name}': {_first_line(error)}") from error
+        offline = os.environ.get("HF_HUB_OFFLINE") in ("1", "true", "ON", "YES")
+        where = (
+            "a folder here, and the hub is switched off" if offline else "a folder or on the hub"
+        )
+        raise NotFoundError(
+            f"There is no model '{name}': it is not {where}. Pass the path of a model folder."
+        ) from error
+
+
+def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTrainedModel]:
+    """The transformers class for this config: the one it was saved with, or one with `head`."""
+    if head is not None and head not in HEADS:
+        raise UsageError(
+            f"There is no head '{head}'.{did_you_mean(head, HEADS)} Known: {', '.join(HEADS)}."
+        )
+    for saved in getattr(config, "architectures", None) or []:
+        if head is None and isinstance(getattr(transformers, saved, None), type):
+            return getattr(transformers, saved)
+    mapping: Any = getattr(transformers, HEADS[head or "base"])._model_mapping
+    if type(config) not in mapping:
+        what = f"{head} model" if head else "model"
+        raise UnsupportedError(f"transformers has no {what} for '{config.model_type}'.")
+    found = mapping[type(config)]
+    return found[0] if isinstance(found, (tuple, list)) else found
+
+
+def skeleton(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> PreTrainedModel:
+    """The model without any memory for its weights, with heads removed as the config says."""
+    if getattr(config, "headcount", None):
+        kind = pruned_class(kind)
+    with torch.device("meta"):
+        return kind(config).eval()
+
+
+def from_pruned_heads(kind: type[PreTrainedModel], config: PreTrainedConfig) -> dict[str, Any]:
+    """Instructions for the heads that transformers 4 removed, listed in `config.pruned_heads`."""
+    model = skeleton(config, kind)
+    sites = sites_of(model)
+    layout = layout_of(sites)
+    if len(layout.stacks) != 1:
+        raise UnsupportedError(
+            f"config.pruned_heads of '{config.model_type}' does not say which of its "
+            f"{len(layout.stacks)} stacks it means."
+        )
+    pruned: Mapping[str, list[int]] = getattr(config, "pruned_heads", {})
+    gone = [
+        Head(layout.stacks[0].name, int(layer), head)
+        for layer, heads in pruned.items()
+        for head in heads
+    ]
+    mask = Mask.full(layout).drop(gone)
+    lending = watch_lending(model, sites)
+    return instructions(model, sites, mask, lending, "qkv", "skip", widths=False)
+
+
+def _model_type_of(file: Path) -> Mapping[str, Any]:
+    """The model type that a config.json forgot to write, from its architecture's name."""
+    try:
+        written = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise NotFoundError(f"{file} cannot be read as JSON: {error}.") from error
+    if not isinstance(written, dict) or "model_type" in written:
+        return {}
+    for saved in written.get("architectures") or []:
+        kind = getattr(transformers, saved, None)
+        if kind is not None and getattr(kind, "config_class", None) is not None:
+            return {"model_type": kind.config_class.model_type}
+    raise UnsupportedError(f"{file} does not say which model_type it is for.")
+
+
+def _refuse_pickle(name: str, allowed: bool) -> None:
+    folder = Path(name)
+    if allowed or not folder.is_dir():
+        return
+    if any(folder.glob("*.safetensors")):
+        return
+    if any(folder.glob("*.bin")):
+        raise UsageError(
+            f"'{name}' has only pickled weights (.bin), which can run code when they are loaded. "
+            "Pass --allow-pickle (allow_pickle=True) if you trust them."
+        )
+    raise NotFoundError(f"'{name}' has a config but no weights (no *.safetensors).")
+
+
+def _require_attention_weights(name: str, model: PreTrainedModel, report: Any) -> None:
+    missing = set(report["missing_keys"])
+    for site in sites_of(model) if missing else []:
+        lost = sorted(key for key in missing if key.startswith((site.path + ".", site.out + ".")))
+        if lost:
+            raise NotFoundError(f"The weights in '{name}' lack {lost[0]}; is it another model's?")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,183 @@
+"""Small inputs that run a model once, and a strict comparison of two models' answers to them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headcount.errors import UnsupportedError, UsageError
+
+TOLERANCE = {
+    torch.float64: 1e-9,
+    torch.float32: 1e-5,
+    torch.float16: 1e-2,
+    torch.bfloat16: 6e-2,
+}
+"""Largest accepted difference between removed and masked, relative to the largest value."""
+
+
+def probe_inputs(model: nn.Module, *, batch: int = 2, length: int = 7, seed: int = 0) -> dict:
+    """Inputs of the kind `model` takes: tokens with padding, pixels, audio features, or several."""
+    config: Any = model.config
+    names = inspect.signature(model.forward).parameters
+    device = next(model.parameters()).device
+    generator = torch.Generator().manual_seed(seed)
+
+    def floats(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator).to(device, _float_dtype(model))
+
+    inputs: dict[str, Tensor] = {}
+    if "pixel_values" in names:
+        inputs["pixel_values"] = floats(batch, *_image_shape(config))
+    if "input_features" in names:
+        frames = 2 * getattr(config, "max_source_positions", 2 * length)
+        bins = getattr(config, "num_mel_bins", 80)
+        inputs["input_features"] = floats(batch, bins, frames)
+    if "input_values" in names and not inputs:
+        inputs["input_values"] = floats(batch, 4000)
+    takes_tokens = "input_ids" in names
+    if takes_tokens:
+        ids = _tokens(config, batch, length, generator)
+        inputs["input_ids"] = ids.to(device)
+        if "attention_mask" in names:
+            inputs["attention_mask"] = _padding(batch, length).to(device)
+    if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in names:
+        inputs["decoder_input_ids"] = _tokens(config, batch, length - 2, generator).to(device)
+    elif getattr(config, "add_cross_attention", False) and "encoder_hidden_states" in names:
+        inputs["encoder_hidden_states"] = floats(batch, length + 2, config.hidden_size)
+    if not inputs:
+        raise UnsupportedError(
+            f"headcount knows no probe input for {type(model).__name__}; pass one with probe=."
+        )
+    return inputs
+
+
+def run(model: nn.Module, inputs: Mapping[str, Any]) -> list[Tensor]:
+    """All floating-point tensors the model returns, in order, without its key-value cache."""
+    with torch.no_grad(), evaluating(model):
+        return list(_tensors(model(**inputs)))
+
+
+def find_probe(model: nn.Module) -> dict:
+    """The first probe input that the model accepts: padded, unpadded, one example."""
+    error: Exception | None = None
+    for batch, mask in ((2, True), (2, False), (1, False)):
+        inputs = probe_inputs(model, batch=batch)
+        if not mask:
+            inputs.pop("attention_mask", None)
+        try:
+            run(model, inputs)
+        except Exception as caught:
+            error = caught
+        else:
+            return inputs
+    reason = str(error).strip().split("\n")[0] or type(error).__name__
+    raise UnsupportedError(
+        f"{type(model).__name__} does not run on headcount's probe input ({reason}); pass one "
+        "with probe=."
+    ) from error
+
+
+def relative_difference(left: list[Tensor], right: list[Tensor]) -> float:
+    """Largest |left - right| / largest |left| over pairs of tensors; infinite when they misfit."""
+    if len(left) != len(right):
+        return float("inf")
+    worst = 0.0
+    for a, b in zip(left, right, strict=True):
+        if a.shape != b.shape:
+            return float("inf")
+        if a.numel():
+            a, b = a.double(), b.double()
+            scale = a.abs().max().clamp_min(1e-12)
+            worst = max(worst, float((a - b).abs().max() / scale))
+            if not torch.isfinite(b).all():
+                return float("inf")
+    return worst
+
+
+def require_finite(model: nn.Module, answers: list[Tensor]) -> None:
+    """Refuse a model whose weights, and so its answers, are not numbers."""
+    if all(torch.isfinite(answer).all() for answer in answers):
+        return
+    for name, parameter in model.named_parameters():
+        if not torch.isfinite(parameter).all():
+            raise UsageError(f"The weights in {name} are not all numbers (NaN or infinite).")
+    raise UsageError("The model's answer to the probe input is not a number (NaN or infinite).")
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Generator[None]:
+    """Evaluation mode inside, every module's own mode back afterwards."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+@contextmanager
+def hooked(hooks: list[Callable[[], Any]]) -> Generator[None]:
+    """Register hooks (each call returns a handle) inside, remove every one afterwards."""
+    handles = []
+    try:
+        for register in hooks:
+            handles.append(register())
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        if value.is_floating_point():
+            yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if key not in ("past_key_values", "attentions", "cross_attentions"):
+                yield from _tensors(item)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _float_dtype(model: nn.Module) -> torch.dtype:
+    return next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
+
+
+def _image_shape(config: Any) -> tuple[int, int, int]:
+    vision = getattr(config, "vision_config", config)
+    size = getattr(vision, "image_size", 224)
+    height, width = size if isinstance(size, (tuple, list)) else (size, size)
+    return getattr(vision, "num_channels", 3), height, width
+
+
+def _tokens(config: Any, batch: int, length: int, generator: torch.Generator) -> Tensor:
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    vocabulary = getattr(text, "vocab_size", None) or getattr(config, "vocab_size", 30)
+    special = {
+        value
+        for source in (config, text)
+        for name, value in vars(source).items()
+        if name.endswith(("token_id", "token_index")) and isinstance(value, int)
+    }
+    plain = torch.tensor([i for i in range(min(vocabulary, 500)) if i not in special] or [0])
+    ids = plain[torch.randint(len(plain), (batch, length), generator=generator)]
+    end = getattr(text, "eos_token_id", None)
+    if isinstance(end, int) and 0 <= end < vocabulary:
+        # classifiers on BART read the state of the last end token
+        ids[:, -1] = end
+    return ids
+
+
+def _padding(batch: int, length: int) -> Tensor:
+    mask = torch.ones(batch, length, dtype=torch.long)
+    mask[-1, length - 2 :] = 0
+    return mask

@@ -1,0 +1,79 @@
+"""The class of a model with heads missing: it saves itself whole, with a card and its tokenizer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from headcount.errors import HeadcountError
+from headcount.models import cut
+from headcount.models.card import write_card
+
+COMPANIONS = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "spiece.model",
+    "source.spm",
+    "target.spm",
+    "sentencepiece.bpe.model",
+    "tokenizer.model",
+    "chat_template.jinja",
+    "preprocessor_config.json",
+    "processor_config.json",
+)
+"""Files that travel with a model: its tokenizer's and its image or audio processor's."""
+
+
+class PrunedModel(cut.Pruned):
+    """A transformers model with heads missing; load it again with `headcount.load`."""
+
+    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any):
+        """Write the folder whole or not at all: weights, config, card, and its tokenizer."""
+        source = Path(getattr(self.config, "_name_or_path", "") or "")
+        with whole_folder(save_directory) as folder:
+            super().save_pretrained(folder, *args, **kwargs)
+            copy_companions(source, folder)
+            write_card(self, folder)
+
+
+def pruned_class(base: type[PreTrainedModel]) -> type[PreTrainedModel]:
+    """The class of models like `base` that are built with the heads of `config.headcount` gone."""
+    return cut.mixed_class(PrunedModel, getattr(base, "base_class", base))
+
+
+def copy_companions(source: Path, folder: Path) -> None:
+    """Copy the tokenizer and processor files of a local model folder, where it has them."""
+    for name in COMPANIONS:
+        if str(source) and (source / name).is_file() and not (folder / name).exists():
+            shutil.copyfile(source / name, folder / name)
+
+
+@contextmanager
+def whole_folder(target: str | os.PathLike[str]) -> Generator[Path]:
+    """A temporary folder whose files move into `target` only when everything in it is written."""
+    target = Path(target)
+    made: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        yield made
+        target.mkdir(exist_ok=True)
+        for item in sorted(made.iterdir()):
+            os.replace(item, target / item.name)
+    except OSError as error:
+        raise HeadcountError(f"Cannot write to {target}: {error.strerror or error}.") from error
+    finally:
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)

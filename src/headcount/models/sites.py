@@ -1,0 +1,204 @@
+"""Where a model's heads are: attention modules recognised by their structure, not by a model list.
+
+A site is a module with query, key and value projections (or fused ones) whose heads come
+together in an output projection: its own child, or `output.dense` beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from transformers.pytorch_utils import Conv1D
+
+QUERY = ("q_proj", "query", "q", "q_lin", "query_proj", "Wq", "wq", "linear_q", "to_q", "q_attn")
+KEY = ("k_proj", "key", "k", "k_lin", "key_proj", "Wk", "wk", "linear_k", "to_k")
+VALUE = ("v_proj", "value", "v", "v_lin", "value_proj", "Wv", "wv", "linear_v", "to_v")
+FUSED = ("query_key_value", "c_attn", "qkv", "Wqkv", "qkv_proj", "att_proj")
+FUSED_KEY_VALUE = ("c_attn", "kv", "kv_proj", "to_kv")
+OUT = (
+    "o_proj",
+    "out_proj",
+    "o",
+    "out_lin",
+    "c_proj",
+    "Wo",
+    "wo",
+    "linear_out",
+    "proj",
+    "projection",
+    "projection_layer",
+    "dense",
+)
+# further projections of DeBERTa and of conformers whose rows belong to heads like the queries'
+PER_HEAD = ("pos_key_proj", "pos_query_proj", "linear_pos")
+# parameters with one entry per head, and the axis it lies on
+PER_HEAD_PARAMETERS = {
+    "sinks": 0,
+    "pos_bias_u": 0,
+    "pos_bias_v": 0,
+    "relative_position_bias_table": 1,
+}
+
+HEAD_DIM = ("head_dim", "attention_head_size", "head_size", "key_value_proj_dim", "dim_per_head")
+HEAD_COUNT = ("num_attention_heads", "num_heads", "n_heads", "n_head")
+
+
+@dataclass(frozen=True)
+class Site:
+    """One attention module: where it is, how its projections are laid out, how many heads."""
+
+    path: str
+    out: str
+    """Path of the output projection."""
+    projections: tuple[tuple[str, str], ...]
+    """(child, kind): kind is q, k, v, kv, or `fused` when how the three are mixed is not known."""
+    head_dim: int
+    heads: int
+    groups: int
+    stack: str
+    layer: int = -1
+
+
+def linear_sizes(module: nn.Module) -> tuple[int, int] | None:
+    """(in, out) features of a linear layer of any kind, None for other modules."""
+    if isinstance(module, Conv1D):
+        return module.weight.shape[0], module.weight.shape[1]
+    weight = getattr(module, "weight", None)
+    if isinstance(weight, torch.Tensor) and weight.ndim == 2 and hasattr(module, "out_features"):
+        return weight.shape[1], weight.shape[0]
+    return None
+
+
+def find_sites(model: nn.Module) -> list[Site]:
+    """Every site of `model`, in module order, numbered within its stack."""
+    found: list[Site] = []
+    counts: dict[str, int] = {}
+    for path, module in model.named_modules():
+        site = _site_at(model, path, module)
+        if site is not None:
+            layer = counts.get(site.stack, 0)
+            counts[site.stack] = layer + 1
+            found.append(Site(**{**vars(site), "layer": layer}))
+    order = {"encoder": 0, "cross": 1, "decoder": 2}
+    return sorted(found, key=lambda site: (order[site.stack], site.layer))
+
+
+def _first(children: dict[str, nn.Module], names: tuple[str, ...]) -> str | None:
+    return next((n for n in names if n in children and linear_sizes(children[n])), None)
+
+
+def _projections(children: dict[str, nn.Module]) -> tuple[tuple[str, str], ...] | None:
+    q, k, v = (_first(children, names) for names in (QUERY, KEY, VALUE))
+    kv = _first(children, FUSED_KEY_VALUE)
+    fused = _first(children, FUSED)
+    if q and k and v:
+        found = [(q, "q"), (k, "k"), (v, "v")]
+    elif q and kv and not k and not v:
+        found = [(q, "q"), (kv, "kv")]
+    elif fused and not (q or k or v):
+        found = [(fused, "fused")]
+    else:
+        return None
+    found += [(name, "q") for name in PER_HEAD if name in children and linear_sizes(children[name])]
+    return tuple(found)
+
+
+def _out_projection(model: nn.Module, path: str, children: dict[str, nn.Module]) -> str | None:
+    own = _first(children, OUT)
+    if own:
+        return f"{path}.{own}" if path else own
+    if "." not in path:
+        return None
+    beside = f"{path.rpartition('.')[0]}.output.dense"
+    try:
+        return beside if linear_sizes(model.get_submodule(beside)) else None
+    except AttributeError:
+        return None
+
+
+def _head_dim(module: nn.Module, out_inputs: int) -> int | None:
+    for name in HEAD_DIM:
+        size = getattr(module, name, None)
+        if isinstance(size, int) and size > 0 and out_inputs % size == 0:
+            return size
+    for name in HEAD_COUNT:
+        count = getattr(module, name, None)
+        if isinstance(count, int) and count > 0 and out_inputs and out_inputs % count == 0:
+            return out_inputs // count
+    return None
+
+
+def _site_at(model: nn.Module, path: str, module: nn.Module) -> Site | None:
+    children = dict(module.named_children())
+    projections = _projections(children)
+    if projections is None:
+        return None
+    out = _out_projection(model, path, children)
+    if out is None:
+        return None
+    sizes = linear_sizes(model.get_submodule(out))
+    head_dim = _head_dim(module, sizes[0]) if sizes else None
+    if not sizes or not head_dim:
+        return None
+    heads = sizes[0] // head_dim
+    groups = _groups(children, projections, heads, head_dim)
+    declared = next((getattr(module, n) for n in HEAD_COUNT if hasattr(module, n)), heads)
+    if groups is None or declared != heads:
+        return None
+    return Site(path, out, projections, head_dim, heads, groups, _stack_of(model, path, module))
+
+
+def _groups(
+    children: dict[str, nn.Module],
+    projections: tuple[tuple[str, str], ...],
+    heads: int,
+    head_dim: int,
+) -> int | None:
+    """Key-value heads from the projections' sizes; None when the sizes do not fit together."""
+    sizes = {kind: linear_sizes(children[name])[1] for name, kind in projections}  # pyright: ignore[reportOptionalSubscript]
+    if "fused" in sizes:
+        groups, rest = divmod(sizes["fused"] - heads * head_dim, 2 * head_dim)
+    elif "kv" in sizes:
+        groups, rest = divmod(sizes["kv"], 2 * head_dim)
+    else:
+        groups, rest = divmod(sizes["k"], head_dim)
+        if sizes["v"] != sizes["k"]:
+            return None
+    if sizes.get("q", heads * head_dim) != heads * head_dim:
+        return None
+    if rest or groups < 0 or (groups == 0) != (heads == 0) or (groups and heads % groups):
+        return None
+    return groups
+
+
+def _stack_of(model: nn.Module, path: str, module: nn.Module) -> str:
+    lowered = path.lower()
+    if getattr(module, "is_cross_attention", False) or any(
+        word in lowered
+        for word in ("crossattention", "encoder_attn", "encdecattention", "cross_attn")
+    ):
+        return "cross"
+    if getattr(module, "is_causal", False) or getattr(module, "is_decoder", False):
+        return "decoder"
+    parts = lowered.split(".")
+    if "decoder" in parts:
+        return "decoder"
+    if "encoder" in parts or hasattr(module, "is_causal"):
+        return "encoder"
+    return "decoder" if _only_causal(getattr(model, "config", None)) else "encoder"
+
+
+def _only_causal(config: Any) -> bool:
+    """Whether transformers knows this config for causal but not for masked language modelling."""
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+
+    kind = getattr(config, "model_type", None)
+    return (
+        kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    )

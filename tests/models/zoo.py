@@ -1,0 +1,166 @@
+"""The zoo: one small model with random weights of every family headcount promises to support.
+
+from zoo import FAMILIES, build
+model = build("bert")
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+SMALL: dict[str, Any] = {
+    "vocab_size": 61,
+    "hidden_size": 32,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+    "max_position_embeddings": 64,
+}
+GROUPED = SMALL | {"num_key_value_heads": 2, "head_dim": 8}
+GPT2 = {"vocab_size": 61, "n_embd": 32, "n_layer": 4, "n_head": 4, "n_positions": 64}
+T5 = {
+    "vocab_size": 61,
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 40,
+    "num_layers": 4,
+    "num_decoder_layers": 4,
+    "num_heads": 4,
+    "decoder_start_token_id": 0,
+}
+BART = {
+    "vocab_size": 61,
+    "d_model": 32,
+    "encoder_layers": 4,
+    "decoder_layers": 4,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 40,
+    "decoder_ffn_dim": 40,
+    "max_position_embeddings": 64,
+    "pad_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 2,
+    "forced_eos_token_id": None,
+}
+CROSS = {"is_decoder": True, "add_cross_attention": True}
+CLIP_TOWER = {
+    "hidden_size": 32,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+}
+
+FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "bert": ("Bert", "ForSequenceClassification", SMALL),
+    "bert-decoder-cross": ("Bert", "LMHeadModel", SMALL | CROSS),
+    "roberta": ("Roberta", "ForSequenceClassification", SMALL),
+    "xlm-roberta": ("XLMRoberta", "ForTokenClassification", SMALL),
+    "albert": ("Albert", "ForMaskedLM", SMALL | {"embedding_size": 16, "num_hidden_groups": 2}),
+    "distilbert": (
+        "DistilBert",
+        "ForMaskedLM",
+        {"vocab_size": 61, "dim": 32, "n_layers": 4, "n_heads": 4, "hidden_dim": 40},
+    ),
+    "electra": ("Electra", "ForSequenceClassification", SMALL | {"embedding_size": 16}),
+    "deberta-v2": (
+        "DebertaV2",
+        "ForSequenceClassification",
+        SMALL
+        | {
+            "relative_attention": True,
+            "pos_att_type": ["c2p", "p2c"],
+            "max_relative_positions": 16,
+            "position_biased_input": False,
+        },
+    ),
+    "modernbert": (
+        "ModernBert",
+        "ForMaskedLM",
+        SMALL
+        | {"pad_token_id": 0, "eos_token_id": 2, "bos_token_id": 1, "cls_token_id": 1}
+        | {"sep_token_id": 2, "local_attention": 4, "global_attn_every_n_layers": 2},
+    ),
+    "mpnet": ("MPNet", "ForMaskedLM", SMALL),
+    "vit": ("ViT", "ForImageClassification", SMALL | {"image_size": 16, "patch_size": 8}),
+    "gpt2": ("GPT2", "LMHeadModel", GPT2),
+    "gpt2-cross": ("GPT2", "LMHeadModel", GPT2 | CROSS),
+    "gpt-neox": ("GPTNeoX", "ForCausalLM", SMALL),
+    "llama": ("Llama", "ForCausalLM", GROUPED),
+    "mistral": ("Mistral", "ForCausalLM", GROUPED | {"sliding_window": 4}),
+    "qwen2": ("Qwen2", "ForCausalLM", GROUPED),
+    "qwen3": ("Qwen3", "ForCausalLM", GROUPED),
+    "gemma": ("Gemma", "ForCausalLM", GROUPED),
+    "opt": ("OPT", "ForCausalLM", SMALL | {"ffn_dim": 40, "word_embed_proj_dim": 32}),
+    "bloom": (
+        "Bloom",
+        "ForCausalLM",
+        {"vocab_size": 61, "hidden_size": 32, "n_layer": 4, "n_head": 4},
+    ),
+    "falcon": (
+        "Falcon",
+        "ForCausalLM",
+        SMALL | {"new_decoder_architecture": True, "num_kv_heads": 2},
+    ),
+    "falcon-alibi": (
+        "Falcon",
+        "ForCausalLM",
+        SMALL | {"alibi": True, "multi_query": False, "new_decoder_architecture": False},
+    ),
+    "t5": ("T5", "ForConditionalGeneration", T5),
+    "mt5": ("MT5", "ForConditionalGeneration", T5),
+    "bart": ("Bart", "ForConditionalGeneration", BART),
+    "mbart": ("MBart", "ForConditionalGeneration", BART),
+    "marian": ("Marian", "MTModel", BART),
+    "pegasus": ("Pegasus", "ForConditionalGeneration", BART),
+    "whisper": (
+        "Whisper",
+        "ForConditionalGeneration",
+        BART
+        | {"max_source_positions": 12, "max_target_positions": 32, "num_mel_bins": 8}
+        | {"begin_suppress_tokens": None, "suppress_tokens": None},
+    ),
+    "clip": (
+        "CLIP",
+        "Model",
+        {
+            "text_config": CLIP_TOWER
+            | {"vocab_size": 61, "max_position_embeddings": 16, "eos_token_id": 2},
+            "vision_config": CLIP_TOWER | {"image_size": 16, "patch_size": 8},
+            "projection_dim": 16,
+        },
+    ),
+}
+
+
+def build(family: str, *, attention: str | None = None, seed: int = 0, **changes: Any) -> Any:
+    """A small model of the family, in evaluation mode, its heads all loud enough to matter."""
+    name, head, settings = FAMILIES[family]
+    transformers = importlib.import_module("transformers")
+    prefix = "Marian" if name == "Marian" else name
+    config = getattr(transformers, f"{prefix}Config")(**(settings | changes))
+    kind: Callable[..., PreTrainedModel] = getattr(transformers, f"{name}{head}")
+    torch.manual_seed(seed)
+    model = kind._from_config(config, attn_implementation=attention) if attention else kind(config)
+    return shake(model, seed).eval()
+
+
+def shake(model: PreTrainedModel, seed: int = 0) -> PreTrainedModel:
+    """Weights of a trained model's size: fresh ones are so small that a lost head hardly shows."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if not parameter.requires_grad:
+                # sinusoidal positions are computed, not saved
+                continue
+            noise = torch.randn(parameter.shape, generator=generator)
+            if parameter.ndim >= 2:
+                parameter.copy_(noise * parameter.shape[-1] ** -0.5)
+            else:
+                parameter.add_(0.1 * noise)
+    return model
