@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headcount.registry import Registry
+from headcount.tasks.pocket.world import POCKET_TASKS
 from headcount.tasks.source import make_source
 from headcount.tasks.task import Task
 
@@ -37,6 +38,12 @@ TASKS.add(
     "headcount.tasks.translation:translation",
     "parallel text files or a table; BLEU",
 )
+for _name, _pocket in POCKET_TASKS.items():
+    TASKS.add(
+        _name,
+        f"headcount.tasks.generated:{_name.replace('-', '_')}",
+        f"built in, no download: {_pocket.summary}",
+    )
 
 
 def open_task(task: str | Task, **source: object) -> Task:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from headcount.errors import NotFoundError, UsageError, did_you_mean
 
 DEV = ("dev", "validation", "valid", "test")
 
 
-def fetch(name: str, config: str | None, split: str, task: str):
+def fetch(name: str, config: str | None, split: str, task: str) -> Any:
     """One split as a `datasets.Dataset`; one clear sentence when it cannot be had."""
     import datasets
+    from datasets.exceptions import DatasetsError
 
-    get: Callable[..., datasets.Dataset] = datasets.load_dataset  # pyright: ignore[reportAssignmentType]
     try:
-        return get(name, config, split=split)
-    except (OSError, LookupError, ValueError, datasets.exceptions.DatasetsError) as error:
+        return datasets.load_dataset(name, config, split=split)
+    except (OSError, LookupError, ValueError, DatasetsError) as error:
         reason = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
         raise NotFoundError(
             f"No data for task '{task}': '{name}' cannot be fetched ({reason}). "
@@ -27,22 +28,24 @@ def fetch(name: str, config: str | None, split: str, task: str):
 def split_names(name: str, config: str | None, task: str) -> dict[str, str]:
     """headcount's split names -> the data set's own: train, and the first of dev, validation..."""
     import datasets
+    from datasets.exceptions import DatasetsError
 
     try:
         there = datasets.get_dataset_split_names(name, config)
-    except (OSError, LookupError, ValueError, datasets.exceptions.DatasetsError) as error:
+    except (OSError, LookupError, ValueError, DatasetsError) as error:
         raise NotFoundError(
             f"No data for task '{task}': '{name}' cannot be fetched "
             f"({(str(error) or type(error).__name__).splitlines()[0][:160]})."
         ) from error
     found = {"train": "train"} if "train" in there else {}
-    found |= {"dev": other for other in reversed(DEV) if other in there}
+    dev = next((other for other in DEV if other in there), None)
+    found |= {"dev": dev} if dev else {}
     if not found:
         raise NotFoundError(f"'{name}' has no train or dev split; it has {', '.join(there)}.")
     return found
 
 
-def columns(rows, names: Sequence[str], where: str) -> dict[str, list[str]]:
+def columns(rows: Any, names: Sequence[str], where: str) -> dict[str, list[str]]:
     """The named columns as text; class numbers become their names, nested columns are `a.b`."""
     from datasets import ClassLabel
 
@@ -57,7 +60,7 @@ def columns(rows, names: Sequence[str], where: str) -> dict[str, list[str]]:
         feature = flat.features[name]
         values = flat[name]
         if isinstance(feature, ClassLabel):
-            table[name] = [feature.int2str(value) for value in values]
+            table[name] = [str(feature.int2str(value)) for value in values]
         else:
             table[name] = ["" if value is None else str(value) for value in values]
     return table

@@ -24,7 +24,9 @@ def causal_lm(source: Source) -> Task:
 def _language_task(kind: Kind, source: Source, metrics: tuple[str, ...]) -> Task:
     files = find_splits(source, SUFFIXES)
     if not files:
-        raise UsageError(f"Task '{kind}' needs a text file: pass --data FILE, or --train and --dev.")
+        raise UsageError(
+            f"Task '{kind}' needs a text file: pass --data FILE, or --train and --dev."
+        )
 
     def load(split: str) -> Examples:
         lines = [line for line in read_lines(files[split]) if line.strip()]

@@ -61,7 +61,10 @@ def read_splits(source: Source, columns: list[str], kind: str) -> dict[str, tupl
     if source.hub is not None:
         name, _, config = source.hub.partition(":")
         return {
-            split: (Path(name), hub.columns(hub.fetch(name, config or None, there, kind), columns, name))
+            split: (
+                Path(name),
+                hub.columns(hub.fetch(name, config or None, there, kind), columns, name),
+            )
             for split, there in hub.split_names(name, config or None, kind).items()
         }
     files = find_splits(source)

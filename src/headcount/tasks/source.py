@@ -27,7 +27,7 @@ class Source:
     languages: tuple[str, str] | None = None
     """Endings of the two parallel files, source first: ("en", "de")."""
     size: int | None = None
-    """Generated tasks: how many rows a split has."""
+    """Built-in tasks: how many rows are made for the train split."""
 
     def folder(self) -> Path:
         """`data` as a folder that exists."""

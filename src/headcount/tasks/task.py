@@ -2,18 +2,20 @@
 
     task = open_task("sst2", data="glue")
     rows = task.load("dev", limit=500)      # Examples: texts and labels
-    task.metric                              # "accuracy"
+
+The task's own score comes first in `task.metrics`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal
 
 from headcount.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Kind = Literal["classification", "regression", "masked-lm", "causal-lm", "translation"]
 KINDS: tuple[Kind, ...] = (
@@ -31,8 +33,8 @@ Limit = int | float | None
 class Examples:
     """Rows of a task: one or two texts each, and labels where the task has any."""
 
-    texts: tuple[Sequence[str], ...]
-    """One column, or two: a pair to compare, or a sentence and its translation."""
+    texts: tuple[Sequence[str | None], ...]
+    """One column, or two: a pair (None where a row has no second text), or a translation."""
     labels: np.ndarray | None = None
     """(row,) class numbers, or scores in a regression; None in language modelling."""
 
@@ -95,6 +97,8 @@ def sample(size: int, limit: int | float, seed: int) -> np.ndarray:
     >>> sample(10, 3, seed=0).tolist(), len(sample(10, 0.5, seed=0))
     ([2, 4, 6], 5)
     """
+    import numpy as np  # here, so that listing tasks stays quick
+
     if isinstance(limit, float):
         if not 0 < limit <= 1:
             raise UsageError(f"A fraction of the rows is above 0 and at most 1, not {limit}.")
@@ -104,17 +108,3 @@ def sample(size: int, limit: int | float, seed: int) -> np.ndarray:
             raise UsageError(f"A number of rows is at least 1, not {limit}.")
         count = min(limit, size)
     return np.sort(np.random.default_rng(seed).permutation(size)[:count])
-
-
-def read_limit(text: str) -> int | float:
-    """A limit as typed: `500` rows, `0.1` or `10%` of them.
-
-    >>> read_limit("500"), read_limit("10%"), read_limit("0.25")
-    (500, 0.1, 0.25)
-    """
-    try:
-        if text.endswith("%"):
-            return float(text[:-1]) / 100
-        return float(text) if "." in text else int(text)
-    except ValueError:
-        raise UsageError(f"'{text}' is not a number of rows; write 500, 0.1 or 10%.") from None

@@ -1,0 +1,54 @@
+"""The pocket tasks as tasks like any other: rows are made on demand, the same ones every time."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from headcount.errors import UsageError
+from headcount.tasks.pocket.world import POCKET_TASKS, examples
+from headcount.tasks.source import Source
+from headcount.tasks.task import Examples, Task
+
+SIZES = {"train": 4000, "dev": 1000, "test": 1000}
+METRICS = {
+    "matthews": ("matthews", "accuracy"),
+    "f1": ("f1", "accuracy"),
+    "spearman": ("spearman", "pearson"),
+    "recall": ("recall@1", "perplexity"),
+}
+
+
+def pocket_task(name: str, source: Source) -> Task:
+    """A task of the pocket world; `source.size` rows are made for training (4,000)."""
+    if source.size is not None and source.size < 1:
+        raise UsageError(f"A split has at least one row, not {source.size}.")
+    task = POCKET_TASKS[name]
+
+    def load(split: str) -> Examples:
+        size = source.size if split == "train" and source.size else SIZES[split]
+        rows = examples(name, split, size)
+        labels = np.array([row["label"] for row in rows]) if "label" in rows[0] else None
+        return Examples(tuple([row[field] for row in rows] for field in task.fields), labels)
+
+    return Task(
+        name=name,
+        kind=task.kind,
+        texts=task.fields,
+        labels=task.labels,
+        metrics=METRICS.get(task.metric, (task.metric,)),
+        loader=load,
+        splits=tuple(SIZES),
+    )
+
+
+(
+    pocket_acceptability,
+    pocket_sentiment,
+    pocket_paraphrase,
+    pocket_similarity,
+    pocket_entailment,
+    pocket_corpus,
+    pocket_translation,
+) = (partial(pocket_task, name) for name in POCKET_TASKS)

@@ -1,0 +1,97 @@
+"""Masking tokens for the masked-LM task, and random token sequences."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headcount.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+    from headcount.tasks.encoding import Encoded
+
+IGNORED = -100
+SHARE = 0.15
+"""Share of a row's tokens that are asked for, as in BERT's pre-training."""
+
+
+def mask_tokens(
+    ids: list[int], tokenizer: Any, generator: np.random.Generator
+) -> tuple[list[int], list[int]]:
+    """(tokens with some hidden, labels): 15 % asked for, at least one; of those 80 % become the
+    mask token, 10 % a random one, 10 % stay. Special tokens are never asked for.
+    """
+    if tokenizer.mask_token_id is None:
+        raise UsageError("This tokenizer has no mask token, so the model is no masked LM.")
+    special = frozenset(tokenizer.all_special_ids)
+    places = np.array([i for i, token in enumerate(ids) if token not in special], dtype=np.int64)
+    labels = [IGNORED] * len(ids)
+    if not len(places):
+        return list(ids), labels
+    count = max(1, round(SHARE * len(places)))
+    hidden = list(ids)
+    words = ordinary_tokens(tokenizer)
+    for place in generator.permutation(places)[:count]:
+        labels[place] = ids[place]
+        draw = generator.random()
+        if draw < 0.8:
+            hidden[place] = tokenizer.mask_token_id
+        elif draw < 0.9:
+            hidden[place] = int(words[generator.integers(len(words))])
+    return hidden, labels
+
+
+@lru_cache(maxsize=8)
+def ordinary_tokens(tokenizer: Any) -> np.ndarray:
+    """Every token number that stands for text: neither special nor added."""
+    special = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+    return np.array(sorted(set(tokenizer.get_vocab().values()) - special), dtype=np.int64)
+
+
+def random_tokens(
+    tokenizer: Any,
+    count: int,
+    min_length: int,
+    max_length: int,
+    generator: torch.Generator,
+) -> Encoded:
+    """`count` rows of random text tokens with special tokens where the tokenizer puts them (A7).
+
+    Lengths, special tokens included, are drawn uniformly from min_length to max_length.
+    """
+    import torch
+
+    from headcount.tasks.encoding import Encoded, pad_token
+
+    before, after = _frame(tokenizer)
+    around = len(before) + len(after)
+    if count < 1:
+        raise UsageError(f"At least one random row is needed, not {count}.")
+    if not around < min_length <= max_length:
+        raise UsageError(
+            f"Random rows of {min_length} to {max_length} tokens cannot be made: this tokenizer "
+            f"adds {around} special tokens to each."
+        )
+    words = torch.from_numpy(ordinary_tokens(tokenizer))
+    lengths = torch.randint(min_length, max_length + 1, (count,), generator=generator)
+    rows = []
+    for length in lengths.tolist():
+        drawn = torch.randint(len(words), (length - around,), generator=generator)
+        rows.append([*before, *words[drawn].tolist(), *after])
+    padding = {"input_ids": pad_token(tokenizer)}
+    return Encoded({"input_ids": rows}, None, padding, tokenizer.padding_side == "left")
+
+
+def _frame(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The special tokens the tokenizer puts before and behind a text, seen on a one-word text."""
+    text = tokenizer.decode([int(ordinary_tokens(tokenizer)[-1])])
+    bare = tokenizer(text, add_special_tokens=False)["input_ids"]
+    full = tokenizer(text)["input_ids"]
+    for start in range(len(full) - len(bare) + 1):
+        if full[start : start + len(bare)] == bare:
+            return full[:start], full[start + len(bare) :]
+    raise UsageError("This tokenizer's special tokens cannot be told from its text tokens.")

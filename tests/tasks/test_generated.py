@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from headcount.errors import UsageError
+from headcount.tasks import open_task
+from headcount.tasks.pocket import POCKET_TASKS, examples
+
+
+@pytest.mark.parametrize("name", POCKET_TASKS)
+def test_rows_are_the_pocket_worlds(name: str) -> None:
+    task = open_task(name, size=12)
+    rows = task.load("train")
+    want = examples(name, "train", 12)
+    assert len(rows) == 12
+    for place, field in enumerate(task.texts):
+        assert list(rows.texts[place]) == [row[field] for row in want]
+    if task.labels:
+        assert rows.labels is not None
+        assert max(rows.labels) < len(task.labels)
+
+
+def test_sizes() -> None:
+    assert len(open_task("pocket-sentiment", size=7).load("dev")) == 1000
+    with pytest.raises(UsageError, match="at least one row"):
+        open_task("pocket-sentiment", size=0)

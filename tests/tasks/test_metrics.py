@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from headcount.errors import MissingExtraError, UsageError
+from headcount.tasks import bleu
+from headcount.tasks.metrics import METRICS, Outcome, get_metric, score
+
+HYPOTHESES = ["the cat sat on the mat today", "a dog runs in the park", "no", "they sing a song"]
+REFERENCES = ["the cat sat on a mat today .", "the dog runs in a park now", "yes", "they sang"]
+
+
+def outcome_for(name: str, size: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    if name in ("spearman", "pearson"):
+        labels = rng.integers(0, 6, size).astype(float)
+        return labels + rng.normal(size=size).round(1), labels
+    if name in ("recall@1", "perplexity"):
+        tokens = rng.integers(1, 9, size)
+        return np.column_stack([rng.integers(0, tokens + 1), rng.random(size) * tokens]), tokens
+    if name == "bleu":
+        picks = rng.integers(0, 4, size)
+        return [HYPOTHESES[i] for i in picks], [REFERENCES[i] for i in picks]
+    classes = 3 if name == "matthews" else 2
+    labels = rng.integers(0, classes, size)
+    return np.where(rng.random(size) < 0.7, labels, rng.integers(0, classes, size)), labels
+
+
+@pytest.mark.parametrize("name", METRICS)
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10_000), size=st.integers(3, 40))
+def test_a_weighted_score_is_the_score_of_the_drawn_rows(name: str, seed: int, size: int) -> None:
+    metric = METRICS[name]
+    predictions, labels = outcome_for(name, size, seed)
+    drawn = np.random.default_rng(seed).integers(size, size=(4, size))
+    weights = np.stack([np.bincount(rows, minlength=size) for rows in drawn]).astype(float)
+    got = metric.weighted(predictions, labels)(weights)
+
+    def take(values: Any, rows: np.ndarray) -> Any:
+        return values[rows] if isinstance(values, np.ndarray) else [values[i] for i in rows]
+
+    want = [metric.score(take(predictions, rows), take(labels, rows)) for rows in drawn]
+    np.testing.assert_allclose(got, want, atol=1e-8)
+
+
+def test_known_values() -> None:
+    labels = np.array([1, 1, 0, 0, 1])
+    said = np.array([1, 0, 0, 1, 1])
+    assert get_metric("accuracy").score(said, labels) == pytest.approx(0.6)
+    assert get_metric("f1").score(said, labels) == pytest.approx(2 / 3)
+    assert get_metric("accuracy_f1").score(said, labels) == pytest.approx((0.6 + 2 / 3) / 2)
+    assert get_metric("matthews").score(said, labels) == pytest.approx(1 / 6)
+    tokens = np.array([2, 2])
+    sums = np.array([[1, np.log(4) * 2], [2, np.log(4) * 2]])
+    assert get_metric("recall@1").score(sums, tokens) == pytest.approx(0.75)
+    assert get_metric("perplexity").score(sums, tokens) == pytest.approx(4.0)
+
+
+def test_constant_predictions_score_zero_without_a_warning() -> None:
+    labels = np.array([0.0, 1.0, 2.0])
+    for name in ("spearman", "pearson"):
+        result = score(name, Outcome(np.ones(3), labels), draws=50)
+        assert (result.value, result.low, result.high) == (0.0, 0.0, 0.0)
+    result = score("matthews", Outcome(np.ones(3, int), np.array([0, 1, 1])), draws=50)
+    assert result.value == 0.0
+
+
+def test_the_interval_is_seeded_covers_the_score_and_shrinks() -> None:
+    small, large = (outcome_for("accuracy", n, 1) for n in (100, 10_000))
+    first = score("accuracy", Outcome(*small), seed=3)
+    assert first == score("accuracy", Outcome(*small), seed=3)
+    assert first != score("accuracy", Outcome(*small), seed=4)
+    assert first.low < first.value < first.high
+    wide = first.high - first.low
+    # the binomial interval is what the bootstrap must come close to
+    p = first.value
+    assert wide == pytest.approx(2 * 1.96 * (p * (1 - p) / 100) ** 0.5, rel=0.15)
+    second = score("accuracy", Outcome(*large), seed=3)
+    assert second.high - second.low == pytest.approx(wide / 10, rel=0.2)
+
+
+def test_the_spearman_interval_agrees_with_drawing_and_sorting() -> None:
+    predictions, labels = outcome_for("spearman", 200, 0)
+    result = score("spearman", Outcome(predictions, labels), draws=2000)
+    rng = np.random.default_rng(9)
+    rows = rng.integers(200, size=(2000, 200))
+    slow = [spearmanr(predictions[r], labels[r]).statistic for r in rows]
+    assert result.low == pytest.approx(np.quantile(slow, 0.025), abs=0.02)
+    assert result.high == pytest.approx(np.quantile(slow, 0.975), abs=0.02)
+
+
+def test_no_draws_no_interval_and_no_rows_no_score() -> None:
+    result = score("accuracy", Outcome(np.array([1]), np.array([1])), draws=0)
+    assert result.value == 1.0
+    assert np.isnan(result.low)
+    with pytest.raises(UsageError, match="nothing to score"):
+        score("accuracy", Outcome(np.array([]), np.array([])))
+    with pytest.raises(UsageError, match=r"no metric 'acuracy'. Did you mean 'accuracy'\?"):
+        get_metric("acuracy")
+
+
+def test_bleu_signature_and_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "tok:13a" in bleu.signature()
+    real = builtins.__import__
+
+    def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.startswith("sacrebleu"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(MissingExtraError, match=r"pip install 'headcount\[mt\]'"):
+        bleu.corpus_bleu(["a"], ["a"])
