@@ -17,6 +17,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from headcount.errors import UsageError, did_you_mean
@@ -128,7 +129,7 @@ class Layout:
     def __contains__(self, head: object) -> bool:
         if not isinstance(head, tuple):
             return any(stack.name == head for stack in self.stacks)
-        if len(head) != 3 or not all(isinstance(place, int) for place in head[1:]):
+        if len(head) != 3 or not all(isinstance(place, Integral) for place in head[1:]):
             return False
         name, layer, index = head
         return any(
@@ -440,12 +441,12 @@ class Scores:
             layout = Layout.from_json(data["layout"])
             by_layer = data["scores"]
             counts = {name: [len(layer) for layer in layers] for name, layers in by_layer.items()}
-            values = tuple(v for layers in by_layer.values() for layer in layers for v in layer)
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"These are not scores: {_short(data)}") from error
         if counts != {stack.name: list(stack.heads) for stack in layout.stacks}:
             raise UsageError(f"The scores count other heads ({counts}) than {layout!r}.")
-        return cls(layout, values)
+        # by name: a file may have its stacks in another order
+        return cls(layout, tuple(by_layer[h.stack][h.layer][h.index] for h in layout))
 
 
 def write_counts(counts: Sequence[int]) -> str:
@@ -497,7 +498,7 @@ def _heads(items: Iterable[Sequence[Any]]) -> set[Head]:
     for item in items:
         try:
             stack, layer, index = item
-            heads.add(Head(stack, layer, index))
+            heads.add(Head(stack, operator.index(layer), operator.index(index)))
         except (TypeError, ValueError) as error:
             raise UsageError(f"{item!r} is not a head; write (stack, layer, index).") from error
     return heads
