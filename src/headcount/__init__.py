@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from headcount.heads import Layout as Layout
     from headcount.heads import Mask as Mask
     from headcount.heads import Scores as Scores
+    from headcount.models.capture import capture as capture
+    from headcount.models.find import layout as layout
+    from headcount.models.gates import gate as gate
+    from headcount.models.load import load as load
+    from headcount.models.remove import remove as remove
 
 __version__ = "0.1.0"
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from importlib.metadata import version
 from typing import Any
 
@@ -27,6 +28,7 @@ def test_it_finds_what_is_there(cli: Cli) -> None:
     assert found["threads"]["torch"] >= 1
     assert found["attention_interface"] is True
     assert found["offline"] is True
+    assert found["self_check"]["ok"] is True
     assert found["extras"]["report"]["installed"] is True
 
 
@@ -67,6 +69,30 @@ def test_a_missing_extra_is_no_problem_but_shows_the_command(
     assert ran.code == 0
     assert "pip install 'headcount[moon]'" in ran.out
     assert diagnosis.extras()["moon"]["missing"] == ["no_such_module"]
+
+
+def test_the_self_check_sees_a_removal_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    from headcount.models import remove as room
+
+    right = room.remove
+    monkeypatch.setattr(headcount, "remove", lambda model, mask: right(model, ~mask), raising=False)
+    check = diagnosis.self_check()
+    assert check["ok"] is False
+    assert "differ by" in check["detail"]
+
+
+def test_the_self_check_sees_gates_that_do_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(headcount, "gate", lambda model, mask: nullcontext(), raising=False)
+    monkeypatch.setattr(headcount, "remove", lambda model, mask: model, raising=False)
+    assert diagnosis.self_check()["ok"] is False
+
+
+def test_a_self_check_that_breaks_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(model: object) -> None:
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(headcount, "layout", broken, raising=False)
+    assert diagnosis.self_check() == {"ok": False, "detail": "RuntimeError: no such thing"}
 
 
 def test_a_failed_self_check_is_1(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:

@@ -41,8 +41,7 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "attention interface", "yes" if found["attention_interface"] else "no"
     if "self_check" in found:
         check = found["self_check"]
-        verdict = {True: "ok", False: "FAILED", None: "not run"}[check["ok"]]
-        yield "self-check", f"{verdict}: {check['detail']}"
+        yield "self-check", f"{'ok' if check['ok'] else 'FAILED'}: {check['detail']}"
 
 
 def _gigabytes(count: int) -> str:

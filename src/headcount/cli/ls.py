@@ -16,6 +16,7 @@ KINDS = {
     "commands": "headcount.cli.commands:COMMANDS",
     "extras": "headcount.cli.extras:EXTRAS",
     "stacks": "headcount.heads:STACKS",
+    "tasks": "headcount.tasks.catalog:TASKS",
 }
 
 
