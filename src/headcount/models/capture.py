@@ -80,7 +80,7 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
     hooks: list[Callable[[], Any]] = [watch(site) for site in sites]
     hooks.append(lambda: bare.register_forward_pre_hook(reset, with_kwargs=True))
     hooks.append(lambda: bare.register_forward_hook(finish))
-    with _eager(bare), hooked(hooks):
+    with eager(bare), hooked(hooks):
         yield model
 
 
@@ -109,7 +109,7 @@ def _are_probabilities(attention: Tensor) -> bool:
 
 
 @contextmanager
-def _eager(model: PreTrainedModel) -> Generator[None]:
+def eager(model: PreTrainedModel) -> Generator[None]:
     """Eager attention in every part of the model inside, each part's own choice back after."""
     configs: dict[int, Any] = {
         id(module.config): module.config
