@@ -27,7 +27,9 @@ tags: [headcount, pruned-attention-heads]
 
 ## How to load
 
-```python
+{usage}"""
+
+USAGE = """```python
 import headcount
 
 model = headcount.load("path/to/this/folder")
@@ -44,8 +46,8 @@ def write_card(model: Any, folder: Path) -> None:
     (folder / "README.md").write_text(card(model), encoding="utf-8")
 
 
-def card(model: Any) -> str:
-    """The card's text."""
+def card(model: Any, usage: str = USAGE) -> str:
+    """The card's text; `usage` says how to load what it lies beside."""
     sites = model.config.headcount["sites"]
     base = getattr(model.config, "_name_or_path", "")
     is_hub_name = bool(base) and not Path(base).is_absolute() and not Path(base).exists()
@@ -67,6 +69,7 @@ def card(model: Any) -> str:
         rows=rows,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         architecture=type(model).__name__,
+        usage=usage,
     )
 
 
