@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml constraints.txt
 # The test machine may be offline, and every test works without the hub: say so to transformers.
 test: export HF_HUB_OFFLINE = 1
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests
 	$(BIN)/python -m pytest -q --doctest-modules src
 
 check: $(STAMP)

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
+from headcount.heads import Layout, Mask
+
 SMALL: dict[str, Any] = {
     "vocab_size": 61,
     "hidden_size": 32,
@@ -164,3 +166,30 @@ def shake(model: PreTrainedModel, seed: int = 0) -> PreTrainedModel:
             else:
                 parameter.add_(0.1 * noise)
     return model
+
+
+def attention_of(family: str) -> tuple[str, ...]:
+    """The attention implementations that transformers has for the family."""
+    return ("eager",) if family in ("deberta-v2", "mpnet", "bloom") else ("eager", "sdpa")
+
+
+PATTERNS = ("uneven", "whole groups", "alternate layers emptied", "all emptied")
+
+
+def masks(layout: Layout) -> dict[str, Mask]:
+    """The four patterns of removal, for any layout."""
+
+    def keep(condition: Callable[..., bool]) -> Mask:
+        return Mask(layout, frozenset(head for head in layout if condition(head)))
+
+    def group(head: Any) -> int:
+        stack = layout[head.stack]
+        return head.index * stack.groups[head.layer] // stack.heads[head.layer]
+
+    # as many in each group, so that it is uneven between layers and allowed in grouped attention
+    return {
+        "uneven": keep(lambda h: h.layer % 2 == 1 or h.index % 2 == 1),
+        "whole groups": keep(lambda h: group(h) != h.layer % 2),
+        "alternate layers emptied": keep(lambda h: h.layer % 2 == 1),
+        "all emptied": keep(lambda h: False),
+    }

@@ -1,0 +1,258 @@
+"""Every family through the same gate: find, gate, capture, remove, save, load, generate, train."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+
+import pytest
+import torch
+
+from headcount.errors import UnsupportedError
+from headcount.heads import Mask
+from headcount.models import cut
+from headcount.models.capture import collect
+from headcount.models.find import layout
+from headcount.models.gates import gate, open_gates
+from headcount.models.load import load
+from headcount.models.probe import probe_inputs, relative_difference, run
+from headcount.models.remove import remove
+from models.zoo import FAMILIES, PATTERNS, attention_of, build, masks
+
+BOTH = [(family, kind) for family in FAMILIES for kind in attention_of(family)]
+
+
+def other_inputs(model, **changes):
+    """Inputs that `remove` has not seen when it verified itself."""
+    inputs = probe_inputs(model, **({"batch": 3, "length": 9, "seed": 5} | changes))
+    if not hasattr(model.config, "pad_token_id"):
+        inputs.pop("attention_mask", None)
+    return inputs
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layout_counts_what_the_config_says(family):
+    found = layout(build(family))
+    config = FAMILIES[family][2]
+    for stack in found.stacks:
+        assert set(stack.heads) == {4}
+        assert set(stack.groups) == {
+            config.get("num_key_value_heads", config.get("num_kv_heads", 4))
+        }
+    total = sum(
+        count * uses for s in found.stacks for count, uses in zip(s.heads, s.uses, strict=True)
+    )
+    stacks = {"clip": 2, "bert-decoder-cross": 2, "gpt2-cross": 2}.get(family, 1)
+    stacks = (
+        3 if family in ("t5", "mt5", "bart", "mbart", "marian", "pegasus", "whisper") else stacks
+    )
+    assert total == 4 * 4 * stacks
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gate_gradients_match_finite_differences(family):
+    model = build(family).double()
+    inputs = other_inputs(model)
+    gates = open_gates(layout(model), dtype=torch.float64)
+    weights = [torch.randn_like(out) for out in run(model, inputs)]
+
+    def loss():
+        with gate(model, gates):
+            outputs = model(**inputs)
+        found = (
+            [t for t in outputs.values() if torch.is_tensor(t)]
+            if hasattr(outputs, "values")
+            else []
+        )
+        return sum(
+            (t * w).sum() for t, w in zip(found, weights, strict=False) if t.shape == w.shape
+        )
+
+    loss().backward()
+    step = 1e-3  # several families compute their softmax or rotations in float32 whatever we ask
+    slopes, grads = [], []
+    for layers in gates.values():
+        for layer, value in enumerate(layers):
+            head = (layer + 1) % 4
+            with torch.no_grad():
+                value[head] += step
+                up = loss()
+                value[head] -= 2 * step
+                down = loss()
+                value[head] += step
+            slopes.append((up - down) / (2 * step))
+            grads.append(value.grad[head])
+    slopes, grads = torch.stack(slopes), torch.stack(grads)
+    assert (slopes - grads).norm() < 5e-3 * grads.norm()
+    assert (grads.abs() > 1e-3 * grads.abs().max()).all()
+
+
+@pytest.mark.parametrize(("family", "kind"), BOTH)
+def test_capture_sees_the_models_own_probabilities(family, kind):
+    model = build(family, attention=kind)
+    before = model.config._attn_implementation
+    inputs = other_inputs(model)
+    captured = collect(model, inputs)
+    assert model.config._attn_implementation == before
+    assert len(captured) == sum(sum(stack.uses) for stack in layout(model).stacks)
+    expected = own_attentions(build(family, attention="eager"), inputs)
+    for stack, tensors in expected.items():
+        # in the order of the layers: CLIP runs its second tower first
+        found = [captured[place] for place in sorted(captured) if place.stack == stack]
+        assert len(found) == len(tensors)
+        for mine, theirs in zip(found, tensors, strict=True):
+            torch.testing.assert_close(mine, theirs.detach(), rtol=1e-5, atol=1e-6)
+
+
+def own_attentions(model, inputs):
+    """What transformers itself returns with eager attention."""
+    with torch.no_grad():
+        out = model(**inputs, output_attentions=True)
+    if "clip" in model.config.model_type:
+        return {"encoder": (*out.text_model_output.attentions, *out.vision_model_output.attentions)}
+    stacks = {
+        "encoder": out.get("encoder_attentions"),
+        "cross": out.get("cross_attentions"),
+        "decoder": out.get("decoder_attentions"),
+    }
+    own = out.get("attentions")
+    if own:
+        stacks["encoder" if "encoder" in layout(model) else "decoder"] = own
+    return {stack: value for stack, value in stacks.items() if value}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(("family", "kind"), BOTH)
+def test_removed_equals_masked(family, kind, pattern):
+    model = build(family, attention=kind)
+    mask = masks(layout(model))[pattern]
+    small = remove(model, mask)
+    assert len(layout(small)) == len(mask)
+    inputs = other_inputs(model)
+    with gate(model, mask):
+        expected = run(model, inputs)
+    assert relative_difference(expected, run(small, inputs)) <= 1e-5
+    assert relative_difference(run(model, inputs), expected) > 1e-3, "the heads do not matter"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_wrong_heads_are_noticed(family, monkeypatch):
+    model = build(family)
+    right = cut.rows_of
+
+    def wrong(kind, kept, heads, groups, head_dim):
+        size = heads // groups
+        shift = size if groups > 1 else 1
+        return right(kind, sorted((head + shift) % heads for head in kept), heads, groups, head_dim)
+
+    monkeypatch.setattr(cut, "rows_of", wrong)
+    with pytest.raises(UnsupportedError, match="cannot remove heads"):
+        remove(model, masks(layout(model))["whole groups"])
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_saved_loads_again_twice(family, pattern, tmp_path):
+    model = build(family)
+    small = remove(model, masks(layout(model))[pattern])
+    inputs = other_inputs(model)
+    expected = run(small, inputs)
+    small.save_pretrained(tmp_path / "once")
+    once = load(tmp_path / "once")
+    once.save_pretrained(tmp_path / "twice", max_shard_size="20KB")
+    twice = load(tmp_path / "twice")
+    assert len(list((tmp_path / "twice").glob("*.safetensors"))) > 1
+    for again in (once, twice, copy.deepcopy(once), pickle.loads(pickle.dumps(twice))):
+        assert type(again).__name__ == type(model).__name__
+        assert layout(again) == layout(small)
+        assert relative_difference(expected, run(again, inputs)) == 0
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_generates_with_a_cache(family, pattern):
+    model = build(family)
+    if not model.can_generate():
+        pytest.fail("not a generator") if family in ("llama", "t5") else None
+        return
+    small = remove(model, masks(layout(model))[pattern])
+    inputs = {"input_ids": torch.tensor([[7, 9, 11, 13, 8]])}
+    if family == "whisper":
+        inputs = {"input_features": other_inputs(model)["input_features"]}
+    elif "cross" in family:
+        # plain generate() gives these a cache that their own cross-attention cannot use
+        return check_step_by_step(small, inputs["input_ids"])
+    options = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
+    cached = small.generate(**inputs, **options, use_cache=True)
+    plain = small.generate(**inputs, **options, use_cache=False)
+    assert cached.tolist() == plain.tolist()
+
+
+def check_step_by_step(model, ids):
+    """Feeding tokens one at a time through a cache gives the logits of feeding them at once."""
+    from transformers import DynamicCache, EncoderDecoderCache
+
+    states = torch.randn(1, 6, 32, generator=torch.Generator().manual_seed(2))
+    cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+    with torch.no_grad():
+        whole = model(input_ids=ids, encoder_hidden_states=states).logits
+        for step in range(ids.shape[1]):
+            out = model(
+                input_ids=ids[:, step : step + 1],
+                encoder_hidden_states=states,
+                past_key_values=cache,
+                use_cache=True,
+            )
+            torch.testing.assert_close(out.logits[:, 0], whole[:, step], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_removed_model_trains(family):
+    model = build(family)
+    small = remove(model, masks(layout(model))["alternate layers emptied"]).train()
+    sum(t.float().square().mean() for t in tensors_of(small(**other_inputs(model)))).backward()
+    reached = [p for p in small.parameters() if p.grad is not None and p.grad.abs().sum() > 0]
+    assert len(reached) > len(list(small.parameters())) / 3
+    assert all(torch.isfinite(p.grad).all() for p in small.parameters() if p.grad is not None)
+
+
+def tensors_of(output):
+    return [t for t in output.values() if torch.is_tensor(t) and t.requires_grad]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_twice_removed_equals_removed_at_once(family):
+    model = build(family)
+    full = layout(model)
+    at_once = masks(full)["whole groups"]
+    first = Mask.full(full).drop(head for head in at_once.dropped if head.layer < 2)
+    half = remove(model, first)
+    kept = {}
+    for head in at_once:
+        kept.setdefault(head[:2], []).append(first.indices(*head[:2]).index(head.index))
+    rest = Mask.of(
+        layout(half), [(*where, index) for where, all_ in kept.items() for index in all_]
+    )
+    inputs = other_inputs(model)
+    assert (
+        relative_difference(run(remove(model, at_once), inputs), run(remove(half, rest), inputs))
+        == 0
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_nothing_is_left_behind(family):
+    model = build(family)
+    inputs = other_inputs(model)
+    with gate(model, masks(layout(model))["uneven"]):
+        collect(model, inputs)
+    remove(model, masks(layout(model))["uneven"])
+    for module in model.modules():
+        ours = [
+            hook
+            for hooks in (module._forward_hooks, module._forward_pre_hooks)
+            for hook in hooks.values()
+            if "headcount" in (inspect.getmodule(hook).__name__ or "")
+        ]
+        assert not ours
