@@ -3,10 +3,6 @@ PYTHON ?= python3
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-# Tests run in two processes: one thread each, or they fight for the cores.
-export OMP_NUM_THREADS ?= 1
-export TOKENIZERS_PARALLELISM ?= false
-
 .PHONY: help demo test check bench
 help:
 	@echo "make demo    set up, then look at headcount at work"
@@ -24,11 +20,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 	@echo "[setup] done: .venv is ready"
 
-# The test machine may be offline, and every test works without the hub: say so to transformers.
+# Two processes of one thread each: more would fight for the cores. No test needs the hub.
+test: export OMP_NUM_THREADS = 1
+test: export TOKENIZERS_PARALLELISM = false
 test: export HF_HUB_OFFLINE = 1
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests
-	$(BIN)/python -m pytest -q --doctest-modules src
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --doctest-modules tests src
 
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -39,8 +36,6 @@ demo: $(STAMP)
 	$(BIN)/headcount doctor
 	$(BIN)/headcount ls
 
-# Benchmarks measure: they get the machine's own thread count.
-bench: unexport OMP_NUM_THREADS
 bench: $(STAMP)
 	@set -e; for file in benchmarks/*.py; do \
 	  [ -e "$$file" ] || { echo "no benchmarks yet"; break; }; \

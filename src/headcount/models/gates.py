@@ -134,5 +134,5 @@ def _synchronised(gates: list[Tensor]) -> Generator[None]:
 def _forget_compiled() -> None:
     """Drop compiled code: torch.compile does not notice hooks that come and go."""
     dynamo = sys.modules.get("torch._dynamo")
-    if dynamo is not None and dynamo.utils.counters["frames"]["total"]:
+    if dynamo is not None and dynamo.utils.counters["stats"]["unique_graphs"]:
         dynamo.reset()

@@ -59,6 +59,8 @@ def load(
             config=config,
             trust_remote_code=trust_remote_code,
             output_loading_info=True,
+            # another number of labels needs a new head; see _require_own_weights
+            ignore_mismatched_sizes=bool(wanted),
             **options,
         )
     except OSError as error:
@@ -68,7 +70,7 @@ def load(
             raise NotFoundError(f"The weights in '{name}' cannot be read: {error}.") from error
         raise
     model, report = loaded
-    _require_attention_weights(name, model, report)
+    _require_own_weights(name, model, report)
     return model.eval()
 
 
@@ -80,9 +82,9 @@ def load_config(
     file = path / "config.json" if path.is_dir() else path
     if path.is_dir() and not file.is_file():
         raise NotFoundError(f"'{name}' is not a model folder: it has no config.json.")
-    changes |= _model_type_of(file) if file.is_file() else {}
+    kind: Any = _config_class(file) if file.is_file() else AutoConfig
     try:
-        return AutoConfig.from_pretrained(str(name), trust_remote_code=trust_remote_code, **changes)
+        return kind.from_pretrained(str(name), trust_remote_code=trust_remote_code, **changes)
     except json.JSONDecodeError as error:
         raise NotFoundError(f"{file} is not JSON: {error}.") from error
     except (OSError, ValueError) as error:
@@ -138,23 +140,24 @@ def from_pruned_heads(kind: type[PreTrainedModel], config: PreTrainedConfig) -> 
         for layer, heads in pruned.items()
         for head in heads
     ]
+    config.pruned_heads = {}
     mask = Mask.full(layout).drop(gone)
     lending = watch_lending(model, sites)
     return instructions(model, sites, mask, lending, "qkv", "skip", widths=False)
 
 
-def _model_type_of(file: Path) -> Mapping[str, Any]:
-    """The model type that a config.json forgot to write, from its architecture's name."""
+def _config_class(file: Path) -> Any:
+    """AutoConfig, or the class itself when config.json forgot to write its model type."""
     try:
         written = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise NotFoundError(f"{file} cannot be read as JSON: {error}.") from error
     if not isinstance(written, dict) or "model_type" in written:
-        return {}
+        return AutoConfig
     for saved in written.get("architectures") or []:
-        kind = getattr(transformers, saved, None)
-        if kind is not None and getattr(kind, "config_class", None) is not None:
-            return {"model_type": kind.config_class.model_type}
+        kind = getattr(getattr(transformers, saved, None), "config_class", None)
+        if kind is not None:
+            return kind
     raise UnsupportedError(f"{file} does not say which model_type it is for.")
 
 
@@ -172,8 +175,13 @@ def _refuse_pickle(name: str, allowed: bool) -> None:
     raise NotFoundError(f"'{name}' has a config but no weights (no *.safetensors).")
 
 
-def _require_attention_weights(name: str, model: PreTrainedModel, report: Any) -> None:
+def _require_own_weights(name: str, model: PreTrainedModel, report: Any) -> None:
+    """Refuse weights that lack a site's, or do not fit anywhere but in the head on top."""
     missing = set(report["missing_keys"])
+    misfits = [key for key, *_ in report["mismatched_keys"]]
+    for key in misfits:
+        if key.startswith(model.base_model_prefix + "."):
+            raise NotFoundError(f"The weights in '{name}' do not fit: {key} has another shape.")
     for site in sites_of(model) if missing else []:
         lost = sorted(key for key in missing if key.startswith((site.path + ".", site.out + ".")))
         if lost:
