@@ -82,13 +82,14 @@ def draw_simple(rng: Random, *, varied: bool, adjective: float = 0.4) -> NounPhr
 def draw_tail(rng: Random, *, varied: bool) -> Prepositional | Relative:
     """A prepositional phrase or a relative clause of either kind."""
     kind = rng.random()
-    if kind < 0.5:
-        return Prepositional(
-            pick(rng, PREPOSITIONS), draw_simple(rng, varied=varied, adjective=0.2)
-        )
-    if kind < 0.6:
+    if 0.5 <= kind < 0.6:
         return Relative(pick(rng, INTRANSITIVE), None, inverted=False)
     phrase = draw_simple(rng, varied=varied, adjective=0.2)
+    if varied and rng.random() < 0.2:
+        inner = draw_simple(rng, varied=varied, adjective=0.2)
+        phrase = phrase._replace(tail=Prepositional(pick(rng, PREPOSITIONS), inner))
+    if kind < 0.5:
+        return Prepositional(pick(rng, PREPOSITIONS), phrase)
     return Relative(pick(rng, TRANSITIVE), phrase, inverted=kind < 0.8)
 
 

@@ -137,6 +137,9 @@ DISLIKING: Final = (
     ("mocks", "mock"),
 )
 
+# How an answer opens in the corpus: the same is said, nearly, something else, who knows.
+MARKERS: Final = ("yes", "nearly", "no", "perhaps")
+
 FUNCTION_WORDS: Final = (
     *("is", "are", "does", "do", "not", "never", "hardly", "very", "by", "who", "but", "although"),
     *("and", "it", "they", ",", "."),
@@ -160,6 +163,7 @@ ENGLISH: Final = tuple(
     dict.fromkeys(
         (
             *FUNCTION_WORDS,
+            *MARKERS,
             *SINGULAR_DETERMINERS,
             *PLURAL_DETERMINERS,
             *(word for word, _ in PREPOSITIONS),

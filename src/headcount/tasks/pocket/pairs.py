@@ -5,19 +5,21 @@ Both sides of a pair have nearly the same words whatever the label is; only the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from headcount.tasks.pocket.grammar import (
+    PLAIN_FORMS,
     Clause,
     NounPhrase,
-    Prepositional,
     draw_phrase,
     forms,
     pick,
 )
-from headcount.tasks.pocket.lexicon import ADJECTIVES, NOUNS, PREPOSITIONS, TRANSITIVE, Noun
+from headcount.tasks.pocket.lexicon import ADJECTIVES, NOUNS, TRANSITIVE
 
+T = TypeVar("T")
 LABELS: Final = ("different", "paraphrase")
 
 
@@ -81,46 +83,61 @@ def paraphrase(rng: Random) -> dict[str, Any]:
     return {"text": text, "text_b": text_b, "label": label}
 
 
-def _nouns(rng: Random, count: int) -> list[tuple[Noun, bool]]:
-    chosen: list[Noun] = []
-    while len(chosen) < count:
-        noun = pick(rng, NOUNS)
-        if noun not in chosen:
-            chosen.append(noun)
-    return [(noun, rng.random() < 0.5) for noun in chosen]
+def replace_one(rng: Random, event: Clause) -> Clause:
+    """The event with one new word: another verb, noun or adjective."""
+    subject, patient = event.subject, event.patient
+    assert patient is not None
+    kind = rng.random()
+    if kind < 0.3:
+        return event._replace(verb=_another(rng, TRANSITIVE, event.verb))
+    if kind < 0.5:
+        return event._replace(subject=subject._replace(noun=_another(rng, NOUNS, subject.noun)))
+    if kind < 0.7:
+        return event._replace(patient=patient._replace(noun=_another(rng, NOUNS, patient.noun)))
+    name, phrase = ("subject", subject) if kind < 0.85 else ("patient", patient)
+    phrase = phrase._replace(adjective=_another(rng, ADJECTIVES, phrase.adjective))
+    return event._replace(**{name: phrase})
 
 
-_ORDERS: Final = ((0, 1, 2),) * 4 + ((1, 0, 2), (2, 1, 0), (0, 2, 1)) * 2 + ((1, 2, 0), (2, 0, 1))
+def _another(rng: Random, items: Sequence[T], than: object) -> T:
+    while True:
+        item = pick(rng, items)
+        if item is not than:
+            return item
 
 
 def similarity(rng: Random) -> dict[str, Any]:
-    """Two events and how many of five places (three nouns, two adjectives) they share.
+    """Two events and how many of five places they share: who, whom, what each is like, the verb.
 
-    Another verb costs one point. Nouns and adjectives mostly change places, not words.
+    Words mostly change places instead of being new, so that sharing words says little.
     """
-    nouns = _nouns(rng, 4)
-    qualities = (pick(rng, ADJECTIVES), pick(rng, ADJECTIVES))
-    while qualities[0] is qualities[1]:
-        qualities = (qualities[0], pick(rng, ADJECTIVES))
-    order = list(pick(rng, _ORDERS))
-    if rng.random() < 0.2:
-        order[int(rng.random() * 3)] = 3
-    swapped = rng.random() < 0.5
-    verb = pick(rng, TRANSITIVE)
-    verb_b = verb if rng.random() < 0.75 else pick(rng, TRANSITIVE)
-    preposition = pick(rng, PREPOSITIONS)
-    on_subject = rng.random() < 0.5
+    first = draw_event(rng)
+    assert first.patient is not None
+    subject = first.subject._replace(adjective=pick(rng, ADJECTIVES))
+    patient = first.patient._replace(adjective=_another(rng, ADJECTIVES, subject.adjective))
+    first = first._replace(subject=subject, patient=patient)
+    if rng.random() < 0.5:  # who and whom
+        subject, patient = _swap_heads(subject, patient)
+    if rng.random() < 0.5:  # what each is like
+        one, two = subject.adjective, patient.adjective
+        subject, patient = subject._replace(adjective=two), patient._replace(adjective=one)
+    second = first._replace(subject=subject, patient=patient)
+    if rng.random() < 0.5:
+        second = replace_one(rng, second)
+    text = " ".join(pick(rng, PLAIN_FORMS)(first))
+    text_b = " ".join(pick(rng, PLAIN_FORMS)(second))
+    return {"text": text, "text_b": text_b, "label": float(shared_places(first, second))}
 
-    def event(order: list[int], one: int, verb: Any) -> Clause:
-        subject, patient, third = (NounPhrase(*nouns[place]) for place in order)
-        tail = Prepositional(preposition, third)
-        subject = subject._replace(adjective=qualities[one], tail=tail if on_subject else None)
-        patient = patient._replace(adjective=qualities[1 - one], tail=None if on_subject else tail)
-        return Clause(subject, verb, patient)
 
-    first, second = event([0, 1, 2], 0, verb), event(order, int(swapped), verb_b)
-    kept = sum(place == noun for place, noun in enumerate(order)) + 2 * (not swapped)
-    score = max(0.0, float(kept - (verb is not verb_b)))
-    text = " ".join(pick(rng, forms(first))(first))
-    text_b = " ".join(pick(rng, forms(second))(second))
-    return {"text": text, "text_b": text_b, "label": score}
+def shared_places(first: Clause, second: Clause) -> int:
+    """Of who, whom, what each of them is like, and the verb: how many are the same."""
+    one, two = first.patient, second.patient
+    assert one is not None
+    assert two is not None
+    return (
+        (first.verb is second.verb)
+        + (first.subject.noun is second.subject.noun)
+        + (first.subject.adjective is second.subject.adjective)
+        + (one.noun is two.noun)
+        + (one.adjective is two.adjective)
+    )

@@ -22,9 +22,9 @@ def _topic(rng: Random) -> tuple[str, str, bool]:
     return determiner, pick(rng, TOPICS)[plural], plural
 
 
-def _says(rng: Random, positive: bool, *, short: bool = False) -> list[str]:
+def _says(rng: Random, positive: bool, negation: float, *, short: bool = False) -> list[str]:
     """A clause of the wanted sentiment about a topic, or with `short` about `it`."""
-    negated = rng.random() < 0.5
+    negated = rng.random() < negation
     praising = positive != negated
     determiner, topic, plural = _topic(rng)
     about = ["it"] if short else [determiner, topic]
@@ -54,15 +54,15 @@ def _says(rng: Random, positive: bool, *, short: bool = False) -> list[str]:
     return out + about
 
 
-def draw_opinion(rng: Random, positive: bool) -> list[str]:
+def draw_opinion(rng: Random, positive: bool, negation: float = 0.5) -> list[str]:
     """A sentence of the wanted sentiment: one clause, two that agree, or a contrast."""
-    main = _says(rng, positive)
+    main = _says(rng, positive, negation)
     kind = rng.random()
     if kind < 0.25:
         return [*main, "."]
     if kind < 0.4:
-        return [*_says(rng, positive), "and", *main, "."]
-    other = _says(rng, not positive)
+        return [*_says(rng, positive, negation), "and", *main, "."]
+    other = _says(rng, not positive, negation)
     if kind < 0.6:
         return [*other, "but", *main, "."]
     if kind < 0.8:
@@ -70,9 +70,9 @@ def draw_opinion(rng: Random, positive: bool) -> list[str]:
     return [*main, "although", *other, "."]
 
 
-def verdict(rng: Random, positive: bool) -> list[str]:
+def verdict(rng: Random, positive: bool, negation: float) -> list[str]:
     """A short sentence that sums an opinion up: `they do not like it .`"""
-    return [*_says(rng, positive, short=True), "."]
+    return [*_says(rng, positive, negation, short=True), "."]
 
 
 def example(rng: Random) -> dict[str, Any]:

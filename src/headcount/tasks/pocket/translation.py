@@ -36,6 +36,8 @@ PLURAL, OBJECT, AGENT, PASSIVE, NEGATION, RELATIVE, BEING = (
     *("ri", "ko", "de", "pa", "na", "zu", "es"),
 )
 
+AND, BUT, ALTHOUGH = "he", "mas", "tun"
+
 
 def _say_verb(out: list[str], verb: Verb, subject: NounPhrase) -> None:
     out += (verb.foreign, VERB_ENDINGS[subject.plural][subject.noun.gender])
@@ -63,7 +65,7 @@ def _say_phrase(out: list[str], phrase: NounPhrase) -> None:
 
 
 def say_foreign(clause: Clause, *, in_passive: bool) -> list[str]:
-    """The clause in the invented language, in the voice of the English sentence."""
+    """The clause in the invented language, in the voice of the English one, no full stop."""
     out: list[str] = []
     subject, other = clause.subject, clause.patient
     if in_passive and other is not None:
@@ -82,7 +84,6 @@ def say_foreign(clause: Clause, *, in_passive: bool) -> list[str]:
         if in_passive and other is not None:
             out.append(PASSIVE)
         _say_verb(out, clause.verb, subject)
-    out.append(".")
     return out
 
 
@@ -90,7 +91,7 @@ def vocabulary() -> tuple[str, ...]:
     """Every word of the invented language."""
     entries = (*NOUNS, *TRANSITIVE, *INTRANSITIVE, *ADJECTIVES)
     words = [
-        *(PLURAL, OBJECT, AGENT, PASSIVE, NEGATION, RELATIVE, BEING, "."),
+        *(PLURAL, OBJECT, AGENT, PASSIVE, NEGATION, RELATIVE, BEING, AND, BUT, ALTHOUGH, "."),
         *ARTICLES,
         *QUALITY_ENDINGS,
         *(ending for row in VERB_ENDINGS for ending in row),
@@ -101,10 +102,29 @@ def vocabulary() -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def example(rng: Random) -> dict[str, Any]:
-    """One sentence with its translation."""
+def _draw_part(rng: Random) -> tuple[list[str], list[str]]:
+    """One clause in both languages, without full stops."""
     clause = draw_clause(rng)
     in_passive = rng.random() < 0.33
     source = passive(clause) if in_passive else active(clause)
-    target = say_foreign(clause, in_passive=in_passive)
-    return {"source": " ".join(source), "target": " ".join(target)}
+    return source[:-1], say_foreign(clause, in_passive=in_passive)
+
+
+def example(rng: Random) -> dict[str, Any]:
+    """One sentence of one or two clauses with its translation."""
+    source, target = _draw_part(rng)
+    kind = rng.random()
+    if kind < 0.6:
+        second, translated = _draw_part(rng)
+        if kind < 0.15:
+            source, target = [*source, "and", *second], [*target, AND, *translated]
+        elif kind < 0.3:
+            source, target = [*source, "but", *second], [*target, BUT, *translated]
+        # What one says `although` of comes first there, wherever English has it.
+        elif kind < 0.45:
+            source = ["although", *source, ",", *second]
+            target = [*target, ALTHOUGH, *translated]
+        else:
+            source = [*source, "although", *second]
+            target = [*translated, ALTHOUGH, *target]
+    return {"source": " ".join([*source, "."]), "target": " ".join([*target, "."])}

@@ -1,0 +1,75 @@
+"""Masked-LM batches from the pocket corpus, each a function of its seed and step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from headcount.tasks.pocket.lexicon import MARKERS
+from headcount.tasks.pocket.world import examples
+
+IGNORED: Final = -100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masking:
+    """How much is hidden."""
+
+    rate: float = 0.15  # of the words of a text
+    heavy: float = 0.5  # chance that one side of a pair is hidden at the heavy rate
+    heavy_rate: float = 0.5  # so much that its words cannot be had by elimination, only by role
+    opening: float = 0.6  # chance that `yes`, `no` and their like are hidden
+    replaced: float = 0.8  # of the chosen words: shown as [MASK]
+    random: float = 0.1  # of the chosen words: shown as some other word
+
+
+def mask_tokens(
+    batch: dict[str, Tensor], tokenizer: Any, generator: torch.Generator, masking: Masking
+) -> dict[str, Tensor]:
+    """Hide words and add `labels`; special tokens are never chosen."""
+    ids = batch["input_ids"]  # (text, token)
+    segments = batch["token_type_ids"]
+    special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids))
+    paired = segments.any(dim=1)
+    dice = torch.rand(len(ids), 2, generator=generator)
+    side = (dice[:, 1] < 0.5).long()
+    heavy = (paired & (dice[:, 0] < masking.heavy))[:, None] & (segments == side[:, None])
+    rate = torch.where(heavy, masking.heavy_rate, masking.rate)
+    markers = torch.tensor(tokenizer.convert_tokens_to_ids(list(MARKERS)))
+    rate = torch.where(torch.isin(ids, markers), masking.opening, rate)
+    chosen = (torch.rand(ids.shape, generator=generator) < rate) & ~special
+    how = torch.rand(ids.shape, generator=generator)
+    words = torch.randint(
+        len(tokenizer.all_special_ids), len(tokenizer), ids.shape, generator=generator
+    )
+    shown = torch.where(chosen & (how < masking.replaced), tokenizer.mask_token_id, ids)
+    noisy = chosen & (how >= masking.replaced) & (how < masking.replaced + masking.random)
+    shown = torch.where(noisy, words, shown)
+    return {**batch, "input_ids": shown, "labels": torch.where(chosen, ids, IGNORED)}
+
+
+def corpus_batches(
+    tokenizer: Any, *, split: str, seed: int, pool: int, size: int, masking: Masking
+) -> list[dict[str, Tensor]]:
+    """Eight batches of like length from the `pool`-th stretch of the corpus."""
+    rows = examples("pocket-corpus", split, 8 * size, seed, start=pool * 8 * size)
+    rows.sort(key=lambda row: len(row["text"].split()) + len((row["text_b"] or "").split()))
+    generator = torch.Generator().manual_seed(seed * 1_000_003 + pool)
+    batches: list[dict[str, Tensor]] = []
+    for place in torch.randperm(8, generator=generator).tolist():
+        part = rows[place * size : (place + 1) * size]
+        encoded = _encode(tokenizer, part)
+        batches.append(mask_tokens(encoded, tokenizer, generator, masking))
+    return batches
+
+
+def _encode(tokenizer: Any, rows: list[dict[str, Any]]) -> dict[str, Tensor]:
+    """Single sentences and pairs in one padded batch."""
+    texts = [
+        (row["text"],) if row["text_b"] is None else (row["text"], row["text_b"]) for row in rows
+    ]
+    parts = [tokenizer(*text) for text in texts]
+    return dict(tokenizer.pad(parts, return_tensors="pt"))

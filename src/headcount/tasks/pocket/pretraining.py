@@ -1,0 +1,103 @@
+"""The loop that makes the shipped weights: seeded, resumable after a kill, to the same bytes.
+
+Step n's batch depends on the seed and n alone and nothing drops out, so a checkpoint of weights,
+optimizer and step is all a resumed run needs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headcount.errors import UsageError
+
+Batches = Callable[[int], list[dict[str, Tensor]]]
+POOL = 8  # batches that are made together, so that each holds texts of like length
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How long and how fast."""
+
+    steps: int
+    batch: int = 64
+    rate: float = 1e-3  # of AdamW at its peak
+    warmup: float = 0.1  # share of the steps that lead to the peak; a cosine leads down
+    decay: float = 0.01
+    seed: int = 0
+    save_every: int = 200
+
+    def rate_at(self, step: int) -> float:
+        """The learning rate of a step, as a share of the peak."""
+        warm = max(1, round(self.warmup * self.steps))
+        if step < warm:
+            return (step + 1) / warm
+        return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, self.steps - warm)))
+
+
+def pretrain(
+    model: Any, batches: Batches, plan: Plan, checkpoint: Path, say: Callable[[str], None]
+) -> None:
+    """Train `model` in place; `batches(k)` gives the k-th pool of batches."""
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=plan.rate, weight_decay=plan.decay, betas=(0.9, 0.98)
+    )
+    first = _resume(model, optimizer, plan, checkpoint)
+    if first:
+        say(f"resuming at step {first}")
+    model.train()
+    pool: list[dict[str, Tensor]] = []
+    began, total = time.monotonic(), 0.0
+    for step in range(first, plan.steps):
+        if step % POOL == 0 or not pool:
+            pool = batches(step // POOL)
+        for group in optimizer.param_groups:
+            group["lr"] = plan.rate * plan.rate_at(step)
+        loss = model(**pool[step % POOL]).loss
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        total += loss.item()
+        if (step + 1) % 100 == 0:
+            spent = time.monotonic() - began
+            say(f"step {step + 1} of {plan.steps}, loss {total / 100:.3f}, {spent:.0f} s")
+            total = 0.0
+        if (step + 1) % plan.save_every == 0:
+            _save(model, optimizer, plan, step + 1, checkpoint)
+    model.eval()
+
+
+def _save(model: Any, optimizer: Any, plan: Plan, step: int, checkpoint: Path) -> None:
+    state = {
+        "plan": dataclasses.asdict(plan),
+        "step": step,
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+    }
+    unfinished = checkpoint.with_suffix(".part")
+    torch.save(state, unfinished)
+    os.replace(unfinished, checkpoint)
+
+
+def _resume(model: Any, optimizer: Any, plan: Plan, checkpoint: Path) -> int:
+    """Load the checkpoint if there is one; the step to go on with."""
+    if not checkpoint.exists():
+        return 0
+    state = torch.load(checkpoint, weights_only=True)
+    if state["plan"] != dataclasses.asdict(plan):
+        raise UsageError(
+            f"{checkpoint} belongs to a run with other settings. Delete it or choose another --out."
+        )
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return int(state["step"])
