@@ -5,7 +5,6 @@ Nothing heavy is imported here: `headcount --help` answers without torch.
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -113,10 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader (head, less) has seen enough. Python would complain once more at exit,
-        # when it flushes what is left, so that goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
+        return PIPE_CLOSED  # the reader (head, less) has seen enough
     except (Exception, KeyboardInterrupt) as error:
         if "--debug" in argv:
             traceback.print_exc()
