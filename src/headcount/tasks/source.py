@@ -13,7 +13,7 @@ class Source:
     """A user's own data. Everything is optional; a task says what it needs."""
 
     data: Path | None = None
-    """A folder with the splits as files (train.*, dev.*), or one file that is the dev split."""
+    """A folder with the splits as files (`train.tsv`, `dev.csv` …), or a file: the dev split."""
     train: Path | None = None
     """The file of the train split, where it is not in `data`."""
     dev: Path | None = None
@@ -25,9 +25,15 @@ class Source:
     label: str | None = None
     """Name of the label column."""
     languages: tuple[str, str] | None = None
-    """Endings of the two parallel files, source first: ("en", "de")."""
+    """Endings of the two parallel files, source first, as in `en de`."""
     size: int | None = None
     """Built-in tasks: how many rows are made for the train split."""
+
+    def __post_init__(self) -> None:
+        if len(self.text) > 2:
+            raise UsageError(f"A row has one or two texts, not {len(self.text)}.")
+        if self.languages is not None and len(self.languages) != 2:
+            raise UsageError("A translation has two languages, as in en de.")
 
     def folder(self) -> Path:
         """`data` as a folder that exists."""
@@ -52,9 +58,4 @@ def make_source(**settings: object) -> Source:
     unknown = set(clean) - set(Source.__dataclass_fields__)
     if unknown:
         raise UsageError(f"There is no data setting {', '.join(sorted(unknown))}.")
-    source = Source(**clean)  # pyright: ignore[reportArgumentType]
-    if len(source.text) > 2:
-        raise UsageError(f"A row has one or two texts, not {len(source.text)}.")
-    if source.languages is not None and len(source.languages) != 2:
-        raise UsageError("A translation has two languages, as in en de.")
-    return source
+    return Source(**clean)  # pyright: ignore[reportArgumentType]

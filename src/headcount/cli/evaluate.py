@@ -1,0 +1,139 @@
+"""`headcount evaluate MODEL --task T`: score a model on a task, with all heads or with masks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.table import Table
+
+from headcount.cli.common import Json, emit, table
+from headcount.errors import UsageError
+from headcount.tasks.source import Source
+
+if TYPE_CHECKING:
+    from headcount.training.evaluate import Evaluation
+
+Data = Annotated[Source, Parameter(name="*")]
+
+
+def evaluate(
+    model: str,
+    /,
+    *,
+    task: str,
+    source: Data = Source(),  # noqa: B008
+    split: str | None = None,
+    mask: list[str] | None = None,
+    tokenizer: str | None = None,
+    limit: int | None = None,
+    fraction: float | None = None,
+    max_length: int = 128,
+    tokens: int = 4096,
+    draws: int = 1000,
+    beams: int = 1,
+    predictions: Path | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    dry_run: bool = False,
+    as_json: Json = False,
+) -> None:
+    """Score a model on a task, with a 95 % interval.
+
+    Several masks are scored in one pass over the data, together with the full model.
+
+    Examples: `headcount evaluate ./run --task mrpc --data glue --json` ·
+    `headcount evaluate ./run --task sst2 --mask 6x12 --mask 12,12,12,0,0,0`
+
+    Parameters
+    ----------
+    model
+        A model folder or a name on the hub.
+    task
+        What to score on; see `headcount ls tasks`.
+    split
+        Which rows; the task's dev split when left out.
+    mask
+        Heads to keep, as 777322, 6x12 or JSON; may be given several times.
+    tokenizer
+        Folder or name of the tokenizer, where it is not with the model.
+    limit
+        Score a seeded sample of so many rows.
+    fraction
+        Score this share of the rows.
+    max_length
+        Tokens per row; longer rows are cut.
+    tokens
+        Tokens per batch, padding included.
+    draws
+        Draws of the bootstrap behind the interval.
+    beams
+        Translations kept while translating; 1 is greedy.
+    predictions
+        Write what was predicted for every row to this Parquet file.
+    seed
+        Seed of the sample, of masked tokens and of the interval.
+    device
+        Where to run: auto, cpu, cuda, cuda:1, mps.
+    dry_run
+        Say what would be done, and stop.
+    """
+    if limit is not None and fraction is not None:
+        raise UsageError("Pass --limit or --fraction, not both.")
+    from headcount.heads import Mask
+    from headcount.models.find import layout
+    from headcount.tasks import TASKS
+    from headcount.training.devices import pick_device
+    from headcount.training.evaluate import evaluate as score
+    from headcount.training.evaluate import evaluate_many, save_predictions
+    from headcount.training.loading import load_for_task, load_tokenizer
+
+    opened = TASKS[task](source)
+    loaded = load_for_task(model, opened, seed=seed, new_head=False)
+    words = load_tokenizer(tokenizer or model)
+    settings = {
+        "tokenizer": words,
+        "split": split,
+        "limit": fraction if fraction is not None else limit,
+        "seed": seed,
+        "max_length": max_length,
+        "tokens": tokens,
+        "draws": draws,
+        "beams": beams,
+    }
+    if dry_run:
+        rows = len(opened.load(split, limit=settings["limit"], seed=seed))
+        plan = {"class": type(loaded).__name__, "task": task, "rows": rows}
+        emit(plan, as_json=as_json, table=table(["would score", ""], list(plan.items())))
+        return
+    loaded.to(pick_device(device))  # pyright: ignore[reportArgumentType]
+    if mask:
+        heads = layout(loaded)
+        masks = [Mask.full(heads), *(Mask.parse(text, heads) for text in mask)]
+        found = evaluate_many(loaded, opened, masks, **settings)
+    else:
+        found = [score(loaded, opened, **settings)]
+    if predictions is not None:
+        save_predictions(found, predictions)
+    data = found[0].to_json() | {"model": model}
+    if mask:
+        data["masks"] = [each.to_json() for each in found[1:]]
+    emit(data, as_json=as_json, table=_page(found))
+
+
+def _page(found: list[Evaluation]) -> Table:
+    rows = [
+        (
+            "all" if each.mask is None or not each.mask.dropped else each.mask.pattern,
+            score.metric,
+            f"{score.value:.4f}",
+            f"[{score.low:.4f}, {score.high:.4f}]",
+            each.n,
+            f"{each.seconds:.2f}",
+        )
+        for each in found
+        for score in each.scores
+    ]
+    columns = ["heads kept", "metric", "score", "95 % interval", "n", "seconds"]
+    return table(columns, rows, title=f"{found[0].task} {found[0].split}")

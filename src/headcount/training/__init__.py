@@ -1,0 +1,1 @@
+"""Fine-tune, pre-train and evaluate, on transformers' Trainer and accelerate."""

@@ -1,0 +1,25 @@
+"""Where to run."""
+
+from __future__ import annotations
+
+import torch
+
+from headcount.errors import UsageError
+
+
+def pick_device(asked: str) -> str:
+    """`auto` is the first GPU there is, else the CPU; a device that is not there is refused."""
+    if asked == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        kind = torch.device(asked).type
+    except RuntimeError:
+        raise UsageError(
+            f"There is no device '{asked}'. Known: auto, cpu, cuda, cuda:1, mps."
+        ) from None
+    there = {"cpu": True, "cuda": torch.cuda.is_available()}
+    if not there.get(kind, kind == "mps" and torch.backends.mps.is_available()):
+        raise UsageError(f"There is no device '{asked}' on this machine; use --device cpu.")
+    return asked

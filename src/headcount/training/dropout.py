@@ -1,0 +1,93 @@
+"""Set a model's dropout, whatever its family calls it.
+
+An empty twin of the model is built from a config in which one kind of dropout is a number that
+nothing else has; wherever that number turns up in the twin, the model is changed.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from torch import nn
+from transformers import PreTrainedModel
+
+from headcount.errors import UnsupportedError
+from headcount.models.load import skeleton
+
+ATTENTION = (
+    "attention_probs_dropout_prob",
+    "attention_dropout",
+    "attn_pdrop",
+    "attn_dropout",
+    "attention_dropout_prob",
+)
+HIDDEN = (
+    "hidden_dropout_prob",
+    "hidden_dropout",
+    "dropout",
+    "dropout_rate",
+    "resid_pdrop",
+    "embd_pdrop",
+    "resid_dropout",
+    "embd_dropout",
+    "embedding_dropout",
+    "mlp_dropout",
+    "activation_dropout",
+)
+MARK = 0.123456789
+
+
+def set_dropout(
+    model: PreTrainedModel, *, attention: float | None = None, hidden: float | None = None
+) -> None:
+    """Change the dropout of attention probabilities, of everything else, or both, in place."""
+    for names, value, what in ((ATTENTION, attention, "attention"), (HIDDEN, hidden, "hidden")):
+        if value is None:
+            continue
+        parts = [(part, name) for part in _configs(model.config) for name in names]
+        present = [name for part, name in parts if _is_number(getattr(part, name, None))]
+        places = list(_places(model, present)) if present else []
+        if not places:
+            raise UnsupportedError(
+                f"'{model.config.model_type}' has no {what} dropout of its own, so it cannot be "
+                "set."
+            )
+        for path, attribute, twin in places:
+            module = model.get_submodule(path)
+            if isinstance(twin, nn.Dropout) and not isinstance(module, nn.Dropout):
+                # ModernBERT builds an Identity where its config says 0
+                model.set_submodule(path, nn.Dropout(value).train(module.training))
+            else:
+                setattr(module, attribute, value)
+        _set(model.config, present, value)
+
+
+def _places(model: PreTrainedModel, names: list[str]) -> Iterator[tuple[str, str, nn.Module]]:
+    """(module, attribute, the twin's module) of every number that follows these settings."""
+    config = copy.deepcopy(model.config)
+    _set(config, names, MARK)
+    twin = skeleton(config, getattr(type(model), "base_class", type(model)))
+    for path, module in twin.named_modules():
+        for attribute, value in vars(module).items():
+            if isinstance(value, float) and value == MARK:
+                yield path, attribute, module
+
+
+def _configs(config: Any) -> Iterator[Any]:
+    yield config
+    for name in getattr(config, "sub_configs", None) or {}:
+        if getattr(config, name, None) is not None:
+            yield from _configs(getattr(config, name))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _set(config: Any, names: list[str], value: float) -> None:
+    for part in _configs(config):
+        for name in names:
+            if _is_number(getattr(part, name, None)):
+                setattr(part, name, value)

@@ -1,0 +1,261 @@
+"""Score a model on a task: `hc.evaluate(model, "sst2")`, with all heads or with masks.
+
+    full   = evaluate(model, task)                # Evaluation: score, 95 % interval, n, seconds
+    scores = evaluate_many(model, task, masks)    # one Evaluation per mask, in one pass
+
+Rows are sorted by length and padded as little as possible.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from transformers import PreTrainedModel
+
+from headcount.errors import UsageError
+from headcount.heads import Mask
+from headcount.tasks import Task, bleu, open_task
+from headcount.tasks.encoding import Encoded, encode
+from headcount.tasks.metrics import Outcome, Score, score
+from headcount.tasks.task import Examples, Limit
+from headcount.training.forward import run_masks
+from headcount.training.loading import class_order, require_padding, tokenizer_of
+from headcount.training.translate import translate
+
+LOGITS = 2**25
+"""Most logits of a language model held at once: 128 MB in single precision."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Scores of one model, or of one mask of it, on one split of a task."""
+
+    task: str
+    split: str
+    scores: tuple[Score, ...]
+    """The task's score first, then what else it is measured by."""
+    n: int
+    """Rows scored."""
+    seconds: float
+    """Time of the model alone; many masks share theirs evenly."""
+    seed: int = 0
+    mask: Mask | None = None
+    signature: str | None = None
+    """What a BLEU score depends on, in sacrebleu's words."""
+    predictions: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Columns with one value per row: label, prediction, and what led to it."""
+
+    @property
+    def score(self) -> float:
+        """The task's score."""
+        return self.scores[0].value
+
+    def __str__(self) -> str:
+        numbers = ", ".join(map(str, self.scores))
+        return f"{self.task} {self.split}: {numbers} (n={self.n}, {self.seconds:.1f} s)"
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict, without the predictions."""
+        data = {
+            "task": self.task,
+            "split": self.split,
+            "metric": self.scores[0].metric,
+            "score": self.score,
+            "low": self.scores[0].low,
+            "high": self.scores[0].high,
+            "scores": {each.metric: each.to_json() for each in self.scores},
+            "n": self.n,
+            "seconds": round(self.seconds, 3),
+            "seed": self.seed,
+        }
+        if self.mask is not None:
+            data["heads_kept"] = self.mask.pattern
+        if self.signature is not None:
+            data["signature"] = self.signature
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Evaluation:
+        """The scores that `to_json` wrote; mask and predictions are not among them."""
+        return cls(
+            task=data["task"],
+            split=data["split"],
+            scores=tuple(Score(**each) for each in data["scores"].values()),
+            n=data["n"],
+            seconds=data["seconds"],
+            seed=data["seed"],
+            signature=data.get("signature"),
+        )
+
+    def save_predictions(self, path: str | Path) -> Path:
+        """Write the predictions as a Parquet file, whole or not at all."""
+        return save_predictions([self], path)
+
+
+def save_predictions(found: Sequence[Evaluation], path: str | Path) -> Path:
+    """The predictions of several evaluations in one Parquet file; masks are told apart by name."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    tables = []
+    for each in found:
+        columns = {
+            name: list(values) if getattr(values, "ndim", 1) > 1 else values
+            for name, values in each.predictions.items()
+        }
+        if len(found) > 1:
+            pattern = each.mask.pattern if each.mask is not None else "all"
+            columns["heads_kept"] = [pattern] * len(columns["row"])
+        tables.append(pa.table(columns))
+    pq.write_table(pa.concat_tables(tables), partial)
+    return partial.rename(path)
+
+
+@overload
+def evaluate(
+    model: PreTrainedModel, task: str | Task, masks: None = None, **settings: Any
+) -> Evaluation: ...
+@overload
+def evaluate(
+    model: PreTrainedModel, task: str | Task, masks: Mask, **settings: Any
+) -> Evaluation: ...
+@overload
+def evaluate(
+    model: PreTrainedModel, task: str | Task, masks: Sequence[Mask], **settings: Any
+) -> list[Evaluation]: ...
+def evaluate(
+    model: PreTrainedModel,
+    task: str | Task,
+    masks: Mask | Sequence[Mask] | None = None,
+    **settings: Any,
+) -> Evaluation | list[Evaluation]:
+    """Score a model as it is, with one mask, or with several; settings as in `evaluate_many`."""
+    if masks is None or isinstance(masks, Mask):
+        return _evaluate(model, task, None if masks is None else [masks], **settings)[0]
+    return evaluate_many(model, task, masks, **settings)
+
+
+def evaluate_many(
+    model: PreTrainedModel, task: str | Task, masks: Sequence[Mask], **settings: Any
+) -> list[Evaluation]:
+    """Score every mask in one pass over the data.
+
+    Settings: tokenizer, split, limit, seed (of the sample, the masking and the interval),
+    max_length, tokens (per batch), draws (of the bootstrap), beams (translation), share (false
+    runs the masks one by one).
+    """
+    if not masks:
+        raise UsageError("There are no masks to evaluate.")
+    return _evaluate(model, task, masks, **settings)
+
+
+def _evaluate(
+    model: PreTrainedModel,
+    task: str | Task,
+    masks: Sequence[Mask] | None,
+    *,
+    tokenizer: Any = None,
+    split: str | None = None,
+    limit: Limit = None,
+    seed: int = 0,
+    max_length: int = 128,
+    tokens: int = 4096,
+    draws: int = 1000,
+    beams: int = 1,
+    share: bool = True,
+) -> list[Evaluation]:
+    task = open_task(task)
+    tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+    split = split or task.evaluation
+    examples = task.load(split, limit=limit, seed=seed)
+    require_padding(model, tokenizer)
+    order = None
+    if task.kind == "classification":
+        order = class_order(model, task, examples.labels)
+    rows = encode(task, examples, tokenizer, max_length=max_length, seed=seed)
+    started = time.monotonic()
+    if task.kind == "translation":
+        texts = translate(model, rows, tokenizer, masks, beams=beams, tokens=tokens)
+        results = [_translated(examples, said) for said in texts]
+    else:
+        if task.kind in ("masked-lm", "causal-lm"):
+            tokens = max(1, min(tokens, LOGITS // len(tokenizer)))
+        tables = run_masks(model, _asked(rows), task.kind, masks, tokens=tokens, share=share)
+        results = [_outcome(task, examples, table, order) for table in tables]
+    seconds = (time.monotonic() - started) / len(results)
+    return [
+        Evaluation(
+            task=task.name,
+            split=split,
+            scores=tuple(score(name, outcome, draws=draws, seed=seed) for name in task.metrics),
+            n=len(outcome),
+            seconds=seconds,
+            seed=seed,
+            mask=None if masks is None else masks[place],
+            signature=bleu.signature() if task.kind == "translation" else None,
+            predictions=predictions,
+        )
+        for place, (outcome, predictions) in enumerate(results)
+    ]
+
+
+def _asked(rows: Encoded) -> Encoded:
+    """Rows in which something is asked: a masked-LM row of special tokens only has nothing."""
+    if not isinstance(rows.labels, list):
+        return rows
+    kept = [row for row, labels in enumerate(rows.labels) if any(label >= 0 for label in labels)]
+    if not kept:
+        raise UsageError("No row has a token to predict.")
+    return rows if len(kept) == len(rows) else rows.take(kept)
+
+
+def _outcome(
+    task: Task, examples: Examples, table: np.ndarray, order: np.ndarray | None
+) -> tuple[Outcome, dict[str, Any]]:
+    if task.kind in ("masked-lm", "causal-lm"):
+        outcome = Outcome(table[:, :2], table[:, 2])
+        return outcome, {
+            "row": np.arange(len(table)),
+            "correct": table[:, 0].astype(int),
+            "nll": table[:, 1],
+            "tokens": table[:, 2].astype(int),
+        }
+    assert examples.labels is not None
+    labels = examples.labels
+    if order is None:
+        predictions = table[:, 0]
+        return Outcome(predictions, labels), {
+            "row": np.arange(len(labels)),
+            "label": labels,
+            "prediction": predictions,
+        }
+    # a class of the model that the task does not have is one more class, and always wrong
+    back = np.full(table.shape[1], len(order))
+    back[order[order >= 0]] = np.flatnonzero(order >= 0)
+    predictions = back[table.argmax(1)]
+    names = np.array([*task.labels, "(other)"])
+    return Outcome(predictions, labels), {
+        "row": np.arange(len(labels)),
+        "label": names[labels],
+        "prediction": names[predictions],
+        "logits": table,
+    }
+
+
+def _translated(examples: Examples, said: list[str]) -> tuple[Outcome, dict[str, Any]]:
+    source, target = (list(column) for column in examples.texts)
+    wanted = [str(text) for text in target]
+    return Outcome(said, wanted), {
+        "row": np.arange(len(said)),
+        "source": source,
+        "label": wanted,
+        "prediction": said,
+    }

@@ -1,0 +1,234 @@
+"""One pass over the rows with one mask or with many, each answer read out into a small table.
+
+Masks are sorted by their layers from the bottom up. Two neighbours that agree in the lowest k
+layers share everything below layer k (see `Replay`); masks that part at the same layer run side
+by side in one batch when the batch is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from headcount.heads import Mask
+from headcount.models.find import require_layout, sites_of, unwrap
+from headcount.models.gates import gate
+from headcount.models.probe import evaluating, relative_difference
+from headcount.models.sites import Site
+from headcount.tasks.encoding import Encoded
+from headcount.tasks.task import Kind
+from headcount.training.inputs import model_inputs
+from headcount.training.layers import call_order, find_layers
+from headcount.training.losses import token_scores
+from headcount.training.replay import Replay, same
+
+Key = tuple[tuple[tuple[int, ...], ...], ...]
+"""What a mask keeps in each layer call, from the first call to the last."""
+TOLERANCE = 1e-4
+"""Largest difference, relative to the largest logit, at which a replayed answer counts as equal."""
+
+
+class Board:
+    """Gates that stay on the model and are set to one mask after the other, or to several."""
+
+    def __init__(self, model: PreTrainedModel, masks: Sequence[Mask]) -> None:
+        self.model = unwrap(model)
+        self.sites = sites_of(self.model)
+        for mask in masks:
+            require_layout(self.model, mask.layout)
+        device = next(self.model.parameters()).device
+        self.gates = [torch.ones(1, site.heads, device=device) for site in self.sites]
+        self.rows = [[_row(mask, site) for site in self.sites] for mask in masks]
+
+    @contextmanager
+    def attached(self) -> Generator[None]:
+        """Inside, the gates act."""
+        stacks: dict[str, list[Tensor]] = {}
+        for site, value in zip(self.sites, self.gates, strict=True):
+            stacks.setdefault(site.stack, []).append(value)
+        with gate(self.model, stacks):
+            yield
+
+    def show(self, places: Sequence[int]) -> None:
+        """Set the gates to masks by number: one for all rows, or one for each copy of the batch."""
+        for number, value in enumerate(self.gates):
+            value.resize_(len(places), value.shape[1])
+            value.copy_(torch.stack([self.rows[place][number] for place in places]))
+
+
+def _row(mask: Mask, site: Site) -> Tensor:
+    kept = set(mask.indices(site.stack, site.layer))
+    return torch.tensor([float(head in kept) for head in range(site.heads)])
+
+
+def read_out(kind: Kind, logits: Tensor, labels: Tensor | None) -> Tensor:
+    """(row, number) what is kept of an answer: logits, the score, or counts over tokens."""
+    if kind in ("masked-lm", "causal-lm") and labels is not None:
+        return token_scores(kind, logits, labels)
+    return logits.double()
+
+
+def run_masks(
+    model: PreTrainedModel,
+    rows: Encoded,
+    kind: Kind,
+    masks: Sequence[Mask] | None,
+    *,
+    tokens: int,
+    share: bool = True,
+) -> list[np.ndarray]:
+    """A table (row, number) for every mask, or one for the model as it is when `masks` is None."""
+    device = next(model.parameters()).device
+
+    def batches():
+        for numbers, batch in rows.batches(tokens):
+            moved = {name: value.to(device) for name, value in batch.items()}
+            yield numbers, model_inputs(unwrap(model), moved, kind), moved.get("labels")
+
+    tables: list[np.ndarray | None] = [None] * (1 if masks is None else len(masks))
+
+    def put(place: int, numbers: np.ndarray, logits: Tensor, labels: Tensor | None) -> None:
+        part = read_out(kind, logits, labels).cpu().numpy()
+        table = tables[place]
+        if table is None:
+            table = tables[place] = np.zeros((len(rows), *part.shape[1:]))
+        table[numbers] = part
+
+    with torch.inference_mode(), evaluating(unwrap(model)):
+        if masks is None:
+            for numbers, inputs, labels in batches():
+                put(0, numbers, model(**inputs).logits, labels)
+        else:
+            board = Board(model, masks)
+            with board.attached():
+                chain = _chain(model, board, rows, kind, masks) if share else None
+                for numbers, inputs, labels in batches():
+                    for place, logits in _answers(board, chain, inputs, tokens):
+                        put(place, numbers, logits, labels)
+    return [table for table in tables if table is not None]
+
+
+def _answers(
+    board: Board, chain: Chain | None, inputs: dict[str, Any], tokens: int
+) -> Generator[tuple[int, Tensor]]:
+    """(place of the mask, logits) for every mask on one batch."""
+    if chain is not None:
+        together = max(1, tokens // inputs["input_ids"].numel())
+        with chain.replay.attached():
+            yield from chain.visit(inputs, chain.order, 0, together)
+        return
+    for place in range(len(board.rows)):
+        board.show([place])
+        yield place, board.model(**inputs).logits
+
+
+class Chain:
+    """Masks sorted so that neighbours share as many of the lowest layers as they can."""
+
+    def __init__(self, board: Board, replay: Replay, masks: Sequence[Mask]) -> None:
+        self.board = board
+        self.replay = replay
+        inside = {layer.path: layer.sites for layer in replay.layers}
+        self.keys: list[Key] = [
+            tuple(
+                tuple(mask.indices(site.stack, site.layer) for site in inside[path])
+                for path in replay.calls
+            )
+            for mask in masks
+        ]
+        self.order = sorted(range(len(masks)), key=self.keys.__getitem__)
+
+    def shared(self, first: int, second: int) -> int:
+        """How many layer calls two masks have in common from the first one on."""
+        pairs = zip(self.keys[first], self.keys[second], strict=True)
+        return next((at for at, (a, b) in enumerate(pairs) if a != b), len(self.keys[first]))
+
+    def visit(
+        self, inputs: dict[str, Any], places: Sequence[int], start: int, together: int
+    ) -> Generator[tuple[int, Tensor]]:
+        """Answers of sorted masks that agree below call `start`, whose outputs are remembered."""
+        head, *rest = places
+        part = {self.keys[place][start] for place in places} if rest else set()
+        if together > 1 and len(part) == len(places) and start < len(self.replay.calls):
+            for at in range(0, len(places), together):
+                yield from self._side_by_side(inputs, places[at : at + together], start)
+            return
+        self.board.show([head])
+        logits = self.replay.run(inputs, start).logits
+        yield head, logits
+        for depth, group in groupby(rest, lambda place: self.shared(head, place)):
+            if depth == len(self.replay.calls):  # the same mask once more
+                for place in group:
+                    yield place, logits
+            else:
+                yield from self.visit(inputs, list(group), depth, together)
+
+    def _side_by_side(
+        self, inputs: dict[str, Any], places: Sequence[int], start: int
+    ) -> Generator[tuple[int, Tensor]]:
+        self.board.show(places)
+        answer = self.replay.run(inputs, start, copies=len(places), keep=False)
+        yield from zip(places, answer.logits.chunk(len(places)), strict=True)
+
+
+def _chain(
+    model: PreTrainedModel, board: Board, rows: Encoded, kind: Kind, masks: Sequence[Mask]
+) -> Chain | None:
+    """The chain, or None when sharing is of no use or does not give the plain answers here."""
+    layers = find_layers(model)
+    if len(masks) < 2 or not layers:
+        return None
+    device = next(model.parameters()).device
+    few = rows.take(np.argsort(rows.lengths, kind="stable")[[0, len(rows) // 2]])
+    batch = {name: value.to(device) for name, value in few.collate([few[0], few[1]]).items()}
+    inputs = model_inputs(board.model, batch, kind)
+    board.show([0])
+    try:
+        chain = Chain(board, Replay(model, layers, call_order(model, layers, inputs)), masks)
+        return chain if _holds(chain, inputs) else None
+    except Exception:
+        return None  # a layer that cannot be driven from outside: the plain loop is always right
+
+
+def _holds(chain: Chain, inputs: dict[str, Any], samples: int = 6) -> bool:
+    """Whether replayed answers are the plain ones on a small batch, and nothing was overwritten."""
+    steps = np.linspace(0, len(chain.order) - 1, min(samples, len(chain.order))).astype(int)
+    places = [chain.order[step] for step in steps]
+    plain: list[Tensor] = []
+    for place in places:
+        chain.board.show([place])
+        plain.append(chain.board.model(**inputs).logits.clone())
+
+    def near(wanted: Tensor, found: Tensor) -> bool:
+        return relative_difference([wanted], [found]) < TOLERANCE
+
+    with chain.replay.attached() as replay:
+        for place, following, wanted, then in zip(
+            places, places[1:], plain, plain[1:], strict=False
+        ):
+            chain.board.show([place])
+            if not near(wanted, replay.run(inputs, 0).logits):
+                return False
+            before = [_cloned(output) for output in replay.outputs]
+            start = chain.shared(place, following)
+            pair = list(chain._side_by_side(inputs, [following, following], start))
+            chain.board.show([following])
+            alone = replay.run(inputs, start, keep=False).logits
+            if not all(near(then, found) for found in (alone, pair[0][1], pair[1][1])):
+                return False
+            if not all(same(a, b) for a, b in zip(before, replay.outputs, strict=True)):
+                return False  # a layer writes into its input
+    return True
+
+
+def _cloned(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.clone()
+    return tuple(_cloned(item) for item in value) if isinstance(value, tuple) else value

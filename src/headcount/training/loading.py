@@ -1,0 +1,124 @@
+"""A model for a task, and which of its classes is which of the task's."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AutoTokenizer, PreTrainedModel
+
+from headcount.errors import NotFoundError, UsageError
+from headcount.models.load import load, load_config, model_class
+from headcount.tasks.encoding import pad_token
+from headcount.tasks.task import Task
+
+HEADS = {
+    "classification": "sequence-classification",
+    "regression": "sequence-classification",
+    "masked-lm": "masked-lm",
+    "causal-lm": "causal-lm",
+    "translation": "seq2seq-lm",
+}
+
+
+def load_for_task(
+    name: str | os.PathLike[str],
+    task: Task,
+    *,
+    from_scratch: bool = False,
+    new_head: bool = True,
+    seed: int = 0,
+    **options: Any,
+) -> PreTrainedModel:
+    """The model with a head for the task; what is new (a head, or all of it) is drawn by `seed`.
+
+    A checkpoint that has the right number of classes already keeps them and their names. Without
+    `new_head`, one that has none is refused: there is no point in scoring random weights.
+    """
+    config = load_config(name)
+    changes: dict[str, Any] = {}
+    if not new_head:
+        _require_head(name, config, task)
+        return load(name, head=HEADS[task.kind], **options)
+    if task.kind == "regression":
+        changes = {"num_labels": 1}
+    elif task.kind == "classification" and not _has_classes(config, task):
+        changes = {
+            "num_labels": len(task.labels),
+            "id2label": dict(enumerate(task.labels)),
+            "label2id": {label: number for number, label in enumerate(task.labels)},
+        }
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        if from_scratch:
+            config = load_config(name, **changes)
+            return model_class(config, HEADS[task.kind])(config).eval()
+        return load(name, head=HEADS[task.kind], **changes, **options)
+
+
+def load_tokenizer(name: str | os.PathLike[str]) -> Any:
+    """The tokenizer of a model folder or hub name."""
+    try:
+        return AutoTokenizer.from_pretrained(str(name))
+    except (OSError, ValueError, ImportError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise NotFoundError(f"No tokenizer in '{name}': {reason}") from error
+
+
+def tokenizer_of(model: PreTrainedModel) -> Any:
+    """The tokenizer from where the model was loaded."""
+    if not model.name_or_path:
+        raise UsageError("This model was not loaded from a folder: pass its tokenizer as well.")
+    return load_tokenizer(model.name_or_path)
+
+
+def require_padding(model: PreTrainedModel, tokenizer: Any) -> None:
+    """Tell a model that reads its last token (GPT-2) what padding looks like."""
+    if model.config.get_text_config().pad_token_id is None:
+        model.config.get_text_config().pad_token_id = pad_token(tokenizer)
+        model.config.pad_token_id = pad_token(tokenizer)
+
+
+def class_order(model: PreTrainedModel, task: Task, labels: np.ndarray | None = None) -> np.ndarray:
+    """(task class,) -> the model's number for it; by name where the model knows the names.
+
+    `labels` are the classes that occur: only those must be known to the model.
+    """
+    config: Any = model.config
+    known = [str(config.id2label.get(i, i)).lower() for i in range(config.num_labels)]
+    wanted = [label.lower() for label in task.labels]
+    needed = range(len(wanted)) if labels is None else sorted({int(label) for label in labels})
+    if set(wanted) & set(known):
+        order = [known.index(name) if name in known else -1 for name in wanted]
+    else:  # LABEL_0, LABEL_1 and the like say nothing: trust the order
+        order = [i if i < len(known) else -1 for i in range(len(wanted))]
+    missing = [task.labels[i] for i in needed if order[i] < 0]
+    if missing:
+        raise UsageError(
+            f"The data has labels the model has no class for: {', '.join(missing[:5])}. "
+            f"The model's {len(known)} classes: {', '.join(known[:8])}."
+        )
+    return np.array(order)
+
+
+def _has_classes(config: Any, task: Task) -> bool:
+    saved = (getattr(config, "architectures", None) or [""])[0]
+    return "ForSequenceClassification" in saved and config.num_labels == len(task.labels)
+
+
+def _require_head(name: str | os.PathLike[str], config: Any, task: Task) -> None:
+    saved = " ".join(getattr(config, "architectures", None) or ["nothing"])
+    marks = {
+        "classification": ("ForSequenceClassification",),
+        "regression": ("ForSequenceClassification",),
+        "masked-lm": ("ForMaskedLM", "ForPreTraining"),
+        "causal-lm": ("ForCausalLM", "LMHeadModel"),
+        "translation": ("ForConditionalGeneration", "MTModel", "EncoderDecoderModel"),
+    }[task.kind]
+    if not any(mark in saved for mark in marks):
+        raise UsageError(
+            f"'{name}' was saved as {saved}, without a head for {task.kind}: train it first "
+            f"(headcount train {name} --task {task.name} --out DIR)."
+        )

@@ -1,0 +1,97 @@
+"""The order of the training rows, and masking that changes with every epoch.
+
+Both follow from (seed, epoch) alone. A run that was killed and resumed, or cut over several
+processes, sees exactly the same batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+from torch.utils.data import Dataset, Sampler
+
+from headcount.tasks.encoding import IGNORED, Encoded
+from headcount.tasks.masking import mask_tokens
+
+
+class Rows(Dataset[dict[str, Any]]):
+    """Encoded rows to train on, and one blank row behind them (see `EpochOrder`)."""
+
+    def __init__(self, rows: Encoded, *, seed: int = 0, mask_with: Any = None) -> None:
+        self.rows = rows
+        self.seed = seed
+        self.mask_with = mask_with
+        """Masked LM: the tokenizer that masks each row anew in every epoch."""
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        blank = row == len(self.rows)
+        item = self.rows[0 if blank else row]
+        if self.mask_with is not None:
+            generator = np.random.default_rng((self.seed, self.epoch, row))
+            hidden, labels = mask_tokens(item["input_ids"], self.mask_with, generator)
+            item = {**item, "input_ids": hidden, "labels": labels}
+        if blank:
+            labels = item["labels"]
+            ignored = [IGNORED] * len(labels) if isinstance(labels, list) else type(labels)(IGNORED)
+            item = {**item, "labels": ignored}
+        return item
+
+    def collate(self, items: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
+        """Padded tensors of these rows."""
+        return self.rows.collate(items)
+
+
+class EpochOrder(Sampler[int]):
+    """A new order of the rows in every epoch, filled up to whole batches with the blank row.
+
+    Several processes must all have a batch in every step; accelerate would repeat rows from the
+    start of the epoch to fill the last one. Blank rows count nothing, so the result stays that
+    of one process.
+    """
+
+    def __init__(
+        self, rows: Rows, *, seed: int, batch: int, fill: bool = False, like_lengths: bool = False
+    ) -> None:
+        self.rows = rows
+        self.seed = seed
+        self.batch = batch
+        self.fill = fill
+        self.lengths = rows.rows.lengths if like_lengths else None
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Which epoch comes next; masking follows."""
+        self.epoch = self.rows.epoch = epoch
+
+    def __len__(self) -> int:
+        count = len(self.rows)
+        return -(-count // self.batch) * self.batch if self.fill else count
+
+    def __iter__(self) -> Iterator[int]:
+        generator = np.random.default_rng((self.seed, self.epoch))
+        order = generator.permutation(len(self.rows))
+        if self.lengths is not None:
+            order = self._by_length(order, generator)
+        yield from order.tolist()
+        yield from [len(self.rows)] * (len(self) - len(order))
+
+    def _by_length(self, order: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        """Rows of like length side by side within stretches of 50 batches, batches shuffled."""
+        assert self.lengths is not None
+        stretch = 50 * self.batch
+        pieces: list[np.ndarray] = []
+        for start in range(0, len(order), stretch):
+            part = order[start : start + stretch]
+            part = part[np.argsort(self.lengths[part], kind="stable")]
+            pieces += [part[i : i + self.batch] for i in range(0, len(part), self.batch)]
+        whole = [piece for piece in pieces if len(piece) == self.batch]
+        rest = [piece for piece in pieces if len(piece) < self.batch]
+        mixed = [whole[i] for i in generator.permutation(len(whole))]
+        return np.concatenate(mixed + rest)

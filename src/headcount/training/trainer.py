@@ -1,0 +1,161 @@
+"""transformers' Trainer with headcount's losses, row order and refusal of losses that are not
+numbers; everything else (devices, precision, accumulation, checkpoints) is Trainer's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+
+from headcount.errors import HeadcountError
+from headcount.models.find import unwrap
+from headcount.tasks.task import Kind
+from headcount.training.inputs import model_inputs
+from headcount.training.losses import count_labels, loss_sum
+from headcount.training.options import TrainOptions
+from headcount.training.order import EpochOrder, Rows
+
+
+class DivergedError(HeadcountError):
+    """The loss was not a number; `step` says when."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"The loss was not a number (NaN or infinite) at step {step}.")
+        self.step = step
+
+
+class TaskTrainer(Trainer):
+    """A Trainer for one of headcount's task kinds."""
+
+    def __init__(self, *, kind: Kind, options: TrainOptions, rows: Rows, **settings: Any) -> None:
+        self.kind: Kind = kind
+        self.options = options
+        super().__init__(train_dataset=rows, data_collator=rows.collate, **settings)
+        # the loss below is divided by the labels of the whole batch already
+        self.loss_is_scaled_for_ga = True
+        processes = self.args.world_size
+        self.order = EpochOrder(
+            rows,
+            seed=options.seed,
+            batch=options.batch_size // options.accumulate,
+            fill=processes > 1,
+            like_lengths=options.like_lengths,
+        )
+        self.remove_callback(PrinterCallback)  # a library does not print
+        self.add_callback(_SetEpoch(self.order))
+
+    def get_train_dataloader(self) -> DataLoader:
+        """Rows in `EpochOrder`, cut over the processes by accelerate."""
+        loader = DataLoader(
+            self.train_dataset,  # pyright: ignore[reportArgumentType]
+            batch_size=self.args.per_device_train_batch_size,
+            sampler=self.order,
+            collate_fn=self.data_collator,
+            pin_memory=self.args.dataloader_pin_memory and torch.cuda.is_available(),
+        )
+        return self.accelerator.prepare(loader)
+
+    def get_batch_samples(
+        self, epoch_iterator: Iterator, num_batches: int, device: torch.device
+    ) -> tuple[list, Tensor | int | None]:
+        """The pieces of the next step, and how many labels count in all of them everywhere."""
+        pieces = list(islice(epoch_iterator, num_batches))
+        counts = [count_labels(self.kind, piece["labels"]) for piece in pieces]
+        total = torch.stack(counts).sum().to(device) if counts else torch.zeros((), device=device)
+        if self.args.world_size > 1:
+            total = self.accelerator.gather(total).sum()  # pyright: ignore[reportAttributeAccessIssue]
+        return pieces, total
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        """This piece's share of the mean loss over the whole batch."""
+        labels = inputs["labels"]
+        outputs = model(**model_inputs(unwrap(model), inputs, self.kind))
+        smoothing = self.options.label_smoothing if self.kind != "regression" else 0.0
+        total = loss_sum(self.kind, outputs.logits, labels, smoothing)
+        count = num_items_in_batch
+        if count is None:
+            count = count_labels(self.kind, labels)
+        # gradients are averaged over processes, but each has only its own rows in the sum
+        loss = total / count * self.args.world_size
+        return (loss, outputs) if return_outputs else loss
+
+    def training_step(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Tensor:
+        """Forward and backward; stops at a loss that is not a number."""
+        loss = super().training_step(model, inputs, num_items_in_batch)
+        if not torch.isfinite(loss):
+            raise DivergedError(self.state.global_step + 1)
+        return loss
+
+
+class _SetEpoch(TrainerCallback):
+    """Tell the order which epoch begins, also in the epoch a run is resumed in."""
+
+    def __init__(self, order: EpochOrder) -> None:
+        self.order = order
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.order.set_epoch(int((state.epoch or 0.0) + 1e-6))
+
+
+def training_arguments(
+    options: TrainOptions, folder: str, *, device: str, saving: bool
+) -> TrainingArguments:
+    """headcount's options in Trainer's words."""
+    precision = _precision(options.precision, device)
+    arguments = TrainingArguments(
+        output_dir=folder,
+        num_train_epochs=options.epochs,
+        max_steps=options.steps or -1,
+        gradient_accumulation_steps=options.accumulate,
+        learning_rate=options.learning_rate,
+        lr_scheduler_type=options.schedule,
+        warmup_steps=options.warmup,
+        weight_decay=options.weight_decay,
+        adam_beta1=options.beta1,
+        adam_beta2=options.beta2,
+        adam_epsilon=options.epsilon,
+        max_grad_norm=options.clip,
+        bf16=precision == "bf16",
+        fp16=precision == "fp16",
+        gradient_checkpointing=options.gradient_checkpointing,
+        gradient_checkpointing_kwargs={"use_reentrant": False},
+        logging_steps=options.log_every,
+        logging_nan_inf_filter=False,
+        save_strategy="no" if not saving else "steps" if options.save_every else "epoch",
+        save_steps=options.save_every or 500,
+        save_total_limit=2,
+        seed=options.seed,
+        data_seed=options.seed,
+        use_cpu=device == "cpu",
+        report_to=[],
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        dataloader_pin_memory=device != "cpu",
+    )
+    arguments._n_gpu = min(arguments.n_gpu, 1)  # several devices are for `accelerate launch`
+    return arguments
+
+
+def _precision(asked: str, device: str) -> str:
+    if asked != "auto":
+        return asked
+    if not device.startswith("cuda"):
+        return "fp32"  # bf16 is several times slower on most CPUs
+    return "bf16" if torch.cuda.is_bf16_supported() else "fp16"

@@ -1,0 +1,80 @@
+"""Let an encoder–decoder translate rows, with its heads as they are or with masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import GenerationConfig, PreTrainedModel
+
+from headcount.errors import UnsupportedError
+from headcount.heads import Mask
+from headcount.models.find import unwrap
+from headcount.models.probe import evaluating
+from headcount.tasks.encoding import Encoded
+from headcount.training.forward import Board
+
+
+def translate(
+    model: PreTrainedModel,
+    rows: Encoded,
+    tokenizer: Any,
+    masks: Sequence[Mask] | None = None,
+    *,
+    beams: int = 1,
+    tokens: int = 4096,
+) -> list[list[str]]:
+    """A translation of every row, for every mask; several masks share a batch when rows are few.
+
+    Generation works word by word, so what a step costs hardly depends on how many rows it has:
+    filling the batch with masks saves more than sharing layers would.
+    """
+    bare: Any = unwrap(model)
+    if not getattr(bare.config, "is_encoder_decoder", False):
+        raise UnsupportedError(f"{type(bare).__name__} is no encoder-decoder: it cannot translate.")
+    shown: Sequence[Mask | None] = [None] if masks is None else masks
+    texts: list[list[str]] = [[""] * len(rows) for _ in shown]
+    device = next(bare.parameters()).device
+    settings = generation_settings(bare, rows, beams)
+    with torch.inference_mode(), evaluating(bare), ExitStack() as stack:
+        board = None if masks is None else Board(bare, masks)
+        if board is not None:
+            stack.enter_context(board.attached())
+        for numbers, batch in rows.batches(tokens):
+            together = max(1, tokens // batch["input_ids"].numel())
+            for at in range(0, len(shown), together):
+                part = shown[at : at + together]
+                if board is not None:
+                    board.show(range(at, at + len(part)))
+                written = bare.generate(
+                    input_ids=batch["input_ids"].repeat(len(part), 1).to(device),
+                    attention_mask=batch["attention_mask"].repeat(len(part), 1).to(device),
+                    generation_config=settings,
+                )
+                said = tokenizer.batch_decode(written, skip_special_tokens=True)
+                for place in range(len(part)):
+                    _put(texts[at + place], numbers, said[place * len(numbers) :])
+    return texts
+
+
+def _put(texts: list[str], numbers: np.ndarray, said: Sequence[str]) -> None:
+    for number, text in zip(numbers, said, strict=False):
+        texts[number] = text.strip()
+
+
+def generation_settings(model: Any, rows: Encoded, beams: int) -> GenerationConfig:
+    """The model's own special tokens, no sampling, and room for twice the longest source."""
+    own = model.generation_config
+    return GenerationConfig(
+        num_beams=beams,
+        do_sample=False,
+        max_new_tokens=int(2 * rows.lengths.max() + 10),
+        pad_token_id=own.pad_token_id,
+        eos_token_id=own.eos_token_id,
+        decoder_start_token_id=own.decoder_start_token_id,
+        bad_words_ids=own.bad_words_ids,
+        forced_eos_token_id=own.forced_eos_token_id,
+    )
