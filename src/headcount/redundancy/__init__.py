@@ -1,0 +1,1 @@
+"""How alike heads are: distances between their attention, and what follows from them."""

@@ -1,0 +1,121 @@
+"""dcor: one minus the distance correlation of two heads, their rows as samples.
+
+Euclidean distances between a head's rows, centred over rows and columns, scaled to length one, are
+a vector b; dCor² of two heads is b·b'. A symmetric matrix is kept as its lower half, with √2 on
+what stands for two entries.
+
+A head whose rows are all the same has no distances: it is at 0 from another such head (also for
+single-token inputs, where every head is one) and at 1 from every other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headcount.redundancy.kernels.compile import kernel, summing_kernel
+from headcount.redundancy.kernels.finish import CONSTANT, Floats, finish
+from headcount.redundancy.kernels.gram import products_of_halves
+from headcount.redundancy.kernels.lanes import fma, load, splat, total
+from headcount.redundancy.kernels.threads import spread
+
+_ZERO = np.float32(0)
+_DOUBTFUL = 0.02
+
+
+def dcor(attention: Floats) -> Floats:  # (head, query, key) -> (head, head)
+    """1 - distance correlation of the matrices, rows as samples."""
+    halves = np.concatenate(
+        spread(lambda low, high: _centred(attention, low, high), len(attention))
+    )
+    return finish(_distances(products_of_halves(halves), halves), attention)
+
+
+@summing_kernel
+def _distances(squares: Floats, halves: Floats) -> Floats:
+    """1 - √(b·b'); in double precision where b·b' is small, or its root would show the rounding."""
+    heads = squares.shape[0]
+    out = np.empty((heads, heads))
+    for i in range(heads):
+        for j in range(i + 1, heads):
+            square = squares[i, j]
+            if square < _DOUBTFUL:
+                square = 0.0
+                for k in range(halves.shape[1]):
+                    square += np.float64(halves[i, k]) * np.float64(halves[j, k])
+            out[i, j] = 1 - np.sqrt(max(square, 0.0))
+    return out
+
+
+@summing_kernel
+def _centred(attention: Floats, low: int, high: int) -> Floats:
+    """The unit vectors b of heads low … high."""
+    _, tokens, keys = attention.shape
+    width = (keys + 7) // 8 * 8
+    rows = np.zeros(tokens * width, np.float32)
+    apart = np.zeros((tokens, tokens))
+    half = tokens * (tokens + 1) // 2
+    out = np.zeros((high - low, (half + 1 + 7) // 8 * 8), np.float32)
+    for head in range(low, high):
+        size = 0.0
+        for t in range(tokens):
+            for c in range(keys):
+                rows[t * width + c] = attention[head, t, c]
+                size += attention[head, t, c] ** 2
+        _euclidean(rows, tokens, width, apart)
+        norm = _centre(apart)
+        if norm <= CONSTANT * np.sqrt(size):
+            out[head - low, half] = 1
+            continue
+        scale = 1 / norm
+        place = 0
+        for t in range(tokens):
+            for s in range(t):
+                out[head - low, place + s] = apart[t, s] * scale * np.sqrt(2.0)
+            out[head - low, place + t] = apart[t, t] * scale
+            place += t + 1
+    return out
+
+
+@kernel
+def _euclidean(rows: Floats, tokens: int, width: int, out: Floats) -> None:
+    """Distances between rows below the diagonal, by differences: |a|² + |b|² - 2ab loses digits."""
+    for t in range(tokens):
+        out[t, t] = 0
+        a = t * width
+        for s in range(0, t - 3, 4):
+            b0, b1, b2, b3 = s * width, (s + 1) * width, (s + 2) * width, (s + 3) * width
+            s0, s1, s2, s3 = splat(_ZERO), splat(_ZERO), splat(_ZERO), splat(_ZERO)
+            for c in range(0, width, 8):
+                x = load(rows, a + c)
+                y0, y1 = x - load(rows, b0 + c), x - load(rows, b1 + c)
+                y2, y3 = x - load(rows, b2 + c), x - load(rows, b3 + c)
+                s0, s1, s2, s3 = fma(y0, y0, s0), fma(y1, y1, s1), fma(y2, y2, s2), fma(y3, y3, s3)
+            out[t, s] = np.sqrt(total(s0))
+            out[t, s + 1] = np.sqrt(total(s1))
+            out[t, s + 2] = np.sqrt(total(s2))
+            out[t, s + 3] = np.sqrt(total(s3))
+        for s in range(t // 4 * 4, t):
+            s0 = splat(_ZERO)
+            for c in range(0, width, 8):
+                y0 = load(rows, a + c) - load(rows, s * width + c)
+                s0 = fma(y0, y0, s0)
+            out[t, s] = np.sqrt(total(s0))
+
+
+@summing_kernel
+def _centre(apart: Floats) -> float:
+    """Centre the lower half of a symmetric matrix over rows and columns; its Frobenius norm."""
+    n = apart.shape[0]
+    means = np.zeros(n)
+    for t in range(n):
+        for s in range(t):
+            means[t] += apart[t, s]
+            means[s] += apart[t, s]
+    means /= n
+    overall = means.mean()
+    square = 0.0
+    for t in range(n):
+        for s in range(t + 1):
+            apart[t, s] += overall - means[t] - means[s]
+            square += apart[t, s] ** 2 * (1.0 if s == t else 2.0)
+    return np.sqrt(square)

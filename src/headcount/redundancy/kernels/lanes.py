@@ -1,0 +1,248 @@
+"""Eight float32 side by side, as one value that kernels can compute with.
+
+LLVM turns such a value into one AVX register, two NEON ones, or whatever the machine has. Loops
+that numba's own vectoriser leaves scalar (a polynomial on the bits of a float, a small matrix per
+lane) become plain code:
+
+    total = splat(0.0)
+    for k in range(n):
+        total = fma(load(a, 8 * k), load(b, 8 * k), total)
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, register_model
+
+WIDTH = 8
+_FLOAT = ir.FloatType()
+_DOUBLE = ir.DoubleType()
+_INT = ir.IntType(32)
+FLOATS = ir.VectorType(_FLOAT, WIDTH)
+INTS = ir.VectorType(_INT, WIDTH)
+_DOUBLES = ir.VectorType(_DOUBLE, WIDTH)
+
+
+class LanesType(types.Type):
+    """numba's type of eight float32, or eight float64, side by side."""
+
+    def __init__(self, bits: int) -> None:
+        super().__init__(name=f"float{bits}x8")
+        self.bits = bits
+
+
+LANES, WIDE = LanesType(32), LanesType(64)
+Lanes: TypeAlias = Any
+"""A value of eight lanes in the signature of a kernel."""
+# what a kernel calls has other arguments than the function that makes its code
+kernel_code = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
+
+
+@register_model(LanesType)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, FLOATS if kind.bits == 32 else _DOUBLES)
+
+
+def _operator(symbol: Callable[..., Any], instruction: str) -> None:
+    @cast(Any, infer_global)(symbol)
+    class _Typing(ConcreteTemplate):
+        cases = [signature(kind, kind, kind) for kind in (LANES, WIDE)]  # noqa: RUF012
+
+    @lower_builtin(symbol, LanesType, LanesType)
+    def _lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return getattr(builder, instruction)(*args)
+
+
+_operator(operator.add, "fadd")
+_operator(operator.sub, "fsub")
+_operator(operator.mul, "fmul")
+_operator(operator.truediv, "fdiv")
+
+
+def constant(value: float, kind: ir.VectorType = FLOATS) -> ir.Constant:
+    """One number in all lanes, known when the code is made."""
+    return ir.Constant(kind, [value] * WIDTH)
+
+
+def call(builder: Any, name: str, args: Sequence[Any], result: Any = FLOATS) -> Any:
+    """A call of one of LLVM's own functions."""
+    kind = ir.FunctionType(result, [arg.type for arg in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+
+
+def fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """a * b + c, fused where the machine can."""
+    return call(builder, f"llvm.fmuladd.v{WIDTH}f32", [a, b, c])
+
+
+def _place(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    array = context.make_array(sig.args[0])(context, builder, args[0])
+    return builder.gep(array.data, [args[1]], source_etype=_element(sig.args[0]))
+
+
+def _element(array: Any) -> ir.Type:
+    return _FLOAT if array.dtype.bitwidth == 32 else _DOUBLE
+
+
+@kernel_code
+def load(typing: Any, array: Any, index: Any) -> Any:
+    """The eight values of a flat float32 (or float64: wide) array from `index` on."""
+    one = _element(array)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        eight = ir.VectorType(one, WIDTH)
+        place = builder.bitcast(_place(context, builder, sig, args), eight.as_pointer())
+        return builder.load(place, align=4, typ=eight)
+
+    return (LANES if one is _FLOAT else WIDE)(array, types.intp), code
+
+
+@kernel_code
+def repeat(typing: Any, array: Any, index: Any) -> Any:
+    """One value of a flat array in all lanes; `index` does not count from the end."""
+    one = _element(array)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        place = _place(context, builder, sig, args)
+        return _splat(builder, builder.load(place, align=4, typ=one))
+
+    return (LANES if one is _FLOAT else WIDE)(array, types.intp), code
+
+
+@kernel_code
+def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
+    """Write eight values to a flat float32 array from `index` on."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        place = builder.bitcast(_place(context, builder, sig, args), FLOATS.as_pointer())
+        builder.store(args[2], place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, LANES), code
+
+
+def _splat(builder: Any, value: Any) -> Any:
+    none = ir.Constant(ir.VectorType(value.type, WIDTH), ir.Undefined)
+    first = builder.insert_element(none, value, _INT(0))
+    return builder.shuffle_vector(first, none, constant(0, INTS))
+
+
+@kernel_code
+def splat(typing: Any, value: Any) -> Any:
+    """One number in all lanes."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _splat(builder, args[0])
+
+    return LANES(types.float32), code
+
+
+def _elementwise(name: str, count: int) -> Any:
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return call(builder, f"llvm.{name}.v{WIDTH}f32", args)
+
+    return LANES(*[LANES] * count), code
+
+
+@kernel_code
+def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
+    """a * b + c, fused where the machine can."""
+    return _elementwise("fmuladd", 3)
+
+
+@kernel_code
+def without(typing: Any, c: Any, a: Any, b: Any) -> Any:
+    """c - a * b, fused where the machine can."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return fused(builder, builder.fneg(args[1]), args[2], args[0])
+
+    return LANES(LANES, LANES, LANES), code
+
+
+@kernel_code
+def sqrt(typing: Any, a: Any) -> Any:
+    """Square roots."""
+    return _elementwise("sqrt", 1)
+
+
+@kernel_code
+def absolute(typing: Any, a: Any) -> Any:
+    """Absolute values."""
+    return _elementwise("fabs", 1)
+
+
+@kernel_code
+def copysign(typing: Any, a: Any, b: Any) -> Any:
+    """The size of `a` with the sign of `b`."""
+    return _elementwise("copysign", 2)
+
+
+@kernel_code
+def larger(typing: Any, a: Any, b: Any) -> Any:
+    """The larger of two values in each lane."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return LANES(LANES, LANES), code
+
+
+@kernel_code
+def where_less(typing: Any, a: Any, b: Any, yes: Any, no: Any) -> Any:
+    """`yes` in the lanes where a < b, else `no`."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered("<", args[0], args[1]), args[2], args[3])
+
+    return LANES(LANES, LANES, LANES, LANES), code
+
+
+@kernel_code
+def widen(typing: Any, a: Any) -> Any:
+    """The same numbers in double precision, which has + - * / only."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.fpext(args[0], _DOUBLES)
+
+    return WIDE(LANES), code
+
+
+@kernel_code
+def narrow(typing: Any, a: Any) -> Any:
+    """Double precision rounded to single."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.fptrunc(args[0], FLOATS)
+
+    return LANES(WIDE), code
+
+
+def _reduce(name: str, start: Sequence[float], flags: Sequence[str]) -> Any:
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        args = [*(ir.Constant(_FLOAT, value) for value in start), args[0]]
+        kind = ir.FunctionType(_FLOAT, [arg.type for arg in args])
+        full = f"llvm.vector.reduce.{name}.v{WIDTH}f32"
+        function = cgutils.get_or_insert_function(builder.module, kind, full)
+        return builder.call(function, args, fastmath=flags)
+
+    return types.float32(LANES), code
+
+
+@kernel_code
+def total(typing: Any, a: Any) -> Any:
+    """The sum over the lanes."""
+    return _reduce("fadd", [0.0], ["reassoc"])
+
+
+@kernel_code
+def lowest(typing: Any, a: Any) -> Any:
+    """The smallest of the lanes."""
+    return _reduce("fmin", [], ["nnan"])
