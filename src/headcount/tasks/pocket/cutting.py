@@ -6,7 +6,8 @@ gating, masking and removing real models is the business of `headcount.models`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,11 +19,11 @@ PROJECTIONS = ("attention.output.dense", "self_attn.out_proj", "encoder_attn.out
 
 
 def projections(model: nn.Module, *, only: str = "") -> list[nn.Linear]:
-    """The output projections of all attention layers whose name contains `only`."""
+    """The output projections of all attention layers whose name has the pattern `only` in it."""
     return [
         module
         for name, module in model.named_modules()
-        if isinstance(module, nn.Linear) and name.endswith(PROJECTIONS) and only in name
+        if isinstance(module, nn.Linear) and name.endswith(PROJECTIONS) and re.search(only, name)
     ]
 
 
@@ -34,7 +35,7 @@ def random_cuts(layers: int, heads: int, share: float, generator: torch.Generato
 
 
 @contextmanager
-def heads_cut(model: nn.Module, keep: Tensor, *, only: str = "") -> Iterator[None]:
+def heads_cut(model: nn.Module, keep: Tensor, *, only: str = "") -> Generator[None]:
     """While open, the heads that `keep` (layer, head) has 0 for hand on nothing."""
 
     def hook(row: Tensor) -> Any:

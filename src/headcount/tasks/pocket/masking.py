@@ -52,14 +52,14 @@ def mask_tokens(
 
 
 def corpus_batches(
-    tokenizer: Any, *, split: str, seed: int, pool: int, size: int, masking: Masking
+    tokenizer: Any, *, split: str, seed: int, pool: int, size: int, count: int, masking: Masking
 ) -> list[dict[str, Tensor]]:
-    """Eight batches of like length from the `pool`-th stretch of the corpus."""
-    rows = examples("pocket-corpus", split, 8 * size, seed, start=pool * 8 * size)
+    """`count` batches of like length from the `pool`-th stretch of the corpus."""
+    rows = examples("pocket-corpus", split, count * size, seed, start=pool * count * size)
     rows.sort(key=lambda row: len(row["text"].split()) + len((row["text_b"] or "").split()))
     generator = torch.Generator().manual_seed(seed * 1_000_003 + pool)
     batches: list[dict[str, Tensor]] = []
-    for place in torch.randperm(8, generator=generator).tolist():
+    for place in torch.randperm(count, generator=generator).tolist():
         part = rows[place * size : (place + 1) * size]
         encoded = _encode(tokenizer, part)
         batches.append(mask_tokens(encoded, tokenizer, generator, masking))

@@ -1,0 +1,154 @@
+"""Make the shipped pocket models anew, from a fixed seed.
+
+    python -m headcount.tasks.pocket.build --out DIR            # both
+    python -m headcount.tasks.pocket.build --out DIR --bert     # one of them
+
+A killed run goes on from its last checkpoint when the same command is given again. The same
+seed, machine and number of threads give the same bytes. Times are in the folder's README.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headcount.tasks.pocket.masking import Masking, corpus_batches
+from headcount.tasks.pocket.pretraining import POOL, Plan, pretrain
+from headcount.tasks.pocket.tokenizer import (
+    BERT_LENGTH,
+    TRANSLATOR_LENGTH,
+    bert_tokenizer,
+    translator_tokenizer,
+)
+from headcount.tasks.pocket.translating import translation_batches
+
+BERT_PLAN = Plan(steps=3500, rate=1e-3)
+TRANSLATOR_PLAN = Plan(steps=1000, rate=2e-3)
+DROPOUT = 0.1  # what the saved configs say, for fine-tuning; nothing drops out in pre-training
+
+Say = Callable[[str], None]
+
+
+def build_bert(folder: Path, plan: Plan = BERT_PLAN, *, say: Say) -> None:
+    """Pre-train the pocket BERT and save it with its tokenizer."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    tokenizer: Any = bert_tokenizer()
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=128,
+        num_hidden_layers=6,
+        num_attention_heads=8,
+        intermediate_size=256,
+        max_position_embeddings=BERT_LENGTH,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    model = _seeded(plan.seed, lambda: BertForMaskedLM(config))
+
+    def batches(pool: int) -> list[dict[str, torch.Tensor]]:
+        return corpus_batches(
+            tokenizer,
+            split="train",
+            seed=plan.seed,
+            pool=pool,
+            size=plan.batch,
+            count=POOL,
+            masking=Masking(),
+        )
+
+    _run(model, batches, plan, folder, say)
+    model.config.hidden_dropout_prob = DROPOUT
+    model.config.attention_probs_dropout_prob = DROPOUT
+    _ship(model, tokenizer, folder)
+
+
+def build_translator(folder: Path, plan: Plan = TRANSLATOR_PLAN, *, say: Say) -> None:
+    """Train the pocket encoder-decoder and save it with its tokenizer."""
+    from transformers import MarianConfig, MarianMTModel
+
+    tokenizer: Any = translator_tokenizer()
+    config = MarianConfig(
+        vocab_size=len(tokenizer),
+        d_model=64,
+        encoder_layers=4,
+        decoder_layers=4,
+        encoder_attention_heads=8,
+        decoder_attention_heads=8,
+        encoder_ffn_dim=128,
+        decoder_ffn_dim=128,
+        max_position_embeddings=TRANSLATOR_LENGTH,
+        activation_function="gelu",
+        dropout=0.0,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        scale_embedding=True,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        decoder_start_token_id=tokenizer.pad_token_id,
+        forced_eos_token_id=None,
+    )
+    model = _seeded(plan.seed, lambda: MarianMTModel(config))
+
+    def batches(pool: int) -> list[dict[str, torch.Tensor]]:
+        return translation_batches(
+            tokenizer, seed=plan.seed, pool=pool, size=plan.batch, count=POOL
+        )
+
+    _run(model, batches, plan, folder, say)
+    model.config.dropout = DROPOUT
+    model.generation_config.max_length = TRANSLATOR_LENGTH
+    _ship(model, tokenizer, folder)
+
+
+def _seeded(seed: int, make: Callable[[], Any]) -> Any:
+    """A fresh model whose first weights depend on the seed alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make()
+
+
+def _run(model: Any, batches: Any, plan: Plan, folder: Path, say: Say) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    checkpoint = folder.with_name(f"{folder.name}.checkpoint")
+    say(f"{folder}: {sum(weight.numel() for weight in model.parameters()):,} weights")
+    pretrain(model, batches, plan, checkpoint, say)
+
+
+def _ship(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Save for transformers; only then is the checkpoint not needed any more."""
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    folder.with_name(f"{folder.name}.checkpoint").unlink(missing_ok=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m headcount.tasks.pocket.build")
+    parser.add_argument("--out", type=Path, required=True, help="folder for bert/ and translator/")
+    parser.add_argument("--bert", action="store_true", help="make the BERT only")
+    parser.add_argument("--translator", action="store_true", help="make the translator only")
+    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default 2)")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    both = options.bert == options.translator
+
+    def say(text: str) -> None:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    if options.bert or both:
+        build_bert(options.out / "bert", say=say)
+    if options.translator or both:
+        build_translator(options.out / "translator", say=say)
+
+
+if __name__ == "__main__":
+    main()
