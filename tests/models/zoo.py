@@ -193,3 +193,28 @@ def masks(layout: Layout) -> dict[str, Mask]:
         "alternate layers emptied": keep(lambda h: h.layer % 2 == 1),
         "all emptied": keep(lambda h: False),
     }
+
+
+def mixed(layout: Layout) -> Mask:
+    """Every kind of removal in one model, layer by layer: emptied, uneven, a group gone, whole."""
+
+    def stays(head: Any) -> bool:
+        stack = layout[head.stack]
+        group = head.index * stack.groups[head.layer] // stack.heads[head.layer]
+        return (False, head.index % 2 == 1, group != 0, True)[head.layer % 4]
+
+    return Mask(layout, frozenset(head for head in layout if stays(head)))
+
+
+DEPTHS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers")
+
+
+def shallow(family: str, layers: int) -> dict[str, Any]:
+    """The changes to `build` that give a family this many layers."""
+    known = FAMILIES[family][2]
+    names = (*DEPTHS, "encoder_layers", "decoder_layers")
+    changes: dict[str, Any] = {name: layers for name in names if name in known}
+    for tower in ("text_config", "vision_config"):
+        if tower in known:
+            changes[tower] = known[tower] | {"num_hidden_layers": layers}
+    return changes

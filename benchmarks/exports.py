@@ -1,0 +1,84 @@
+"""Every family of the zoo through every export, with what the export itself found on reading back.
+
+    python benchmarks/exports.py [--json] [--only bert,t5] [--to onnx,zeroed] [--layers 2]
+
+Each family is built small with random weights and written twice: with heads missing in every way
+at once (a layer emptied, one uneven, one without a key-value group, one whole), and without any.
+A number is the largest difference from the model's answers, relative to the largest of them; a
+sentence is a refusal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "critical"
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from models.zoo import FAMILIES, build, masks, mixed, shallow
+
+from headcount.errors import HeadcountError
+from headcount.models.export import FORMATS, export
+from headcount.models.find import layout
+from headcount.models.remove import remove
+
+
+def sweep(families: list[str], formats: list[str], layers: int | None = None) -> dict[str, Any]:
+    """{family: {format: {pattern: difference or refusal}}}."""
+    found: dict[str, Any] = {}
+    for family in families:
+        model = build(family, **(shallow(family, layers) if layers else {}))
+        own = layout(model)
+        for name, mask in (("mixed", mixed(own)), ("all emptied", masks(own)["all emptied"])):
+            small = remove(model, mask)
+            for to in formats:
+                outcome = written(small, to)
+                found.setdefault(family, {}).setdefault(to, {})[name] = outcome
+                print(f"{family:20}{to:14}{name:12} {outcome}", file=sys.stderr, flush=True)
+    return found
+
+
+def written(model: Any, to: str) -> float | str:
+    """The largest difference after an export to a folder that is thrown away, or the refusal."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return export(model, to, Path(folder) / "out").difference
+        except HeadcountError as error:
+            return str(error)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", default=",".join(FAMILIES), help="families, with commas")
+    parser.add_argument("--to", default=",".join(FORMATS), help="formats, with commas")
+    parser.add_argument("--layers", type=int, default=None, help="layers (default the zoo's four)")
+    asked = parser.parse_args()
+    formats = asked.to.split(",")
+    found = sweep(asked.only.split(","), formats, asked.layers)
+    if asked.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    print(f"{'family':20}" + "".join(f"{to:>14}" for to in formats))
+    refusals = []
+    for family, row in found.items():
+        cells = [list(row[to].values()) for to in formats]
+        refusals += [cell for column in cells for cell in column if isinstance(cell, str)]
+        shown = [
+            "refused" if any(isinstance(c, str) for c in column) else f"{max(column):.1e}"
+            for column in cells
+        ]
+        print(f"{family:20}" + "".join(f"{cell:>14}" for cell in shown))
+    print("\n".join(dict.fromkeys(refusals)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

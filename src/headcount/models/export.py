@@ -1,0 +1,166 @@
+"""Write a model for those who do not have headcount: four formats, each verified as it is written.
+
+    hc.export(small, "zeroed", "out")         # full size, loads with plain transformers
+    hc.export(small, "standalone", "out")     # small, loads with trust_remote_code=True
+    hc.export(small, "onnx", "out")           # model.onnx, any batch and length
+    hc.export(small, "torch-export", "out")   # model.pt2, any batch and length
+
+What was written is read back and must answer as the model does, or nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+from transformers import PreTrainedModel
+
+from headcount import __version__
+from headcount.errors import UsageError, did_you_mean, need_extra
+from headcount.models.card import card
+from headcount.models.export_checkpoint import (
+    auto_names,
+    plain_class,
+    write_standalone,
+    write_zeroed,
+)
+from headcount.models.export_graph import write_onnx, write_torch_export
+from headcount.models.find import unwrap
+from headcount.models.probe import find_probe, require_finite, run
+from headcount.models.pruned import copy_companions, whole_folder
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way to write a model."""
+
+    name: str
+    summary: str
+    write: Callable[[PreTrainedModel, Path, dict[str, Any], bool], float]
+    """(model, folder, probe inputs, whether they were made up) -> the largest difference found."""
+    usage: str
+    """How to load it, for the card; `{auto}` is the transformers class that does."""
+
+
+FORMATS = {
+    made.name: made
+    for made in (
+        Format(
+            "zeroed",
+            "full size, the removed heads' weights zero: loads with plain transformers",
+            write_zeroed,
+            "from transformers import {auto}\n\n"
+            'model = {auto}.from_pretrained("path/to/this/folder")',
+        ),
+        Format(
+            "standalone",
+            "small, with its own modelling file: loads with trust_remote_code=True",
+            write_standalone,
+            "from transformers import {auto}\n\n"
+            'model = {auto}.from_pretrained("path/to/this/folder", trust_remote_code=True)',
+        ),
+        Format(
+            "onnx",
+            "model.onnx for onnxruntime, any batch and length",
+            write_onnx,
+            "import onnxruntime\n\n"
+            'session = onnxruntime.InferenceSession("path/to/this/folder/model.onnx")\n'
+            "answers = session.run(None, {inputs})",
+        ),
+        Format(
+            "torch-export",
+            "model.pt2 for torch.export.load, any batch and length",
+            write_torch_export,
+            "import torch\n\n"
+            'model = torch.export.load("path/to/this/folder/model.pt2").module()\n'
+            "answers = model(**{inputs})",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """What was written, and how far its answers are from the model's."""
+
+    folder: Path
+    to: str
+    files: tuple[str, ...]
+    bytes: int
+    difference: float
+    """Largest difference on the probe inputs, relative to the largest value."""
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
+
+
+def export(
+    model: nn.Module,
+    to: str,
+    folder: str | os.PathLike[str],
+    *,
+    probe: Mapping[str, Any] | None = None,
+) -> Exported:
+    """Write `model` (pruned or not) into a new folder as one of FORMATS, verified on `probe`."""
+    chosen, folder = check(to, folder)
+    bare = unwrap(model)
+    if not isinstance(bare, PreTrainedModel):
+        raise UsageError(f"hc.export takes a transformers model, not {type(bare).__name__}.")
+    inputs = dict(probe) if probe is not None else find_probe(bare)
+    require_finite(bare, run(bare, inputs))
+    source = Path(getattr(bare.config, "_name_or_path", "") or "")
+    with whole_folder(folder) as made:
+        difference = chosen.write(bare, made, inputs, probe is None)
+        copy_companions(source, made)
+        text = _card(bare, chosen, inputs, difference)
+        (made / "README.md").write_text(text, encoding="utf-8")
+        files = sorted(path for path in made.iterdir() if path.is_file())
+        names, size = tuple(path.name for path in files), sum(f.stat().st_size for f in files)
+    return Exported(folder=folder, to=to, files=names, bytes=size, difference=difference)
+
+
+def check(to: str, folder: str | os.PathLike[str]) -> tuple[Format, Path]:
+    """Refuse what cannot work before any model is loaded."""
+    if to not in FORMATS:
+        raise UsageError(
+            f"There is no export to '{to}'.{did_you_mean(to, FORMATS)} Known: {', '.join(FORMATS)}."
+        )
+    folder = Path(folder)
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise UsageError(f"{folder} is there already and not empty; export to a new folder.")
+    missing = [name for name in ("onnx", "onnxscript", "onnxruntime") if not find_spec(name)]
+    if to == "onnx" and missing:
+        raise need_extra(missing[0], "onnx")
+    return FORMATS[to], folder
+
+
+USAGE = """```python
+{code}
+```
+
+Written by `headcount export --to {to}` (headcount {version}): {summary}.
+Read back on a probe input, its answers differed from the model's by at most {difference:.1e} of
+the largest value.
+"""
+
+
+def _card(model: PreTrainedModel, chosen: Format, inputs: dict[str, Any], difference: float) -> str:
+    kind = plain_class(model)
+    auto = next(iter(auto_names(model.config, kind)), kind.__name__)
+    feeds = ", ".join(f'"{name}": {name}' for name in inputs)
+    usage = USAGE.format(
+        code=chosen.usage.replace("{auto}", auto).replace("{inputs}", f"{{{feeds}}}"),
+        to=chosen.name,
+        version=__version__,
+        summary=chosen.summary,
+        difference=difference,
+    )
+    if getattr(model.config, "headcount", None):
+        return card(model, usage)
+    name = Path(getattr(model.config, "_name_or_path", "")).name or kind.__name__
+    return f"---\nlibrary_name: transformers\n---\n\n# {name}\n\n## How to load\n\n{usage}"

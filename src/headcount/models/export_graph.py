@@ -1,0 +1,201 @@
+"""Export as a graph: `onnx` and `torch-export`, with batch and length left open.
+
+The graph takes the probe's inputs by name and gives the model's answers by name (logits, hidden
+states), without a key-value cache.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from headcount.errors import UnsupportedError
+from headcount.models.capture import eager
+from headcount.models.probe import TOLERANCE, evaluating, probe_inputs, relative_difference
+
+AXES = {
+    "input_ids": ("batch", "length"),
+    "attention_mask": ("batch", "length"),
+    "token_type_ids": ("batch", "length"),
+    "position_ids": ("batch", "length"),
+    "inputs_embeds": ("batch", "length"),
+    "decoder_input_ids": ("batch", "decoder_length"),
+    "decoder_attention_mask": ("batch", "decoder_length"),
+    "decoder_inputs_embeds": ("batch", "decoder_length"),
+    "encoder_hidden_states": ("batch", "encoder_length"),
+    "encoder_attention_mask": ("batch", "encoder_length"),
+    "input_values": ("batch", "samples"),
+}
+"""Which axes of an input may have any size; of other inputs (images, spectra) the first may."""
+
+Answer = Callable[[dict[str, Tensor]], list[Tensor]]
+
+
+def write_torch_export(
+    model: PreTrainedModel, folder: Path, inputs: dict[str, Any], made_up: bool
+) -> float:
+    """model.pt2, for `torch.export.load`."""
+    file = folder / "model.pt2"
+    answers = _answers(model, inputs)
+    with _refusing(model, "torch.export"), _silenced(), evaluating(answers), torch.no_grad():
+        torch.export.save(_traced(answers, inputs), file)
+        again = torch.export.load(file).module()
+
+        def answer(feeds: dict[str, Tensor]) -> list[Tensor]:
+            return list(again(**feeds).values())
+
+        return _verified(model, answers, answer, inputs, made_up)
+
+
+def write_onnx(
+    model: PreTrainedModel, folder: Path, inputs: dict[str, Any], made_up: bool
+) -> float:
+    """model.onnx, for onnxruntime; weights of 2 GB and more lie beside it."""
+    import onnxruntime
+
+    file = folder / "model.onnx"
+    answers = _answers(model, inputs)
+    with _refusing(model, "ONNX"), _silenced(), evaluating(answers), torch.no_grad():
+        names = list(answers(**inputs))
+        with eager(model):
+            program = _traced(answers, inputs)
+        made: Any = torch.onnx.export(program, dynamo=True, verbose=False, output_names=names)
+        made.rename_axes(_axis_names(made, inputs))
+        made.save(file)
+        session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+
+        def answer(feeds: dict[str, Tensor]) -> list[Tensor]:
+            wanted = {put.name: feeds[put.name].numpy() for put in session.get_inputs()}
+            return [torch.from_numpy(found) for found in session.run(None, wanted)]
+
+        return _verified(model, answers, answer, inputs, made_up)
+
+
+class Answers(nn.Module):
+    """A model as a function from named tensors to named tensors."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        self.model = model
+        takes = inspect.signature(model.forward).parameters
+        self.options = {"use_cache": False} if "use_cache" in takes else {}
+
+    def forward(self, **inputs: Tensor) -> dict[str, Tensor]:
+        """The floating-point tensors among the model's answers."""
+        given = self.model(**inputs, **self.options)
+        named = given.items() if isinstance(given, Mapping) else enumerate(given)
+        return {
+            str(name): value
+            for name, value in named
+            if isinstance(value, Tensor) and value.is_floating_point()
+        }
+
+
+def _answers(model: PreTrainedModel, inputs: dict[str, Any]) -> nn.Module:
+    """`Answers` whose forward names its arguments, as torch.export wants them."""
+    names = list(inputs)
+
+    def forward(self: Any, *args: Tensor, **kwargs: Tensor) -> dict[str, Tensor]:
+        return Answers.forward(self, **dict(zip(names, args, strict=False)), **kwargs)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind) for name in ("self", *names)]
+    vars(forward)["__signature__"] = inspect.Signature(parameters)
+    return type("Answers", (Answers,), {"forward": forward})(model)
+
+
+def _axes(name: str, tensor: Tensor) -> dict[int, str]:
+    """{axis: its name} of the axes of an input that may have any size."""
+    return {
+        axis: word
+        for axis, word in enumerate(AXES.get(name, (f"{name}_batch",)))
+        # torch.export takes an axis of one for a constant
+        if tensor.ndim > axis and tensor.shape[axis] > 1
+    }
+
+
+def _traced(answers: nn.Module, inputs: dict[str, Any]) -> torch.export.ExportedProgram:
+    dynamic = torch.export.Dim.DYNAMIC
+    shapes = {name: dict.fromkeys(_axes(name, tensor), dynamic) for name, tensor in inputs.items()}
+    program = torch.export.export(answers, (), inputs, dynamic_shapes=shapes)
+    for part in program.graph_module.modules():
+        for node in part.graph.nodes if isinstance(part, torch.fx.GraphModule) else ():
+            # they would carry the paths of this machine into the file
+            node.meta.pop("stack_trace", None)
+    return program
+
+
+def _axis_names(made: Any, inputs: dict[str, Any]) -> dict[str, str]:
+    """{symbol of an axis in the graph: a word for it}, the first input's word where they meet."""
+    words: dict[str, str] = {}
+    for put in made.model.graph.inputs:
+        for axis, word in _axes(put.name, inputs[put.name]).items():
+            words.setdefault(str(put.shape[axis]), word)
+    return words
+
+
+def _verified(
+    model: PreTrainedModel, answers: nn.Module, answer: Answer, inputs: dict[str, Any], own: bool
+) -> float:
+    """The largest difference between the model and the graph over inputs of several shapes."""
+    shapes = [inputs, _smaller(inputs)]
+    if own:
+        larger = probe_inputs(model, batch=3, length=11, seed=1)
+        shapes.append({name: larger[name] for name in inputs})
+    worst = max(
+        relative_difference(list(answers(**feeds).values()), answer(feeds)) for feeds in shapes
+    )
+    if not worst <= max(1e-4, TOLERANCE.get(model.dtype, 1e-4)):
+        raise UnsupportedError(f"its answers differ from the model's by {worst:.2g} of their size")
+    return worst
+
+
+def _smaller(inputs: dict[str, Any]) -> dict[str, Any]:
+    """One example of the inputs, two tokens shorter where that leaves any."""
+    made = {}
+    for name, tensor in inputs.items():
+        for axis in _axes(name, tensor):
+            size = 1 if axis == 0 else max(tensor.shape[axis] - 2, 1)
+            tensor = tensor.narrow(axis, 0, size)
+        made[name] = tensor.contiguous()
+    return made
+
+
+@contextmanager
+def _refusing(model: PreTrainedModel, to: str) -> Generator[None]:
+    """Turn whatever goes wrong inside into one sentence that names the model."""
+    try:
+        yield
+    except Exception as error:
+        reason: BaseException = error
+        while reason.__cause__ is not None:
+            reason = reason.__cause__
+        said = " ".join(str(reason).split())[:300] or type(reason).__name__
+        raise UnsupportedError(
+            f"headcount cannot export {type(model).__name__} ('{model.config.model_type}', "
+            f"{str(model.dtype).removeprefix('torch.')}) to {to}: {said.rstrip('.')}."
+        ) from error
+
+
+@contextmanager
+def _silenced() -> Generator[None]:
+    """No talk about torchvision or about torch's own deprecated calls inside."""
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            # torch copies its own LeafSpec, which torch itself has deprecated
+            warnings.filterwarnings("ignore", ".*LeafSpec.*", FutureWarning)
+            yield
+    finally:
+        logger.setLevel(level)
