@@ -119,6 +119,11 @@ def test_a_config_that_forgot_its_type(pruned):
     del written["model_type"]
     file.write_text(json.dumps(written))
     assert layout(load(pruned[1])) == layout(pruned[0])
+    del written["architectures"]
+    file.write_text(json.dumps(written))
+    with pytest.raises(UnsupportedError, match="pass model_type="):
+        load(pruned[1])
+    assert layout(load(pruned[1], model_type="bert")) == layout(pruned[0])
 
 
 def test_refuses_a_truncated_file(pruned):

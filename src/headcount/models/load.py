@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers import CONFIG_MAPPING, AutoConfig, PreTrainedConfig, PreTrainedModel
 
 from headcount.errors import NotFoundError, UnsupportedError, UsageError, did_you_mean
 from headcount.heads import Head, Mask
@@ -36,16 +36,18 @@ def load(
     head: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
+    model_type: str | None = None,
     **options: Any,
 ) -> PreTrainedModel:
     """The model in a folder or on the hub, as a plain `PreTrainedModel` in evaluation mode.
 
     `head` puts another head on it (see HEADS); the default is what the checkpoint was saved
-    with. `options` go to `from_pretrained` (dtype, device_map, num_labels, attn_implementation…).
+    with. `model_type` helps where an old config.json does not name its own. `options` go to
+    `from_pretrained` (dtype, device_map, num_labels, attn_implementation…).
     """
     name = str(name)
     wanted = {k: options.pop(k) for k in ("num_labels", "id2label", "label2id") if k in options}
-    config = load_config(name, trust_remote_code=trust_remote_code, **wanted)
+    config = load_config(name, trust_remote_code=trust_remote_code, model_type=model_type, **wanted)
     kind = model_class(config, head)
     _refuse_pickle(name, allow_pickle)
     if getattr(config, "headcount", None):
@@ -75,14 +77,18 @@ def load(
 
 
 def load_config(
-    name: str | os.PathLike[str], *, trust_remote_code: bool = False, **changes: Any
+    name: str | os.PathLike[str],
+    *,
+    trust_remote_code: bool = False,
+    model_type: str | None = None,
+    **changes: Any,
 ) -> PreTrainedConfig:
     """The config of a model folder, a config.json or a hub name."""
     path = Path(name)
     file = path / "config.json" if path.is_dir() else path
     if path.is_dir() and not file.is_file():
         raise NotFoundError(f"'{name}' is not a model folder: it has no config.json.")
-    kind: Any = _config_class(file) if file.is_file() else AutoConfig
+    kind: Any = _config_class(file, model_type) if file.is_file() else AutoConfig
     try:
         return kind.from_pretrained(str(name), trust_remote_code=trust_remote_code, **changes)
     except json.JSONDecodeError as error:
@@ -146,7 +152,7 @@ def from_pruned_heads(kind: type[PreTrainedModel], config: PreTrainedConfig) -> 
     return instructions(model, sites, mask, lending, "qkv", "skip", widths=False)
 
 
-def _config_class(file: Path) -> Any:
+def _config_class(file: Path, model_type: str | None) -> Any:
     """AutoConfig, or the class itself when config.json forgot to write its model type."""
     try:
         written = json.loads(file.read_text(encoding="utf-8"))
@@ -158,7 +164,11 @@ def _config_class(file: Path) -> Any:
         kind = getattr(getattr(transformers, saved, None), "config_class", None)
         if kind is not None:
             return kind
-    raise UnsupportedError(f"{file} does not say which model_type it is for.")
+    if model_type in CONFIG_MAPPING:
+        return CONFIG_MAPPING[model_type]
+    raise UnsupportedError(
+        f"{file} does not say which model_type it is for: write it there, or pass model_type=."
+    )
 
 
 def _refuse_pickle(name: str, allowed: bool) -> None:

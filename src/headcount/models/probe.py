@@ -63,11 +63,11 @@ def run(model: nn.Module, inputs: Mapping[str, Any]) -> list[Tensor]:
         return list(_tensors(model(**inputs)))
 
 
-def find_probe(model: nn.Module) -> dict:
+def find_probe(model: nn.Module, *, seed: int = 0) -> dict:
     """The first probe input that the model accepts: padded, unpadded, one example."""
     error: Exception | None = None
     for batch, mask in ((2, True), (2, False), (1, False)):
-        inputs = probe_inputs(model, batch=batch)
+        inputs = probe_inputs(model, batch=batch, seed=seed)
         if not mask:
             inputs.pop("attention_mask", None)
         try:

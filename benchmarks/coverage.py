@@ -1,0 +1,236 @@
+"""How many of the model types in the installed transformers headcount can work on.
+
+    python benchmarks/coverage.py [--json] [--only bert,gpt2] [--list]
+
+Each type is built small with random weights; half its heads are removed, and the result is
+compared with the masked model on inputs that the removal itself has not seen. "wrong" counts
+removals that were accepted and differ: it must be 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import inspect
+import json
+import os
+import signal
+import sys
+import warnings
+from collections import Counter
+from typing import Any
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "critical"
+
+import torch
+import transformers
+from transformers import CONFIG_MAPPING, MODEL_MAPPING, PreTrainedConfig
+
+from headcount.errors import HeadcountError, UnsupportedError
+from headcount.heads import Head, Layout, Mask
+from headcount.models.find import layout
+from headcount.models.gates import gate
+from headcount.models.probe import find_probe, relative_difference, run
+from headcount.models.remove import remove
+from headcount.models.sites import find_sites
+
+SECONDS = 30
+LARGEST = 30_000_000
+WIDTHS = dict.fromkeys(
+    ("hidden_size", "d_model", "n_embd", "dim", "embed_dim", "word_embed_proj_dim", "hidden_dim"),
+    32,
+)
+HEADS = dict.fromkeys(
+    (
+        "num_attention_heads",
+        "n_head",
+        "n_heads",
+        "num_heads",
+        "encoder_attention_heads",
+        "decoder_attention_heads",
+    ),
+    4,
+)
+GROUPS = dict.fromkeys(("num_key_value_heads", "num_kv_heads"), 2)
+LAYERS = dict.fromkeys(
+    (
+        "num_hidden_layers",
+        "n_layer",
+        "n_layers",
+        "num_layers",
+        "encoder_layers",
+        "decoder_layers",
+        "num_decoder_layers",
+        "depth",
+    ),
+    2,
+)
+OTHERS = dict.fromkeys(
+    ("intermediate_size", "d_ff", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim", "d_inner"), 40
+)
+OTHERS |= {"vocab_size": 120, "head_dim": 8, "d_kv": 8, "image_size": 32, "patch_size": 8}
+OTHERS |= {
+    "num_local_experts": 2,
+    "num_experts": 2,
+    "n_routed_experts": 2,
+    "num_experts_per_tok": 1,
+}
+OTHERS |= {"max_position_embeddings": 64, "moe_intermediate_size": 16, "embedding_size": 16}
+SMALL = WIDTHS | HEADS | GROUPS | LAYERS | OTHERS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    parser.add_argument("--only", help="comma-separated model types")
+    parser.add_argument("--list", action="store_true", help="name every type under its outcome")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    kinds = asked.only.split(",") if asked.only else sorted(CONFIG_MAPPING)
+    outcomes: dict[str, tuple[str, str]] = {}
+    for done, kind in enumerate(kinds, 1):
+        outcomes[kind] = outcome_of(kind)
+        if sys.stderr.isatty():
+            print(f"\r{done}/{len(kinds)} {kind:40}", end="", file=sys.stderr)
+    counts = Counter(outcome for outcome, _ in outcomes.values())
+    if asked.json:
+        by = {o: {k: why for k, (got, why) in outcomes.items() if got == o} for o in counts}
+        print(json.dumps({"transformers": transformers.__version__, "counts": counts, "types": by}))
+    else:
+        report(counts, outcomes, asked.list or bool(asked.only))
+    return 1 if counts["wrong"] else 0
+
+
+def report(counts: Counter[str], outcomes: dict[str, tuple[str, str]], names: bool) -> None:
+    found = counts["removed exactly"] + counts["refused"] + counts["wrong"]
+    print(f"transformers {transformers.__version__}: {len(outcomes)} model types")
+    print(f"found            {found:4}  heads found by structure")
+    print(f"removed exactly  {counts['removed exactly']:4}  checked on inputs removal has not seen")
+    print(f"refused          {counts['refused']:4}  with the reason")
+    print(f"wrong            {counts['wrong']:4}")
+    print(f"no heads found   {counts['no heads found']:4}  convolutions, state spaces, other kinds")
+    print(f"not a model      {counts['not a model']:4}  parts of other models, no AutoModel class")
+    print(f"not tried        {counts['not tried']:4}  not built small, or no probe input known")
+    for outcome in dict.fromkeys(got for got, _ in outcomes.values()) if names else ():
+        print(f"\n{outcome}")
+        for kind, (got, why) in outcomes.items():
+            if got == outcome:
+                print(f"  {kind}" + (f": {why}" if why else ""))
+
+
+def outcome_of(kind: str) -> tuple[str, str]:
+    """(outcome, why) for one model type."""
+    signal.signal(signal.SIGALRM, _too_slow)
+    signal.alarm(SECONDS)
+    try:
+        model = build(kind)
+        if isinstance(model, str):
+            return model, ""
+        if not find_sites(model):
+            return "no heads found", ""
+        try:
+            find_probe(model)
+        except UnsupportedError as error:
+            return "not tried", str(error)
+        return try_removal(model)
+    except TimeoutError:
+        return "not tried", f"not done in {SECONDS} s"
+    except Exception as error:
+        return "not tried", " ".join(f"{type(error).__name__}: {error}".split())[:160]
+    finally:
+        signal.alarm(0)
+
+
+def _too_slow(*_: Any) -> None:
+    raise TimeoutError
+
+
+def try_removal(model: Any) -> tuple[str, str]:
+    """Remove half the heads and compare with the masked model on other inputs."""
+    full = layout(model)
+    mask = half_of(full)
+    try:
+        small = remove(model, mask)
+    except HeadcountError as error:
+        return "refused", str(error)
+    inputs = find_probe(model, seed=11)
+    with gate(model, mask):
+        expected = run(model, inputs)
+    difference = relative_difference(expected, run(small, inputs))
+    if difference > 1e-4:
+        return "wrong", f"differs by {difference:.1g}"
+    return "removed exactly", ""
+
+
+def half_of(full: Layout) -> Mask:
+    """Every other key-value group; in layers with one group, every other head."""
+
+    def stays(head: Head) -> bool:
+        stack = full[head.stack]
+        heads, groups = stack.heads[head.layer], stack.groups[head.layer]
+        group = head.index * groups // heads
+        return (group if groups > 1 else head.index) % 2 == head.layer % 2
+
+    return Mask(full, frozenset(head for head in full if stays(head)))
+
+
+def build(kind: str) -> Any:
+    """A small model of this type in evaluation mode, or the reason why there is none."""
+    config_class = CONFIG_MAPPING[kind]
+    if config_class not in MODEL_MAPPING:
+        return "not a model"
+    found = MODEL_MAPPING[config_class]
+    model_class = found[0] if isinstance(found, (tuple, list)) else found
+    for attempt in (rebuilt, shrunk):
+        with contextlib.suppress(Exception):
+            config = attempt(config_class)
+            with torch.device("meta"):
+                size = sum(p.numel() for p in model_class(config).parameters())
+            if size <= LARGEST:
+                torch.manual_seed(0)
+                return shake(model_class(config)).eval()
+    return "not tried"
+
+
+def rebuilt(config_class: type[PreTrainedConfig]) -> PreTrainedConfig:
+    """The config made anew from small numbers, so that what depends on them follows."""
+    full = config_class()
+    names = set(inspect.signature(config_class.__init__).parameters) | set(vars(full))
+    settings: dict[str, Any] = {n: v for n, v in SMALL.items() if n in names and _is_int(full, n)}
+    for name, part in vars(full).items():
+        if isinstance(part, PreTrainedConfig):
+            settings[name] = rebuilt(type(part)).to_dict()
+    return config_class(**settings)
+
+
+def shrunk(config_class: type[PreTrainedConfig]) -> PreTrainedConfig:
+    """The default config with small numbers written over it."""
+    config = config_class()
+    for part in [config, *(p for p in vars(config).values() if isinstance(p, PreTrainedConfig))]:
+        for name, value in SMALL.items():
+            if _is_int(part, name):
+                with contextlib.suppress(Exception):
+                    setattr(part, name, value)
+    return config
+
+
+def _is_int(config: PreTrainedConfig, name: str) -> bool:
+    value = getattr(config, name, None)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def shake(model: Any) -> Any:
+    """Weights of a trained model's size: fresh ones are so small that a lost head hardly shows."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad and parameter.ndim >= 2:
+                parameter.normal_(0, parameter.shape[-1] ** -0.5)
+            elif parameter.requires_grad:
+                parameter.add_(torch.randn_like(parameter), alpha=0.1)
+    return model
+
+
+if __name__ == "__main__":
+    sys.exit(main())
