@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from headcount.models.find import unwrap
@@ -91,18 +90,3 @@ def _repeat(value: Any, copies: int) -> Any:
     if isinstance(value, Mapping):
         return {name: _repeat(item, copies) for name, item in value.items()}
     return value
-
-
-def tensors_of(value: Any) -> list[Tensor]:
-    """All tensors of a nest of tuples."""
-    if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, (tuple, list)):
-        return [tensor for item in value for tensor in tensors_of(item)]
-    return []
-
-
-def same(left: Any, right: Any) -> bool:
-    """Whether two nests hold the same numbers, bit for bit."""
-    pairs = zip(tensors_of(left), tensors_of(right), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headcount.tasks import open_task
+from headcount.tasks.encoding import Encoded, encode
+from headcount.training.order import EpochOrder, Rows
+
+
+def rows(count: int = 10, **settings: Any) -> Rows:
+    ids = [[1] * (1 + i % 7) for i in range(count)]
+    return Rows(Encoded({"input_ids": ids}, np.arange(count)), **settings)
+
+
+def test_every_epoch_has_its_own_order_and_all_rows() -> None:
+    order = EpochOrder(rows(), seed=3, batch=4)
+    first = list(order)
+    assert sorted(first) == list(range(10))
+    assert first == list(order)
+    order.set_epoch(1)
+    assert list(order) != first
+    assert list(EpochOrder(rows(), seed=4, batch=4)) != first
+
+
+def test_filling_up_adds_blank_rows_that_count_nothing() -> None:
+    data = rows()
+    order = EpochOrder(data, seed=0, batch=4, fill=True)
+    assert len(order) == len(list(order)) == 12
+    assert list(order)[10:] == [10, 10]
+    assert data[10]["labels"] == -100
+    assert data[3]["labels"] == 3
+    batch = data.collate([data[3], data[10]])
+    assert batch["labels"].tolist() == [3, -100]
+
+
+def test_like_lengths_lie_together_and_nothing_is_lost() -> None:
+    data = rows(700)
+    order = EpochOrder(data, seed=0, batch=7, like_lengths=True)
+    seen = list(order)
+    assert sorted(seen) == list(range(700))
+    lengths = np.array([len(data[i]["input_ids"]) for i in seen]).reshape(-1, 7)
+    spread = np.ptp(lengths, axis=1).mean()
+    plain = EpochOrder(data, seed=0, batch=7)
+    random = np.array([len(data[i]["input_ids"]) for i in plain]).reshape(-1, 7)
+    assert spread < 0.5 < np.ptp(random, axis=1).mean()
+
+
+def test_masking_changes_with_the_epoch_and_only_with_it(tokenizer: Any) -> None:
+    task = open_task("pocket-corpus")
+    encoded = encode(task, task.load(limit=5), tokenizer, masked=False)
+    data = Rows(encoded, seed=1, mask_with=tokenizer)
+    order = EpochOrder(data, seed=1, batch=2)
+    first = data[3]
+    assert first == data[3]
+    assert set(first["labels"]) != {-100}
+    order.set_epoch(1)
+    assert data[3] != first
+    order.set_epoch(0)
+    assert data[3] == first
+    assert set(data[5]["labels"]) == {-100}
