@@ -20,7 +20,7 @@ from headcount.errors import UsageError, did_you_mean
 from headcount.redundancy.kernels.finish import CONSTANT, Floats, finish
 
 METHODS = ("ridge", "svcca", "truncated", "rv")
-_SINGLE = 0.01  # below this kappa, single precision is not enough
+_SINGLE = (0.05, 2.0)  # the kappas for which single precision is enough
 
 
 def cc(
@@ -37,7 +37,7 @@ def cc(
     svcca's; `rank` is truncated's.
     """
     check_options(method, kappa, variance, rank)
-    if method == "ridge" and kappa >= _SINGLE:
+    if method == "ridge" and _SINGLE[0] <= kappa <= _SINGLE[1]:
         from headcount.redundancy.kernels.ridge import ridge
 
         return ridge(attention, kappa)

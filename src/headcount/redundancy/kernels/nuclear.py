@@ -22,6 +22,7 @@ from headcount.redundancy.kernels.lanes import (
     splat,
     sqrt,
     store,
+    where_less,
     without,
 )
 
@@ -136,8 +137,18 @@ def _reflector(x: Floats, first: int, n: int, squares: Floats, place: int) -> La
     store(squares, place * 8, square)
     norm, lead = sqrt(square), load(x, first * 8)
     store(x, first * 8, lead + copysign(norm, lead))
-    # |v|²/2; a zero vector reflects nothing, and 0 times this is 0
-    return splat(_ONE) / larger(norm * (norm + absolute(lead)), splat(_TINY))
+    return reflector_scale(square, norm, lead)
+
+
+@kernel
+def reflector_scale(square: Lanes, norm: Lanes, lead: Lanes) -> Lanes:
+    """2 / |v|² of the Householder vector v = x + sign(lead) |x| e; 0 where x is next to nothing.
+
+    There |v|² would underflow and the reflection no longer be one; x itself, 1e-15 of the whole,
+    counts as zero.
+    """
+    halved = larger(norm * (norm + absolute(lead)), splat(_TINY))
+    return where_less(square, splat(_TINY), splat(_ZERO), splat(_ONE) / halved)
 
 
 @kernel

@@ -18,10 +18,8 @@ from headcount.redundancy.kernels.compile import kernel, summing_kernel
 from headcount.redundancy.kernels.finish import CONSTANT, Floats, finish
 from headcount.redundancy.kernels.lanes import (
     Lanes,
-    absolute,
     copysign,
     fma,
-    larger,
     load,
     repeat,
     splat,
@@ -29,13 +27,13 @@ from headcount.redundancy.kernels.lanes import (
     store,
     without,
 )
-from headcount.redundancy.kernels.nuclear import nuclear_norms, root_terms
+from headcount.redundancy.kernels.nuclear import nuclear_norms, reflector_scale, root_terms
 from headcount.redundancy.kernels.threads import spread
 
 Ints: TypeAlias = NDArray[np.integer[Any]]
 Bools: TypeAlias = NDArray[np.bool_]
 
-_ZERO, _ONE, _TINY = np.float32(0), np.float32(1), np.float32(1e-30)
+_ZERO = np.float32(0)
 
 
 def pc(attention: Floats) -> Floats:  # (head, query, key) -> (head, head)
@@ -197,7 +195,7 @@ def _lower(x: Floats, rows: int, columns: int) -> None:
         for c in range(k * 8, columns * 8, 8):
             square = fma(load(x, row + c), load(x, row + c), square)
         norm, lead = sqrt(square), load(x, row + k * 8)
-        scale = splat(_ONE) / larger(norm * (norm + absolute(lead)), splat(_TINY))
+        scale = reflector_scale(square, norm, lead)
         store(x, row + k * 8, lead + copysign(norm, lead))
         for i in range(k + 1, rows):
             s = splat(_ZERO)
