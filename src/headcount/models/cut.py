@@ -194,7 +194,7 @@ class Skipped(Mixin):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """(output, attention weights) as the base returns them, without its work."""
         call = self.named_arguments(args, kwargs)
-        hidden = next(iter(call.values()))
+        hidden = hidden_states(call)
         length = remember_length(self, call, hidden)
         weights = None
         if getattr(getattr(self, "config", None), "_attn_implementation", "eager") == "eager":
@@ -209,6 +209,11 @@ class Skipped(Mixin):
         if call.get("residual") is not None:
             out = out + call["residual"]
         return out, weights
+
+
+def hidden_states(call: dict[str, Any]) -> torch.Tensor:
+    """The layer's input: named so, or first."""
+    return call.get("hidden_states", next(iter(call.values())))
 
 
 def remember_length(module: Any, call: dict[str, Any], hidden: torch.Tensor) -> int:
@@ -243,7 +248,7 @@ class RelativeShared(Shared):
         lent = call.get("position_bias")
         if lent is None and not self.has_relative_attention_bias:
             # cross-attention has none: zeros that fit layers of any number of heads
-            hidden = next(iter(call.values()))
+            hidden = hidden_states(call)
             lent = call["position_bias"] = hidden.new_zeros(1, 1, 1, 1)
         out, _, *rest = self.base_class.forward(self, **self.take_share(call))
         if lent is None:
@@ -260,7 +265,7 @@ class RelativeSkipped(Mixin):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """(zeros, position bias, attention weights)."""
         call = self.named_arguments(args, kwargs)
-        hidden = next(iter(call.values()))
+        hidden = hidden_states(call)
         keys = remember_length(self, call, hidden)
         queries = hidden.shape[1]
         bias = call.get("position_bias")
@@ -288,7 +293,7 @@ class Pruned(Mixin):
     def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
         # mixed_class() wraps forward only; the base's own __init__ builds the full model
         self.base_class.__init__(self, config, *args, **kwargs)
-        cut_model(self, config.headcount)
+        cut_model(self, getattr(config, "headcount", {"sites": []}))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The base's forward pass, without what transformers 5 takes and ignores."""

@@ -63,6 +63,7 @@ def load(
             output_loading_info=True,
             # another number of labels needs a new head; see _require_own_weights
             ignore_mismatched_sizes=bool(wanted),
+            use_safetensors=None if allow_pickle else True,
             **options,
         )
     except OSError as error:

@@ -42,6 +42,8 @@ class PrunedModel(cut.Pruned):
     def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any):
         """Write the folder whole or not at all: weights, config, card, and its tokenizer."""
         source = Path(getattr(self.config, "_name_or_path", "") or "")
+        if kwargs.get("push_to_hub"):
+            kwargs.setdefault("repo_id", Path(save_directory).name)
         with whole_folder(save_directory) as folder:
             super().save_pretrained(folder, *args, **kwargs)
             copy_companions(source, folder)
