@@ -14,6 +14,7 @@ from transformers import CONFIG_MAPPING, AutoConfig, PreTrainedConfig, PreTraine
 
 from headcount.errors import NotFoundError, UnsupportedError, UsageError, did_you_mean
 from headcount.heads import Head, Mask
+from headcount.models.bars import bars_on_terminals_only
 from headcount.models.find import layout_of, sites_of
 from headcount.models.pruned import pruned_class
 from headcount.models.remove import instructions, watch_lending
@@ -55,17 +56,17 @@ def load(
     elif getattr(config, "pruned_heads", None):
         config.headcount = from_pruned_heads(kind, config)
         kind = pruned_class(kind)
+    options |= {
+        "config": config,
+        "trust_remote_code": trust_remote_code,
+        "output_loading_info": True,
+        # another number of labels needs a new head; see _require_own_weights
+        "ignore_mismatched_sizes": bool(wanted),
+        "use_safetensors": None if allow_pickle else True,
+    }
     try:
-        loaded: Any = kind.from_pretrained(
-            name,
-            config=config,
-            trust_remote_code=trust_remote_code,
-            output_loading_info=True,
-            # another number of labels needs a new head; see _require_own_weights
-            ignore_mismatched_sizes=bool(wanted),
-            use_safetensors=None if allow_pickle else True,
-            **options,
-        )
+        with bars_on_terminals_only():
+            loaded: Any = kind.from_pretrained(name, **options)
     except OSError as error:
         raise NotFoundError(f"Cannot load '{name}': {_first_line(error)}") from error
     except Exception as error:

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 
 from headcount.errors import HeadcountError
 from headcount.models import cut
+from headcount.models.bars import bars_on_terminals_only
 from headcount.models.card import write_card
 
 COMPANIONS = (
@@ -44,7 +45,7 @@ class PrunedModel(cut.Pruned):
         source = Path(getattr(self.config, "_name_or_path", "") or "")
         if kwargs.get("push_to_hub"):
             kwargs.setdefault("repo_id", Path(save_directory).name)
-        with whole_folder(save_directory) as folder:
+        with whole_folder(save_directory) as folder, bars_on_terminals_only():
             super().save_pretrained(folder, *args, **kwargs)
             copy_companions(source, folder)
             write_card(self, folder)

@@ -1,0 +1,69 @@
+"""`headcount remove MODEL --keep HEADS --out DIR`: take heads out of a model and save the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from headcount.cli.amounts import parameters
+from headcount.cli.common import Json, emit, table
+from headcount.errors import NotFoundError, UsageError
+
+
+def remove(
+    model: str,
+    /,
+    *,
+    keep: str,
+    out: Path,
+    allow_pickle: Annotated[bool, Parameter(negative=())] = False,
+    as_json: Json = False,
+) -> None:
+    """Take heads out of a model, verify what is left against the masked model, and save it.
+
+    Examples: `--keep 777322`, `--keep 12,10,7,7,3,0`, `--keep "encoder:888888 cross:444444"`,
+    `--keep mask.json`.
+
+    Parameters
+    ----------
+    model
+        A model folder or a name on the hub.
+    keep
+        Heads to keep in each layer (the first of each), or a mask as a JSON file.
+    out
+        The folder to write; it must be new or empty.
+    allow_pickle
+        Load weights that are pickled (.bin), which can run code: only if you trust them.
+    """
+    from headcount.heads import Mask
+    from headcount.models.find import layout
+    from headcount.models.load import load
+    from headcount.models.remove import remove as cut
+
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out} is there already; --out takes a new or empty folder.")
+    full = load(model, allow_pickle=allow_pickle)
+    mask = Mask.parse(read_mask(keep), layout(full))
+    small = cut(full, mask)
+    small.save_pretrained(out)
+    before, after = full.num_parameters(), small.num_parameters()
+    rows = [
+        ("heads", f"{len(mask.layout)} -> {len(mask)}"),
+        ("kept per layer", mask.pattern),
+        ("parameters", f"{parameters(before)} -> {parameters(after)}"),
+        ("folder", out),
+    ]
+    data = {"model": model, "mask": mask, "parameters": {"before": before, "after": after}}
+    emit(data | {"folder": out}, as_json=as_json, table=table(["what", "result"], rows))
+
+
+def read_mask(keep: str) -> str:
+    """The mask's text: what was typed, or what is in the file that was named."""
+    if not keep.endswith(".json"):
+        return keep
+    try:
+        return Path(keep).read_text(encoding="utf-8")
+    except OSError as error:
+        raise NotFoundError(f"Cannot read the mask {keep}: {error.strerror}.") from error
