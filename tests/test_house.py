@@ -117,7 +117,7 @@ def in_a_fresh_python(code: str, *, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-HEAVY = "{'torch', 'transformers', 'numpy', 'numba', 'sklearn', 'pandas'}"
+HEAVY = "{'torch', 'transformers', 'datasets', 'numba', 'sklearn', 'pandas'}"
 
 
 @pytest.mark.parametrize(
@@ -170,6 +170,14 @@ def test_public_names_are_offered() -> None:
     assert set(hc.__all__) == {"__version__", *hc._PUBLIC}
     for name in ["Head", "HeadcountError", "Layout", "Mask", "Scores"]:
         assert getattr(hc, name).__name__ == name
+
+
+def test_every_public_name_can_be_had() -> None:
+    out = in_a_fresh_python(
+        "import headcount as hc\n"
+        "print(all(callable(getattr(hc, name)) for name in hc._PUBLIC), len(hc._PUBLIC))"
+    )
+    assert out.split()[0] == "True"
 
 
 def test_an_unknown_public_name_is_answered_with_the_nearest() -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from headcount.models.gates import gate as gate
     from headcount.models.load import load as load
     from headcount.models.remove import remove as remove
+    from headcount.training.evaluate import evaluate as evaluate
+    from headcount.training.finetune import finetune as finetune
 
 __version__ = "0.1.0"
 
@@ -33,6 +35,8 @@ _PUBLIC = {
     "Mask": "headcount.heads:Mask",
     "Scores": "headcount.heads:Scores",
     "capture": "headcount.models.capture:capture",
+    "evaluate": "headcount.training.evaluate:evaluate",
+    "finetune": "headcount.training.finetune:finetune",
     "gate": "headcount.models.gates:gate",
     "layout": "headcount.models.find:layout",
     "load": "headcount.models.load:load",

@@ -14,6 +14,7 @@ from headcount.errors import UsageError, did_you_mean
 # a summary. A room adds one line here; it is shown once its module is there.
 KINDS = {
     "commands": "headcount.cli.commands:COMMANDS",
+    "distances": "headcount.redundancy.distances:DISTANCES",
     "extras": "headcount.cli.extras:EXTRAS",
     "stacks": "headcount.heads:STACKS",
     "tasks": "headcount.tasks.catalog:TASKS",
