@@ -1,0 +1,129 @@
+"""Time several ways of running a model against each other, fairly on a busy machine.
+
+All ways run in turn, round after round, so that whatever slows the machine down slows all of
+them. What counts is the ratio within a round; its median over the rounds hardly notices the
+rounds that were disturbed.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from headcount.errors import UsageError
+
+LEAST_ROUNDS = 6  # fewer cannot give a 95 % interval of a median
+LEAST_SECONDS = 0.02  # of one measurement: the clock and the calls around it must not matter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way of running: what is timed, and what must be so around it."""
+
+    name: str
+    run: Callable[[], Any]
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """Entered before the clock starts."""
+    wait: Callable[[], Any] | None = None
+    """Waits until a device that works on its own has finished."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median and its 95 % interval."""
+
+    median: float
+    low: float
+    high: float
+
+
+def alternate(
+    ways: Sequence[Way],
+    *,
+    rounds: int,
+    warmup: int = 2,
+    least: float = LEAST_SECONDS,
+    track: Callable[[Iterable[int]], Iterable[int]] = iter,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
+    """Seconds of one run, for every way and round; each round starts with another way."""
+    check_rounds(rounds)
+    with torch.inference_mode(), _undisturbed():
+        for way in ways:
+            for _ in range(warmup):
+                _time(way, 1, clock)
+        slowest = max(_time(way, 1, clock) for way in ways)
+        repeats = max(1, math.ceil(least / slowest)) if slowest > 0 else 1
+        times: dict[str, list[float]] = {way.name: [] for way in ways}
+        for number in track(range(rounds)):
+            start = number % len(ways)
+            for way in (*ways[start:], *ways[:start]):
+                times[way.name].append(_time(way, repeats, clock))
+    return times
+
+
+def check_rounds(rounds: int) -> None:
+    """Refuse too few rounds for an interval."""
+    if rounds < LEAST_ROUNDS:
+        raise UsageError(
+            f"{rounds} rounds are too few for a 95 % interval; take {LEAST_ROUNDS} or more."
+        )
+
+
+def ratios(times: Mapping[str, Sequence[float]], base: str) -> dict[str, Estimate]:
+    """Every way's time as a share of the base's in the same round."""
+    return {
+        name: estimate([own / other for own, other in zip(seconds, times[base], strict=True)])
+        for name, seconds in times.items()
+    }
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """The median with its 95 % interval from order statistics: no shape is assumed.
+
+    As many values lie under the true median as heads fall in n tosses of a coin, so the k-th
+    smallest and k-th largest enclose it with the chance that between k and n - k heads fall.
+
+    >>> estimate([5, 1, 4, 2, 6, 3, 7])
+    Estimate(median=4, low=1, high=7)
+    """
+    ordered = sorted(values)
+    n = len(ordered)
+    k, below = 0, 0.5**n
+    while below <= 0.025 and k < n // 2:
+        k += 1
+        below += math.comb(n, k) * 0.5**n
+    # with under 6 values even the whole range is less than 95 % sure
+    edge = max(k, 1)
+    return Estimate(statistics.median(ordered), ordered[edge - 1], ordered[n - edge])
+
+
+def _time(way: Way, repeats: int, clock: Callable[[], float]) -> float:
+    with way.around():
+        start = clock()
+        for _ in range(repeats):
+            way.run()
+        if way.wait is not None:
+            way.wait()
+        return (clock() - start) / repeats
+
+
+@contextmanager
+def _undisturbed() -> Generator[None]:
+    """No garbage collection in the middle of a measurement."""
+    was = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

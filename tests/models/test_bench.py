@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import headcount as hc
+from headcount.errors import UsageError
+from headcount.heads import Layout, Mask
+from headcount.models.bench import bench, random_mask, weight_bytes
+from headcount.models.cost import cost
+from headcount.models.random_weights import has_weights, random_model
+from models.zoo import build, masks
+
+
+def removed(model: torch.nn.Module, *names: str) -> dict:
+    every = masks(hc.layout(model))
+    return {name: (every[name], hc.remove(model, every[name])) for name in names}
+
+
+@pytest.mark.parametrize("family", ["bert", "llama", "t5", "vit", "whisper", "clip", "albert"])
+def test_each_way_has_its_row(family: str) -> None:
+    model = build(family)
+    smaller = removed(model, "uneven", "all emptied")
+    found = bench(model, smaller, batch=2, length=9, rounds=6)
+    assert [row.name for row in found.rows] == [
+        "dense", "masked all emptied", "removed uneven", "removed all emptied",
+    ]  # fmt: skip
+    counted = cost(model, length=9)
+    dense, masked, uneven, emptied = found.rows
+    assert dense.heads == len(counted.layout)
+    assert (dense.ratio.median, dense.ratio.low, dense.ratio.high) == (1, 1, 1)
+    assert dense.ideal == masked.ideal == 1
+    assert (masked.heads, masked.sparsity) == (emptied.heads, emptied.sparsity) == (0, 1)
+    assert masked.parameters == dense.parameters > uneven.parameters > emptied.parameters
+    assert uneven.ideal == counted.ratio(smaller["uneven"][0])
+    assert emptied.ideal == pytest.approx(1 / (found.ceiling or 0))
+    for row in found.rows:
+        assert 0 < row.seconds.low <= row.seconds.median <= row.seconds.high
+        assert row.ratio.low <= row.ratio.median <= row.ratio.high
+        assert row.over_ideal == row.ratio.median / (row.ideal or 0)
+    assert (found.batch, found.length, found.rounds) == (2, 9, 6)
+    assert found.threads == torch.get_num_threads()
+    assert found.share == counted.share
+
+
+def test_what_is_timed_is_what_it_says() -> None:
+    model = build("bert")
+    calls: list[tuple[str, bool, torch.Size]] = []
+    smaller = removed(model, "uneven")
+
+    def watch(name: str, watched: torch.nn.Module) -> None:
+        out = watched.bert.encoder.layer[0].attention.output.dense
+
+        def look(module: torch.nn.Module, args: tuple) -> None:
+            calls.append((name, len(module._forward_pre_hooks) > 1, args[0].shape))
+
+        out.register_forward_pre_hook(look)
+
+    watch("dense", model)
+    watch("removed", smaller["uneven"][1])
+    bench(model, smaller, batch=3, length=10, rounds=6)
+    # layer 0 of "uneven" keeps two of four heads of width 8
+    assert {call[0] for call in calls if call[2] == (3, 10, 16)} == {"removed"}
+    assert {call[1] for call in calls if call[2] == (3, 10, 32)} == {True, False}
+    assert all(call[2][:2] == (3, 10) for call in calls)
+    # no hook of a gate stays behind
+    assert len(model.bert.encoder.layer[0].attention.output.dense._forward_pre_hooks) == 1
+
+
+def test_onnxruntime_runs_beside_torch() -> None:
+    model = build("bert", num_hidden_layers=1)
+    found = bench(model, removed(model, "uneven"), batch=2, length=8, rounds=6, onnx=True)
+    assert [row.name for row in found.rows][3:] == ["onnx dense", "onnx removed uneven"]
+    assert [row.kind for row in found.rows][3:] == ["onnx", "onnx"]
+    assert found.rows[4].ideal == found.rows[2].ideal
+
+
+def test_nothing_removed_is_the_dense_model_alone() -> None:
+    found = bench(build("bert"), {}, batch=1, length=8, rounds=6)
+    assert [row.name for row in found.rows] == ["dense"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"batch": 0}, "at least 1 example, not 0"),
+        ({"length": 65}, "takes 64 tokens, not 65"),
+        ({"length": 0}, "at least 1 token"),
+        ({"rounds": 3}, "3 rounds are too few"),
+    ],
+)
+def test_bad_sizes_are_refused(options: dict[str, int], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        bench(build("bert"), {}, **options)  # pyright: ignore
+
+
+def test_what_does_not_run_is_refused_with_the_reason() -> None:
+    # RoBERTa's positions start after its padding token: 64 of them are 62 tokens
+    with pytest.raises(
+        UsageError, match=r"does not run on 2 x 64 tokens: index 64 is out of bounds"
+    ):
+        bench(build("roberta"), {}, batch=2, length=64, rounds=6)
+
+
+@pytest.mark.parametrize("ratio", [0, 0.1, 0.5, 0.75, 0.9, 1])
+def test_random_masks_drop_exactly_what_was_asked(ratio: float) -> None:
+    layout = Layout.of(encoder=[12] * 12, cross=[3, 0, 5], decoder=[7])
+    mask = random_mask(layout, ratio, torch.Generator().manual_seed(0))
+    assert len(mask) == layout.kept_at(ratio)
+
+
+def test_random_masks_follow_the_seed() -> None:
+    layout = Layout.of(encoder=[12] * 12)
+    one, two, three = (
+        random_mask(layout, 0.5, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)
+    )
+    assert one == two != three
+
+
+@pytest.mark.parametrize("ratio", [0.2, 0.5, 0.9])
+def test_random_masks_keep_groups_together(ratio: float) -> None:
+    model = build("llama", num_attention_heads=8, num_key_value_heads=2, head_dim=4)
+    layout = hc.layout(model)
+    mask = random_mask(layout, ratio, torch.Generator().manual_seed(0))
+    for layer in range(4):
+        kept = mask.indices("decoder", layer)
+        assert len(kept) == 4 * len({head // 4 for head in kept})
+    assert 0 <= len(mask) - layout.kept_at(ratio) < 4
+    hc.remove(model, mask)
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.1, float("nan")])
+def test_a_ratio_outside_0_to_1_is_refused(ratio: float) -> None:
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        random_mask(Layout.of(encoder=[4]), ratio, torch.Generator())
+
+
+@pytest.mark.parametrize("family", ["bert", "t5", "gpt2", "bart"])
+def test_weight_bytes_are_those_of_the_file(family: str, tmp_path: Path) -> None:
+    model = build(family)
+    small = hc.remove(model, masks(hc.layout(model))["uneven"])
+    for number, each in enumerate((model, small)):
+        folder = tmp_path / str(number)
+        each.save_pretrained(folder)
+        file = folder / "model.safetensors"
+        header = 8 + int.from_bytes(file.read_bytes()[:8], "little")
+        assert weight_bytes(each) == file.stat().st_size - header
+
+
+def test_random_weights_from_a_config(tmp_path: Path) -> None:
+    model = build("bert")
+    small = hc.remove(model, masks(hc.layout(model))["uneven"])
+    small.save_pretrained(tmp_path)
+    assert has_weights(str(tmp_path))
+    assert has_weights("some-name-on-the-hub")
+    assert not has_weights(str(tmp_path / "config.json"))
+    (tmp_path / "model.safetensors").unlink()
+    assert not has_weights(str(tmp_path))
+    state = torch.random.get_rng_state()
+    one, two, three = (random_model(str(tmp_path), seed=seed) for seed in (0, 0, 1))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert hc.layout(one) == hc.layout(small)
+    assert not one.training
+    name = "bert.encoder.layer.1.attention.self.query.weight"
+    assert torch.equal(one.get_parameter(name), two.get_parameter(name))
+    assert not torch.equal(one.get_parameter(name), three.get_parameter(name))
+
+
+def test_the_dtype_of_the_config_is_kept(tmp_path: Path) -> None:
+    build("llama").to(torch.bfloat16).save_pretrained(tmp_path)
+    assert random_model(str(tmp_path / "config.json")).dtype == torch.bfloat16
+
+
+def test_masks_of_another_layout_are_refused() -> None:
+    model = build("bert")
+    other = build("bert", num_hidden_layers=2)
+    with pytest.raises(UsageError, match="another layout"):
+        bench(model, {"x": (Mask.none(hc.layout(other)), other)}, batch=1, length=8, rounds=6)
