@@ -66,8 +66,16 @@ def test_a_removed_model_can_be_set_too() -> None:
     assert sum(value == 0.4 for value in rates(small).values()) == 4
 
 
-def test_one_dropout_for_both_is_refused_where_only_one_is_asked() -> None:
-    with pytest.raises(UnsupportedError, match="'t5' has no attention dropout of its own"):
-        set_dropout(build("t5"), attention=0.1)
+def test_t5_has_one_number_for_both() -> None:
+    model = build("t5")
+    set_dropout(model, hidden=0.2, attention=0.4)
+    now = rates(model)
+    inside = {place for place in now if place.endswith("Attention:dropout")}
+    assert len(inside) == 12
+    assert all(now[place] == (0.4 if place in inside else 0.2) for place in now)
+    assert model.config.dropout_rate == 0.2
+
+
+def test_a_family_without_such_a_dropout_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="'llama' has no hidden dropout"):
         set_dropout(build("llama"), hidden=0.1)

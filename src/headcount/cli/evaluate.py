@@ -87,8 +87,9 @@ def evaluate(
     from headcount.training.devices import pick_device
     from headcount.training.evaluate import evaluate as score
     from headcount.training.evaluate import evaluate_many, save_predictions
-    from headcount.training.loading import load_for_task, load_tokenizer
+    from headcount.training.loading import hush, load_for_task, load_tokenizer
 
+    hush()
     opened = TASKS[task](source)
     loaded = load_for_task(model, opened, seed=seed, new_head=False)
     words = load_tokenizer(tokenizer or model)

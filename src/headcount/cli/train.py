@@ -107,8 +107,9 @@ def train(
         say("headcount: the preset translation is meant for translation tasks.")
     from headcount.tasks import TASKS
     from headcount.training.finetune import finetune
-    from headcount.training.loading import load_for_task, load_tokenizer
+    from headcount.training.loading import hush, load_for_task, load_tokenizer
 
+    hush()
     chosen = options.on(preset)
     opened: Task = TASKS[task](source)
     words = load_tokenizer(tokenizer or model)

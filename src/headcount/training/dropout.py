@@ -14,6 +14,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from headcount.errors import UnsupportedError
+from headcount.models.find import sites_of
 from headcount.models.load import skeleton
 
 ATTENTION = (
@@ -42,26 +43,51 @@ MARK = 0.123456789
 def set_dropout(
     model: PreTrainedModel, *, attention: float | None = None, hidden: float | None = None
 ) -> None:
-    """Change the dropout of attention probabilities, of everything else, or both, in place."""
-    for names, value, what in ((ATTENTION, attention, "attention"), (HIDDEN, hidden, "hidden")):
-        if value is None:
-            continue
-        parts = [(part, name) for part in _configs(model.config) for name in names]
-        present = [name for part, name in parts if _is_number(getattr(part, name, None))]
-        places = list(_places(model, present)) if present else []
-        if not places:
-            raise UnsupportedError(
-                f"'{model.config.model_type}' has no {what} dropout of its own, so it cannot be "
-                "set."
-            )
-        for path, attribute, twin in places:
-            module = model.get_submodule(path)
-            if isinstance(twin, nn.Dropout) and not isinstance(module, nn.Dropout):
-                # ModernBERT builds an Identity where its config says 0
-                model.set_submodule(path, nn.Dropout(value).train(module.training))
-            else:
-                setattr(module, attribute, value)
-        _set(model.config, present, value)
+    """Change the dropout of attention probabilities, of everything else, or both, in place.
+
+    T5 has one number for both: `hidden` sets both there, `attention` its attention modules only
+    (which its config cannot say, so a saved model forgets it).
+    """
+    if hidden is not None:
+        _change(model, _present(model, HIDDEN), hidden, "hidden")
+    if attention is not None:
+        own = _present(model, ATTENTION)
+        if own:
+            _change(model, own, attention, "attention")
+        else:
+            sites = {site.path for site in sites_of(model)}
+            _change(model, _present(model, HIDDEN), attention, "attention", only=sites)
+
+
+def _present(model: PreTrainedModel, names: tuple[str, ...]) -> list[str]:
+    parts = list(_configs(model.config))
+    return [name for name in names if any(_is_number(getattr(p, name, None)) for p in parts)]
+
+
+def _change(
+    model: PreTrainedModel,
+    names: list[str],
+    value: float,
+    what: str,
+    only: set[str] | None = None,
+) -> None:
+    """Set every number that follows these settings, in all modules or in some `only`."""
+    places = [
+        place for place in _places(model, names) if names and (only is None or place[0] in only)
+    ]
+    if not places:
+        raise UnsupportedError(
+            f"'{model.config.model_type}' has no {what} dropout of its own, so it cannot be set."
+        )
+    for path, attribute, twin in places:
+        module = model.get_submodule(path)
+        if isinstance(twin, nn.Dropout) and not isinstance(module, nn.Dropout):
+            # ModernBERT builds an Identity where its config says 0
+            model.set_submodule(path, nn.Dropout(value).train(module.training))
+        else:
+            setattr(module, attribute, value)
+    if only is None:
+        _set(model.config, names, value)
 
 
 def _places(model: PreTrainedModel, names: list[str]) -> Iterator[tuple[str, str, nn.Module]]:

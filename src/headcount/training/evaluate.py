@@ -24,7 +24,7 @@ from headcount.tasks.encoding import Encoded, encode
 from headcount.tasks.metrics import Outcome, Score, score
 from headcount.tasks.task import Examples, Limit
 from headcount.training.forward import run_masks
-from headcount.training.loading import class_order, require_padding, tokenizer_of
+from headcount.training.loading import class_order, require_padding, room, tokenizer_of
 from headcount.training.translate import translate
 
 LOGITS = 2**25
@@ -180,7 +180,8 @@ def _evaluate(
     order = None
     if task.kind == "classification":
         order = class_order(model, task, examples.labels)
-    rows = encode(task, examples, tokenizer, max_length=max_length, seed=seed)
+    length = room(model, max_length)
+    rows = encode(task, examples, tokenizer, max_length=length, seed=seed)
     started = time.monotonic()
     if task.kind == "translation":
         texts = translate(model, rows, tokenizer, masks, beams=beams, tokens=tokens)

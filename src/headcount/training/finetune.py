@@ -33,7 +33,7 @@ from headcount.training.devices import pick_device
 from headcount.training.dropout import set_dropout
 from headcount.training.evaluate import Evaluation, evaluate
 from headcount.training.freezing import frozen
-from headcount.training.loading import class_order, require_padding, tokenizer_of
+from headcount.training.loading import class_order, require_padding, room, tokenizer_of
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
 from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
@@ -145,7 +145,8 @@ def training_rows(
     if "train" not in task.splits:
         raise UsageError(f"Task '{task.name}' has no train split: pass --train FILE as well.")
     examples = task.load("train", limit=limit, seed=options.seed)
-    rows = encode(task, examples, tokenizer, max_length=options.max_length, masked=False)
+    length = room(model, options.max_length)
+    rows = encode(task, examples, tokenizer, max_length=length, masked=False)
     if task.kind == "classification":
         assert examples.labels is not None
         labels = class_order(model, task, examples.labels)[examples.labels]

@@ -58,6 +58,14 @@ def load_for_task(
         return load(name, head=HEADS[task.kind], **changes, **options)
 
 
+def hush() -> None:
+    """Keep transformers from talking on stderr while a command runs."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+
+
 def load_tokenizer(name: str | os.PathLike[str]) -> Any:
     """The tokenizer of a model folder or hub name."""
     try:
@@ -79,6 +87,18 @@ def require_padding(model: PreTrainedModel, tokenizer: Any) -> None:
     if model.config.get_text_config().pad_token_id is None:
         model.config.get_text_config().pad_token_id = pad_token(tokenizer)
         model.config.pad_token_id = pad_token(tokenizer)
+
+
+def room(model: PreTrainedModel, asked: int) -> int:
+    """How many tokens fit: what was asked for, or as many as the model has positions."""
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    if not isinstance(positions, int) or positions < 1:
+        return asked  # relative positions have no end
+    for name, module in model.named_modules():
+        padding = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and isinstance(padding, int) and padding:
+            return min(asked, positions - padding - 1)  # RoBERTa counts from behind it
+    return min(asked, positions)
 
 
 def class_order(model: PreTrainedModel, task: Task, labels: np.ndarray | None = None) -> np.ndarray:

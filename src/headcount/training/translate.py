@@ -16,6 +16,7 @@ from headcount.models.find import unwrap
 from headcount.models.probe import evaluating
 from headcount.tasks.encoding import Encoded
 from headcount.training.forward import Board
+from headcount.training.loading import room
 
 
 def translate(
@@ -66,12 +67,12 @@ def _put(texts: list[str], numbers: np.ndarray, said: Sequence[str]) -> None:
 
 
 def generation_settings(model: Any, rows: Encoded, beams: int) -> GenerationConfig:
-    """The model's own special tokens, no sampling, and room for twice the longest source."""
+    """The model's own special tokens, no sampling, and twice the longest source where it fits."""
     own = model.generation_config
     return GenerationConfig(
         num_beams=beams,
         do_sample=False,
-        max_new_tokens=int(2 * rows.lengths.max() + 10),
+        max_new_tokens=room(model, int(2 * rows.lengths.max() + 10) + 1) - 1,
         pad_token_id=own.pad_token_id,
         eos_token_id=own.eos_token_id,
         decoder_start_token_id=own.decoder_start_token_id,

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from headcount.errors import UnsupportedError, UsageError
+from headcount.heads import Mask
+from headcount.models.find import layout
+from headcount.models.gates import gate
+from headcount.models.remove import remove
+from headcount.tasks import Examples, Task, open_task
+from headcount.training.evaluate import Evaluation, evaluate, evaluate_many, save_predictions
+from models.zoo import build
+
+from .conftest import tiny
+
+
+def plain_logits(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
+    with torch.no_grad():
+        rows = [model(**tokenizer(text, return_tensors="pt")).logits for text in texts]
+    return torch.cat(rows).double().numpy()
+
+
+def test_predictions_are_the_models_own_in_the_tasks_order(
+    model: Any, tokenizer: Any, task: Task, tmp_path: Path
+) -> None:
+    found = evaluate(model, task, tokenizer=tokenizer, tokens=64)
+    rows = task.load("dev")
+    want = plain_logits(model, tokenizer, list(rows.texts[0]))  # type: ignore[arg-type]
+    np.testing.assert_allclose(found.predictions["logits"], want, atol=1e-5)
+    assert rows.labels is not None
+    assert found.score == pytest.approx((want.argmax(1) == rows.labels).mean())
+    assert found.n == 96
+    assert [each.metric for each in found.scores] == ["accuracy", "matthews"]
+    assert found.scores[0].low <= found.score <= found.scores[0].high
+    saved = pq.read_table(found.save_predictions(tmp_path / "deep" / "p.parquet")).to_pydict()
+    assert saved["label"] == [task.labels[i] for i in rows.labels]
+    assert saved["prediction"] == [task.labels[i] for i in want.argmax(1)]
+    np.testing.assert_allclose(saved["logits"], want, atol=1e-5)
+    again = Evaluation.from_json(found.to_json())
+    assert again.scores == found.scores
+    assert "accuracy" in str(found)
+
+
+def test_masks_one_by_one_together_and_removed(model: Any, tokenizer: Any, task: Task) -> None:
+    heads = layout(model)
+    masks = [Mask.full(heads), Mask.parse("421", heads), Mask.parse("041", heads)]
+    settings = {"tokenizer": tokenizer, "draws": 20, "limit": 40, "seed": 1}
+    many = evaluate_many(model, task, masks, **settings)
+    assert [each.mask for each in many] == masks
+    for mask, found in zip(masks, many, strict=True):
+        alone = evaluate(model, task, mask, **settings)
+        small = evaluate(remove(model, mask), task, **settings)
+        with gate(model, mask):
+            gated = evaluate(model, task, **settings)
+        for other in (alone, small, gated):
+            np.testing.assert_allclose(
+                found.predictions["logits"], other.predictions["logits"], atol=1e-4
+            )
+        assert found.scores == alone.scores
+    assert evaluate(model, task, masks, **settings) == [
+        replace(each, seconds=pytest.approx(each.seconds, abs=60)) for each in many
+    ]
+    assert many[1].to_json()["heads_kept"] == "421"
+    with pytest.raises(UsageError, match="no masks"):
+        evaluate_many(model, task, [], **settings)
+
+
+def test_several_predictions_in_one_file(
+    model: Any, tokenizer: Any, task: Task, tmp_path: Path
+) -> None:
+    heads = layout(model)
+    masks = [Mask.full(heads), Mask.parse("004", heads)]
+    found = evaluate_many(model, task, masks, tokenizer=tokenizer, draws=0, limit=5)
+    saved = pq.read_table(save_predictions(found, tmp_path / "p.parquet")).to_pydict()
+    assert saved["heads_kept"] == ["444"] * 5 + ["004"] * 5
+    assert saved["row"] == [0, 1, 2, 3, 4] * 2
+
+
+def test_classes_go_by_name_where_the_model_knows_them(tokenizer: Any, task: Task) -> None:
+    model = tiny(tokenizer)
+    straight = evaluate(model, task, tokenizer=tokenizer, draws=0).score
+    model.config.id2label = {0: "DOG", 1: "Cat"}
+    assert evaluate(model, task, tokenizer=tokenizer, draws=0).score == pytest.approx(1 - straight)
+
+
+def test_labels_the_model_has_no_class_for(tokenizer: Any, task: Task) -> None:
+    model = tiny(tokenizer)
+    three = Task(
+        name="three",
+        kind="classification",
+        texts=("text",),
+        labels=("cat", "dog", "fish"),
+        metrics=("accuracy",),
+        loader=lambda split: Examples((["the cat", "the dog"],), np.array([0, 2])),
+    )
+    with pytest.raises(UsageError, match=r"no class for: fish. The model's 2 classes: label_0"):
+        evaluate(model, three, tokenizer=tokenizer)
+    model.config.id2label = {0: "cat", 1: "bird"}
+    with pytest.raises(UsageError, match="no class for: dog"):
+        evaluate(model, task, tokenizer=tokenizer)
+
+
+def test_a_class_that_is_not_the_tasks_is_always_wrong(tokenizer: Any, task: Task) -> None:
+    model = tiny(tokenizer, num_labels=3)
+    model.config.id2label = {0: "cat", 1: "dog", 2: "fish"}
+    with torch.no_grad():
+        model.classifier.bias[2] = 1e3
+    found = evaluate(model, task, tokenizer=tokenizer, draws=10)
+    assert [each.value for each in found.scores] == [0.0, 0.0]
+    assert set(found.predictions["prediction"]) == {"(other)"}
+
+
+def test_regression(tokenizer: Any, make_task: Any) -> None:
+    model = tiny(tokenizer, num_labels=1)
+    found = evaluate(model, make_task("regression"), tokenizer=tokenizer, draws=10)
+    assert found.predictions["prediction"].shape == (96,)
+    assert found.scores[0].metric == "spearman"
+
+
+def test_masked_and_causal_language_models(tokenizer: Any, tmp_path: Path) -> None:
+    size = len(tokenizer)
+    corpus = open_task("pocket-corpus")
+    masked = evaluate(build("distilbert", vocab_size=size), corpus, tokenizer=tokenizer, limit=30)
+    assert [each.metric for each in masked.scores] == ["recall@1", "perplexity"]
+    assert sum(masked.predictions["tokens"]) > 60
+    (tmp_path / "dev.txt").write_text("the dog sees a cat .\n" * 30)
+    causal = open_task("causal-lm", data=tmp_path)
+    found = evaluate(build("gpt2", vocab_size=size), causal, tokenizer=tokenizer, max_length=16)
+    nll, tokens = found.predictions["nll"].sum(), found.predictions["tokens"].sum()
+    assert found.score == pytest.approx(np.exp(nll / tokens))
+    assert found.scores[0].low < found.score < found.scores[0].high
+
+
+def test_a_uniform_language_model_has_the_vocabularys_perplexity(tokenizer: Any) -> None:
+    model = build("distilbert", vocab_size=len(tokenizer))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    found = evaluate(model, "pocket-corpus", tokenizer=tokenizer, limit=20, draws=0)
+    assert found.scores[1].value == pytest.approx(len(tokenizer), rel=1e-4)
+
+
+def test_translation_with_masks_side_by_side() -> None:
+    from transformers import AutoTokenizer
+
+    from headcount.tasks.pocket import pocket_path
+
+    words = AutoTokenizer.from_pretrained(pocket_path("translator"))
+    model = build(
+        "marian",
+        vocab_size=len(words),
+        pad_token_id=words.pad_token_id,
+        eos_token_id=words.eos_token_id,
+        decoder_start_token_id=words.pad_token_id,
+    )
+    heads = layout(model)
+    masks = [Mask.full(heads), Mask.parse("encoder:4200 decoder:1234", heads), Mask.none(heads)]
+    settings = {"tokenizer": words, "limit": 3, "draws": 20, "max_length": 4}
+    for beams in (1, 2):
+        many = evaluate_many(model, "pocket-translation", masks, beams=beams, **settings)
+        assert "tok:13a" in str(many[0].signature)
+        said = [each.predictions["prediction"] for each in many]
+        assert said[0] != said[2]
+        for mask, texts in zip(masks, said, strict=True):
+            with gate(model, mask):
+                alone = evaluate(model, "pocket-translation", beams=beams, tokens=1, **settings)
+            assert alone.predictions["prediction"] == texts
+    with pytest.raises(UnsupportedError, match="cannot translate"):
+        evaluate(build("gpt2", vocab_size=len(words)), "pocket-translation", **settings)
+
+
+def test_a_model_without_a_folder_needs_a_tokenizer(model: Any, task: Task) -> None:
+    with pytest.raises(UsageError, match="pass its tokenizer"):
+        evaluate(model, task)

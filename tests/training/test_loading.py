@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from headcount.errors import NotFoundError, UsageError
+from headcount.tasks import Task, open_task
+from headcount.training.loading import load_for_task, load_tokenizer, room, tokenizer_of
+from models.zoo import build
+
+from .conftest import tiny
+
+
+@pytest.fixture
+def folder(tokenizer: Any, tmp_path: Path) -> Path:
+    tiny(tokenizer).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    return tmp_path
+
+
+def test_a_new_head_is_drawn_by_the_seed_and_named(folder: Path) -> None:
+    entailment = open_task("pocket-entailment")
+    first, again, other = (load_for_task(folder, entailment, seed=seed) for seed in (0, 0, 1))
+    assert first.config.num_labels == 3
+    assert tuple(first.config.id2label.values()) == entailment.labels
+    weights = [model.classifier.weight for model in (first, again, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_a_head_of_the_right_size_is_kept(folder: Path, task: Task, tokenizer: Any) -> None:
+    model = load_for_task(folder, task)
+    assert torch.equal(model.classifier.weight, tiny(tokenizer).classifier.weight)
+    assert model.config.id2label[0] == "LABEL_0"
+
+
+def test_heads_for_every_kind(folder: Path) -> None:
+    similarity = load_for_task(folder, open_task("pocket-similarity"))
+    assert similarity.config.num_labels == 1
+    corpus = load_for_task(folder, open_task("pocket-corpus"))
+    assert type(corpus).__name__ == "BertForMaskedLM"
+
+
+def test_loading_leaves_the_global_generator_alone(folder: Path, task: Task) -> None:
+    torch.manual_seed(5)
+    want = torch.rand(1)
+    torch.manual_seed(5)
+    load_for_task(folder, task, seed=3)
+    assert torch.equal(torch.rand(1), want)
+
+
+def test_from_scratch_uses_the_config_only(folder: Path, task: Task, tokenizer: Any) -> None:
+    (folder / "model.safetensors").unlink()
+    first, again, other = (
+        load_for_task(folder, task, from_scratch=True, seed=seed) for seed in (0, 0, 1)
+    )
+    weights = [model.bert.encoder.layer[0].output.dense.weight for model in (first, again, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+    by_file = load_for_task(folder / "config.json", task, from_scratch=True)
+    assert by_file.config.hidden_size == 32
+
+
+def test_scoring_needs_a_trained_head(tmp_path: Path, task: Task) -> None:
+    build("distilbert").save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match="saved as DistilBertForMaskedLM, without a head for cl"):
+        load_for_task(tmp_path, task, new_head=False)
+    assert load_for_task(tmp_path, open_task("pocket-corpus"), new_head=False)
+
+
+def test_the_tokenizer_is_found_or_missed_clearly(folder: Path, task: Task) -> None:
+    model = load_for_task(folder, task)
+    assert tokenizer_of(model).mask_token_id is not None
+    with pytest.raises(NotFoundError, match="No tokenizer in"):
+        load_tokenizer(folder / "nothing")
+
+
+def test_room_is_what_the_positions_leave() -> None:
+    assert room(build("bert"), 512) == 64
+    assert room(build("bert"), 12) == 12
+    assert room(build("roberta"), 512) == 62
+    assert room(build("gpt2"), 512) == 64
+    assert room(build("t5"), 512) == 512
