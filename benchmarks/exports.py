@@ -3,9 +3,9 @@
     python benchmarks/exports.py [--json] [--only bert,t5] [--to onnx,zeroed] [--layers 2]
 
 Each family is built small with random weights and written twice: with heads missing in every way
-at once (a layer emptied, one uneven, one without a key-value group, one whole), and without any.
-A number is the largest difference from the model's answers, relative to the largest of them; a
-sentence is a refusal.
+at once (a layer emptied, one uneven, one without a key-value group, one whole), and with no head
+left. A number is the largest difference from the model's answers, relative to the largest of them;
+a sentence is a refusal.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "critical"
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from models.zoo import FAMILIES, build, masks, mixed, shallow
-
 from headcount.errors import HeadcountError
 from headcount.models.export import FORMATS, export
 from headcount.models.find import layout
 from headcount.models.remove import remove
+from models.zoo import FAMILIES, build, masks, mixed, shallow
 
 
 def sweep(families: list[str], formats: list[str], layers: int | None = None) -> dict[str, Any]:

@@ -161,11 +161,13 @@ def _verified(
 
 def _smaller(inputs: dict[str, Any]) -> dict[str, Any]:
     """One example of the inputs, two tokens shorter where that leaves any."""
+    # the last tokens stay: some classifiers read the end token's state
     made = {}
     for name, tensor in inputs.items():
         for axis in _axes(name, tensor):
             size = 1 if axis == 0 else max(tensor.shape[axis] - 2, 1)
-            tensor = tensor.narrow(axis, 0, size)
+            start = 0 if axis == 0 else tensor.shape[axis] - size
+            tensor = tensor.narrow(axis, start, size)
         made[name] = tensor.contiguous()
     return made
 
@@ -179,10 +181,12 @@ def _refusing(model: PreTrainedModel, to: str) -> Generator[None]:
         reason: BaseException = error
         while reason.__cause__ is not None:
             reason = reason.__cause__
-        said = " ".join(str(reason).split())[:300] or type(reason).__name__
+        said = " ".join(str(reason).split())[:300].rstrip(".") or type(reason).__name__
+        dtype = str(model.dtype).removeprefix("torch.")
+        hint = "" if dtype == "float32" else f" It is {dtype}; float32 may work (--dtype float32)."
         raise UnsupportedError(
-            f"headcount cannot export {type(model).__name__} ('{model.config.model_type}', "
-            f"{str(model.dtype).removeprefix('torch.')}) to {to}: {said.rstrip('.')}."
+            f"headcount cannot export {type(model).__name__} ('{model.config.model_type}') to "
+            f"{to}: {said}.{hint}"
         ) from error
 
 
