@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ HEADS = {
     "causal-lm": "causal-lm",
     "translation": "seq2seq-lm",
 }
+
+FILES = ("tokenizer*", "vocab*", "merges*", "*.model")
+"""What a folder with a tokenizer has at least one of."""
 
 
 def load_for_task(
@@ -68,6 +72,10 @@ def hush() -> None:
 
 def load_tokenizer(name: str | os.PathLike[str]) -> Any:
     """The tokenizer of a model folder or hub name."""
+    folder = Path(name)
+    if folder.is_dir() and not any(path for glob in FILES for path in folder.glob(glob)):
+        # transformers would make up one that knows no words
+        raise NotFoundError(f"No tokenizer in '{name}': pass --tokenizer FOLDER.")
     try:
         return AutoTokenizer.from_pretrained(str(name))
     except (OSError, ValueError, ImportError) as error:

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from transformers import AutoTokenizer
+
+from headcount.tasks.pocket import pocket_path
+from models.zoo import build
+from training.conftest import tiny
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("model")
+    tokenizer = AutoTokenizer.from_pretrained(pocket_path("bert"))
+    tiny(tokenizer).save_pretrained(made)
+    tokenizer.save_pretrained(made)
+    return made
+
+
+def test_masks_in_one_pass(cli: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
+    line = ["evaluate", folder, "--task", "pocket-sentiment", "--limit", 50, "--draws", 50]
+    masked = [*line, "--mask", "444", "--mask", "400", "--predictions", tmp_path / "p.parquet"]
+    ran = cli(*masked, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.err == ""
+    found = json.loads(ran.out)
+    assert found["n"] == 50
+    assert [each["heads_kept"] for each in found["masks"]] == ["444", "400"]
+    assert found["masks"][0]["score"] == found["score"]
+    assert pq.read_table(tmp_path / "p.parquet").num_rows == 150
+    table = cli(*masked)
+    assert "400" in table.out
+    assert "95 % interval" in table.out
+    plan = json.loads(cli(*line, "--dry-run", "--json").out)
+    assert plan["rows"] == 50
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        (["--task", "pocket-sentimnt"], 2, "Did you mean 'pocket-sentiment'?"),
+        (["--task", "pocket-sentiment", "--mask", "999"], 2, "keeps 9 heads in encoder layer 0"),
+        (["--task", "pocket-sentiment", "--split", "tests"], 2, "Did you mean 'test'?"),
+        (["--task", "pocket-entailment"], 2, "no class for"),
+        (["--task", "pocket-corpus"], 2, "without a head for masked-lm: train it first"),
+        (["--task", "sst2"], 4, "pass --data DIR"),
+        (["--task", "pocket-sentiment", "--limit", "1", "--fraction", "0.5"], 2, "not both"),
+    ],
+    ids=lambda value: str(value)[-24:],
+)
+def test_wrong_usage(
+    change: list[str], code: int, message: str, cli: Callable[..., Any], folder: Path
+) -> None:
+    ran = cli("evaluate", folder, *change)
+    assert ran.code == code, ran.err
+    assert message in ran.err
+
+
+def test_no_tokenizer(cli: Callable[..., Any], tmp_path: Path) -> None:
+    build("bert").save_pretrained(tmp_path)
+    ran = cli("evaluate", tmp_path, "--task", "pocket-sentiment")
+    assert ran.code == 4
+    assert "No tokenizer in" in ran.err
