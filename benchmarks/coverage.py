@@ -77,7 +77,10 @@ OTHERS |= {
     "num_experts_per_tok": 1,
 }
 OTHERS |= {"max_position_embeddings": 64, "moe_intermediate_size": 16, "embedding_size": 16}
-SMALL = WIDTHS | HEADS | GROUPS | LAYERS | OTHERS
+# the defaults of many lie beyond a small vocabulary
+TOKENS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
+TOKENS |= {"sep_token_id": 2, "cls_token_id": 1, "mask_token_id": 3}
+SMALL = WIDTHS | HEADS | GROUPS | LAYERS | OTHERS | TOKENS
 
 
 def main() -> int:

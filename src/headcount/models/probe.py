@@ -20,6 +20,8 @@ TOLERANCE = {
 }
 """Largest accepted difference between removed and masked, relative to the largest value."""
 
+MEDIA = ("pixel_values", "input_features", "input_values")
+
 
 def probe_inputs(model: nn.Module, *, batch: int = 2, length: int = 7, seed: int = 0) -> dict:
     """Inputs of the kind `model` takes: tokens with padding, pixels, audio features, or several."""
@@ -64,23 +66,26 @@ def run(model: nn.Module, inputs: Mapping[str, Any]) -> list[Tensor]:
 
 
 def find_probe(model: nn.Module, *, seed: int = 0) -> dict:
-    """The first probe input that the model accepts: padded, unpadded, one example."""
-    error: Exception | None = None
-    for batch, mask in ((2, True), (2, False), (1, False)):
+    """The first probe input that the model accepts: padded, unpadded, one example, tokens alone."""
+    first: Exception | None = None
+    for batch, masked, all_kinds in ((2, 1, 1), (2, 0, 1), (1, 0, 1), (2, 1, 0), (1, 0, 0)):
         inputs = probe_inputs(model, batch=batch, seed=seed)
-        if not mask:
+        if not masked:
             inputs.pop("attention_mask", None)
+        if not all_kinds:
+            # models for text and images take text alone, and images only with their own tokens
+            inputs = {name: value for name, value in inputs.items() if name not in MEDIA}
         try:
             run(model, inputs)
-        except Exception as caught:
-            error = caught
+        except Exception as error:
+            first = first or error
         else:
             return inputs
-    reason = str(error).strip().split("\n")[0] or type(error).__name__
+    reason = str(first).strip().split("\n")[0] or type(first).__name__
     raise UnsupportedError(
         f"{type(model).__name__} does not run on headcount's probe input ({reason}); pass one "
         "with probe=."
-    ) from error
+    ) from first
 
 
 def relative_difference(left: list[Tensor], right: list[Tensor]) -> float:

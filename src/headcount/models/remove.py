@@ -68,7 +68,8 @@ def remove(
             cut.cut_model(small, small.config.headcount)
             difference = _difference(expected, _answers(small, sites, inputs, None))
         except Exception as error:
-            failure = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            words = " ".join(f"{type(error).__name__}: {error}".split())[:160]
+            failure = f"it does not run with fewer heads ({words})"
             continue
         if difference <= TOLERANCE.get(model.dtype, 1e-5):
             return small
