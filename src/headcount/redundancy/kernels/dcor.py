@@ -14,7 +14,7 @@ import numpy as np
 
 from headcount.redundancy.kernels.compile import kernel, summing_kernel
 from headcount.redundancy.kernels.finish import CONSTANT, Floats, finish
-from headcount.redundancy.kernels.gram import products_of_halves
+from headcount.redundancy.kernels.gram import empty_halves, products_of_halves
 from headcount.redundancy.kernels.lanes import fma, load, splat, total
 from headcount.redundancy.kernels.threads import spread
 
@@ -24,10 +24,10 @@ _DOUBTFUL = 0.02
 
 def dcor(attention: Floats) -> Floats:  # (head, query, key) -> (head, head)
     """1 - distance correlation of the matrices, rows as samples."""
-    halves = np.concatenate(
-        spread(lambda low, high: _centred(attention, low, high), len(attention))
-    )
-    return finish(_distances(products_of_halves(halves), halves), attention)
+    halves = empty_halves(attention)
+    spread(lambda low, high: _centred(attention, low, high, halves), len(attention))
+    squares = products_of_halves(halves, len(attention))
+    return finish(_distances(squares, halves), attention)
 
 
 @summing_kernel
@@ -47,14 +47,13 @@ def _distances(squares: Floats, halves: Floats) -> Floats:
 
 
 @summing_kernel
-def _centred(attention: Floats, low: int, high: int) -> Floats:
+def _centred(attention: Floats, low: int, high: int, out: Floats) -> None:
     """The unit vectors b of heads low … high."""
     _, tokens, keys = attention.shape
     width = (keys + 7) // 8 * 8
     rows = np.zeros(tokens * width, np.float32)
     apart = np.zeros((tokens, tokens))
     half = tokens * (tokens + 1) // 2
-    out = np.zeros((high - low, (half + 1 + 7) // 8 * 8), np.float32)
     for head in range(low, high):
         size = 0.0
         for t in range(tokens):
@@ -64,16 +63,15 @@ def _centred(attention: Floats, low: int, high: int) -> Floats:
         _euclidean(rows, tokens, width, apart)
         norm = _centre(apart)
         if norm <= CONSTANT * np.sqrt(size):
-            out[head - low, half] = 1
+            out[head, half] = 1
             continue
         scale = 1 / norm
         place = 0
         for t in range(tokens):
             for s in range(t):
-                out[head - low, place + s] = apart[t, s] * scale * np.sqrt(2.0)
-            out[head - low, place + t] = apart[t, t] * scale
+                out[head, place + s] = apart[t, s] * scale * np.sqrt(2.0)
+            out[head, place + t] = apart[t, t] * scale
             place += t + 1
-    return out
 
 
 @kernel

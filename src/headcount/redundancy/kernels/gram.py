@@ -42,17 +42,17 @@ def _mean_product(attention: Floats, kind: int) -> NDArray[np.float64]:
     return np.sum(parts, axis=0)[:heads, :heads] / tokens
 
 
-def padded(heads: int) -> int:
-    """Rows that `add_products` wants for so many heads: full tiles of 3 x 4."""
-    return -(-heads // 12) * 12
+def empty_halves(attention: Floats) -> Floats:
+    """Room for half a symmetric (query, query) matrix of each head, one number more, and zeros."""
+    heads, tokens, _ = attention.shape
+    width = tokens * (tokens + 1) // 2 + 1
+    return np.zeros((-(-heads // 12) * 12, -(-width // 8) * 8), np.float32)
 
 
-def products_of_halves(halves: Floats) -> NDArray[np.float64]:
-    """b·b' of every pair of rows, above the diagonal; the width of `halves` comes in eights."""
-    heads, width = halves.shape
-    rows = padded(heads)
-    flat = np.zeros(rows * width, np.float32)
-    flat[: heads * width] = halves.ravel()
+def products_of_halves(halves: Floats, heads: int) -> NDArray[np.float64]:
+    """b·b' of every pair of rows, above the diagonal."""
+    rows, width = halves.shape
+    flat = halves.ravel()
     parts = spread(lambda low, high: _sliced(flat, rows, width, low * 8, high * 8), width // 8)
     return np.sum(parts, axis=0)[:heads, :heads]
 
@@ -71,7 +71,7 @@ def _sliced(flat: Floats, rows: int, width: int, low: int, high: int) -> Floats:
 def add_products(b: Floats, rows: int, width: int, low: int, high: int, out: Floats) -> None:
     """out[i, j] += Σ b[i, low:high] · b[j, low:high] for j ≥ i; `b` is flat, (rows, width).
 
-    Rows come in twelves (`padded`), low and high in eights. Tiles of 3 x 4 sums stay in registers.
+    Rows come in twelves, low and high in eights. Tiles of 3 x 4 sums stay in registers.
     """
     zero = splat(_ZERO)
     for i in range(0, rows, 3):

@@ -25,6 +25,7 @@ from headcount.redundancy.kernels.lanes import (
     sqrt,
     store,
     where_less,
+    widen,
 )
 from headcount.redundancy.kernels.log2 import UNIT, log2_units
 from headcount.redundancy.kernels.threads import spread
@@ -52,61 +53,68 @@ def _sums(attention: Floats, low: int, high: int) -> Floats:
     """Σ over tokens low … high of every pair's distance, above the diagonal."""
     heads, _, keys = attention.shape
     blocks = (heads + 7) // 8
-    out = np.zeros((blocks * 8, blocks * 8))
+    out = np.zeros(blocks * 8 * blocks * 8)
     p = np.zeros(blocks * keys * 8, np.float32)  # (block of 8 heads, key, head in its block)
     twice = np.empty_like(p)  # -F(2p), in the units of the logarithm
     own = np.empty(blocks * 8)  # its sums
-    found = np.empty(8, np.float32)
+    surplus = np.empty(blocks * 8, np.float32)
     for t in range(low, high):
         for head in range(heads):
             place = head // 8 * keys * 8 + head % 8
             for c in range(keys):
                 p[place + c * 8] = attention[head, t, c]
         _prepare(p, twice, keys, own)
-        _add_distances(p, twice, keys, own, found, out)
-    return out
+        _add_distances(p, twice, keys, own, surplus, out)
+    return out.reshape(blocks * 8, blocks * 8)
 
 
 @kernel
 def _prepare(p: Floats, twice: Floats, keys: int, own: Floats) -> None:
     """-F(2p) of every head and key, and their sums over the keys."""
-    own[:] = 0
-    for k in range(0, len(p), 8):
-        x = load(p, k)
-        store(twice, k, splat(_MINUS_TWO) * fma(x, log2_units(x), x * splat(_UNIT)))
-        for lane in range(8):
-            own[k // (keys * 8) * 8 + lane] += twice[k + lane]
+    for b in range(0, len(own), 8):
+        total = widen(splat(_ZERO))
+        for k in range(b * keys, (b + 8) * keys, 8):
+            x = load(p, k)
+            each = splat(_MINUS_TWO) * fma(x, log2_units(x), x * splat(_UNIT))
+            store(twice, k, each)
+            total = total + widen(each)
+        store(own, b, total)
 
 
 @kernel
 def _add_distances(
-    p: Floats, twice: Floats, keys: int, own: Floats, found: Floats, out: Floats
+    p: Floats, twice: Floats, keys: int, own: Floats, surplus: Floats, out: Floats
 ) -> None:
     """Add one token's distances to `out`."""
     half = splat(_HALF)
     for a in range(len(own)):
         one = a // 8 * keys * 8 + a % 8
+        # a loop of its own, or the one inside it runs out of registers
         for b in range(a // 8, len(own) // 8):
-            surplus = _cross(p, twice, one, b * keys * 8, keys)
+            store(surplus, b * 8, _cross(p, twice, one, b * keys * 8, keys))
+        for b in range(a // 8, len(own) // 8):
             given = narrow(load(own, b * 8) - repeat(own, a))
-            divergence = half * splat(_PER_UNIT) * (half * given - surplus)
+            divergence = half * splat(_PER_UNIT) * (half * given - load(surplus, b * 8))
             if b == a // 8:  # not with itself, nor with a head that had its turn
                 divergence = divergence + load(_DONE, a % 8 * 8)
             if lowest(divergence) < _CLOSE:
                 near = _near(p, twice, one, b * keys * 8, keys)
                 divergence = where_less(divergence, splat(_CLOSE), near, divergence)
-            store(found, 0, sqrt(divergence))
-            for lane in range(8):
-                out[a, b * 8 + lane] += found[lane]
+            place = a * len(own) + b * 8
+            store(out, place, load(out, place) + widen(sqrt(divergence)))
 
 
 @kernel
 def _cross(p: Floats, twice: Floats, one: int, eight: int, keys: int) -> Lanes:
     """Σ F(p + q) - F(2q) of one head and eight others."""
+    whole = keys * 8 // _BY * _BY
     out = splat(_ZERO)
-    for start in range(0, keys * 8, _BY):  # sums of sums round less than one long sum
+    for c in range(whole, keys * 8, 8):
+        s = repeat(p, one + c) + load(p, eight + c)
+        out = out + fma(s, log2_units(s), load(twice, eight + c))
+    for start in range(0, whole, _BY):  # sums of sums round less than one long sum
         part = splat(_ZERO)
-        for c in range(start, min(start + _BY, keys * 8), 8):
+        for c in range(start, start + _BY, 8):
             s = repeat(p, one + c) + load(p, eight + c)
             part = part + fma(s, log2_units(s), load(twice, eight + c))
         out = out + part

@@ -118,14 +118,14 @@ def repeat(typing: Any, array: Any, index: Any) -> Any:
 
 @kernel_code
 def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
-    """Write eight values to a flat float32 array from `index` on."""
+    """Write eight values to a flat array of their precision from `index` on."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        place = builder.bitcast(_place(context, builder, sig, args), FLOATS.as_pointer())
-        builder.store(args[2], place, align=4)
+        place = _place(context, builder, sig, args)
+        builder.store(args[2], builder.bitcast(place, args[2].type.as_pointer()), align=4)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, LANES), code
+    return types.void(array, types.intp, LANES if _element(array) is _FLOAT else WIDE), code
 
 
 def _splat(builder: Any, value: Any) -> Any:

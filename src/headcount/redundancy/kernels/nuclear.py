@@ -8,6 +8,8 @@ nothing cancels. No iteration, no convergence test, no branch: the lanes never p
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from headcount.redundancy.kernels.compile import kernel
@@ -29,6 +31,7 @@ from headcount.redundancy.kernels.lanes import (
 _ZERO, _ONE, _TINY = np.float32(0), np.float32(1), np.float32(1e-30)
 
 
+@lru_cache
 def root_terms(count: int = 32, least: float = 1e-14) -> tuple[Floats, Floats]:
     """τ and w with √x ≈ Σ w x / (x + τ), relative error below 1e-7 for x in [least, 1].
 

@@ -9,6 +9,7 @@ A head whose rows are all the same is at 0 from another such head and at 1 from 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,14 +58,19 @@ def nuclear_of_pairs(lower: Floats, heads: int, rows: int, columns: int) -> Floa
     its columns padded to fours; every |L| is at most 1.
     """
     blocks = (heads + 7) // 8
-    jobs = np.array([(a, b) for a in range(heads) for b in range(a // 8, blocks)])
-    terms = root_terms()
+    jobs, terms = _jobs(heads), root_terms()
     parts = spread(
         lambda low, high: _norms(lower, rows, columns, jobs[low:high], *terms), len(jobs)
     )
     out = np.zeros((heads, blocks, 8), np.float32)
     out[jobs[:, 0], jobs[:, 1]] = np.concatenate(parts)
     return out.reshape(heads, blocks * 8)[:, :heads]
+
+
+@lru_cache
+def _jobs(heads: int) -> Ints:
+    """Every head with each block of eight that holds a later one."""
+    return np.array([(a, b) for a in range(heads) for b in range(a // 8, (heads + 7) // 8)])
 
 
 def in_lanes(lower: Floats) -> Floats:  # (head, row, column)

@@ -5,8 +5,8 @@ keeps it meaningful: K = XXᵀ of the centred matrix, λ = κ tr(K) / (n - 1), P
 CC = ⟨P, P'⟩ / (|P| |P'|). κ → 0 is canonical correlation, κ → ∞ the RV coefficient.
 
 P = I - (K/λ + I)⁻¹, and a positive definite matrix is inverted by sweeping it: n rank-one updates
-of its lower half. A head whose rows are all the same has K = 0: it is at 0 from another
-such head and at 1 from every other.
+of its upper half, two at a time. A head whose rows are all the same has K = 0: it is at 0 from
+another such head and at 1 from every other.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import numpy as np
 
 from headcount.redundancy.kernels.compile import kernel, summing_kernel
 from headcount.redundancy.kernels.finish import CONSTANT, Floats, finish
-from headcount.redundancy.kernels.gram import add_products, products_of_halves
-from headcount.redundancy.kernels.lanes import fma, load, splat, store
+from headcount.redundancy.kernels.gram import add_products, empty_halves, products_of_halves
+from headcount.redundancy.kernels.lanes import load, splat, store, without
 from headcount.redundancy.kernels.threads import spread
 
 
 def ridge(attention: Floats, kappa: float) -> Floats:  # (head, query, key) -> (head, head)
     """1 - ridge canonical correlation of the matrices."""
-    parts = spread(lambda low, high: _smoothers(attention, kappa, low, high), len(attention))
-    return finish(1 - products_of_halves(np.concatenate(parts)), attention)
+    halves = empty_halves(attention)
+    spread(lambda low, high: _smoothers(attention, kappa, low, high, halves), len(attention))
+    return finish(1 - products_of_halves(halves, len(attention)), attention)
 
 
 @kernel
-def _smoothers(attention: Floats, kappa: float, low: int, high: int) -> Floats:
-    """P of heads low … high, each as its lower half, scaled to length one."""
+def _smoothers(attention: Floats, kappa: float, low: int, high: int, out: Floats) -> None:
+    """P of heads low … high, each as its upper half, scaled to length one."""
     _, tokens, keys = attention.shape
     rows, width = (tokens + 11) // 12 * 12, (keys + 7) // 8 * 8
     x = np.zeros(rows * width, np.float32)
     products = np.empty((rows, rows))
     stride = (tokens + 7) // 8 * 8
     swept = np.zeros(tokens * stride, np.float32)
-    column = np.zeros(stride, np.float32)
+    one, two = np.zeros(stride, np.float32), np.zeros(stride, np.float32)
     half = tokens * (tokens + 1) // 2
-    out = np.zeros((high - low, (half + 1 + 7) // 8 * 8), np.float32)
     for head in range(low, high):
         size = _centre(attention[head], x, width)
         products[:] = 0
@@ -46,17 +46,18 @@ def _smoothers(attention: Floats, kappa: float, low: int, high: int) -> Floats:
         for t in range(tokens):
             trace += products[t, t]
         if trace <= CONSTANT**2 * size:
-            out[head - low, half] = 1
+            out[head, half] = 1
             continue
         scale = (tokens - 1) / (kappa * trace)
         for t in range(tokens):
-            for s in range(t + 1):
-                swept[t * stride + s] = products[s, t] * scale
+            for s in range(t, tokens):
+                swept[t * stride + s] = products[t, s] * scale
             swept[t * stride + t] += 1
-        for k in range(tokens):
-            _sweep(swept, tokens, stride, k, column)
-        _half_of_smoother(swept, tokens, stride, out[head - low])
-    return out
+        for k in range(0, tokens - 1, 2):
+            _sweep_two(swept, tokens, stride, k, one, two)
+        if tokens % 2:
+            _sweep_last(swept, tokens, stride, one)
+        _half_of_smoother(swept, tokens, stride, out[head])
 
 
 @summing_kernel
@@ -77,39 +78,72 @@ def _centre(a: Floats, out: Floats, width: int) -> float:
 
 
 @kernel
-def _sweep(a: Floats, n: int, stride: int, k: int, column: Floats) -> None:
-    """Sweep the symmetric matrix `a` (its lower half) at k; after all k it is minus its inverse."""
-    for j in range(k):
-        column[j] = a[k * stride + j]
-    for i in range(k, n):
-        column[i] = a[i * stride + k]
-    pivot = np.float32(1) / column[k]
+def _sweep_two(a: Floats, n: int, stride: int, k: int, one: Floats, two: Floats) -> None:
+    """Sweep the symmetric matrix `a` (its upper half) at k and k + 1.
+
+    Swept at every k, a matrix becomes minus its inverse. `one` is row k, `two` is row k + 1 as the
+    first sweep leaves it.
+    """
+    _row(a, n, stride, k, one)
+    _row(a, n, stride, k + 1, two)
+    first = np.float32(1) / one[k]
+    link = one[k + 1] * first
+    for j in range(0, n, 8):
+        store(two, j, without(load(two, j), splat(link), load(one, j)))
+    second = np.float32(1) / two[k + 1]
     for i in range(n):
-        factor = splat(-column[i] * pivot)
-        for j in range(0, i + 1, 8):
+        f, g = splat(one[i] * first), splat(two[i] * second)
+        for j in range(i // 8 * 8, n, 8):
             place = i * stride + j
-            store(a, place, fma(factor, load(column, j), load(a, place)))
-    for j in range(k):
-        a[k * stride + j] = column[j] * pivot
-    for i in range(k + 1, n):
-        a[i * stride + k] = column[i] * pivot
-    a[k * stride + k] = -pivot
+            x = without(load(a, place), f, load(one, j))
+            store(a, place, without(x, g, load(two, j)))
+    for i in range(n):
+        upper = i * stride + k if i < k else k * stride + i
+        a[upper] = one[i] * first - two[i] * second * link
+        upper = i * stride + k + 1 if i < k + 1 else (k + 1) * stride + i
+        a[upper] = two[i] * second
+    a[k * stride + k] = -first - link * second * link
+    a[k * stride + k + 1] = link * second
+    a[(k + 1) * stride + k + 1] = -second
+
+
+@kernel
+def _sweep_last(a: Floats, n: int, stride: int, one: Floats) -> None:
+    """Sweep at n - 1."""
+    _row(a, n, stride, n - 1, one)
+    first = np.float32(1) / one[n - 1]
+    for i in range(n):
+        factor = splat(one[i] * first)
+        for j in range(i // 8 * 8, n, 8):
+            place = i * stride + j
+            store(a, place, without(load(a, place), factor, load(one, j)))
+        a[i * stride + n - 1] = one[i] * first
+    a[n * stride - stride + n - 1] = -first
+
+
+@kernel
+def _row(a: Floats, n: int, stride: int, k: int, out: Floats) -> None:
+    """Row k of a symmetric matrix from its upper half."""
+    for i in range(k):
+        out[i] = a[i * stride + k]
+    for j in range(k, n):
+        out[j] = a[k * stride + j]
 
 
 @summing_kernel
 def _half_of_smoother(swept: Floats, n: int, stride: int, out: Floats) -> None:
-    """P = I + swept, its lower half with √2 on what stands for two entries, as a unit vector."""
+    """P = I + swept, its upper half with √2 on what stands for two entries, as a unit vector."""
     square = 0.0
     place = 0
     for t in range(n):
-        for s in range(t):
-            value = swept[t * stride + s] * np.float32(np.sqrt(2.0))
+        value = swept[t * stride + t] + np.float32(1)
+        out[place] = value
+        square += value**2
+        for s in range(1, n - t):
+            value = swept[t * stride + t + s] * np.float32(np.sqrt(2.0))
             out[place + s] = value
             square += value**2
-        value = swept[t * stride + t] + np.float32(1)
-        out[place + t] = value
-        square += value**2
-        place += t + 1
+        place += n - t
     scale = np.float32(1 / np.sqrt(square))
     for k in range(place):
         out[k] *= scale
