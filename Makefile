@@ -34,7 +34,8 @@ check: $(STAMP)
 
 demo: $(STAMP)
 	$(BIN)/headcount doctor
-	$(BIN)/headcount ls
+	rm -rf demo
+	$(BIN)/headcount demo --out demo
 
 bench: $(STAMP)
 	@set -e; for file in benchmarks/*.py; do \
