@@ -166,7 +166,7 @@ def _config_class(file: Path, model_type: str | None) -> Any:
         kind = getattr(getattr(transformers, saved, None), "config_class", None)
         if kind is not None:
             return kind
-    if model_type in CONFIG_MAPPING:
+    if model_type is not None and model_type in CONFIG_MAPPING:
         return CONFIG_MAPPING[model_type]
     raise UnsupportedError(
         f"{file} does not say which model_type it is for: write it there, or pass model_type=."
