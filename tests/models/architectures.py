@@ -46,7 +46,8 @@ COVERAGE = """
 heads are found in {found}; half of them are removed exactly, on inputs the removal has not seen,
 in {exact}; {refused} are refused, {wrong} come out wrong. {none} have no heads of the kind
 headcount knows, {parts} are parts of other models, {untried} could not be built small or run on a
-made-up input (pass `probe=` to `hc.remove` with an input of your own: it verifies itself all the same).
+made-up input (pass `probe=` to `hc.remove` with an input of your own: it verifies itself all the
+same).
 
 ### Removed exactly
 
