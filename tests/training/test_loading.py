@@ -8,7 +8,7 @@ import torch
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.tasks import Task, open_task
-from headcount.training.loading import load_for_task, load_tokenizer, room, tokenizer_of
+from headcount.training.loading import load_for_task, load_tokenizer, match, room, tokenizer_of
 from models.zoo import build
 
 from .conftest import tiny
@@ -84,3 +84,15 @@ def test_room_is_what_the_positions_leave() -> None:
     assert room(build("roberta"), 512) == 62
     assert room(build("gpt2"), 512) == 64
     assert room(build("t5"), 512) == 512
+
+
+def test_a_foreign_tokenizer_is_refused(tokenizer: Any) -> None:
+    with pytest.raises(UsageError, match=r"tokenizer has \d+ tokens, the model 61"):
+        match(build("bert"), tokenizer)
+
+
+def test_padding_is_named_to_a_model_without(tokenizer: Any) -> None:
+    model = build("gpt2", vocab_size=len(tokenizer))
+    assert model.config.pad_token_id is None
+    match(model, tokenizer)
+    assert model.config.pad_token_id == tokenizer.pad_token_id

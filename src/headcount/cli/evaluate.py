@@ -35,6 +35,7 @@ def evaluate(
     beams: int = 1,
     predictions: Path | None = None,
     seed: int = 0,
+    allow_pickle: bool = False,
     device: str = "auto",
     dry_run: bool = False,
     as_json: Json = False,
@@ -74,6 +75,8 @@ def evaluate(
         Write what was predicted for every row to this Parquet file.
     seed
         Seed of the sample, of masked tokens and of the interval.
+    allow_pickle
+        Load weights that are pickled (.bin), which can run code.
     device
         Where to run: auto, cpu, cuda, cuda:1, mps.
     dry_run
@@ -91,7 +94,7 @@ def evaluate(
 
     hush()
     opened = TASKS[task](source)
-    loaded = load_for_task(model, opened, seed=seed, new_head=False)
+    loaded = load_for_task(model, opened, new_head=False, allow_pickle=allow_pickle)
     words = load_tokenizer(tokenizer or model)
     settings = {
         "tokenizer": words,

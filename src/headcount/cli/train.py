@@ -60,6 +60,7 @@ def train(
     options: Choices = CHOICES,
     curve_scores: bool = False,
     overwrite: bool = False,
+    allow_pickle: bool = False,
     device: str = "auto",
     dry_run: bool = False,
     as_json: Json = False,
@@ -96,6 +97,8 @@ def train(
         Score the dev split after every epoch.
     overwrite
         Forget what is in --out and start anew.
+    allow_pickle
+        Load weights that are pickled (.bin), which can run code.
     device
         Where to run: auto, cpu, cuda, cuda:1, mps.
     dry_run
@@ -113,24 +116,30 @@ def train(
     chosen = options.on(preset)
     opened: Task = TASKS[task](source)
     words = load_tokenizer(tokenizer or model)
-    loaded = load_for_task(model, opened, from_scratch=from_scratch, seed=chosen.seed)
+    loaded = load_for_task(
+        model, opened, from_scratch=from_scratch, seed=chosen.seed, allow_pickle=allow_pickle
+    )
     sample = fraction if fraction is not None else limit
     if dry_run:
         _plan(loaded, opened, words, chosen, sample, as_json=as_json)
         return
-    with _bar(f"training on {task}") as report:
-        trained = finetune(
-            loaded,
-            opened,
-            options=chosen,
-            out=out,
-            tokenizer=words,
-            device=device,
-            limit=sample,
-            curve_scores=curve_scores,
-            overwrite=overwrite,
-            report=report,
-        )
+    try:
+        with _bar(f"training on {task}") as report:
+            trained = finetune(
+                loaded,
+                opened,
+                options=chosen,
+                out=out,
+                tokenizer=words,
+                device=device,
+                limit=sample,
+                curve_scores=curve_scores,
+                overwrite=overwrite,
+                report=report,
+            )
+    except KeyboardInterrupt:
+        say(f"headcount: the same command again goes on from the last checkpoint in {out}.")
+        raise
     if int(os.environ.get("RANK", "0")) == 0:
         _show(model, opened, trained, as_json=as_json)
 

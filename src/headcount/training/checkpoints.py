@@ -14,15 +14,18 @@ import hashlib
 import json
 import os
 import shutil
+from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from transformers import TrainerCallback
 
 from headcount.errors import UsageError
+from headcount.tasks.encoding import Encoded
 
 MARK = "whole.json"
 SETTINGS = "settings.json"
@@ -36,18 +39,25 @@ def write_json(path: Path, data: Any) -> None:
     os.replace(partial, path)
 
 
-def fingerprint(*tensors: torch.Tensor) -> str:
-    """A short name for exactly these numbers."""
+def weights_fingerprint(model: nn.Module) -> str:
+    """A short name for exactly these weights."""
     digest = hashlib.blake2b(digest_size=8)
-    for tensor in tensors:
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
+    for _, parameter in sorted(model.named_parameters()):
+        flat = parameter.detach().cpu().contiguous().reshape(-1)
         digest.update(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
     return digest.hexdigest()
 
 
-def weights_fingerprint(model: nn.Module) -> str:
-    """A short name for the model's weights."""
-    return fingerprint(*(parameter for _, parameter in sorted(model.named_parameters())))
+def rows_fingerprint(rows: Encoded) -> str:
+    """A short name for exactly these tokens and labels."""
+    digest = hashlib.blake2b(digest_size=8)
+    labels = rows.labels if isinstance(rows.labels, list) else []
+    for column in (*rows.columns.values(), labels):
+        for row in column:
+            digest.update(array("q", row).tobytes() + b"|")
+    if isinstance(rows.labels, np.ndarray):
+        digest.update(rows.labels.tobytes())
+    return digest.hexdigest()
 
 
 def require_same_settings(folder: Path, settings: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ from headcount.tasks.encoding import Encoded, encode
 from headcount.tasks.metrics import Outcome, Score, score
 from headcount.tasks.task import Examples, Limit
 from headcount.training.forward import run_masks
-from headcount.training.loading import class_order, require_padding, room, tokenizer_of
+from headcount.training.loading import class_order, match, room, tokenizer_of
 from headcount.training.translate import translate
 
 LOGITS = 2**25
@@ -176,7 +176,7 @@ def _evaluate(
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     split = split or task.evaluation
     examples = task.load(split, limit=limit, seed=seed)
-    require_padding(model, tokenizer)
+    match(model, tokenizer)
     order = None
     if task.kind == "classification":
         order = class_order(model, task, examples.labels)

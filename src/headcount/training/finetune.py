@@ -33,7 +33,7 @@ from headcount.training.devices import pick_device
 from headcount.training.dropout import set_dropout
 from headcount.training.evaluate import Evaluation, evaluate
 from headcount.training.freezing import frozen
-from headcount.training.loading import class_order, require_padding, room, tokenizer_of
+from headcount.training.loading import class_order, match, room, tokenizer_of
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
 from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
@@ -87,7 +87,7 @@ def finetune(
     options = options or TrainOptions()
     task = open_task(task)
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
-    require_padding(model, tokenizer)
+    match(model, tokenizer)
     set_dropout(model, attention=options.attention_dropout, hidden=options.hidden_dropout)
     encoded = training_rows(model, task, tokenizer, options, limit)
     masking = tokenizer if task.kind == "masked-lm" else None
@@ -98,9 +98,11 @@ def finetune(
             options, str(folder), device=pick_device(device), saving=out is not None
         )
         arguments.per_device_train_batch_size = per_process(options, arguments.world_size)
-        settings = _settings(model, task, encoded, options)
-        with arguments.main_process_first():
-            checkpoint = _take_up(folder, settings, arguments, overwrite)
+        checkpoint = None
+        if out is not None:
+            settings = _settings(model, task, encoded, options)
+            with arguments.main_process_first():
+                checkpoint = _take_up(folder, settings, arguments, overwrite)
         if (folder / checkpoints.RESULT).is_file():
             return _finished(model, folder, len(rows))
 
@@ -237,11 +239,10 @@ def _settings(
     model: PreTrainedModel, task: Task, rows: Encoded, options: TrainOptions
 ) -> dict[str, Any]:
     """What a run depends on, by name; two runs with the same settings end in the same weights."""
-    ids = torch.tensor([token for row in rows.columns["input_ids"] for token in row])
     return {
         "model": f"{type(model).__name__} {checkpoints.weights_fingerprint(model)}",
         "task": task.name,
-        "data": f"{len(rows)} rows {checkpoints.fingerprint(ids)}",
+        "data": f"{len(rows)} rows {checkpoints.rows_fingerprint(rows)}",
         **options.to_json(),
     }
 

@@ -90,8 +90,19 @@ def tokenizer_of(model: PreTrainedModel) -> Any:
     return load_tokenizer(model.name_or_path)
 
 
-def require_padding(model: PreTrainedModel, tokenizer: Any) -> None:
-    """Tell a model that reads its last token (GPT-2) what padding looks like."""
+def match(model: PreTrainedModel, tokenizer: Any) -> None:
+    """Refuse a tokenizer with more tokens than the model; name the padding token to the model.
+
+    A model that reads its last token (GPT-2) must know what padding looks like.
+    """
+    table: Any = model.get_input_embeddings()
+    known = getattr(table, "num_embeddings", None)
+    largest = max(tokenizer.get_vocab().values(), default=0)
+    if known is not None and largest >= known:
+        raise UsageError(
+            f"The tokenizer has {largest + 1} tokens, the model {known}: they do not belong "
+            "together. Pass the model's own with --tokenizer."
+        )
     if model.config.get_text_config().pad_token_id is None:
         model.config.get_text_config().pad_token_id = pad_token(tokenizer)
         model.config.pad_token_id = pad_token(tokenizer)
