@@ -25,7 +25,8 @@ test: export OMP_NUM_THREADS = 1
 test: export TOKENIZERS_PARALLELISM = false
 test: export HF_HUB_OFFLINE = 1
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --doctest-modules tests src
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests
+	$(BIN)/python -m pytest -q --doctest-modules src
 
 check: $(STAMP)
 	$(BIN)/ruff check .
