@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Iterable, Iterator
-from importlib.metadata import version
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich import box
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console
 
-from headcount.cli.amounts import amount, parameters, percent
+from headcount.cli.amounts import percent
+from headcount.cli.bench_table import number, page, to_json
 from headcount.cli.common import Json, emit, progress, say, table
 from headcount.errors import UsageError, need_extra
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from headcount.heads import Layout, Mask
-    from headcount.models.bench import Bench, Row
 
 RATIOS = (0.5, 0.75, 0.9)
 ONNX = ("onnx", "onnxscript", "onnxruntime")
@@ -68,7 +65,8 @@ def bench(
     repeats
         Rounds; 6 or more.
     onnx
-        Time onnxruntime, too. By default when it is installed and the device is the CPU.
+        Time onnxruntime, too: the dense model and the one with the fewest heads. By default when
+        it is installed and the device is the CPU; exporting takes most of a minute.
     from_config
         Use random weights, even where there are others: they take the same time.
     allow_pickle
@@ -95,26 +93,40 @@ def bench(
 
     where: Any = pick_device(device)
     with_onnx = wants_onnx(onnx, where)
-    dense, weights = obtain(model, from_config, allow_pickle, seed)
-    dense.to(where)
-    if pruned is None:
-        removed = removed_at_random(dense, ratio, seed)
-    else:
-        small, _ = obtain(pruned, from_config, allow_pickle, seed)
-        dense, mask, small = side_by_side(dense, small.to(where))
-        removed = {percent(mask.sparsity): (mask, small)}
-    found = measure(
-        dense,
-        removed,
-        batch=batch,
-        length=length,
-        rounds=repeats,
-        onnx=with_onnx,
-        seed=seed,
-        track=lambda rounds: progress(rounds, "timing", total=repeats),
-    )
+    with preparing() as prepared:
+        dense, weights = obtain(model, from_config, allow_pickle, seed)
+        dense.to(where)
+        if pruned is None:
+            removed = removed_at_random(dense, ratio, seed)
+        else:
+            small, _ = obtain(pruned, from_config, allow_pickle, seed)
+            dense, mask, small = side_by_side(dense, small.to(where))
+            removed = {percent(mask.sparsity): (mask, small)}
+
+        def track(rounds: Iterable[int]) -> Iterator[int]:
+            prepared()
+            yield from progress(rounds, "timing", total=repeats)
+
+        found = measure(
+            dense,
+            removed,
+            batch=batch,
+            length=length,
+            rounds=repeats,
+            onnx=with_onnx,
+            seed=seed,
+            track=track,
+        )
     data = to_json(found, model=model, pruned=pruned, weights=weights, seed=seed)
     emit(data, as_json=as_json, table=page(found, weights))
+
+
+@contextmanager
+def preparing() -> Generator[Callable[[], None]]:
+    """A sign of life on a terminal until all is loaded, removed and exported."""
+    status = Console(stderr=True).status("loading and removing") if sys.stderr.isatty() else None
+    with status or nullcontext():
+        yield status.stop if status else lambda: None
 
 
 def obtain(
@@ -206,83 +218,5 @@ def plan(
         for name, mask in masks.items()
     ]
     data = {"model": model, "pruned": pruned, "length": counted.length, "dry_run": rows}
-    cells = [(row["name"], row["heads"], _number(row["ideal"])) for row in rows]
+    cells = [(row["name"], row["heads"], number(row["ideal"])) for row in rows]
     emit(data, as_json=as_json, table=table(["would time", "heads", "ideal time / dense"], cells))
-
-
-def to_json(found: Bench, **asked: Any) -> dict[str, Any]:
-    """What was asked and measured, as plain values."""
-    return {
-        **asked,
-        "class": found.model,
-        "batch": found.batch,
-        "length": found.length,
-        "rounds": found.rounds,
-        "device": found.device,
-        "threads": found.threads,
-        "versions": {name: version(name) for name in ("torch", "transformers")},
-        "machine": platform.machine(),
-        "share_of_flops": found.share,
-        "ceiling": found.ceiling,
-        "rows": [
-            {
-                "name": row.name,
-                "kind": row.kind,
-                "heads": row.heads,
-                "sparsity": row.sparsity,
-                "ratio": row.ratio,
-                "ideal": row.ideal,
-                "over_ideal": row.over_ideal,
-                "seconds": row.seconds,
-                "parameters": row.parameters,
-                "memory": row.memory,
-            }
-            for row in found.rows
-        ],
-    }
-
-
-def page(found: Bench, weights: str) -> Group:
-    """The table for people, with what to make of it."""
-    head = (
-        f"{found.model}, {weights} weights, batch {found.batch} x {found.length} tokens, "
-        f"{found.device}, {found.threads} threads, {found.rounds} rounds"
-    )
-    return Group(Text(head), timings(found.rows), *(Text(line) for line in remarks(found)))
-
-
-def timings(rows: Iterable[Row]) -> Table:
-    """One line for each way of running."""
-    built = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    built.add_column("", no_wrap=True)
-    for title in ("heads", "time / dense", "95 %", "ideal", "/ ideal", "ms", "parameters", "file"):
-        built.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        dense = row.kind == "dense"
-        built.add_row(
-            row.name,
-            str(row.heads),
-            _number(row.ratio.median),
-            "" if dense else f"{_number(row.ratio.low)} - {_number(row.ratio.high)}",
-            _number(row.ideal),
-            _number(row.over_ideal) if row.kind == "removed" else "",
-            f"{1000 * row.seconds.median:.1f}",
-            parameters(row.parameters),
-            amount(row.memory, "B"),
-        )
-    return built
-
-
-def remarks(found: Bench) -> Iterator[str]:
-    """What the numbers mean."""
-    if found.share is not None and found.ceiling is not None:
-        yield (
-            f"Heads are {percent(found.share)} of the FLOPs here: removing every one leaves "
-            f"{1 - found.share:.3f} of the time at best ({found.ceiling:.2f} x as fast)."
-        )
-    if any(row.kind == "masked" for row in found.rows):
-        yield "Masked heads are computed and then multiplied by zero, which saves no time."
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

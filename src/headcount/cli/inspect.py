@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich import box
 from rich.console import Group
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from headcount.cli.amounts import amount, parameters, percent
-from headcount.cli.common import Json, emit, say, stdout
+from headcount.cli.columns import Column, fitted
+from headcount.cli.common import Json, emit, say
 
 if TYPE_CHECKING:
     from headcount.models.cost import Cost, SiteCost
@@ -86,14 +82,9 @@ def to_json(name: str, cost: Cost) -> dict[str, Any]:
 
 
 def page(cost: Cost) -> Group:
-    """The summary, then one line for each attention module."""
-    width = stdout().width if sys.stdout.isatty() else None
-    columns = columns_of(cost)
-    shown = fitting(cost, columns, width)
+    """The summary, then one line for each attention module, then the totals."""
     lines = [Text(line) for line in summary(cost)]
-    hidden = [column.title for column in columns if column not in shown]
-    note = [Text(f"Too narrow to show: {', '.join(hidden)}")] if hidden else []
-    return Group(*lines, modules(cost, shown), *note)
+    return Group(*lines, fitted(columns_of(cost), section=len(cost.sites)))
 
 
 def summary(cost: Cost) -> Iterator[str]:
@@ -127,67 +118,43 @@ def summary(cost: Cost) -> Iterator[str]:
         yield f"Key-value cache: {amount(cache, 'B')} for each token"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """One column of the table of attention modules."""
-
-    title: str
-    weight: int
-    """What is light goes first when the terminal is narrow."""
-    cell: Callable[[SiteCost], str]
-    total: str = ""
-    """Over all attention modules."""
-    model: str = ""
-    """Over the whole model."""
-
-
 def columns_of(cost: Cost) -> list[Column]:
     """The columns that tell something about this model."""
-    grouped = any(item.site.groups != item.site.heads for item in cost.sites)
-    shared = any(item.uses != 1 for item in cost.sites)
-    cached = any(item.cache for item in cost.sites)
+
+    def column(
+        title: str,
+        weight: int,
+        cell: Callable[[SiteCost], str],
+        heads: str = "",
+        model: str = "",
+        *,
+        left: bool = False,
+    ) -> Column:
+        cells = [*(cell(item) for item in cost.sites), heads, model]
+        return Column(title=title, weight=weight, cells=cells, left=left)
+
+    sites = [item.site for item in cost.sites]
+    needless = set()
+    if all(site.groups == site.heads for site in sites):
+        needless.add("KV heads")
+    if all(item.uses == 1 for item in cost.sites):
+        needless.add("runs")
+    if not any(item.cache for item in cost.sites):
+        needless.add("cache/token")
     found = [
-        Column(title="layer", weight=9, cell=lambda item: f"{item.site.stack} {item.site.layer}",
-               total="all heads", model="whole model"),
-        Column(title="module", weight=2, cell=lambda item: item.site.path),
-        Column(title="heads", weight=8, cell=lambda item: str(item.site.heads),
-               total=str(len(cost.layout))),
-        Column(title="KV heads", weight=5, cell=lambda item: str(item.site.groups)),
-        Column(title="width", weight=1, cell=lambda item: str(item.site.head_dim)),
-        Column(title="runs", weight=4, cell=lambda item: str(item.uses)),
-        Column(title="parameters", weight=6, cell=lambda item: parameters(item.parameters),
-               total=parameters(cost.attention_parameters), model=parameters(cost.parameters)),
-        Column(title="memory", weight=3, cell=lambda item: amount(item.memory, "B"),
-               total=amount(cost.attention_memory, "B"), model=amount(cost.memory, "B")),
-        Column(title="FLOPs", weight=7, cell=lambda item: amount(item.flops),
-               total=amount(cost.attention_flops), model=amount(cost.flops)),
-        Column(title="cache/token", weight=0, cell=lambda item: amount(item.cache or None, "B")),
+        column("layer", 9, lambda item: f"{item.site.stack} {item.site.layer}",
+               "all heads", "whole model", left=True),
+        column("module", 2, lambda item: item.site.path, left=True),
+        column("heads", 8, lambda item: str(item.site.heads), str(len(cost.layout))),
+        column("KV heads", 5, lambda item: str(item.site.groups)),
+        column("width", 1, lambda item: str(item.site.head_dim)),
+        column("runs", 4, lambda item: str(item.uses)),
+        column("parameters", 6, lambda item: parameters(item.parameters),
+               parameters(cost.attention_parameters), parameters(cost.parameters)),
+        column("memory", 3, lambda item: amount(item.memory, "B"),
+               amount(cost.attention_memory, "B"), amount(cost.memory, "B")),
+        column("FLOPs", 7, lambda item: amount(item.flops),
+               amount(cost.attention_flops), amount(cost.flops)),
+        column("cache/token", 0, lambda item: amount(item.cache or None, "B")),
     ]  # fmt: skip
-    idle = {"KV heads": grouped, "runs": shared, "cache/token": cached}
-    return [column for column in found if idle.get(column.title, True)]
-
-
-def fitting(cost: Cost, columns: list[Column], width: int | None) -> list[Column]:
-    """The columns whose table fits into `width`: what does not is left out, not broken."""
-    console = stdout()
-    unlimited = console.options.update(width=10_000)
-    columns = list(columns)
-    while width is not None and len(columns) > 2:
-        if Measurement.get(console, unlimited, modules(cost, columns)).maximum <= width:
-            break
-        columns.remove(min(columns, key=lambda column: column.weight))
-    return columns
-
-
-def modules(cost: Cost, columns: list[Column]) -> Table:
-    """The table of attention modules, with the totals under it."""
-    built = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        left = column.title in ("layer", "module")
-        built.add_column(column.title, justify="left" if left else "right", no_wrap=True)
-    for item in cost.sites:
-        built.add_row(*(column.cell(item) for column in columns))
-    built.add_section()
-    built.add_row(*(column.total for column in columns))
-    built.add_row(*(column.model for column in columns))
-    return built
+    return [column for column in found if column.title not in needless]

@@ -74,7 +74,7 @@ class Bench:
     rows: tuple[Row, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Runner:
     kind: str
     mask: Mask
@@ -97,7 +97,7 @@ def bench(
     """Time `dense`, the same with the smallest mask applied, and each of the `removed` models.
 
     `removed` has for each name the mask of the heads that were kept and the model without the
-    others. With `onnx`, all but the masked run in onnxruntime as well.
+    others. With `onnx`, the dense model and the smallest run in onnxruntime as well.
     """
     check_rounds(rounds)
     if batch < 1:
@@ -108,11 +108,9 @@ def bench(
     runners = _runners(dense, counted.layout, removed, inputs)
     with tempfile.TemporaryDirectory() as folder:
         if onnx:
-            runners += [
-                _in_onnxruntime(runner, inputs, Path(folder) / str(number))
-                for number, runner in enumerate(runners)
-                if runner.kind != "masked"
-            ]
+            smallest = min(runners, key=lambda runner: (len(runner.mask), runner.kind == "masked"))
+            for number, runner in enumerate(dict.fromkeys([runners[0], smallest])):
+                runners.append(_in_onnxruntime(runner, inputs, Path(folder) / str(number)))
         ways = [runner.way for runner in runners]
         times = alternate(ways, rounds=rounds, track=track, clock=clock)
     shares = ratios(times, DENSE)

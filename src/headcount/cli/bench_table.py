@@ -1,0 +1,96 @@
+"""What `headcount bench` found, as JSON and as a page for people."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.text import Text
+
+from headcount.cli.amounts import amount, parameters, percent
+from headcount.cli.columns import Column, fitted
+
+if TYPE_CHECKING:
+    from headcount.models.bench import Bench, Row
+
+
+def to_json(found: Bench, **asked: Any) -> dict[str, Any]:
+    """What was asked and measured, as plain values."""
+    return {
+        **asked,
+        "class": found.model,
+        "batch": found.batch,
+        "length": found.length,
+        "rounds": found.rounds,
+        "device": found.device,
+        "threads": found.threads,
+        "versions": {name: version(name) for name in ("torch", "transformers")},
+        "machine": platform.machine(),
+        "share_of_flops": found.share,
+        "ceiling": found.ceiling,
+        "rows": [
+            {
+                "name": row.name,
+                "kind": row.kind,
+                "heads": row.heads,
+                "sparsity": row.sparsity,
+                "ratio": row.ratio,
+                "ideal": row.ideal,
+                "over_ideal": row.over_ideal,
+                "seconds": row.seconds,
+                "parameters": row.parameters,
+                "memory": row.memory,
+            }
+            for row in found.rows
+        ],
+    }
+
+
+def page(found: Bench, weights: str) -> Group:
+    """The table, with what to make of it."""
+    head = (
+        f"{found.model}, {weights} weights, batch {found.batch} x {found.length} tokens, "
+        f"{found.device}, {found.threads} threads, {found.rounds} rounds"
+    )
+    lines = [Text(line) for line in remarks(found)]
+    return Group(Text(head), fitted(list(columns_of(found.rows))), *lines)
+
+
+def columns_of(rows: tuple[Row, ...]) -> Iterator[Column]:
+    """One line for each way of running."""
+
+    def column(title: str, weight: int, cells: list[str], *, left: bool = False) -> Column:
+        return Column(title=title, weight=weight, cells=cells, left=left)
+
+    spread = [f"{number(row.ratio.low)} - {number(row.ratio.high)}" for row in rows]
+    yield column("", 9, [row.name for row in rows], left=True)
+    yield column("heads", 4, [str(row.heads) for row in rows])
+    yield column("time / dense", 8, [number(row.ratio.median) for row in rows])
+    yield column(
+        "95 %", 6, ["" if r.kind == "dense" else s for r, s in zip(rows, spread, strict=True)]
+    )
+    yield column("ideal", 7, [number(row.ideal) for row in rows])
+    removed = [number(row.over_ideal) if row.kind == "removed" else "" for row in rows]
+    yield column("/ ideal", 5, removed)
+    yield column("ms", 3, [f"{1000 * row.seconds.median:.1f}" for row in rows])
+    yield column("parameters", 1, [parameters(row.parameters) for row in rows])
+    yield column("file", 2, [amount(row.memory, "B") for row in rows])
+
+
+def remarks(found: Bench) -> Iterator[str]:
+    """What the numbers mean."""
+    if found.share is not None and found.ceiling is not None:
+        yield (
+            f"Heads are {percent(found.share)} of the FLOPs here: removing every one leaves "
+            f"{1 - found.share:.3f} of the time at best ({found.ceiling:.2f} x as fast)."
+        )
+    if any(row.kind == "masked" for row in found.rows):
+        yield "Masked heads are computed and then multiplied by zero, which saves no time."
+
+
+def number(value: float | None) -> str:
+    """Three digits after the point, or a dash for what is not known."""
+    return "-" if value is None else f"{value:.3f}"
