@@ -8,7 +8,14 @@ from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
 from headcount.errors import UsageError
 from headcount.heads import Head, Layout
-from headcount.redundancy.clusters import chance, cluster, mask, mean_matrix, representatives
+from headcount.redundancy.clusters import (
+    _split,
+    chance,
+    cluster,
+    mask,
+    mean_matrix,
+    representatives,
+)
 
 GROUPS = np.repeat([0, 1, 2, 3], [5, 3, 4, 4])
 
@@ -40,6 +47,14 @@ def test_exactly_as_many_clusters_as_asked_even_of_identical_heads(count, seed, 
     kept = representatives(values, labels)
     assert len(kept) == count
     assert kept == sorted(set(kept))
+
+
+def test_clusters_that_k_means_left_out_are_split_off_from_the_widest():
+    values = grouped(np.array([0, 0, 0, 1, 1, 1]), noise=0.01)
+    values[0, 2] = values[2, 0] = values[1, 2] = values[2, 1] = 0.4
+    found = _split(values, np.array([0, 0, 0, 5, 5, 5]), 3)
+    assert adjusted_rand_score([0, 0, 2, 1, 1, 1], found) == 1
+    assert len(set(_split(values, np.zeros(6, int), 6))) == 6
 
 
 def test_all_heads_identical():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -65,6 +66,10 @@ def test_a_forked_child_makes_its_own_threads():
     wanted = distances(attention, "js", threads=2)["js"]
     child = os.fork()
     if child == 0:
-        same = np.array_equal(distances(attention, "js", threads=2)["js"], wanted)
-        os._exit(0 if same else 1)
+        signal.alarm(60)  # a child that waits for its parent's threads waits for ever
+        try:
+            same = np.array_equal(distances(attention, "js", threads=2)["js"], wanted)
+            os._exit(0 if same else 1)
+        finally:
+            os._exit(2)
     assert os.waitpid(child, 0)[1] == 0

@@ -11,6 +11,7 @@ single-token inputs, where every head is one) and at 1 from every other.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headcount.redundancy.kernels.compile import kernel, summing_kernel
 from headcount.redundancy.kernels.finish import CONSTANT, Floats, finish
@@ -19,7 +20,7 @@ from headcount.redundancy.kernels.lanes import fma, load, splat, total
 from headcount.redundancy.kernels.threads import spread
 
 _ZERO = np.float32(0)
-_DOUBTFUL = 0.02
+_DOUBTFUL = 2e-4
 
 
 def dcor(attention: Floats) -> Floats:  # (head, query, key) -> (head, head)
@@ -27,23 +28,24 @@ def dcor(attention: Floats) -> Floats:  # (head, query, key) -> (head, head)
     halves = empty_halves(attention)
     spread(lambda low, high: _centred(attention, low, high, halves), len(attention))
     squares = products_of_halves(halves, len(attention))
-    return finish(_distances(squares, halves), attention)
+    _make_exact(squares, attention, halves)
+    return finish(1 - np.sqrt(np.maximum(squares, 0)), attention)
 
 
-@summing_kernel
-def _distances(squares: Floats, halves: Floats) -> Floats:
-    """1 - √(b·b'); in double precision where b·b' is small, or its root would show the rounding."""
-    heads = squares.shape[0]
-    out = np.empty((heads, heads))
-    for i in range(heads):
-        for j in range(i + 1, heads):
-            square = squares[i, j]
-            if square < _DOUBTFUL:
-                square = 0.0
-                for k in range(halves.shape[1]):
-                    square += np.float64(halves[i, k]) * np.float64(halves[j, k])
-            out[i, j] = 1 - np.sqrt(max(square, 0.0))
-    return out
+def _make_exact(squares: NDArray[np.float64], attention: Floats, halves: Floats) -> None:
+    """Compute the smallest b·b' again in double precision: their roots would show the rounding."""
+    heads, tokens, _ = attention.shape
+    varies = halves[:heads, tokens * (tokens + 1) // 2] == 0
+    pairs = np.argwhere(np.triu((squares < _DOUBTFUL) & varies & varies[:, None], 1))
+    exact: dict[int, NDArray[np.float64]] = {}
+    for head in np.unique(pairs):
+        rows = attention[head].astype(np.float64)
+        apart = np.stack([np.linalg.norm(rows - row, axis=1) for row in rows])
+        apart -= apart.mean(0)
+        apart -= apart.mean(1, keepdims=True)
+        exact[int(head)] = apart.ravel() / np.linalg.norm(apart)
+    for i, j in pairs.tolist():
+        squares[i, j] = exact[i] @ exact[j]
 
 
 @summing_kernel
