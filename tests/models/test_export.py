@@ -355,13 +355,9 @@ def test_what_cannot_be_a_graph_is_refused(to, words, tmp_path):
         export(model, to, tmp_path / "out")
     assert "\n" not in str(no.value)
     assert "float32" not in str(no.value)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_onnx_in_a_dtype_that_onnxruntime_lacks(tmp_path):
-    model = one_layer("bert").to(torch.bfloat16)
+    # onnxruntime lacks much in other dtypes, so that is worth a hint
     with pytest.raises(UnsupportedError, match=r"bfloat16; float32 may work \(--dtype float32\)"):
-        export(model, "onnx", tmp_path / "out")
+        export(model.to(torch.bfloat16), to, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
+from rich.console import Console
 
 from headcount.cli.amounts import amount
 from headcount.cli.common import Json, emit, table
@@ -52,7 +53,8 @@ def export(
 
     check(to, out)
     options: dict[str, Any] = {"dtype": dtype} if dtype else {}
-    done = write(load(model, allow_pickle=allow_pickle, **options), to, out)
+    with Console(stderr=True).status(f"Writing {out} and reading it back"):
+        done = write(load(model, allow_pickle=allow_pickle, **options), to, out)
     rows = [
         ("format", done.to),
         ("folder", done.folder),

@@ -57,19 +57,23 @@ def write_zeroed(
     model: PreTrainedModel, folder: Path, inputs: dict[str, Any], made_up: bool
 ) -> float:
     """A full-size checkpoint in which the removed heads are zero, for plain transformers."""
-    base = plain_class(model)
+    with quiet():
+        _at_full_size(model).save_pretrained(folder)
+        return _verified(model, plain_class(model), folder, inputs)
+
+
+def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
+    """The model for saving: all weights, but not what is computed when it is built."""
     config = copy.deepcopy(model.config)
     for written in ("headcount", "pruned_heads", "auto_map"):
         vars(config).pop(written, None)
     with torch.device("meta"):
-        full: Any = base(config)
+        full: Any = plain_class(model)(config)
     full.load_state_dict(_in_place(model, full), assign=True)
     full.tie_weights()
     if model.can_generate():
         full.generation_config = copy.deepcopy(model.generation_config)
-    with quiet():
-        full.save_pretrained(folder)
-        return _verified(model, base, folder, inputs)
+    return full
 
 
 def _in_place(model: PreTrainedModel, full: PreTrainedModel) -> dict[str, Tensor]:
