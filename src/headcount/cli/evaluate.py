@@ -30,7 +30,7 @@ def evaluate(
     limit: int | None = None,
     fraction: float | None = None,
     max_length: int = 128,
-    tokens: int = 4096,
+    tokens: int | None = None,
     draws: int = 1000,
     beams: int = 1,
     predictions: Path | None = None,
@@ -66,7 +66,7 @@ def evaluate(
     max_length
         Tokens per row; longer rows are cut.
     tokens
-        Tokens per batch, padding included.
+        Tokens per batch, padding included; what suits the device when left out.
     draws
         Draws of the bootstrap behind the interval.
     beams

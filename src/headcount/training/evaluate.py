@@ -27,6 +27,8 @@ from headcount.training.forward import run_masks
 from headcount.training.loading import class_order, match, room, tokenizer_of
 from headcount.training.translate import translate
 
+TOKENS = {"cpu": 1024, "gpu": 16384}
+"""Tokens per batch: on a CPU more no longer fit its caches, measured on MiniLM."""
 LOGITS = 2**25
 """Most logits of a language model held at once: 128 MB in single precision."""
 
@@ -167,7 +169,7 @@ def _evaluate(
     limit: Limit = None,
     seed: int = 0,
     max_length: int = 128,
-    tokens: int = 4096,
+    tokens: int | None = None,
     draws: int = 1000,
     beams: int = 1,
     share: bool = True,
@@ -182,6 +184,8 @@ def _evaluate(
         order = class_order(model, task, examples.labels)
     length = room(model, max_length)
     rows = encode(task, examples, tokenizer, max_length=length, seed=seed)
+    if tokens is None:
+        tokens = TOKENS["cpu" if next(model.parameters()).device.type == "cpu" else "gpu"]
     started = time.monotonic()
     if task.kind == "translation":
         texts = translate(model, rows, tokenizer, masks, beams=beams, tokens=tokens)
