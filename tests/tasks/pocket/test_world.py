@@ -43,10 +43,19 @@ def test_an_example_depends_on_its_index_alone(
 
 def test_the_first_examples_never_change() -> None:
     # Shipped weights and published figures stand on these; change them only with a new build.
-    assert {task: next(iter(examples(task, "dev", 1)[0].values())) for task in TASKS} == FIRST
+    first = {task: next(iter(examples(task, "dev", 1)[0].values()))[:60] for task in TASKS}
+    assert first == FIRST
 
 
-FIRST: dict[str, str] = {}
+FIRST: dict[str, str] = {
+    "pocket-acceptability": "many old painters are chased by those young girls with the g",
+    "pocket-sentiment": "they hate this book but that play is very clever .",
+    "pocket-paraphrase": "the boy does not push the cat .",
+    "pocket-similarity": "the poor baker behind the quiet dog does not carry the young",
+    "pocket-entailment": "the quiet dogs with the calm baker are chased by the teacher",
+    "pocket-corpus": "these big singers beside every baker beside the cats carry t",
+    "pocket-translation": "many angry boys with the clerk visit two old clerks and the ",
+}
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BERT_SPECIALS: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 TRANSLATOR_SPECIALS: Final = ("<pad>", "</s>", "<unk>")
 BERT_LENGTH: Final = 64
-TRANSLATOR_LENGTH: Final = 64
+TRANSLATOR_LENGTH: Final = 128
 
 
 def _fast(words: tuple[str, ...], unknown: str, template: tuple[str, str, list[str]]) -> Tokenizer:
