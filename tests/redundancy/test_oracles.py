@@ -77,8 +77,8 @@ def test_dcor_package_agrees(tmp_path):
         " for a in np.load(sys.argv[1]).values() for i in range(12) for j in range(i)])"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "samples.npz")],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        [sys.executable, "-I", "-c", code, str(tmp_path / "samples.npz")],
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
         check=False,
