@@ -142,3 +142,27 @@ def test_no_model_and_no_network(cli: Callable[..., Any], tmp_path: Path) -> Non
     assert ran.code == 4
     ran = cli("train", pocket_path("bert"), "--task", "sst2", "--out", tmp_path / "x")
     assert ran.code == 4, ran.err
+
+
+def test_translation_from_scratch_with_a_new_tokenizer(
+    cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    config = {"model_type": "marian", "d_model": 32, "encoder_layers": 1, "decoder_layers": 1}
+    config |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 32}
+    config |= {"decoder_ffn_dim": 32, "max_position_embeddings": 64}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    line = ["train", tmp_path / "config.json", "--task", "pocket-translation", "--size", 32]
+    line += ["--preset", "translation", "--batch-size", 16, "--accumulate", 2, "--steps", 2]
+    line += ["--from-scratch", "--out", tmp_path / "run", "--limit", 20, "--json"]
+    refused = cli(*line, "--new-tokenizer", 300, "--tokenizer", pocket_path("translator"))
+    assert refused.code == 2
+    assert "without --tokenizer" in refused.err
+    ran = cli(*line, "--new-tokenizer", 300)
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["evaluation"]["metric"] == "bleu"
+    assert "tok:13a" in json.loads(ran.out)["evaluation"]["signature"]
+    saved = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert saved["vocab_size"] == 300
+    settings = ["--task", "pocket-translation", "--limit", 3, "--beams", 2, "--json"]
+    scored = cli("evaluate", tmp_path / "run", *settings)
+    assert scored.code == 0, scored.err

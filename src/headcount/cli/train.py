@@ -54,6 +54,7 @@ def train(
     preset: Literal["finetune", "translation"] = "finetune",
     from_scratch: bool = False,
     tokenizer: str | None = None,
+    new_tokenizer: int | None = None,
     source: Data = Source(),  # noqa: B008
     limit: int | None = None,
     fraction: float | None = None,
@@ -89,6 +90,8 @@ def train(
         Start from random weights; only the model's config is used.
     tokenizer
         Folder or name of the tokenizer, where it is not with the model.
+    new_tokenizer
+        Make a tokenizer of so many tokens from the training texts (with --from-scratch).
     limit
         Train on a seeded sample of so many rows.
     fraction
@@ -104,21 +107,24 @@ def train(
     dry_run
         Say what would be done, and stop.
     """
+    if new_tokenizer is not None and (tokenizer is not None or not from_scratch):
+        raise UsageError("--new-tokenizer goes with --from-scratch, and without --tokenizer.")
     if limit is not None and fraction is not None:
         raise UsageError("Pass --limit or --fraction, not both.")
     if task not in ("translation", "pocket-translation") and preset == "translation":
         say("headcount: the preset translation is meant for translation tasks.")
     from headcount.tasks import TASKS
+    from headcount.tasks.vocabulary import tokenizer_for
     from headcount.training.finetune import finetune
     from headcount.training.loading import hush, load_for_task, load_tokenizer
 
     hush()
     chosen = options.on(preset)
     opened: Task = TASKS[task](source)
-    words = load_tokenizer(tokenizer or model)
-    loaded = load_for_task(
-        model, opened, from_scratch=from_scratch, seed=chosen.seed, allow_pickle=allow_pickle
-    )
+    new = tokenizer_for(opened, new_tokenizer) if new_tokenizer is not None else None
+    words = new if new is not None else load_tokenizer(tokenizer or model)
+    settings = {"seed": chosen.seed, "allow_pickle": allow_pickle}
+    loaded = load_for_task(model, opened, from_scratch=from_scratch, new_tokenizer=new, **settings)
     sample = fraction if fraction is not None else limit
     if dry_run:
         _plan(loaded, opened, words, chosen, sample, as_json=as_json)

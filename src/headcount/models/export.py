@@ -29,7 +29,8 @@ from headcount.models.export_checkpoint import (
     write_standalone,
     write_zeroed,
 )
-from headcount.models.export_graph import write_onnx, write_torch_export
+from headcount.models.export_graph import write_torch_export
+from headcount.models.export_onnx import write_onnx
 from headcount.models.find import unwrap
 from headcount.models.probe import find_probe, require_finite, run
 from headcount.models.pruned import copy_companions, whole_folder

@@ -1,4 +1,4 @@
-"""Export as a graph: `onnx` and `torch-export`, with batch and length left open.
+"""Export as a graph with batch and length left open: `torch-export`, and the trace for `onnx`.
 
 The graph takes the probe's inputs by name and gives the model's answers by name (logits, hidden
 states), without a key-value cache.
@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headcount.errors import UnsupportedError
-from headcount.models.capture import eager
 from headcount.models.probe import (
     TOLERANCE,
     evaluating,
@@ -51,39 +50,15 @@ def write_torch_export(
 ) -> float:
     """model.pt2, for `torch.export.load`."""
     file = folder / "model.pt2"
-    answers = _answers(model, inputs)
-    with _refusing(model, "torch.export"), _silenced(), evaluating(answers), torch.no_grad():
-        torch.export.save(_traced(answers, inputs), file)
+    answers = named_answers(model, inputs)
+    with refusing(model, "torch.export"), silenced(), evaluating(answers), torch.no_grad():
+        torch.export.save(traced(answers, inputs), file)
         again = torch.export.load(file).module()
 
         def answer(feeds: dict[str, Tensor]) -> list[Tensor]:
             return list(again(**feeds).values())
 
-        return _verified(model, answers, answer, inputs, made_up)
-
-
-def write_onnx(
-    model: PreTrainedModel, folder: Path, inputs: dict[str, Any], made_up: bool
-) -> float:
-    """model.onnx, for onnxruntime; weights of 2 GB and more lie beside it."""
-    import onnxruntime
-
-    file = folder / "model.onnx"
-    answers = _answers(model, inputs)
-    with _refusing(model, "ONNX"), _silenced(), evaluating(answers), torch.no_grad():
-        names = list(answers(**inputs))
-        with eager(model):
-            program = _traced(answers, inputs)
-        made: Any = torch.onnx.export(program, dynamo=True, verbose=False, output_names=names)
-        made.rename_axes(_axis_names(made, inputs))
-        made.save(file)
-        session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
-
-        def answer(feeds: dict[str, Tensor]) -> list[Tensor]:
-            wanted = {put.name: feeds[put.name].numpy() for put in session.get_inputs()}
-            return [torch.from_numpy(found) for found in session.run(None, wanted)]
-
-        return _verified(model, answers, answer, inputs, made_up)
+        return verified(model, answers, answer, inputs, made_up)
 
 
 class Answers(nn.Module):
@@ -106,7 +81,7 @@ class Answers(nn.Module):
         }
 
 
-def _answers(model: PreTrainedModel, inputs: dict[str, Any]) -> nn.Module:
+def named_answers(model: PreTrainedModel, inputs: dict[str, Any]) -> nn.Module:
     """`Answers` whose forward names its arguments, as torch.export wants them."""
     names = list(inputs)
 
@@ -119,7 +94,7 @@ def _answers(model: PreTrainedModel, inputs: dict[str, Any]) -> nn.Module:
     return type("Answers", (Answers,), {"forward": forward})(model)
 
 
-def _axes(name: str, tensor: Tensor) -> dict[int, str]:
+def open_axes(name: str, tensor: Tensor) -> dict[int, str]:
     """{axis: its name} of the axes of an input that may have any size."""
     return {
         axis: word
@@ -129,9 +104,12 @@ def _axes(name: str, tensor: Tensor) -> dict[int, str]:
     }
 
 
-def _traced(answers: nn.Module, inputs: dict[str, Any]) -> torch.export.ExportedProgram:
+def traced(answers: nn.Module, inputs: dict[str, Any]) -> torch.export.ExportedProgram:
+    """The graph of the answers to inputs like these, of any batch and length."""
     dynamic = torch.export.Dim.DYNAMIC
-    shapes = {name: dict.fromkeys(_axes(name, tensor), dynamic) for name, tensor in inputs.items()}
+    shapes = {
+        name: dict.fromkeys(open_axes(name, tensor), dynamic) for name, tensor in inputs.items()
+    }
     program = torch.export.export(answers, (), inputs, dynamic_shapes=shapes)
     for part in program.graph_module.modules():
         for node in part.graph.nodes if isinstance(part, torch.fx.GraphModule) else ():
@@ -140,16 +118,7 @@ def _traced(answers: nn.Module, inputs: dict[str, Any]) -> torch.export.Exported
     return program
 
 
-def _axis_names(made: Any, inputs: dict[str, Any]) -> dict[str, str]:
-    """{symbol of an axis in the graph: a word for it}, the first input's word where they meet."""
-    words: dict[str, str] = {}
-    for put in made.model.graph.inputs:
-        for axis, word in _axes(put.name, inputs[put.name]).items():
-            words.setdefault(str(put.shape[axis]), word)
-    return words
-
-
-def _verified(
+def verified(
     model: PreTrainedModel, answers: nn.Module, answer: Answer, inputs: dict[str, Any], own: bool
 ) -> float:
     """The largest difference between the model and the graph over inputs of several shapes."""
@@ -180,7 +149,7 @@ def _smaller(inputs: dict[str, Any]) -> dict[str, Any]:
     # the last tokens stay: some classifiers read the end token's state
     made = {}
     for name, tensor in inputs.items():
-        for axis in _axes(name, tensor):
+        for axis in open_axes(name, tensor):
             size = 1 if axis == 0 else max(tensor.shape[axis] - 2, 1)
             start = 0 if axis == 0 else tensor.shape[axis] - size
             tensor = tensor.narrow(axis, start, size)
@@ -189,7 +158,7 @@ def _smaller(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _refusing(model: PreTrainedModel, to: str) -> Generator[None]:
+def refusing(model: PreTrainedModel, to: str) -> Generator[None]:
     """Turn whatever goes wrong inside into one sentence that names the model."""
     try:
         yield
@@ -207,7 +176,7 @@ def _refusing(model: PreTrainedModel, to: str) -> Generator[None]:
 
 
 @contextmanager
-def _silenced() -> Generator[None]:
+def silenced() -> Generator[None]:
     """No talk about torchvision or about torch's own deprecated calls inside."""
     logger = logging.getLogger("torch.onnx._internal.exporter._registration")
     level = logger.level

@@ -33,6 +33,7 @@ def load_for_task(
     *,
     from_scratch: bool = False,
     new_head: bool = True,
+    new_tokenizer: Any = None,
     seed: int = 0,
     **options: Any,
 ) -> PreTrainedModel:
@@ -40,6 +41,7 @@ def load_for_task(
 
     A checkpoint that has the right number of classes already keeps them and their names. Without
     `new_head`, one that has none is refused: there is no point in scoring random weights.
+    From scratch, `new_tokenizer` decides the vocabulary and the special tokens.
     """
     config = load_config(name)
     changes: dict[str, Any] = {}
@@ -58,8 +60,22 @@ def load_for_task(
         torch.manual_seed(seed)
         if from_scratch:
             config = load_config(name, **changes)
+            _adopt(config, new_tokenizer)
             return model_class(config, HEADS[task.kind])(config).eval()
         return load(name, head=HEADS[task.kind], **changes, **options)
+
+
+def _adopt(config: Any, tokenizer: Any) -> None:
+    """Size the vocabulary for a new tokenizer and name its special tokens."""
+    if tokenizer is None:
+        return
+    config.vocab_size = len(tokenizer)
+    config.pad_token_id = tokenizer.pad_token_id
+    config.eos_token_id = tokenizer.eos_token_id
+    if getattr(config, "is_encoder_decoder", False):
+        config.decoder_vocab_size = len(tokenizer)
+        config.decoder_start_token_id = tokenizer.pad_token_id
+        config.forced_eos_token_id = None
 
 
 def hush() -> None:
