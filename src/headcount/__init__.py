@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headcount.models.gates import gate as gate
     from headcount.models.load import load as load
     from headcount.models.remove import remove as remove
+    from headcount.pruning.select import select as select
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.finetune import finetune as finetune
 
@@ -41,6 +42,7 @@ _PUBLIC = {
     "layout": "headcount.models.find:layout",
     "load": "headcount.models.load:load",
     "remove": "headcount.models.remove:remove",
+    "select": "headcount.pruning.select:select",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # pyright: ignore[reportUnsupportedDunderAll]

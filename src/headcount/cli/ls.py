@@ -16,6 +16,7 @@ KINDS = {
     "commands": "headcount.cli.commands:COMMANDS",
     "distances": "headcount.redundancy.distances:DISTANCES",
     "extras": "headcount.cli.extras:EXTRAS",
+    "methods": "headcount.pruning.methods:METHODS",
     "stacks": "headcount.heads:STACKS",
     "tasks": "headcount.tasks.catalog:TASKS",
 }

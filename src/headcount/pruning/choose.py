@@ -1,0 +1,138 @@
+"""The best heads by score, exactly as many as asked, in a way that can be removed.
+
+Heads that share keys and values (grouped-query attention) go as whole groups or the same number
+in each group that stays, so there a layer cannot keep every number of heads: what each layer
+keeps is then found by dynamic programming over layers, still exact in total and best in score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headcount.errors import UsageError
+from headcount.heads import Head, Mask, Scores
+from headcount.pruning.counts import Place
+
+NONE = -np.inf
+
+
+@dataclass(frozen=True)
+class Row:
+    """One layer: its heads, their scores, and its key-value groups."""
+
+    heads: tuple[Head, ...]
+    values: np.ndarray
+    groups: int
+
+    def options(self, leave: int) -> dict[int, tuple[float, list[int]]]:
+        """Heads kept -> (their summed score, which), the best way for every number there is."""
+        found: dict[int, tuple[float, list[int]]] = {}
+        count = len(self.heads)
+        if not leave or not count:
+            found[0] = (0.0, [])
+        if not count:
+            return found
+        size = count // self.groups
+        grid = self.values.reshape(self.groups, size)
+        best = np.argsort(-grid, axis=1, kind="stable")  # (group, rank) -> head of the group
+        for inside in range(1, size + 1):
+            worth = np.take_along_axis(grid, best[:, :inside], axis=1).sum(1)
+            groups = np.argsort(-worth, kind="stable")
+            for many in range(1, self.groups + 1):
+                kept = inside * many
+                value = float(worth[groups[:many]].sum())
+                if kept >= min(leave, count) and value > found.get(kept, (NONE, []))[0]:
+                    which = [int(g * size + h) for g in groups[:many] for h in best[g, :inside]]
+                    found[kept] = (value, which)
+        return found
+
+
+def keep_best(scores: Scores, count: int, *, leave: int = 0) -> Mask:
+    """The mask of the `count` best heads with at least `leave` in every layer."""
+    everything = [(stack, layer) for stack, layer, _ in scores.layout.layers()]
+    return keep_in_parts(scores, [(everything, count)], leave=leave)
+
+
+def keep_in_parts(
+    scores: Scores, parts: Iterable[tuple[Sequence[Place], int]], *, leave: int = 0
+) -> Mask:
+    """The best heads of every part (layers, heads to keep); layers in no part keep all."""
+    layout = scores.layout
+    scores.ranked()  # refuses scores that are not numbers
+    values: dict[Place, list[float]] = {}
+    for head, value in scores.items():
+        values.setdefault((head.stack, head.layer), []).append(value)
+    kept = set(layout)
+    for places, count in parts:
+        rows = []
+        for stack, layer in places:
+            heads = tuple(Head(stack, layer, i) for i in range(layout[stack].heads[layer]))
+            numbers = np.array(values.get((stack, layer), []))
+            rows.append(Row(heads, numbers, layout[stack].groups[layer]))
+            kept -= set(heads)
+        kept.update(_choose(rows, count, leave))
+    return Mask(layout, frozenset(kept))
+
+
+def _choose(rows: list[Row], count: int, leave: int) -> list[Head]:
+    total = sum(len(row.heads) for row in rows)
+    if not 0 <= count <= total:
+        raise UsageError(f"Cannot keep {count} of {total} heads.")
+    least = sum(min(leave, len(row.heads)) for row in rows)
+    if count < least:
+        raise UsageError(
+            f"Keeping {count} of {total} heads cannot leave {leave} in every layer: that takes "
+            f"{least}, a ratio of at most {1 - least / total:.4f}."
+        )
+    if all(row.groups == len(row.heads) for row in rows):
+        return _plain(rows, count, leave)
+    return _grouped(rows, count, leave)
+
+
+def _plain(rows: list[Row], count: int, leave: int) -> list[Head]:
+    """The best `leave` of every layer, then the best of all others; ties by position."""
+    first: list[Head] = []
+    rest: list[tuple[float, Head]] = []
+    for row in rows:
+        order = np.argsort(row.values, kind="stable")[::-1]
+        first += [row.heads[i] for i in order[:leave]]
+        rest += [(float(row.values[i]), row.heads[i]) for i in sorted(order[leave:])]
+    # as `Scores.keep_best`: of equal scores the later head stays
+    rest = sorted(rest, key=lambda item: item[0])
+    more = count - len(first)
+    return first + [head for _, head in rest[len(rest) - more :]]
+
+
+def _grouped(rows: list[Row], count: int, leave: int) -> list[Head]:
+    """Dynamic programming: the best summed score for every number of heads, layer by layer."""
+    options = [row.options(leave) for row in rows]
+    total = sum(len(row.heads) for row in rows)
+    best = np.full(total + 1, NONE)
+    best[0] = 0.0
+    chosen: list[np.ndarray] = []
+    for ways in options:
+        after = np.full(total + 1, NONE)
+        choice = np.full(total + 1, -1)
+        for kept, (value, _) in sorted(ways.items()):
+            moved = np.concatenate([np.full(kept, NONE), best[: total + 1 - kept]]) + value
+            better = moved > after
+            after[better], choice[better] = moved[better], kept
+        best = after
+        chosen.append(choice)
+    if best[count] == NONE:
+        near = np.flatnonzero(best > NONE)
+        below, above = near[near < count], near[near > count]
+        said = " or ".join(str(n) for n in [*below[-1:], *above[:1]])
+        raise UsageError(
+            f"Cannot keep exactly {count} of {total} heads: heads that share keys and values go "
+            f"as whole groups or the same number in each. It could keep {said}."
+        )
+    kept_heads: list[Head] = []
+    for row, ways, choice in zip(rows[::-1], options[::-1], chosen[::-1], strict=True):
+        kept = int(choice[count])
+        kept_heads += [row.heads[i] for i in ways[kept][1]]
+        count -= kept
+    return kept_heads

@@ -1,0 +1,77 @@
+"""All heads of whole layers (B7, B8): the layer keeps its feed-forward part alone.
+
+The text says which layers lose their heads: `top:3` (nearest the output), `bottom:3`, `middle:4`,
+several joined by `+`, `even` or `odd`. Layers count from 0, so `even` empties 0, 2, 4, … It holds
+for every stack; `decoder=top:3 encoder=odd` names some, and the others stay whole.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from headcount.errors import UsageError
+from headcount.heads import Layout, Mask
+from headcount.pruning.counts import require_no_ratio
+from headcount.pruning.methods import Decide
+from headcount.pruning.select import as_layout
+
+
+def layers(model: Any, *, empty: str = "") -> Decide:
+    """The layers named lose all their heads.
+
+    >>> twelve = Layout.of(encoder=[2] * 12)
+    >>> layers(twelve, empty="top:3+bottom:3")(None, 0).pattern
+    '000222222000'
+    >>> layers(twelve, empty="middle:4")(None, 0).pattern
+    '222200002222'
+    """
+    layout = as_layout(model)
+    if not empty:
+        raise UsageError("The method 'layers' needs layers to empty: top:3, middle:4, odd …")
+    gone = read_layers(empty, layout)
+    mask = Mask(
+        layout, frozenset(head for head in layout if head.layer not in gone.get(head.stack, ()))
+    )
+
+    def decide(ratio: float | None, seed: int) -> Mask:
+        require_no_ratio("layers", ratio)
+        return mask
+
+    return decide
+
+
+def read_layers(text: str, layout: Layout) -> dict[str, set[int]]:
+    """Stack -> the layers that are named."""
+    named: dict[str, str] = {}
+    if "=" not in text:
+        named = dict.fromkeys((stack.name for stack in layout.stacks), text.strip())
+    else:
+        for word in re.split(r"[,\s]+", text.strip()):
+            name, _, rest = word.partition("=")
+            if layout[name].name in named:
+                raise UsageError(f"'{text}' names the {name} twice.")
+            named[name] = rest
+    return {name: _one(what, name, len(layout[name].heads)) for name, what in named.items()}
+
+
+def _one(text: str, stack: str, count: int) -> set[int]:
+    found: list[int] = []
+    for part in text.split("+"):
+        if part in ("even", "odd"):
+            found += range(part == "odd", count, 2)
+            continue
+        match = re.fullmatch(r"(top|bottom|middle):(\d+)", part)
+        if match is None:
+            raise UsageError(
+                f"'{part}' names no layers; write top:3, bottom:3, middle:4, even, odd, or "
+                "several joined by +."
+            )
+        many = int(match[2])
+        start = {"top": count - many, "bottom": 0, "middle": (count - many) // 2}[match[1]]
+        if many > count:
+            raise UsageError(f"'{part}' names {many} layers; the {stack} has {count}.")
+        found += range(start, start + many)
+    if len(set(found)) < len(found):
+        raise UsageError(f"'{text}' names layers twice; the {stack} has {count}.")
+    return set(found)

@@ -1,0 +1,89 @@
+"""A number of heads for each layer (B4) or for each component (B5); which ones is drawn.
+
+`777322` keeps 7, 7, 7, 3, 2, 2 heads in six layers; `encoder:777322 decoder:223777` says so for
+each stack. `14,31,30` keeps so many heads in the three components of an encoder–decoder, in the
+order encoder, cross, decoder; `cross=31` names one. What is not named keeps all its heads.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from headcount.errors import UsageError, did_you_mean
+from headcount.heads import Layout, Mask, Scores
+from headcount.pruning.choose import keep_in_parts
+from headcount.pruning.counts import Place, require_no_ratio
+from headcount.pruning.methods import Decide
+from headcount.pruning.select import as_layout
+
+PICK = ("random", "first")
+
+
+def pattern(model: Any, *, keep: str = "", pick: str = "random") -> Decide:
+    """So many heads in each layer or component, drawn by seed, or the `first` of each.
+
+    >>> decide = pattern(Layout.of(encoder=[8] * 6), keep="777322")
+    >>> decide(None, 0).pattern, decide(None, 0) == decide(None, 1)
+    ('777322', False)
+    >>> three = Layout.of(encoder=[8] * 6, cross=[8] * 6, decoder=[8] * 6)
+    >>> [sum(counts) for counts in pattern(three, keep="14,31,30")(None, 0).counts().values()]
+    [14, 31, 30]
+    """
+    layout = as_layout(model)
+    if not keep:
+        raise UsageError("The method 'pattern' needs heads to keep: 777322, or 14,31,30.")
+    if pick not in PICK:
+        raise UsageError(
+            f"Heads are picked random or first, not '{pick}'.{did_you_mean(pick, PICK)}"
+        )
+    parts = read_parts(keep, layout)
+
+    def decide(ratio: float | None, seed: int) -> Mask:
+        require_no_ratio("pattern", ratio)
+        draw = np.random.default_rng(seed).random(len(layout))
+        values = draw if pick == "random" else -np.arange(len(layout), dtype=float)
+        return keep_in_parts(Scores(layout, tuple(values)), parts)
+
+    return decide
+
+
+def read_parts(text: str, layout: Layout) -> list[tuple[list[Place], int]]:
+    """(layers, heads to keep in them) of every part that the text counts."""
+    if "=" in text or (len(layout.stacks) > 1 and ":" not in text):
+        return _components(text, layout)
+    counts = Mask.parse(text, layout).counts()  # refuses wrong layers and too many heads
+    return [
+        ([(stack, layer)], count)
+        for stack, layers in counts.items()
+        for layer, count in enumerate(layers)
+    ]
+
+
+def _components(text: str, layout: Layout) -> list[tuple[list[Place], int]]:
+    names = [stack.name for stack in layout.stacks]
+    words = re.split(r"[,\s]+", text.strip())
+    if "=" in text:
+        pairs = [tuple(word.split("=", 1)) for word in words]
+    else:
+        if len(words) != len(names):
+            raise UsageError(
+                f"'{text}' counts {len(words)} components; this model has {len(names)}: "
+                f"{', '.join(names)}."
+            )
+        pairs = list(zip(names, words, strict=True))
+    parts = []
+    for pair in pairs:
+        if len(pair) != 2 or not pair[1].isdecimal():
+            raise UsageError(f"'{text}' is not heads per component; write 14,31,30 or cross=31.")
+        stack, count = layout[pair[0]], int(pair[1])
+        if count > stack.total:
+            raise UsageError(
+                f"'{text}' keeps {count} heads in the {stack.name}, which has {stack.total}."
+            )
+        parts.append(([(stack.name, layer) for layer in range(len(stack.heads))], count))
+    if len({places[0][0] for places, _ in parts}) < len(parts):
+        raise UsageError(f"'{text}' names a component twice.")
+    return parts

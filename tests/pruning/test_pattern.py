@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from headcount.errors import UsageError
+from headcount.heads import Layout
+from headcount.pruning.pattern import pattern
+
+SIX = Layout.of(encoder=[8] * 6)
+THREE = Layout.of(encoder=[8] * 6, cross=[8] * 6, decoder=[8] * 6)
+
+
+def test_heads_per_layer_of_each_stack():
+    decide = pattern(THREE, keep="encoder:777322 decoder:223777")
+    assert decide(None, 0).pattern == "encoder:777322 cross:888888 decoder:223777"
+    assert decide(None, 0) != decide(None, 1)
+    assert decide(None, 5) == decide(None, 5)
+
+
+def test_the_first_heads():
+    assert pattern(SIX, keep="111111", pick="first")(None, 7).indices("encoder", 3) == (0,)
+
+
+def test_heads_per_component():
+    counts = pattern(THREE, keep="14,31,30")(None, 0).counts()
+    assert [sum(c) for c in counts.values()] == [14, 31, 30]
+    counts = pattern(THREE, keep="cross=3")(None, 0).counts()
+    assert [sum(c) for c in counts.values()] == [48, 3, 48]
+
+
+@pytest.mark.parametrize(
+    ("layout", "keep", "said"),
+    [
+        (SIX, "777329", "keeps 9 heads in encoder layer 5, which has 8"),
+        (SIX, "77732", "counts 5 layers; the encoder has 6"),
+        (SIX, "encoder:777322 cross:777322", "no cross heads"),
+        (SIX, "cross=14", "no cross heads"),
+        (SIX, "encodr=14", "Did you mean 'encoder'"),
+        (SIX, "many", "not heads per layer"),
+        (SIX, "", "needs heads to keep"),
+        (THREE, "14,31", "counts 2 components; this model has 3"),
+        (THREE, "14,31,49", "keeps 49 heads in the decoder, which has 48"),
+        (THREE, "14,31,x", "not heads per component"),
+        (THREE, "cross=3 cross=4", "twice"),
+    ],
+)
+def test_refusals(layout, keep, said):
+    with pytest.raises(UsageError, match=said):
+        pattern(layout, keep=keep)
+
+
+def test_a_ratio_or_a_strange_pick_is_refused():
+    with pytest.raises(UsageError, match="leave the ratio out"):
+        pattern(SIX, keep="777322")(0.5, 0)
+    with pytest.raises(UsageError, match="Did you mean 'first'"):
+        pattern(SIX, keep="777322", pick="firs")

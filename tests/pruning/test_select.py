@@ -1,0 +1,44 @@
+"""Every method, one contract: exact counts, seeded, all stacks, clear refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from headcount.errors import UsageError
+from headcount.heads import Layout
+from headcount.pruning.select import options_of, prepare, select
+
+THREE = Layout.of(encoder=[8] * 6, cross=[8] * 6, decoder=[8] * 6)
+TWELVE = Layout.of(encoder=[12] * 12)
+
+
+@pytest.mark.parametrize("layout", [TWELVE, THREE, Layout.of(encoder=[4, 0, 3])])
+@pytest.mark.parametrize("ratio", [0, 0.05, 0.25, 1 / 3, 0.5, 0.87, 0.9, 0.95, 1])
+@pytest.mark.parametrize("within", ["model", "stack", "layer"])
+def test_random_is_exact(layout, ratio, within):
+    mask = select(layout, "random", ratio, within=within, seed=3)
+    assert len(mask) == layout.kept_at(ratio)
+    if within == "layer":
+        for counts, stack in zip(mask.counts().values(), layout.stacks, strict=True):
+            shares = [count * (1 - ratio) for count in stack.heads]
+            assert all(abs(c - s) < 1.5 for c, s in zip(counts, shares, strict=True))
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.1, float("nan")])
+def test_a_ratio_outside_is_refused(ratio):
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        select(TWELVE, "random", ratio)
+
+
+def test_an_unknown_method_is_answered_with_the_nearest():
+    with pytest.raises(UsageError, match=r"no method 'randm'\. Did you mean 'random'"):
+        select(TWELVE, "randm", 0.5)
+
+
+def test_an_unknown_option_is_answered_with_the_nearest():
+    with pytest.raises(UsageError, match=r"no option 'witin'. Did you mean 'within'"):
+        prepare(TWELVE, "random", witin="layer")
+
+
+def test_options_are_the_methods_own():
+    assert options_of("random") == ["within", "stack", "leave"]
