@@ -1,0 +1,82 @@
+"""Rows or batches of any kind, as what a model takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headcount.errors import UsageError
+from headcount.models.find import unwrap
+from headcount.tasks.encoding import Encoded
+
+Batches = Encoded | Iterable[Mapping[str, Any]]
+"""Rows of tokens, or batches as a DataLoader gives them."""
+TOKENS = 1024
+"""Tokens per batch of rows, padding included."""
+
+
+def batches_for(
+    model: nn.Module, data: Batches, *, tokens: int = TOKENS
+) -> Iterator[tuple[dict[str, Any], Tensor | None]]:
+    """(inputs, labels) on the model's device, without what its forward does not name.
+
+    An encoder–decoder that is given labels and no decoder inputs gets the labels shifted.
+    """
+    bare = unwrap(model)
+    known = _parameters(type(bare))
+    device = next(bare.parameters()).device
+    found = (batch for _, batch in data.batches(tokens)) if isinstance(data, Encoded) else data
+    empty = True
+    for batch in found:
+        empty = False
+        if not isinstance(batch, Mapping):
+            raise UsageError(f"A batch is a dict of tensors, not {type(batch).__name__}.")
+        moved = {name: _to(value, device) for name, value in batch.items()}
+        labels = moved.pop("labels", None)
+        inputs = {name: value for name, value in moved.items() if name in known}
+        shift: Any = getattr(bare, "prepare_decoder_input_ids_from_labels", None)
+        needs = "decoder_input_ids" in known and "decoder_input_ids" not in inputs
+        if needs and shift is not None and labels is not None and labels.ndim == 2:
+            inputs["decoder_input_ids"] = shift(labels=labels)
+            if "decoder_attention_mask" in known:
+                inputs.setdefault("decoder_attention_mask", _with_start(labels))
+        if "use_cache" in known:
+            inputs["use_cache"] = False
+        yield inputs, labels
+    if empty:
+        raise UsageError("There is no data: not a single row or batch.")
+
+
+def counted_tokens(inputs: Mapping[str, Any], stack: str, positions: int) -> Tensor | None:
+    """(position,) which tokens of a stack are no padding; None when all count.
+
+    Cross-attention has one output per token of the decoder.
+    """
+    names = ["attention_mask"] if stack == "encoder" else ["decoder_attention_mask"]
+    if "decoder_input_ids" not in inputs:
+        names = ["attention_mask"]
+    for name in names:
+        mask = inputs.get(name)
+        if isinstance(mask, Tensor) and mask.numel() == positions:
+            return mask.reshape(-1).bool()
+    return None
+
+
+def _with_start(labels: Tensor) -> Tensor:
+    """The shifted labels' mask: the start token counts, padding at the end does not."""
+    counts = (labels != -100).long()
+    return torch.cat([torch.ones_like(counts[:, :1]), counts[:, :-1]], dim=1)
+
+
+def _to(value: Any, device: torch.device) -> Any:
+    return value.to(device) if isinstance(value, Tensor) else value
+
+
+@lru_cache(maxsize=64)
+def _parameters(kind: type[nn.Module]) -> frozenset[str]:
+    return frozenset(inspect.signature(kind.forward).parameters)
