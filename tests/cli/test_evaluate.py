@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from transformers import AutoTokenizer
 
-from headcount.tasks.pocket import pocket_path
+from headcount.models.shipped import locate
 from models.zoo import build
 from training.conftest import tiny
 
@@ -17,7 +17,7 @@ from training.conftest import tiny
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("model")
-    tokenizer = AutoTokenizer.from_pretrained(pocket_path("bert"))
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     tiny(tokenizer).save_pretrained(made)
     tokenizer.save_pretrained(made)
     return made

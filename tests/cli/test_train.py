@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from headcount.tasks.pocket import pocket_path
+from headcount.models.shipped import locate
 from training.conftest import pets, tiny
 
 
@@ -16,7 +16,7 @@ from training.conftest import pets, tiny
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model, and pets as train.csv and dev.csv."""
     made = tmp_path_factory.mktemp("pets")
-    tokenizer = AutoTokenizer.from_pretrained(pocket_path("bert"))
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     tiny(tokenizer).save_pretrained(made / "model")
     tokenizer.save_pretrained(made / "model")
     (made / "data").mkdir()
@@ -140,7 +140,7 @@ def test_wrong_usage(
 def test_no_model_and_no_network(cli: Callable[..., Any], tmp_path: Path) -> None:
     ran = cli("train", tmp_path / "none", "--task", "pocket-sentiment", "--out", tmp_path / "x")
     assert ran.code == 4
-    ran = cli("train", pocket_path("bert"), "--task", "sst2", "--out", tmp_path / "x")
+    ran = cli("train", locate("pocket-bert"), "--task", "sst2", "--out", tmp_path / "x")
     assert ran.code == 4, ran.err
 
 
@@ -154,7 +154,7 @@ def test_translation_from_scratch_with_a_new_tokenizer(
     line = ["train", tmp_path / "config.json", "--task", "pocket-translation", "--size", 32]
     line += ["--preset", "translation", "--batch-size", 16, "--accumulate", 2, "--steps", 2]
     line += ["--from-scratch", "--out", tmp_path / "run", "--limit", 20, "--json"]
-    refused = cli(*line, "--new-tokenizer", 300, "--tokenizer", pocket_path("translator"))
+    refused = cli(*line, "--new-tokenizer", 300, "--tokenizer", locate("pocket-translator"))
     assert refused.code == 2
     assert "without --tokenizer" in refused.err
     ran = cli(*line, "--new-tokenizer", 300)

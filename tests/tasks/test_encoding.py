@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from headcount.errors import UsageError
+from headcount.models.shipped import locate
 from headcount.tasks import open_task
 from headcount.tasks.encoding import IGNORED, encode, plan_batches
-from headcount.tasks.pocket import pocket_path
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    return AutoTokenizer.from_pretrained(pocket_path("bert"))
+    return AutoTokenizer.from_pretrained(locate("pocket-bert"))
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(1, 200))
@@ -96,7 +96,7 @@ def test_masking_a_row_does_not_depend_on_the_others(tokenizer: Any) -> None:
 
 
 def test_a_tokenizer_without_a_mask_token_is_refused() -> None:
-    other = AutoTokenizer.from_pretrained(pocket_path("translator"))
+    other = AutoTokenizer.from_pretrained(locate("pocket-translator"))
     task = open_task("pocket-corpus")
     with pytest.raises(UsageError, match="no mask token"):
         encode(task, task.load(limit=2), other)
@@ -116,7 +116,7 @@ def test_causal_blocks_hold_all_tokens_in_order(tokenizer: Any, tmp_path: Path) 
 
 
 def test_translation_labels_are_the_target_padded_with_ignored() -> None:
-    tokenizer = AutoTokenizer.from_pretrained(pocket_path("translator"))
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-translator"))
     task = open_task("pocket-translation")
     examples = task.load(limit=6)
     rows = encode(task, examples, tokenizer)

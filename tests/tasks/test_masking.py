@@ -5,12 +5,12 @@ import torch
 from transformers import AutoTokenizer
 
 from headcount.errors import UsageError
+from headcount.models.shipped import locate
 from headcount.tasks.masking import ordinary_tokens, random_tokens
-from headcount.tasks.pocket import pocket_path
 
 
 def test_random_rows_have_uniform_lengths_and_the_tokenizers_frame() -> None:
-    tokenizer = AutoTokenizer.from_pretrained(pocket_path("bert"))
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     rows = random_tokens(tokenizer, 2000, 4, 9, torch.Generator().manual_seed(0))
     counts = [int((rows.lengths == n).sum()) for n in range(4, 10)]
     assert sum(counts) == 2000
@@ -24,7 +24,7 @@ def test_random_rows_have_uniform_lengths_and_the_tokenizers_frame() -> None:
 
 
 def test_random_rows_end_as_the_translators_do_and_follow_the_generator() -> None:
-    tokenizer = AutoTokenizer.from_pretrained(pocket_path("translator"))
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-translator"))
     first, again, other = (
         random_tokens(tokenizer, 5, 3, 6, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
     )
@@ -35,6 +35,6 @@ def test_random_rows_end_as_the_translators_do_and_follow_the_generator() -> Non
 
 @pytest.mark.parametrize(("count", "low", "high"), [(0, 4, 9), (1, 2, 9), (1, 9, 4)])
 def test_impossible_random_rows_are_refused(count: int, low: int, high: int) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(pocket_path("bert"))
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     with pytest.raises(UsageError, match=r"[Rr]andom row"):
         random_tokens(tokenizer, count, low, high, torch.Generator())

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 from transformers import AutoTokenizer, BertForMaskedLM
 
+from headcount.models.shipped import locate
 from headcount.tasks import Task, open_task
-from headcount.tasks.pocket import pocket_path
 from headcount.training.finetune import Trained, finetune
 from headcount.training.options import TrainOptions
 from training.conftest import pets, tiny
@@ -32,7 +32,7 @@ RESUMED = TrainOptions(
 
 def subject(kind: str) -> tuple[Any, Any, Task]:
     """(model, tokenizer, task) with 70 rows: the last batch of an epoch is not full."""
-    tokenizer = AutoTokenizer.from_pretrained(pocket_path("bert"))
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     model: Any = tiny(tokenizer)
     if kind == "masked-lm":
         with torch.random.fork_rng():

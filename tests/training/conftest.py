@@ -10,15 +10,15 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
+from headcount.models.shipped import locate
 from headcount.tasks import Examples, Task
-from headcount.tasks.pocket import pocket_path
 
 WORDS = "the a small big young king queen baker near with".split()  # noqa: SIM905
 
 
 @pytest.fixture(scope="session")
 def tokenizer() -> Any:
-    return AutoTokenizer.from_pretrained(pocket_path("bert"))
+    return AutoTokenizer.from_pretrained(locate("pocket-bert"))
 
 
 def tiny(tokenizer: Any, **changes: Any) -> BertForSequenceClassification:

@@ -150,9 +150,9 @@ def test_a_uniform_language_model_has_the_vocabularys_perplexity(tokenizer: Any)
 def test_translation_with_masks_side_by_side() -> None:
     from transformers import AutoTokenizer
 
-    from headcount.tasks.pocket import pocket_path
+    from headcount.models.shipped import locate
 
-    words = AutoTokenizer.from_pretrained(pocket_path("translator"))
+    words = AutoTokenizer.from_pretrained(locate("pocket-translator"))
     model = build(
         "marian",
         vocab_size=len(words),

@@ -18,9 +18,10 @@ from headcount.models.find import layout
 from headcount.models.gates import gate
 from headcount.models.load import load
 from headcount.models.remove import remove
+from headcount.models.shipped import locate
 from headcount.tasks import Task, open_task
 from headcount.tasks.encoding import encode
-from headcount.tasks.pocket import examples, pocket_path
+from headcount.tasks.pocket import examples
 from headcount.training.evaluate import evaluate
 from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions
@@ -179,7 +180,7 @@ def test_language_models(family: str, name: str, tokenizer: Any, tmp_path: Path)
 
 @pytest.mark.parametrize("family", ["t5", "marian"])
 def test_translation(family: str, tmp_path: Path) -> None:
-    words = AutoTokenizer.from_pretrained(pocket_path("translator"))
+    words = AutoTokenizer.from_pretrained(locate("pocket-translator"))
     pairs = examples("pocket-translation", "train", 2)
     for field in ("source", "target"):
         lines = [" ".join(pair[field].split()[:4]) for pair in pairs * 8]

@@ -18,6 +18,7 @@ from headcount.models.bars import bars_on_terminals_only
 from headcount.models.find import layout_of, sites_of
 from headcount.models.pruned import pruned_class
 from headcount.models.remove import instructions, watch_lending
+from headcount.models.shipped import SHIPPED, locate
 
 HEADS = {
     "base": "AutoModel",
@@ -40,13 +41,13 @@ def load(
     model_type: str | None = None,
     **options: Any,
 ) -> PreTrainedModel:
-    """The model in a folder or on the hub, as a plain `PreTrainedModel` in evaluation mode.
+    """The model in a folder, on the hub or shipped here: a `PreTrainedModel`, evaluating.
 
     `head` puts another head on it (see HEADS); the default is what the checkpoint was saved
     with. `model_type` helps where an old config.json does not name its own. `options` go to
     `from_pretrained` (dtype, device_map, num_labels, attn_implementation…).
     """
-    name = str(name)
+    name = locate(name)
     wanted = {k: options.pop(k) for k in ("num_labels", "id2label", "label2id") if k in options}
     config = load_config(name, trust_remote_code=trust_remote_code, model_type=model_type, **wanted)
     kind = model_class(config, head)
@@ -86,13 +87,14 @@ def load_config(
     **changes: Any,
 ) -> PreTrainedConfig:
     """The config of a model folder, a config.json or a hub name."""
+    name = locate(name)
     path = Path(name)
     file = path / "config.json" if path.is_dir() else path
     if path.is_dir() and not file.is_file():
         raise NotFoundError(f"'{name}' is not a model folder: it has no config.json.")
     kind: Any = _config_class(file, model_type) if file.is_file() else AutoConfig
     try:
-        return kind.from_pretrained(str(name), trust_remote_code=trust_remote_code, **changes)
+        return kind.from_pretrained(name, trust_remote_code=trust_remote_code, **changes)
     except json.JSONDecodeError as error:
         raise NotFoundError(f"{file} is not JSON: {error}.") from error
     except (OSError, ValueError) as error:
@@ -102,9 +104,8 @@ def load_config(
         where = (
             "a folder here, and the hub is switched off" if offline else "a folder or on the hub"
         )
-        raise NotFoundError(
-            f"There is no model '{name}': it is not {where}. Pass the path of a model folder."
-        ) from error
+        hint = did_you_mean(name, SHIPPED) or " Pass the path of a model folder."
+        raise NotFoundError(f"There is no model '{name}': it is not {where}.{hint}") from error
 
 
 def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTrainedModel]:

@@ -12,6 +12,7 @@ from transformers import AutoTokenizer, PreTrainedModel
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.models.load import load, load_config, model_class
+from headcount.models.shipped import locate
 from headcount.tasks.encoding import pad_token
 from headcount.tasks.task import Task
 
@@ -87,13 +88,14 @@ def hush() -> None:
 
 
 def load_tokenizer(name: str | os.PathLike[str]) -> Any:
-    """The tokenizer of a model folder or hub name."""
+    """The tokenizer of a model folder, a shipped model or a hub name."""
+    name = locate(name)
     folder = Path(name)
     if folder.is_dir() and not any(path for glob in FILES for path in folder.glob(glob)):
         # transformers would make up one that knows no words
         raise NotFoundError(f"No tokenizer in '{name}': pass --tokenizer FOLDER.")
     try:
-        return AutoTokenizer.from_pretrained(str(name))
+        return AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError, ImportError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NotFoundError(f"No tokenizer in '{name}': {reason}") from error

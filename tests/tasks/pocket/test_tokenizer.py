@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from transformers import AutoTokenizer
 
-from headcount.tasks.pocket import POCKET_TASKS, examples, pocket_path
+from headcount.models.shipped import locate
+from headcount.tasks.pocket import POCKET_TASKS, examples
 from headcount.tasks.pocket.lexicon import ENGLISH
 from headcount.tasks.pocket.tokenizer import bert_tokenizer, translator_tokenizer
 from headcount.tasks.pocket.translation import vocabulary
@@ -12,7 +13,7 @@ from headcount.tasks.pocket.translation import vocabulary
 @pytest.mark.parametrize("task", list(POCKET_TASKS))
 def test_every_word_is_known(task: str) -> None:
     name = "translator" if POCKET_TASKS[task].kind == "translation" else "bert"
-    tokenizer = AutoTokenizer.from_pretrained(pocket_path(name))
+    tokenizer = AutoTokenizer.from_pretrained(locate(f"pocket-{name}"))
     for row in examples(task, "test", 1000):
         texts = [row[field] for field in POCKET_TASKS[task].fields if row[field] is not None]
         ids = tokenizer(*texts, truncation=False)["input_ids"]
@@ -39,7 +40,7 @@ def test_translations_end_with_their_mark() -> None:
 
 def test_shipped_tokenizers_are_the_built_ones() -> None:
     for name, built in (("bert", bert_tokenizer()), ("translator", translator_tokenizer())):
-        shipped = AutoTokenizer.from_pretrained(pocket_path(name))
+        shipped = AutoTokenizer.from_pretrained(locate(f"pocket-{name}"))
         assert shipped.get_vocab() == built.get_vocab()
         assert shipped.special_tokens_map == built.special_tokens_map
 

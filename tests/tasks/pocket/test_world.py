@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headcount.errors import UsageError
-from headcount.tasks.pocket import POCKET_TASKS, SPLITS, examples, pocket_path, split_of
+from headcount.tasks.pocket import POCKET_TASKS, SPLITS, examples, split_of
 
 TASKS = list(POCKET_TASKS)
 
@@ -118,8 +118,3 @@ def test_similarity_uses_its_whole_scale() -> None:
 def test_bad_requests_are_refused(arguments: tuple[str, str, int], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         examples(*arguments)
-
-
-def test_unknown_models_are_refused() -> None:
-    with pytest.raises(UsageError, match="Did you mean 'bert'"):
-        pocket_path("brt")

@@ -132,7 +132,7 @@ def _ship(model: Any, tokenizer: Any, folder: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m headcount.tasks.pocket.build")
-    parser.add_argument("--out", type=Path, required=True, help="folder for bert/ and translator/")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the models")
     parser.add_argument("--bert", action="store_true", help="make the BERT only")
     parser.add_argument("--translator", action="store_true", help="make the translator only")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads (default 2)")
@@ -145,9 +145,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.flush()
 
     if options.bert or both:
-        build_bert(options.out / "bert", say=say)
+        build_bert(options.out / "pocket-bert", say=say)
     if options.translator or both:
-        build_translator(options.out / "translator", say=say)
+        build_translator(options.out / "pocket-translator", say=say)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from typing import Any
 
 import torch
 
-from headcount.tasks.pocket import POCKET_TASKS, examples, pocket_path
+from headcount.models.shipped import locate
+from headcount.tasks.pocket import POCKET_TASKS, examples
 from headcount.tasks.pocket.bags import bag_of_words
 from headcount.tasks.pocket.cutting import heads_cut, projections, random_cuts
 from headcount.tasks.pocket.probing import Tuning, classifier, fine_tune, rate
@@ -126,13 +127,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(options.threads)
 
     def folder(name: str) -> Path:
-        return pocket_path(name) if options.weights is None else options.weights / name
+        return Path(locate(name)) if options.weights is None else options.weights / name
 
     for task in options.tasks:
         if task == "pocket-translation":
-            figures = measure_translation(folder("translator"))
+            figures = measure_translation(folder("pocket-translator"))
         else:
-            figures = measure_task(task, folder("bert"))
+            figures = measure_task(task, folder("pocket-bert"))
         sys.stdout.write(table({task: figures}))
         sys.stdout.flush()
 

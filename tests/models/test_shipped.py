@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headcount.errors import NotFoundError
+from headcount.models.load import load_config
+from headcount.models.shipped import SHIPPED, locate
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_names_lead_to_folders(name: str) -> None:
+    assert (Path(locate(name)) / "tokenizer.json").is_file()
+
+
+def test_the_short_name_is_the_bert() -> None:
+    assert locate("pocket") == locate("pocket-bert")
+
+
+def test_other_names_stay_as_they_are() -> None:
+    assert locate("bert-base-uncased") == "bert-base-uncased"
+
+
+def test_a_folder_of_the_users_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pocket").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert locate("pocket") == "pocket"
+
+
+def test_a_misspelt_name_gets_a_hint() -> None:
+    with pytest.raises(NotFoundError, match="Did you mean 'pocket-bert'"):
+        load_config("poket-bert")
