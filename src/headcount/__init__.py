@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from headcount.heads import Layout as Layout
     from headcount.heads import Mask as Mask
     from headcount.heads import Scores as Scores
+    from headcount.importance.gradients import importance as importance
     from headcount.models.capture import capture as capture
     from headcount.models.find import layout as layout
     from headcount.models.gates import gate as gate
     from headcount.models.load import load as load
     from headcount.models.remove import remove as remove
     from headcount.pruning.select import select as select
+    from headcount.redundancy.measure import redundancy as redundancy
+    from headcount.redundancy.result import load_redundancy as load_redundancy
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.finetune import finetune as finetune
 
@@ -39,8 +42,11 @@ _PUBLIC = {
     "evaluate": "headcount.training.evaluate:evaluate",
     "finetune": "headcount.training.finetune:finetune",
     "gate": "headcount.models.gates:gate",
+    "importance": "headcount.importance.gradients:importance",
     "layout": "headcount.models.find:layout",
     "load": "headcount.models.load:load",
+    "load_redundancy": "headcount.redundancy.result:load_redundancy",
+    "redundancy": "headcount.redundancy.measure:redundancy",
     "remove": "headcount.models.remove:remove",
     "select": "headcount.pruning.select:select",
 }

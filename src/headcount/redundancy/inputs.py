@@ -1,0 +1,217 @@
+"""What redundancy is measured on: rows of tokens, texts or batches, all as batches with masks.
+
+Rows are visited so that every beginning of the run, and every sample, has short and long rows in
+the proportions of the whole: length explains half of the variance of the token-based distances.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headcount.errors import UsageError
+from headcount.tasks.encoding import Encoded, encode, plan_batches
+from headcount.tasks.task import Examples, Task
+
+CHUNK = 64
+"""Rows that are batched together; between two chunks a run can stop and go on."""
+TOKENS = 2048
+"""Tokens of a batch, padding included."""
+ATTENTION = 2**25
+"""Numbers of attention held at once: 128 MB in single precision."""
+
+Batch = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Batches in the order they are measured; between two lists of them a run can stop."""
+
+    chunks: Iterator[list[Batch]]
+    total: int | None
+    """Inputs that will come, where that is known."""
+
+
+def open_stream(
+    model: nn.Module,
+    inputs: Any,
+    *,
+    tokenizer: Any = None,
+    limit: int | None = None,
+    max_length: int = 128,
+    seed: int = 0,
+    heads: int = 1,
+) -> Stream:
+    """Rows of tokens (`Encoded`), texts or pairs of texts with a tokenizer, or ready batches."""
+    if limit is not None and limit < 1:
+        raise UsageError(f"At least one input is measured, not {limit}.")
+    if isinstance(inputs, Encoded):
+        return _from_rows(model, inputs, limit, seed, heads)
+    if isinstance(inputs, Mapping):
+        inputs = [inputs]
+    if isinstance(inputs, str) or not isinstance(inputs, Iterable):
+        raise UsageError("Inputs are a list of texts, or batches as the model takes them.")
+    items = iter(inputs)
+    first = next(items, None)
+    if first is None:
+        raise UsageError("There are no inputs to measure redundancy on.")
+    items = chain([first], items)
+    if isinstance(first, Mapping):
+        total = _rows_in(inputs) if isinstance(inputs, list | tuple) else None
+        total = min(total, limit) if total and limit else total or None
+        return Stream(_from_batches(items, limit), total)
+    rows = encode_texts(list(items), tokenizer, max_length=max_length)
+    return _from_rows(model, rows, limit, seed, heads)
+
+
+def encode_texts(texts: list[Any], tokenizer: Any, *, max_length: int = 128) -> Encoded:
+    """Texts, or pairs of texts, as rows of tokens."""
+    if tokenizer is None:
+        raise UsageError("Texts need the model's tokenizer: pass tokenizer=.")
+    paired = isinstance(texts[0], tuple | list)
+    for text in texts:
+        parts = text if paired else (text,)
+        fits = isinstance(text, tuple | list) == paired and len(parts) == 1 + paired
+        if not fits or not all(isinstance(part, str) for part in parts):
+            kind = "pairs of texts" if paired else "texts"
+            raise UsageError(f"The inputs begin as {kind}, but one is {text!r:.60}.")
+    columns = [list(column) for column in zip(*texts, strict=True)] if paired else [texts]
+    names = ("text", "pair")[: len(columns)]
+    task = Task(name="texts", kind="classification", texts=names, metrics=(), loader=_no_rows)
+    return encode(task, Examples(tuple(columns)), tokenizer, max_length=max_length)
+
+
+def even_order(lengths: np.ndarray, limit: int | None = None, seed: int = 0) -> np.ndarray:
+    """Row numbers of a sample that is even over lengths, in an order that is even, too.
+
+    Of the rows by length (ties drawn) every k-th is taken from a drawn start; the order counts
+    with its bits reversed, so that each beginning is spread over all lengths.
+
+    >>> lengths = np.arange(1000)
+    >>> np.sort(lengths[even_order(lengths, 4)]).round(-1).tolist()
+    [100, 350, 600, 850]
+    """
+    rng = np.random.default_rng(seed)
+    by_length = np.lexsort((rng.permutation(len(lengths)), lengths))
+    count = len(lengths) if limit is None else min(limit, len(lengths))
+    places = np.floor((np.arange(count) + rng.random()) * len(lengths) / count).astype(np.int64)
+    chosen = by_length[np.minimum(places, len(lengths) - 1)]
+    bits = max(1, int(count - 1).bit_length())
+    start = int(rng.integers(count))
+    turned = [int(f"{(place + start) % count:0{bits}b}"[::-1], 2) for place in range(count)]
+    return chosen[np.argsort(turned)]
+
+
+def digest_of(batches: list[Batch], before: str = "") -> str:
+    """A fingerprint of everything up to and with these batches."""
+    found = hashlib.blake2b(before.encode(), digest_size=16)
+    for batch in batches:
+        for name in sorted(batch):
+            found.update(f"{name}{tuple(batch[name].shape)}".encode())
+            found.update(raw(batch[name]))
+    return found.hexdigest()
+
+
+def raw(tensor: Tensor) -> bytes:
+    """The bytes of a tensor of any dtype."""
+    flat = tensor.detach().cpu().contiguous().flatten()
+    return flat.view(torch.uint8).numpy().tobytes()
+
+
+def model_inputs(model: nn.Module, batch: Batch) -> dict[str, Any]:
+    """What of a batch the model's forward takes, on the model's device, without a cache."""
+    known = inspect.signature(type(model).forward).parameters
+    device = next(model.parameters()).device
+    labels_only = "labels" in batch and not _takes_decoder_tokens(batch, known)
+    inputs: dict[str, Any] = {
+        name: value.to(device)
+        for name, value in batch.items()
+        if name in known and (name != "labels" or labels_only)
+    }
+    if "use_cache" in known:
+        inputs["use_cache"] = False
+    return inputs
+
+
+def _takes_decoder_tokens(batch: Batch, known: Mapping[str, Any]) -> bool:
+    return "decoder_input_ids" in batch or "decoder_input_ids" not in known
+
+
+def _from_rows(model: nn.Module, rows: Encoded, limit: int | None, seed: int, heads: int) -> Stream:
+    if not len(rows):
+        raise UsageError("There are no inputs to measure redundancy on.")
+    order = even_order(rows.lengths, limit, seed)
+    # padding goes behind: before the tokens it would move their positions in some models
+    rows = replace(rows.take(order), left=False)
+
+    def chunks() -> Iterator[list[Batch]]:
+        for start in range(0, len(rows), CHUNK):
+            part = rows.take(range(start, min(start + CHUNK, len(rows))))
+            yield [_batch(model, part.take(numbers)) for numbers in _plan(part.lengths, heads)]
+
+    return Stream(chunks(), len(rows))
+
+
+def _plan(lengths: np.ndarray, heads: int) -> list[np.ndarray]:
+    longest = int(lengths.max())
+    most = max(1, ATTENTION // max(1, heads * longest * longest))
+    return plan_batches(lengths, TOKENS, most)
+
+
+def _batch(model: nn.Module, rows: Encoded) -> Batch:
+    """The rows as one batch; an encoder-decoder's decoder reads the target, or the text again."""
+    config: Any = model.config
+    bare = replace(rows, labels=None)
+    batch = bare.collate([bare[row] for row in range(len(rows))])
+    if not getattr(config, "is_encoder_decoder", False):
+        return batch
+    targets = rows.labels if isinstance(rows.labels, list) else rows.columns["input_ids"]
+    told = Encoded({"input_ids": targets}, None, {"input_ids": -100})
+    padded = told.collate([told[row] for row in range(len(told))])
+    shift: Any = getattr(model, "prepare_decoder_input_ids_from_labels", None)
+    if shift is None:
+        raise UsageError(
+            f"{type(model).__name__} makes no decoder inputs from texts: pass batches that have "
+            "decoder_input_ids."
+        )
+    batch["decoder_input_ids"] = shift(labels=padded["input_ids"])
+    batch["decoder_attention_mask"] = padded["attention_mask"]
+    return batch
+
+
+def _from_batches(items: Iterable[Any], limit: int | None) -> Iterator[list[Batch]]:
+    left = limit
+    for item in items:
+        if not isinstance(item, Mapping) or not item:
+            raise UsageError(f"The inputs begin as batches, but one is {item!r:.60}.")
+        batch = {name: torch.as_tensor(value) for name, value in item.items()}
+        sizes = {name: len(value) if value.ndim else 0 for name, value in batch.items()}
+        if len(set(sizes.values())) != 1:
+            raise UsageError(f"The tensors of a batch hold different numbers of rows: {sizes}.")
+        if left is not None:
+            batch = {name: value[:left] for name, value in batch.items()}
+            left -= _size(batch)
+        if _size(batch):
+            yield [batch]
+        if left == 0:
+            return
+
+
+def _size(batch: Mapping[str, Any]) -> int:
+    return len(next(iter(batch.values())))
+
+
+def _rows_in(batches: Iterable[Any]) -> int:
+    return sum(_size(each) for each in batches if isinstance(each, Mapping) and each)
+
+
+def _no_rows(split: str) -> Examples:
+    raise UsageError("These texts have no splits.")

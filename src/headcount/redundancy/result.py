@@ -1,0 +1,210 @@
+"""What `hc.redundancy` finds: H x H distances with their standard errors, in one value and file.
+
+R["js"].values                   # (head, head), for a model with one stack
+R["js", "cross"].stderr          # with several stacks, the stack comes second
+R.matrices("js")                 # stack -> (head, head), as clustering takes it
+R.save("js.npz");  R = hc.load_redundancy("js.npz")
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.errors import HeadcountError, NotFoundError, UsageError, did_you_mean
+from headcount.heads import Head, Layout
+from headcount.redundancy.whole import whole
+
+Matrix = NDArray[np.float64]
+Key = tuple[str, str]
+"""(stack, distance)"""
+
+FORMAT = "headcount redundancy"
+VERSION = 1
+
+
+class Measured(NamedTuple):
+    """One distance between the heads of one stack."""
+
+    values: Matrix  # (head, head)
+    stderr: Matrix
+    """Standard error of each mean; NaN after a single input."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Redundancy:
+    """Mean distances between a model's heads over inputs, and how they were made."""
+
+    layout: Layout
+    measured: Mapping[Key, Measured]
+    """(stack, distance) -> values and standard errors, heads in the order of the layout."""
+    count: int
+    """Inputs behind the means."""
+    made: Mapping[str, Any]
+    """Model, inputs, settings and versions, as plain values."""
+
+    def __post_init__(self) -> None:
+        if not self.measured:
+            raise UsageError("A redundancy value holds at least one matrix.")
+        for (stack, name), each in self.measured.items():
+            heads = self.layout[stack].total
+            for array in each:
+                if array.shape != (heads, heads):
+                    raise UsageError(
+                        f"The {stack} matrix of '{name}' has the shape {array.shape}; the model "
+                        f"has {heads} heads there."
+                    )
+                array.setflags(write=False)
+
+    @property
+    def distances(self) -> tuple[str, ...]:
+        """The distances that were measured."""
+        return tuple(dict.fromkeys(name for _, name in self.measured))
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        """The stacks that were measured: those with at least two heads."""
+        return tuple(dict.fromkeys(stack for stack, _ in self.measured))
+
+    def __getitem__(self, key: str | tuple[str, str]) -> Measured:
+        name, stack = (key, None) if isinstance(key, str) else key
+        if name not in self.distances:
+            raise UsageError(
+                f"The distance '{name}' was not measured.{did_you_mean(name, self.distances)} "
+                f"Measured: {', '.join(self.distances)}."
+            )
+        if stack is None and len(self.stacks) > 1:
+            raise UsageError(
+                f"This model has several stacks ({', '.join(self.stacks)}): write "
+                f"R['{name}', '{self.stacks[0]}']."
+            )
+        stack = stack or next(iter(self.stacks))
+        if stack not in self.stacks:
+            raise UsageError(
+                f"The {stack} heads were not measured. Measured: {', '.join(self.stacks)}."
+            )
+        return self.measured[stack, name]
+
+    def matrices(self, names: str | Iterable[str] | None = None) -> dict[str, Matrix]:
+        """stack -> (head, head): one distance, or the mean of several (of all by default)."""
+        if names is None:
+            names = self.distances
+        names = [names] if isinstance(names, str) else list(names)
+        if not names:
+            raise UsageError("Name at least one distance.")
+        return {
+            stack: np.mean([self[name, stack].values for name in names], axis=0)
+            for stack in self.stacks
+        }
+
+    def heads(self, stack: str) -> list[Head]:
+        """The heads of a stack in the order of its matrices."""
+        return [head for head in self.layout if head.stack == stack]
+
+    @property
+    def largest_error(self) -> float:
+        """The largest standard error of all pairs; NaN after a single input."""
+        return max(float(each.stderr.max()) for each in self.measured.values())
+
+    def __repr__(self) -> str:
+        return (
+            f"Redundancy({', '.join(self.distances)}; {self.layout!r}; {self.count} inputs; "
+            f"largest standard error {self.largest_error:.2g})"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """How it was made and a summary of each matrix; the matrices are in the file."""
+        return {
+            "layout": self.layout.to_json(),
+            "count": self.count,
+            "made": dict(self.made),
+            "summary": [
+                {"stack": stack, "distance": name, **summary(each)}
+                for (stack, name), each in self.measured.items()
+            ],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write one file, whole or not at all: arrays, and JSON of how they were made."""
+        about = {
+            "format": FORMAT,
+            "version": VERSION,
+            "layout": self.layout.to_json(),
+            "count": self.count,
+            "made": dict(self.made),
+            "matrices": [list(key) for key in self.measured],
+        }
+        arrays = {"about": np.array(json.dumps(about, ensure_ascii=False))}
+        for (stack, name), each in self.measured.items():
+            arrays[f"{stack}/{name}/values"] = each.values
+            arrays[f"{stack}/{name}/stderr"] = each.stderr
+        with whole(path) as partial, partial.open("wb") as file:
+            np.savez_compressed(file, **arrays)  # pyright: ignore[reportArgumentType]
+        return Path(path)
+
+
+def summary(measured: Measured) -> dict[str, float]:
+    """Mean, extremes and largest standard error over pairs of different heads."""
+    upper = np.triu_indices(len(measured.values), 1)
+    pairs = measured.values[upper]
+    return {
+        "mean": float(pairs.mean()),
+        "smallest": float(pairs.min()),
+        "largest": float(pairs.max()),
+        "largest_error": float(measured.stderr[upper].max()),
+    }
+
+
+def load_redundancy(path: str | os.PathLike[str]) -> Redundancy:
+    """The value that `Redundancy.save` wrote; nothing in the file is ever run."""
+    about, arrays = read_arrays(path, FORMAT, "a redundancy file")
+    try:
+        measured = {
+            (stack, name): Measured(
+                arrays[f"{stack}/{name}/values"].astype(np.float64),
+                arrays[f"{stack}/{name}/stderr"].astype(np.float64),
+            )
+            for stack, name in about["matrices"]
+        }
+        return Redundancy(
+            layout=Layout.from_json(about["layout"]),
+            measured=measured,
+            count=int(about["count"]),
+            made=dict(about["made"]),
+        )
+    except (KeyError, TypeError, ValueError, HeadcountError) as error:
+        raise UsageError(f"The redundancy file '{path}' is damaged: {error}.") from error
+
+
+def read_arrays(
+    path: str | os.PathLike[str], format_: str, what: str
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What was saved about the arrays of a file, and the arrays; refuse any other file."""
+    if not Path(path).is_file():
+        raise NotFoundError(f"There is no file '{path}'.")
+    try:
+        # opened here, because numpy leaves a file open that it finds damaged
+        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about = json.loads(str(arrays.pop("about")))
+        found = about["format"]
+    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError) as error:
+        raise UsageError(f"'{path}' is not {what}.") from error
+    except zipfile.BadZipFile as error:
+        raise UsageError(f"'{path}' is not {what}, or only a part of one.") from error
+    if found != format_:
+        raise UsageError(f"'{path}' is not {what}.")
+    if about.get("version") != VERSION:
+        raise UsageError(
+            f"'{path}' was written by another version of headcount (format "
+            f"{about.get('version')}, this one reads {VERSION})."
+        )
+    return about, arrays
