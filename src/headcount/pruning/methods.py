@@ -31,3 +31,13 @@ METHODS.add(
     "headcount.pruning.layers:layers",
     "All heads of whole layers: top:3, bottom:3, middle:4, even, odd.",
 )
+METHODS.add(
+    "cluster",
+    "headcount.pruning.cluster:cluster",
+    "One head of each cluster of like heads; needs no data.",
+)
+METHODS.add(
+    "importance",
+    "headcount.pruning.importance:importance",
+    "The heads the loss feels least, in one shot or step by step.",
+)

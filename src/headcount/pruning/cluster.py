@@ -1,0 +1,155 @@
+"""One head of each cluster of like heads stays (A8): zero-shot, no labels and no training.
+
+On Attention Redundancy (NAACL 2021), section 7.1. Distances between heads come from a redundancy
+file or value, or are measured here, on inputs that are given or on random tokens. Spectral
+clustering makes ⌈H (1 - p)⌉ clusters, each stack with its share; without a ratio the `counter`
+finds the number. The seed is that of the clustering: seeds are the paper's trials.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from headcount.errors import UsageError
+from headcount.heads import Head, Layout, Mask, Scores
+from headcount.models.probe import probe_inputs
+from headcount.pruning.choose import keep_in_parts
+from headcount.pruning.counts import parts_of, share_out
+from headcount.pruning.methods import Decide
+from headcount.pruning.select import as_layout
+from headcount.redundancy.clusters import cluster as clusters_of
+from headcount.redundancy.clusters import mean_matrix, representatives
+
+Matrices = Mapping[str, NDArray[Any]]
+"""stack -> (head, head)"""
+RANDOM = 200
+"""Random inputs that distances are measured on when there are no others."""
+LONGEST = 48
+"""Tokens of the longest of them."""
+
+
+def cluster(
+    model: Any,
+    *,
+    redundancy: Any = None,
+    inputs: Any = None,
+    tokenizer: Any = None,
+    distances: str | Iterable[str] | None = None,
+    counter: str = "affinity",
+    by: str = "silhouette",
+) -> Decide:
+    """The representatives of clusters, drawn anew for every seed.
+
+    `redundancy` is a file, a `Redundancy`, matrices by stack, or several of these, whose mean is
+    taken. Without it distances are measured on `inputs`, or on random tokens.
+
+    >>> far = np.array([[0, 0.1, 0.9], [0.1, 0, 0.9], [0.9, 0.9, 0]])
+    >>> decide = cluster(Layout.of(encoder=[3]), redundancy={"encoder": far})
+    >>> decide(1 / 3, 0)
+    Mask(encoder: 2; keeps 2 of 3 heads)
+    """
+    layout = as_layout(model)
+    names = [distances] if isinstance(distances, str) else distances
+    names = None if names is None else list(names)
+    if redundancy is None:
+        redundancy = _measure(model, inputs, tokenizer, names)
+    matrices = _complete(layout, read_matrices(redundancy, layout, names))
+
+    def decide(ratio: float | None, seed: int) -> Mask:
+        parts = parts_of(layout, "stack")
+        counts: list[int | None] = [None] * len(parts)
+        if ratio is not None:
+            sizes = [stack.total for stack in layout.stacks]
+            counts = [*share_out(sizes, layout.kept_at(ratio))]
+        kept: set[Head] = set()
+        for stack, count in zip(layout.stacks, counts, strict=True):
+            heads = [head for head in layout if head.stack == stack.name]
+            labels = clusters_of(matrices[stack.name], count, counter=counter, seed=seed)
+            kept |= {heads[i] for i in representatives(matrices[stack.name], labels, by=by)}
+        # where heads share keys and values, the nearest set that can be removed
+        scores = Scores(layout, tuple(float(head in kept) for head in layout))
+        numbers = [sum(head.stack == stack.name for head in kept) for stack in layout.stacks]
+        return keep_in_parts(scores, zip(parts, numbers, strict=True))
+
+    return decide
+
+
+def read_matrices(found: Any, layout: Layout, distances: list[str] | None) -> Matrices:
+    """stack -> (head, head) of a redundancy file, value or mapping, or the mean of several."""
+    if isinstance(found, list | tuple):
+        each = [read_matrices(one, layout, distances) for one in found]
+        if not each:
+            raise UsageError("The mean of no redundancy matrix is asked for.")
+        stacks = set.intersection(*({*one} for one in each))
+        return {name: mean_matrix([one[name] for one in each]) for name in stacks}
+    if isinstance(found, str | os.PathLike):
+        from headcount.redundancy.result import load_redundancy
+
+        found = load_redundancy(found)
+    if isinstance(found, Mapping):
+        for name in found:
+            layout[name]
+        return found
+    counts = [(stack.name, stack.heads) for stack in found.layout.stacks]
+    if counts != [(stack.name, stack.heads) for stack in layout.stacks]:
+        raise UsageError(f"The redundancy is of another model: {found.layout!r}, not {layout!r}.")
+    return found.matrices(distances)
+
+
+def _complete(layout: Layout, matrices: Matrices) -> Matrices:
+    """A matrix for every stack; one head alone has no distances, and needs none."""
+    full = dict(matrices)
+    for stack in layout.stacks:
+        if stack.name not in full:
+            if stack.total > 1:
+                raise UsageError(f"There is no redundancy matrix of the {stack.name}.")
+            full[stack.name] = np.zeros((stack.total, stack.total))
+        if len(full[stack.name]) != stack.total:
+            raise UsageError(
+                f"The {stack.name} matrix is of {len(full[stack.name])} heads; the model has "
+                f"{stack.total}."
+            )
+    return full
+
+
+def _measure(model: Any, inputs: Any, tokenizer: Any, distances: list[str] | None) -> Any:
+    from headcount.redundancy.measure import redundancy
+
+    if isinstance(model, Layout):
+        raise UsageError("The method 'cluster' needs a model, or the redundancy of its heads.")
+    if inputs is None:
+        inputs = random_inputs(model, tokenizer)
+    if distances is None:
+        return redundancy(model, inputs, tokenizer=tokenizer)
+    return redundancy(model, inputs, distances, tokenizer=tokenizer)
+
+
+def random_inputs(model: Any, tokenizer: Any = None, count: int = RANDOM, seed: int = 0) -> Any:
+    """Random tokens of uniformly drawn lengths (A7); without a tokenizer, no special tokens."""
+    if tokenizer is not None:
+        from headcount.tasks.masking import random_tokens
+
+        generator = torch.Generator().manual_seed(seed)
+        longest = min(LONGEST, _positions(model))
+        return random_tokens(tokenizer, count, min(6, longest), longest, generator)
+    batch = 10
+    lengths = np.random.default_rng(seed).integers(6, 1 + min(LONGEST, _positions(model)), count)
+    batches = []
+    for number, length in enumerate(lengths[: max(1, count // batch)].tolist()):
+        made = probe_inputs(model, batch=batch, length=length, seed=seed + number)
+        made.pop("attention_mask", None)  # its padding is there for tests
+        batches.append(made)
+    return batches
+
+
+def _positions(model: Any) -> int:
+    config = model.config.get_text_config()
+    positions = getattr(config, "max_position_embeddings", None)
+    # RoBERTa's first positions are behind its padding token
+    return positions - 4 if isinstance(positions, int) and positions > 12 else LONGEST
