@@ -25,7 +25,8 @@ def batches_for(
 ) -> Iterator[tuple[dict[str, Any], Tensor | None]]:
     """(inputs, labels) on the model's device, without what its forward does not name.
 
-    An encoder–decoder that is given labels and no decoder inputs gets the labels shifted.
+    The decoder of an encoder–decoder that is given no tokens of its own reads the labels, or the
+    encoder's tokens again where there are none.
     """
     bare = unwrap(model)
     known = _parameters(type(bare))
@@ -39,17 +40,28 @@ def batches_for(
         moved = {name: _to(value, device) for name, value in batch.items()}
         labels = moved.pop("labels", None)
         inputs = {name: value for name, value in moved.items() if name in known}
-        shift: Any = getattr(bare, "prepare_decoder_input_ids_from_labels", None)
-        needs = "decoder_input_ids" in known and "decoder_input_ids" not in inputs
-        if needs and shift is not None and labels is not None and labels.ndim == 2:
-            inputs["decoder_input_ids"] = shift(labels=labels)
-            if "decoder_attention_mask" in known:
-                inputs.setdefault("decoder_attention_mask", _with_start(labels))
+        if "decoder_input_ids" in known and "decoder_input_ids" not in inputs:
+            inputs |= _for_decoder(bare, inputs, labels, known)
         if "use_cache" in known:
             inputs["use_cache"] = False
         yield inputs, labels
     if empty:
         raise UsageError("There is no data: not a single row or batch.")
+
+
+def _for_decoder(
+    model: nn.Module, inputs: dict[str, Any], labels: Tensor | None, known: frozenset[str]
+) -> dict[str, Tensor]:
+    shift: Any = getattr(model, "prepare_decoder_input_ids_from_labels", None)
+    if labels is None and isinstance(inputs.get("input_ids"), Tensor):
+        ids = inputs["input_ids"]
+        labels = ids.masked_fill(inputs.get("attention_mask", torch.ones_like(ids)) == 0, -100)
+    if shift is None or labels is None or labels.ndim != 2:
+        return {}
+    made = {"decoder_input_ids": shift(labels=labels)}
+    if "decoder_attention_mask" in known and "decoder_attention_mask" not in inputs:
+        made["decoder_attention_mask"] = _with_start(labels)
+    return made
 
 
 def counted_tokens(inputs: Mapping[str, Any], stack: str, positions: int) -> Tensor | None:

@@ -1,0 +1,1 @@
+"""Output projections solved again after heads went, from unlabelled inputs and without training."""

@@ -1,0 +1,197 @@
+"""Recovery without training (E3): `small = hc.recover(small, model, inputs)`.
+
+For one layer after the other, in the order they run: z are the kept heads' outputs in the pruned
+model, which is recovered below this layer already, and y is the attention output (behind the
+output projection, before the residual) of the full model on the same tokens, padding left out.
+
+    min ‖[z, 1] W - y‖² + λ ‖W - W₀‖²,   W₀ the projection's own rows and bias
+
+W = W₀ + (A + λI)⁻¹ (B - A W₀), A = Σ [z, 1]ᵀ[z, 1], B = Σ [z, 1]ᵀ y, in float64, and λ = 1e-3
+times the mean diagonal of A. Only A and B are kept. Both models run once per layer, each up to
+that layer. A projection without a bias gets none; a layer without heads has its bias alone, which
+becomes the mean output. A shared layer is solved once, over all its depths together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from headcount.errors import UsageError
+from headcount.importance.batches import Batches, batches_for, counted_tokens
+from headcount.models.find import sites_of, unwrap
+from headcount.models.probe import evaluating, hooked
+from headcount.models.sites import Site
+from headcount.recovery.ridge import NormalEquations
+
+Model = TypeVar("Model", bound=nn.Module)
+RIDGE = 1e-3
+TOKENS = 2048
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How far one layer's attention output is from the full model's, as ‖error‖² / ‖output‖²."""
+
+    stack: str
+    layer: int
+    before: float
+    after: float
+    tokens: int
+
+
+def recover(
+    small: Model,
+    model: nn.Module,
+    data: Batches,
+    *,
+    ridge: float = RIDGE,
+    tokens: int = TOKENS,
+    report: Callable[[int, int], None] | None = None,
+) -> Model:
+    """Solve the output projections of `small` again, in place, so that it answers like `model`.
+
+    `data` is unlabelled: rows of tokens, or batches. `report` gets (layers done, all layers).
+    """
+    recover_layers(small, model, data, ridge=ridge, tokens=tokens, report=report)
+    return small
+
+
+def recover_layers(
+    small: nn.Module,
+    model: nn.Module,
+    data: Batches,
+    *,
+    ridge: float = RIDGE,
+    tokens: int = TOKENS,
+    report: Callable[[int, int], None] | None = None,
+) -> list[Fit]:
+    """As `recover`; gives how well every layer fits before and after."""
+    if not ridge >= 0:
+        raise UsageError(f"The ridge is not negative: {ridge}.")
+    small, model = unwrap(small), unwrap(model)
+    if isinstance(data, Iterator):
+        data = list(data)  # every layer goes through it
+    pairs = _pairs(small, model)
+    fits: list[Fit] = []
+    with torch.no_grad(), evaluating(small), evaluating(model):
+        uses = _calls(model, [big for _, big in pairs], next(batches_for(model, data))[0])
+        order = [pair for path in uses for pair in pairs if pair[1].path == path]
+        cut = [place for place, (new, old) in enumerate(order) if new.heads < old.heads]
+        # what runs below the first missing head is as it was
+        todo = order[cut[0] :] if cut else []
+        for done, (new, old) in enumerate(todo):
+            sums = _collect(small, model, new, old, uses[old.path], data, tokens)
+            if sums is not None:
+                fits.append(_put(small, new, sums, ridge))
+            if report is not None:
+                report(done + 1, len(todo))
+    return fits
+
+
+def _pairs(small: nn.Module, model: nn.Module) -> list[tuple[Site, Site]]:
+    new, old = sites_of(small), sites_of(model)
+    if [site.path for site in new] != [site.path for site in old] or any(
+        mine.heads > whole.heads or mine.head_dim != whole.head_dim
+        for mine, whole in zip(new, old, strict=True)
+    ):
+        raise UsageError(
+            f"{type(small).__name__} is not {type(model).__name__} with heads removed: its layers "
+            "are others."
+        )
+    return list(zip(new, old, strict=True))
+
+
+def _calls(model: nn.Module, sites: list[Site], inputs: dict[str, Any]) -> dict[str, int]:
+    """Path -> how often it runs, in the order of the first runs."""
+    calls: dict[str, int] = {}
+
+    def count(path: str) -> Callable[..., None]:
+        def add(*_: Any) -> None:
+            calls[path] = calls.get(path, 0) + 1
+
+        return add
+
+    hooks = [
+        lambda site=site: model.get_submodule(site.out).register_forward_pre_hook(count(site.path))
+        for site in sites
+    ]
+    with hooked(hooks):
+        model(**inputs)
+    return calls
+
+
+def _collect(
+    small: nn.Module,
+    model: nn.Module,
+    new: Site,
+    old: Site,
+    uses: int,
+    data: Batches,
+    tokens: int,
+) -> NormalEquations | None:
+    """The sums of one layer over all data; None where it has nothing that could be solved."""
+    out = small.get_submodule(new.out)
+    bias = getattr(out, "bias", None) is not None
+    if not new.heads and not bias:
+        return None
+    weights = _read(out)
+    sums = NormalEquations(len(weights) - bias, weights.shape[1], bias=bias)
+    for inputs, _ in batches_for(model, data, tokens=tokens):
+        wanted = _run_to(model, old.out, uses, inputs, "output")
+        found = [None] * len(wanted)
+        if new.heads:
+            found = _run_to(small, new.out, uses, inputs, "input")
+        for z, y in zip(found, wanted, strict=True):
+            y = y.reshape(-1, y.shape[-1])
+            x = y.new_zeros(len(y), 0) if z is None else z.reshape(-1, z.shape[-1])
+            counts = counted_tokens(inputs, new.stack, len(y))
+            sums.add(x, y) if counts is None else sums.add(x[counts], y[counts])
+    return sums
+
+
+class _Enough(Exception):
+    """The layer has run: nothing behind it is needed."""
+
+
+def _run_to(
+    model: nn.Module, path: str, uses: int, inputs: dict[str, Any], side: str
+) -> list[Tensor]:
+    """What goes into a module or comes out of it, each time it runs; the rest is not computed."""
+    seen: list[Tensor] = []
+
+    def take(_: nn.Module, args: tuple, output: Tensor) -> None:
+        seen.append(args[0] if side == "input" else output)
+        if len(seen) == uses:
+            raise _Enough
+
+    with hooked([lambda: model.get_submodule(path).register_forward_hook(take)]):
+        with suppress(_Enough):
+            model(**inputs)
+    return seen
+
+
+def _read(out: Any) -> Tensor:  # -> (input + bias, output)
+    weight = out.weight if isinstance(out, Conv1D) else out.weight.T
+    rows: list[Tensor] = (
+        [weight] if getattr(out, "bias", None) is None else [weight, out.bias[None]]
+    )
+    return torch.cat(rows).detach().double().cpu()
+
+
+def _put(small: nn.Module, site: Site, sums: NormalEquations, ridge: float) -> Fit:
+    """Solve, and write the weights."""
+    out: Any = small.get_submodule(site.out)
+    start = _read(out)
+    solved = sums.solve(start, ridge, f"{site.stack} layer {site.layer}")
+    weight = solved[:-1] if sums.bias else solved
+    out.weight.copy_(weight if isinstance(out, Conv1D) else weight.T)
+    if sums.bias:
+        out.bias.copy_(solved[-1])
+    return Fit(site.stack, site.layer, sums.error(start), sums.error(solved), sums.rows)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from headcount.errors import UsageError
+from headcount.heads import Mask
+from headcount.models.find import layout
+from headcount.models.load import load
+from headcount.models.probe import probe_inputs, run
+from headcount.models.remove import remove
+from headcount.recovery.recover import recover, recover_layers
+from models.zoo import FAMILIES, build, mixed
+
+
+def data(model, batches=6, seed=0):
+    made = []
+    for number in range(batches):
+        inputs = probe_inputs(model, batch=4, length=10, seed=seed + number)
+        made.append(inputs)
+    return made
+
+
+def outputs(model, path, batch, side):
+    seen = []
+    module = model.get_submodule(path)
+    handle = module.register_forward_hook(
+        lambda _m, args, out: seen.append(args[0] if side == "in" else out)
+    )
+    with torch.no_grad():
+        model(**batch)
+    handle.remove()
+    return seen[0]
+
+
+def test_equals_least_squares_over_stored_activations():
+    """The oracle keeps every activation and solves each layer in turn by numpy, in float64."""
+    model = build("bert").double()
+    heads = layout(model)
+    keep = Mask.parse("3204", heads)
+    small = remove(model, keep)
+    batches = data(model)
+    oracle = copy.deepcopy(small)
+    for layer in range(4):
+        path = f"bert.encoder.layer.{layer}.attention.output.dense"
+        out = oracle.get_submodule(path)
+        rows, targets = [], []
+        for batch in batches:
+            real = batch["attention_mask"].bool()
+            y = outputs(model, path, batch, "out")[real]
+            if keep.indices("encoder", layer):
+                z = outputs(oracle, path, batch, "in")[real]
+            else:
+                z = y.new_zeros(len(y), 0)
+            rows.append(torch.cat([z, z.new_ones(len(z), 1)], 1).numpy())
+            targets.append(y.numpy())
+        x, y = np.concatenate(rows), np.concatenate(targets)
+        start = torch.cat([out.weight.T, out.bias[None]]).detach().numpy()
+        root = np.sqrt(1e-3 * np.mean(np.diag(x.T @ x)))
+        solved = np.linalg.lstsq(
+            np.concatenate([x, root * np.eye(x.shape[1])]),
+            np.concatenate([y, root * start]),
+            rcond=None,
+        )[0]
+        with torch.no_grad():
+            out.weight.copy_(torch.from_numpy(solved[:-1].T.copy()))
+            out.bias.copy_(torch.from_numpy(solved[-1]))
+    recover(small, model, batches)
+    for (name, found), expected in zip(small.named_parameters(), oracle.parameters(), strict=True):
+        assert (found - expected).abs().max() < 1e-8 if found.numel() else True, name
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_comes_closer_to_the_full_model(family):
+    model = build(family)
+    small = remove(model, mixed(layout(model)))
+    batches = data(model)
+    before = [run(small, batch) for batch in batches]
+    fits = recover_layers(small, model, batches)
+    assert fits
+    assert all(fit.after <= fit.before for fit in fits)
+    assert any(fit.after < 0.9 * fit.before for fit in fits)
+    after = [run(small, batch) for batch in batches]
+    full = [run(model, batch) for batch in batches]
+
+    def far(found):
+        return sum(float((a[0] - b[0]).square().sum()) for a, b in zip(found, full, strict=True))
+
+    assert far(after) < far(before)
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+def test_layers_below_the_first_missing_head_stay_as_they_are():
+    model = build("bert")
+    small = remove(model, Mask.parse("4421", layout(model)))
+    fits = recover_layers(small, model, data(model))
+    assert [fit.layer for fit in fits] == [2, 3]
+    first = "bert.encoder.layer.0.attention.output.dense.weight"
+    assert torch.equal(small.get_parameter(first), model.get_parameter(first))
+    assert recover_layers(remove(model, Mask.full(layout(model))), model, data(model)) == []
+
+
+def test_padding_does_not_count():
+    model = build("bert")
+    batch = probe_inputs(model, batch=4, length=10)
+    other = {name: value.clone() for name, value in batch.items()}
+    hidden = batch["attention_mask"] == 0
+    assert hidden.any()
+    other["input_ids"][hidden] = 7
+    keep = Mask.parse("2222", layout(model))
+    one = recover(remove(model, keep), model, [batch])
+    two = recover(remove(model, keep), model, [other])
+    for left, right in zip(one.parameters(), two.parameters(), strict=True):
+        assert torch.allclose(left, right, atol=1e-6)
+
+
+def test_a_recovered_model_saves_and_loads(tmp_path):
+    model = build("gpt2")
+    small = recover(remove(model, mixed(layout(model))), model, data(model))
+    small.save_pretrained(tmp_path / "small")
+    batch = data(model)[0]
+    again = run(load(tmp_path / "small"), batch)
+    assert torch.allclose(run(small, batch)[0], again[0], atol=1e-6)
+
+
+def test_a_generator_of_batches_and_progress():
+    model = build("bert", num_hidden_layers=2)
+    small = remove(model, Mask.parse("22", layout(model)))
+    seen = []
+    recover(small, model, iter(data(model)), report=lambda *done: seen.append(done))
+    assert seen == [(1, 2), (2, 2)]
+
+
+def test_refusals():
+    model = build("bert")
+    small = remove(model, Mask.parse("2222", layout(model)))
+    with pytest.raises(UsageError, match="There is no data"):
+        recover(small, model, [])
+    with pytest.raises(UsageError, match="not negative"):
+        recover(small, model, data(model), ridge=-1)
+    with pytest.raises(UsageError, match="is not GPT2LMHeadModel with heads removed"):
+        recover(small, build("gpt2"), data(model))
+    with pytest.raises(UsageError, match=r"is not .* with heads removed"):
+        recover(model, small, data(model))
+    few = [{name: value[:1, :2] for name, value in data(model, 1)[0].items()}]
+    with pytest.raises(UsageError, match="encoder layer 0 is singular: 2 tokens for 17 unknowns"):
+        recover(small, model, few, ridge=0)
+    none = [{**data(model, 1)[0], "attention_mask": torch.zeros(4, 10).long()}]
+    with pytest.raises(UsageError, match="No token of the inputs counts"):
+        recover(small, model, none)

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headcount.errors import UsageError
+from headcount.recovery.ridge import NormalEquations
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_equals_least_squares_over_stored_rows(bias):
+    torch.manual_seed(0)
+    x, y = torch.randn(50, 6), torch.randn(50, 4)
+    start = torch.randn(6 + bias, 4, dtype=torch.float64)
+    sums = NormalEquations(6, 4, bias=bias)
+    for piece in range(0, 50, 7):
+        sums.add(x[piece : piece + 7], y[piece : piece + 7])
+    full = torch.cat([x, torch.ones(50, 1)], 1) if bias else x
+    full = full.double().numpy()
+    penalty = 0.1 * np.mean(np.diag(full.T @ full))
+    above = np.concatenate([full, np.sqrt(penalty) * np.eye(6 + bias)])
+    target = np.concatenate([y.double().numpy(), np.sqrt(penalty) * start.numpy()])
+    expected = np.linalg.lstsq(above, target, rcond=None)[0]
+    found = sums.solve(start, 0.1, "here")
+    assert found.numpy() == pytest.approx(expected, abs=1e-10)
+    residual = np.square(full @ found.numpy() - y.numpy()).sum() / np.square(y.numpy()).sum()
+    assert sums.error(found) == pytest.approx(residual, rel=1e-6)
+
+
+def test_a_bias_alone_is_the_mean():
+    sums = NormalEquations(0, 2, bias=True)
+    sums.add(torch.zeros(4, 0), torch.tensor([[1.0, 0], [3, 0], [5, 0], [7, 0]]))
+    assert sums.solve(torch.zeros(1, 2).double(), 0.0, "here").tolist() == [[4.0, 0.0]]
+
+
+def test_refusals():
+    start = torch.zeros(3, 2).double()
+    sums = NormalEquations(3, 2, bias=False)
+    with pytest.raises(UsageError, match="No token of the inputs counts"):
+        sums.solve(start, 1e-3, "here")
+    sums.add(torch.ones(9, 3), torch.ones(9, 2))  # three equal columns
+    with pytest.raises(UsageError, match=r"encoder layer 1 is singular: 9 tokens for 3 unknowns"):
+        sums.solve(start, 0.0, "encoder layer 1")
+    assert sums.solve(start, 1e-3, "here") == pytest.approx(1 / 3, rel=1e-2)
+    sums.add(torch.full((1, 3), float("nan")), torch.ones(1, 2))
+    with pytest.raises(UsageError, match="not all numbers"):
+        sums.solve(start, 1e-3, "here")
+
+
+def test_nothing_but_zeros_is_singular_even_with_a_ridge():
+    sums = NormalEquations(3, 2, bias=False)
+    sums.add(torch.zeros(9, 3), torch.ones(9, 2))
+    with pytest.raises(UsageError, match="singular"):
+        sums.solve(torch.zeros(3, 2).double(), 1e-3, "here")
