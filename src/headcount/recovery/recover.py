@@ -171,9 +171,9 @@ def _run_to(
         if len(seen) == uses:
             raise _Enough
 
-    with hooked([lambda: model.get_submodule(path).register_forward_hook(take)]):
-        with suppress(_Enough):
-            model(**inputs)
+    hook = [lambda: model.get_submodule(path).register_forward_hook(take)]
+    with hooked(hook), suppress(_Enough):
+        model(**inputs)
     return seen
 
 
