@@ -1,0 +1,1 @@
+"""Figures and pages from what was measured. Nothing here imports torch."""

@@ -1,0 +1,65 @@
+"""Figures as PNG and SVG: made without a display or global state, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headcount.errors import UsageError, need_extra
+from headcount.redundancy.whole import whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".png", ".svg")
+STYLE: dict[str, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "figure.titlesize": 11,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "headcount",  # the same figure is the same file
+}
+COLOURS = ("#3b6fb6", "#d1662f", "#3a9a6e", "#a23b72", "#8a6f2e", "#5f5aa2", "#4f4f4f")
+
+
+def check_figures(paths: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse other endings than PNG and SVG, and say early when matplotlib is not there."""
+    for path in paths:
+        if Path(path).suffix.lower() not in SUFFIXES:
+            raise UsageError(f"A figure ends in .png or .svg, not '{path}'.")
+        need_matplotlib()
+
+
+def need_matplotlib() -> Any:
+    """matplotlib, or how to get it."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise need_extra("matplotlib", "report") from None
+    return matplotlib
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches."""
+    need_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """Write the figure as its ending says, whole or not at all."""
+    path = Path(path)
+    check_figures([path])
+    matplotlib = need_matplotlib()
+    about = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
+    with whole(path) as partial, matplotlib.rc_context(STYLE):
+        figure.savefig(partial, dpi=150, metadata=about)
+    return path
