@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from headcount.models.load import load as load
     from headcount.models.remove import remove as remove
     from headcount.pruning.select import select as select
+    from headcount.recovery.recover import recover as recover
     from headcount.redundancy.measure import redundancy as redundancy
     from headcount.redundancy.result import load_redundancy as load_redundancy
+    from headcount.studies.prune import prune as prune
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.finetune import finetune as finetune
 
@@ -46,6 +48,8 @@ _PUBLIC = {
     "layout": "headcount.models.find:layout",
     "load": "headcount.models.load:load",
     "load_redundancy": "headcount.redundancy.result:load_redundancy",
+    "prune": "headcount.studies.prune:prune",
+    "recover": "headcount.recovery.recover:recover",
     "redundancy": "headcount.redundancy.measure:redundancy",
     "remove": "headcount.models.remove:remove",
     "select": "headcount.pruning.select:select",

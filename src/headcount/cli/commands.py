@@ -14,6 +14,9 @@ COMMANDS = Registry("command")
 for _name, _summary in {
     "inspect": "Which heads a model has, with their parameters, memory and FLOPs.",
     "redundancy": "How alike a model's heads are: a distance for every pair.",
+    "importance": "How much a task's loss feels each head.",
+    "prune": "Choose heads by a method, remove them, and say what it cost.",
+    "curve": "Score against the share of heads removed, for several methods.",
     "remove": "Take heads out of a model and save the smaller one.",
     "bench": "Time a model dense, masked and with its heads removed.",
     "export": "Write a pruned model for plain transformers, ONNX or torch.export.",

@@ -1,0 +1,92 @@
+"""What `prune` and `curve` share: the methods' own options, and opening a model to cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import Parameter
+
+from headcount.errors import NotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from headcount.tasks import Task
+
+
+@Parameter(name="*", group="Methods")
+@dataclass(frozen=True, kw_only=True)
+class MethodOptions:
+    """Options of methods; each is for the methods named in its help."""
+
+    within: str | None = None
+    """random: draw over the model, within each stack, or within each layer."""
+    stack: str | None = None
+    """random: cut this stack only: encoder, cross or decoder."""
+    leave: int | None = None
+    """random: heads left in every layer; without a ratio exactly so many are left."""
+    keep: str | None = None
+    """pattern: heads to keep, per layer (777322) or component (14,31,30)."""
+    pick: str | None = None
+    """pattern: which heads of a layer stay, random or first."""
+    empty: str | None = None
+    """layers: which lose all heads: top:3, bottom:3, top:3+bottom:3, middle:4, even, odd."""
+    redundancy: tuple[Path, ...] | None = None
+    """cluster: file of `headcount redundancy`; of several, the mean is taken."""
+    distances: tuple[str, ...] | None = None
+    """cluster: distances to use; of several, the mean is taken."""
+    counter: str | None = None
+    """cluster: without a ratio, what finds the number: affinity or hdbscan."""
+    by: str | None = None
+    """cluster: the head that stays: silhouette or medoid."""
+    normalize: str | None = None
+    """importance: divide by the layer's norm: none, l1 or l2."""
+    step: float | None = None
+    """importance: share of heads that goes between two estimates; one estimate when left out."""
+
+    def given(self) -> dict[str, Any]:
+        """What was typed."""
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in every.items() if v}
+
+    def for_methods(self, methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Method -> its options; an option that none of the methods has is refused."""
+        from headcount.pruning.select import options_of
+
+        takes = {method: options_of(method) for method in methods}
+        given = self.given()
+        for name in given:
+            if not any(name in known for known in takes.values()):
+                raise UsageError(f"--{name} is no option of {' or '.join(methods)}.")
+        return {
+            method: {name: value for name, value in given.items() if name in known}
+            for method, known in takes.items()
+        }
+
+
+METHOD_OPTIONS = MethodOptions()
+
+
+def open_model(
+    model: str, task: Task | None, tokenizer: str | None, *, trains: bool, seed: int, **how: Any
+) -> tuple[Any, Any, bool]:
+    """(model, tokenizer, whether its task head is new)."""
+    from headcount.models.load import load
+    from headcount.training.loading import load_for_task, load_tokenizer
+
+    if task is None:
+        loaded = load(model, **how)
+        try:
+            return loaded, load_tokenizer(tokenizer or model), False
+        except NotFoundError:
+            if tokenizer is not None:
+                raise
+            return loaded, None, False  # what needs no words needs no tokenizer
+    words = load_tokenizer(tokenizer or model)
+    try:
+        return load_for_task(model, task, new_head=False, **how), words, False
+    except UsageError:
+        if not trains:
+            raise
+        return load_for_task(model, task, seed=seed, **how), words, True

@@ -1,0 +1,176 @@
+"""`headcount prune MODEL --method M --ratio R --out DIR`: cut a model, and say what it cost."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.table import Table
+
+from headcount.cli.amounts import parameters
+from headcount.cli.common import Json, emit, say, table
+from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model
+from headcount.cli.train import CHOICES, Choices
+from headcount.tasks.source import Source
+
+Data = Annotated[Source, Parameter(name="*")]
+
+
+def prune(
+    model: str,
+    /,
+    *,
+    out: Path,
+    method: str = "cluster",
+    ratio: float | None = None,
+    task: str | None = None,
+    recover: bool = False,
+    finetune: bool = False,
+    chosen: MethodOptions = METHOD_OPTIONS,
+    source: Data = Source(),  # noqa: B008
+    tokenizer: str | None = None,
+    samples: int = 512,
+    baseline: int = 3,
+    split: str | None = None,
+    limit: int | None = None,
+    draws: int = 1000,
+    options: Choices = CHOICES,
+    allow_pickle: bool = False,
+    device: str = "auto",
+    dry_run: bool = False,
+    as_json: Json = False,
+) -> None:
+    """Decide which heads stay, remove the others, repair if asked, score, and save.
+
+    The ratio is the share of heads that go: of H heads ⌈H (1 - ratio)⌉ stay, exactly.
+
+    Examples: `headcount prune ./bert --method cluster --ratio 0.5 --out small` (no data needed) ·
+    `headcount prune ./mrpc --method importance --ratio 0.5 --task mrpc --data glue --recover
+    --out small` · `headcount prune ./nmt --method pattern --keep "encoder:777322" --out small`
+
+    Parameters
+    ----------
+    model
+        A model folder or a name on the hub.
+    out
+        The folder to write: model, mask.json, record.json and card; it must be new or empty.
+    method
+        How heads are chosen; see `headcount ls methods`.
+    ratio
+        Share of heads to remove, 0 to 1.
+    task
+        What to score on, before and after; see `headcount ls tasks`.
+    recover
+        Solve the output projections again after the cut, without training.
+    finetune
+        Train on the task after the cut.
+    tokenizer
+        Folder or name of the tokenizer, where it is not with the model.
+    samples
+        Rows of the train split that methods and recovery look at.
+    baseline
+        Random cuts of the same size to compare with, repaired alike; 0 for none.
+    split
+        Which rows are scored; the task's dev split when left out.
+    limit
+        Score a seeded sample of so many rows.
+    draws
+        Draws of the bootstrap behind the intervals.
+    allow_pickle
+        Load weights that are pickled (.bin), which can run code.
+    device
+        Where to run: auto, cpu, cuda, cuda:1, mps.
+    dry_run
+        Say what would be done, and stop.
+    """
+    from headcount.models.find import layout
+    from headcount.studies.folder import require_new
+    from headcount.studies.prune import prune as run
+    from headcount.tasks import TASKS
+    from headcount.training.devices import pick_device
+    from headcount.training.loading import hush
+
+    hush()
+    require_new(out)
+    own = chosen.for_methods([method])[method]
+    trains = options.on("finetune")
+    opened = TASKS[task](source) if task is not None else None
+    how = {"allow_pickle": allow_pickle}
+    loaded, words, fresh = open_model(
+        model, opened, tokenizer, trains=finetune, seed=trains.seed, **how
+    )
+    if dry_run:
+        heads = layout(loaded)
+        kept = None if ratio is None else heads.kept_at(ratio)
+        plan = {"class": type(loaded).__name__, "heads": len(heads), "kept": kept, "method": method}
+        emit(plan, as_json=as_json, table=table(["would cut", ""], list(plan.items())))
+        return
+    loaded.to(pick_device(device))
+    found = run(
+        loaded,
+        method,
+        ratio,
+        task=opened,
+        tokenizer=words,
+        recover=recover,
+        finetune=trains if finetune else False,
+        out=out,
+        seed=trains.seed,
+        baseline=baseline,
+        options=own,
+        name=model,
+        command=shlex.join(["headcount", *sys.argv[1:]]),
+        report=_talk if sys.stderr.isatty() else None,
+        samples=samples,
+        split=split,
+        limit=limit,
+        max_length=trains.max_length,
+        draws=draws,
+        device=device,
+        fresh=fresh,
+    )
+    data = {**found.record, "mask": found.mask, "out": out}
+    emit(data, as_json=as_json, table=_page(found.record))
+
+
+def _talk(text: str) -> None:
+    say(f"headcount: {text}")
+
+
+def _page(record: dict[str, Any]) -> Table:
+    heads, counts = record["heads"], record["parameters"]
+    rows: list[tuple[Any, ...]] = []
+    scores = record.get("scores")
+
+    def interval(each: dict[str, Any]) -> str:
+        return f"[{each['low']:.4f}, {each['high']:.4f}]"
+
+    def line(name: str, which: str) -> None:
+        kept = record["heads"]["kept"] if which == "after" else ""
+        row = [name, str(heads[which]), kept, parameters(counts[which])]
+        if scores is not None:
+            each = scores[which]
+            row += [f"{each['score']:.4f}", interval(each), str(each["n"])]
+        rows.append(tuple(row))
+
+    line("all heads", "before")
+    line(_name(record), "after")
+    columns = ["", "heads", "kept per layer", "parameters"]
+    if scores is not None:
+        columns += [scores["metric"], "95 % interval", "n"]
+    if scores is not None and "random" in scores:
+        draw = scores["random"]
+        spread = f"{draw['worst']:.4f} to {draw['best']:.4f}"
+        what = f"random, mean of {draw['draws']}"
+        rows.append((what, str(heads["after"]), "", "", f"{draw['mean']:.4f}", spread, ""))
+    return table(columns, rows)
+
+
+def _name(record: dict[str, Any]) -> str:
+    parts = [record["method"]]
+    parts += ["recovered"] if record["recover"] else []
+    parts += ["fine-tuned"] if record["finetune"] else []
+    return ", ".join(parts)

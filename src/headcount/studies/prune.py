@@ -1,0 +1,141 @@
+"""All of it, once: `hc.prune(model, "importance", 0.5, task="sst2", recover=True, out="small")`.
+
+Decides which heads stay, removes the others, recovers or fine-tunes, scores before and after and
+beside random cuts of the same size, and writes a folder: model, mask.json, record.json, card.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import PreTrainedModel
+
+from headcount import __version__
+from headcount.errors import UsageError
+from headcount.heads import Layout, Mask
+from headcount.pruning.methods import METHODS
+from headcount.pruning.select import prepare
+from headcount.studies.folder import Folder, require_new
+from headcount.studies.trial import Report, Trial, make_trial
+from headcount.tasks import Task, open_task
+from headcount.training.evaluate import Evaluation
+from headcount.training.loading import tokenizer_of
+from headcount.training.options import TrainOptions
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """A smaller model, which heads it has, and the record of how it came to be."""
+
+    model: PreTrainedModel
+    mask: Mask
+    record: dict[str, Any]
+
+
+def prune(
+    model: PreTrainedModel,
+    method: str = "random",
+    ratio: float | None = None,
+    *,
+    task: str | Task | None = None,
+    tokenizer: Any = None,
+    recover: bool = False,
+    finetune: TrainOptions | bool = False,
+    out: str | Path | None = None,
+    seed: int = 0,
+    baseline: int = 3,
+    options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    command: str | None = None,
+    report: Report | None = None,
+    **settings: Any,
+) -> Pruned:
+    """Cut a model, repair it if asked, score it, and write it if asked.
+
+    `options` are the method's own (`headcount ls methods`); `baseline` is the number of random
+    cuts of the same size, which are repaired in the same way. `settings` go to the trial: samples,
+    split, limit, max_length, draws, device, fresh. Without a task nothing is scored.
+    """
+    METHODS[method]
+    if ratio is not None:
+        Layout(()).kept_at(ratio)
+    if baseline < 0:
+        raise UsageError(f"The number of random cuts is not negative: {baseline}.")
+    target = None if out is None else require_new(out)
+    opened = open_task(task) if isinstance(task, str) else task
+    if opened is not None and tokenizer is None:
+        tokenizer = tokenizer_of(model)
+    trains = TrainOptions() if finetune is True else finetune or None
+    if trains is not None and opened is None:
+        raise UsageError("Fine-tuning needs a task: pass --task.")
+    trial = make_trial(
+        model, task=opened, tokenizer=tokenizer, recover=recover, finetune=trains, **settings
+    )
+    started = time.monotonic()
+    say = report or (lambda text: None)
+    say(f"choosing heads: {method}")
+    mask = trial.prepare(method, options or {}, seed)(ratio, seed)
+    say(f"removing {len(mask.dropped)} of {len(mask.layout)} heads")
+    small, done = trial.cut(mask, seed)
+    record: dict[str, Any] = {
+        "headcount": __version__,
+        "command": command,
+        "model": name or model.name_or_path or type(model).__name__,
+        "method": method,
+        "ratio": ratio,
+        "options": {key: str(value) for key, value in (options or {}).items()},
+        "seed": seed,
+        "samples": trial.samples,
+        "heads": {"before": len(mask.layout), "after": len(mask), "kept": mask.pattern},
+        "parameters": {"before": model.num_parameters(), "after": small.num_parameters()},
+        "recover": recover,
+        "finetune": None if trains is None else trains.to_json(),
+        **done,
+    }
+    if opened is not None:
+        say("scoring")
+        record["scores"] = _scores(trial, mask, small, seed, baseline)
+    record["seconds"] = round(time.monotonic() - started, 1)
+    if target is not None:
+        Folder(target, record).write(small, mask, tokenizer)
+    return Pruned(small, mask, record)
+
+
+def _scores(
+    trial: Trial, mask: Mask, small: PreTrainedModel, seed: int, baseline: int
+) -> dict[str, Any]:
+    """Before, after, and random cuts of the same number of heads, repaired alike."""
+    before, after = trial.score_full(), trial.score(small)
+    found: dict[str, Any] = {
+        "task": before.task,
+        "split": before.split,
+        "metric": before.scores[0].metric,
+        "n": before.n,
+        "before": before.to_json(),
+        "after": after.to_json(),
+        "relative": after.score / before.score if before.score else None,
+    }
+    if baseline and mask.dropped:
+        draw = prepare(trial.layout, "random")
+        seeds = [seed + 1 + number for number in range(baseline)]
+        masks = [draw(mask.sparsity, each) for each in seeds]
+        found["random"] = _summary(trial.score_masks(masks, seeds))
+    return found
+
+
+def _summary(found: list[Evaluation]) -> dict[str, Any]:
+    values = np.array([each.score for each in found])
+    return {
+        "draws": len(values),
+        "mean": float(values.mean()),
+        "sd": float(values.std(ddof=1)) if len(values) > 1 else None,
+        "worst": float(values.min()),
+        "best": float(values.max()),
+        "scores": values.tolist(),
+        "kept": [each.mask.pattern for each in found if each.mask is not None],
+    }

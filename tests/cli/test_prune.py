@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from transformers import AutoTokenizer
+
+from headcount.heads import Mask
+from headcount.models.find import layout
+from headcount.models.load import load
+from headcount.models.shipped import locate
+from models.zoo import build
+from training.conftest import tiny
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("model")
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    tiny(tokenizer).save_pretrained(made)
+    tokenizer.save_pretrained(made)
+    return made
+
+
+TASK = ("--task", "pocket-sentiment", "--limit", 60, "--samples", 24, "--draws", 50)
+
+
+@pytest.mark.parametrize(
+    ("more", "kept"),
+    [
+        (("--method", "random", "--ratio", 0.5), 6),
+        (("--method", "random", "--leave", 1), 3),
+        (("--method", "pattern", "--keep", "321"), 6),
+        (("--method", "layers", "--empty", "top:1"), 8),
+        (("--method", "cluster", "--ratio", 0.3), 9),
+        (("--ratio", 1), 0),
+        (("--ratio", 0), 12),
+    ],
+)
+def test_without_data(cli, folder, tmp_path, more, kept):
+    ran = cli("prune", folder, *more, "--out", tmp_path / "small", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.err == ""
+    found = json.loads(ran.out)
+    assert found["heads"]["after"] == kept
+    names = {path.name for path in (tmp_path / "small").iterdir()}
+    assert {"config.json", "model.safetensors", "mask.json", "record.json", "README.md"} <= names
+    assert "tokenizer.json" in names
+    small = load(tmp_path / "small")
+    assert len(layout(small)) == kept
+    mask = Mask.from_json(json.loads((tmp_path / "small" / "mask.json").read_text()))
+    assert mask.pattern == found["heads"]["kept"]
+    assert "It was not scored" in (tmp_path / "small" / "README.md").read_text()
+
+
+def test_a_model_without_a_tokenizer(cli, tmp_path):
+    build("llama").save_pretrained(tmp_path / "llama")
+    line = ("--method", "cluster", "--ratio", 0.5, "--recover", "--out", tmp_path / "small")
+    ran = cli("prune", tmp_path / "llama", *line, "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["heads"]["after"] == 8
+    assert found["recovered_on"] == "random tokens"
+    assert all(fit["after"] <= fit["before"] for fit in found["recovered"])
+
+
+def test_scored_recovered_and_beside_random(cli, folder, tmp_path):
+    line = ("prune", folder, *TASK, "--method", "importance", "--ratio", 0.5, "--recover")
+    ran = cli(*line, "--out", tmp_path / "a", "--json")
+    assert ran.code == 0, ran.err
+    scores = json.loads(ran.out)["scores"]
+    assert scores["n"] == 60
+    assert scores["after"]["low"] <= scores["after"]["score"] <= scores["after"]["high"]
+    assert scores["random"]["draws"] == 3
+    assert all(pattern != "444" for pattern in scores["random"]["kept"])
+    card = (tmp_path / "a" / "README.md").read_text()
+    assert f"{scores['after']['score']:.4f}, 95 % interval" in card
+    again = json.loads(cli("evaluate", tmp_path / "a", *TASK[:4], "--json").out)
+    assert again["score"] == scores["after"]["score"]
+    ran = cli(*line, "--out", tmp_path / "b")
+    assert "importance, recovered" in ran.out
+    assert "random, mean of 3" in ran.out
+    one, two = load(tmp_path / "a"), load(tmp_path / "b")
+    for left, right in zip(one.parameters(), two.parameters(), strict=True):
+        assert torch.equal(left, right)
+
+
+def test_fine_tuned_from_a_model_without_a_task_head(cli, folder, tmp_path):
+    bare = load(folder).bert
+    bare.save_pretrained(tmp_path / "bare")
+    AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "bare")
+    line = ("prune", tmp_path / "bare", *TASK, "--ratio", 0.5, "--baseline", 1)
+    short = ("--finetune", "--steps", 2, "--batch-size", 8, "--out", tmp_path / "small", "--json")
+    refused = cli(*line, "--method", "random", "--out", tmp_path / "small")
+    assert refused.code == 2
+    assert "train it first" in refused.err
+    refused = cli(*line, "--method", "importance", *short)
+    assert refused.code == 2
+    assert "before the model is trained" in refused.err
+    ran = cli(*line, "--method", "random", *short)
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["trained"]["steps"] == 2
+    assert found["finetune"]["batch_size"] == 8
+    assert found["scores"]["random"]["sd"] is None
+
+
+def test_dry_run(cli, folder, tmp_path):
+    line = ("prune", folder, "--ratio", 0.5, "--out", tmp_path / "small", "--dry-run", "--json")
+    assert json.loads(cli(*line).out)["kept"] == 6
+    assert not (tmp_path / "small").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        (("--method", "clustr", "--ratio", 0.5), 2, "Did you mean 'cluster'"),
+        (("--method", "random", "--ratio", 1.5), 2, "between 0 and 1, not 1.5"),
+        (("--method", "random"), 2, "needs a ratio"),
+        (("--method", "pattern", "--keep", "555"), 2, "keeps 5 heads in encoder layer 0"),
+        (("--method", "pattern", "--keep", "44"), 2, "counts 2 layers; the encoder has 3"),
+        (("--method", "pattern", "--keep", "cross=2"), 2, "no cross heads"),
+        (("--method", "random", "--ratio", 0.5, "--stack", "cross"), 2, "no cross heads"),
+        (("--method", "random", "--ratio", 0.5, "--keep", "444"), 2, "--keep is no option of"),
+        (("--method", "importance", "--ratio", 0.5), 2, "needs data with labels"),
+        (("--method", "cluster", "--redundancy", "no.npz"), 4, "There is no file 'no.npz'"),
+        (("--ratio", 0.5, "--finetune"), 2, "Fine-tuning needs a task"),
+        (("--ratio", 0.5, "--baseline", "-1"), 2, "not negative"),
+        (("--ratio", 0.5, "--task", "pocket-sentimnt"), 2, "Did you mean 'pocket-sentiment'"),
+    ],
+    ids=lambda value: str(value)[-30:],
+)
+def test_wrong_usage(cli, folder, tmp_path, more, code, said):
+    ran = cli("prune", folder, *more, "--out", tmp_path / "small")
+    assert ran.code == code, ran.err
+    assert said in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    assert ran.out == ""
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_there_is_refused_before_any_work(cli, folder):
+    ran = cli("prune", "no-such-model", "--ratio", 0.5, "--out", folder)
+    assert ran.code == 2
+    assert "new or empty folder" in ran.err
+
+
+def test_an_unwritable_folder_leaves_nothing(cli, folder, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    ran = cli("prune", folder, "--ratio", 0.5, "--out", tmp_path / "file" / "small")
+    assert ran.code == 1
+    assert "Cannot write to" in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
