@@ -6,17 +6,15 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TimeRemainingColumn
 
 from headcount.cli.common import Json, emit, say, table
+from headcount.cli.redundancy_inputs import Tokens, random_rows, task_rows, text_rows
 from headcount.errors import UsageError
-
-if TYPE_CHECKING:
-    from headcount.tasks.encoding import Encoded
 
 redundancy = App(name="redundancy")
 
@@ -123,15 +121,15 @@ def measure(
     loaded: Any = load(model, allow_pickle=allow_pickle)
     words = load_tokenizer(tokenizer or model)
     match(loaded, words)
-    longest = room(loaded, max_length)
     count = random if random is not None else COUNT if limit is None else limit
+    source = {"data": data, "text": tuple(column or ()), "label": label, "languages": languages}
+    tokens = Tokens(tokenizer=words, longest=room(loaded, max_length), count=count, seed=seed)
     if task is not None:
-        where = {"data": data, "text": tuple(column or ()), "label": label, "languages": languages}
-        rows, name = _task_rows(task, where, split, words, longest), task
+        rows, name = task_rows(task, source, split, tokens), task
     elif text is not None:
-        rows, name = _text_rows(text, words, longest), text.name
+        rows, name = text_rows(text, tokens), text.name
     else:
-        rows, name = _random_rows(words, count, longest, seed), "random tokens"
+        rows, name = random_rows(tokens), "random tokens"
     limit = count if limit is None else limit
     if dry_run:
         _plan(loaded, name, min(len(rows), limit), names, as_json=as_json)
@@ -238,36 +236,6 @@ def _named(files: list[Path]) -> dict[str, Path]:
     short = [path.stem for path in files]
     unique = len(set(short)) == len(short)
     return {(path.stem if unique else str(path)): path for path in files}
-
-
-def _task_rows(
-    task: str, where: dict[str, Any], split: str | None, tokenizer: Any, longest: int
-) -> Encoded:
-    from headcount.tasks import open_task
-    from headcount.tasks.encoding import encode
-
-    opened = open_task(task, **where)
-    # nothing is masked: attention is looked at as it is in use
-    return encode(opened, opened.load(split), tokenizer, max_length=longest, masked=False)
-
-
-def _text_rows(path: Path, tokenizer: Any, longest: int) -> Encoded:
-    from headcount.redundancy.inputs import encode_texts
-    from headcount.tasks.files import read_lines
-
-    lines = [line for line in read_lines(path) if line.strip()]
-    if not lines:
-        raise UsageError(f"'{path}' has no lines with text.")
-    return encode_texts(lines, tokenizer, max_length=longest)
-
-
-def _random_rows(tokenizer: Any, count: int, longest: int, seed: int) -> Encoded:
-    import torch
-
-    from headcount.tasks.masking import random_tokens
-
-    shortest = min(5, longest)
-    return random_tokens(tokenizer, count, shortest, longest, torch.Generator().manual_seed(seed))
 
 
 def _plan(model: Any, name: str, count: int, names: list[str], *, as_json: bool) -> None:
