@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headcount.recovery.recover import recover as recover
     from headcount.redundancy.measure import redundancy as redundancy
     from headcount.redundancy.result import load_redundancy as load_redundancy
+    from headcount.studies.curve import curve as curve
     from headcount.studies.prune import prune as prune
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.finetune import finetune as finetune
@@ -41,6 +42,7 @@ _PUBLIC = {
     "Mask": "headcount.heads:Mask",
     "Scores": "headcount.heads:Scores",
     "capture": "headcount.models.capture:capture",
+    "curve": "headcount.studies.curve:curve",
     "evaluate": "headcount.training.evaluate:evaluate",
     "finetune": "headcount.training.finetune:finetune",
     "gate": "headcount.models.gates:gate",

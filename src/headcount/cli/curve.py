@@ -1,0 +1,219 @@
+"""`headcount curve MODEL --task T --out DIR`: score against the share of heads removed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from headcount.cli.common import Json, emit, plain, say, table
+from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model
+from headcount.cli.train import CHOICES, Choices
+from headcount.errors import UsageError
+from headcount.tasks.source import Source
+
+if TYPE_CHECKING:
+    from headcount.studies.points import Found
+
+Data = Annotated[Source, Parameter(name="*")]
+
+
+def curve(
+    model: str,
+    /,
+    *,
+    task: str,
+    out: Path,
+    methods: str = "random,cluster,importance",
+    ratios: str = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
+    seeds: int = 5,
+    recover: bool = False,
+    finetune: bool = False,
+    chosen: MethodOptions = METHOD_OPTIONS,
+    source: Data = Source(),  # noqa: B008
+    tokenizer: str | None = None,
+    samples: int = 512,
+    split: str | None = None,
+    limit: int | None = None,
+    draws: int = 1000,
+    options: Choices = CHOICES,
+    overwrite: bool = False,
+    allow_pickle: bool = False,
+    device: str = "auto",
+    dry_run: bool = False,
+    as_json: Json = False,
+) -> None:
+    """Score a model at many ratios and by several methods, several seeds each.
+
+    Finished points are kept in --out: the same command again goes on after a crash, and one with
+    more methods, ratios or seeds computes only what is missing. Written there: curve.png and
+    .svg, curve.parquet, curve.json, and for the method cluster chance.png and .svg, how often
+    each head goes.
+
+    Examples: `headcount curve ./run --task mrpc --data glue --out curve` ·
+    `headcount curve ./run --task sst2 --methods random,importance --ratios 0.25,0.5,0.75
+    --recover --out curve`
+
+    Parameters
+    ----------
+    model
+        A model folder or a name on the hub.
+    task
+        What to score on; see `headcount ls tasks`.
+    out
+        The folder of the curve.
+    methods
+        Methods with a ratio, joined by commas; see `headcount ls methods`.
+    ratios
+        Shares of heads to remove, joined by commas.
+    seeds
+        Cuts at each ratio: draws, clusterings, samples of rows, and seeds of training.
+    recover
+        Solve the output projections again after each cut.
+    finetune
+        Train after each cut.
+    tokenizer
+        Folder or name of the tokenizer, where it is not with the model.
+    samples
+        Rows of the train split that methods and recovery look at.
+    split
+        Which rows are scored; the task's dev split when left out.
+    limit
+        Score a seeded sample of so many rows.
+    draws
+        Draws of the bootstrap behind each point's interval.
+    overwrite
+        Forget what is in --out and start anew.
+    allow_pickle
+        Load weights that are pickled (.bin), which can run code.
+    device
+        Where to run: auto, cpu, cuda, cuda:1, mps.
+    dry_run
+        Say what would be done, and stop.
+    """
+    from headcount.report.figures import need_matplotlib
+    from headcount.studies.curve import curve as run
+    from headcount.tasks import TASKS
+    from headcount.training.devices import pick_device
+    from headcount.training.loading import hush
+
+    hush()
+    need_matplotlib()
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file, not a folder for a curve.")
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    shares = read_ratios(ratios)
+    own = chosen.for_methods(names)
+    trains = options.on("finetune")
+    opened = TASKS[task](source)
+    loaded, words, fresh = open_model(
+        model, opened, tokenizer, trains=finetune, seed=trains.seed, allow_pickle=allow_pickle
+    )
+    if dry_run:
+        plan = {"class": type(loaded).__name__, "points": 1 + len(names) * len(shares) * seeds}
+        emit(plan, as_json=as_json, table=table(["would score", ""], list(plan.items())))
+        return
+    loaded.to(pick_device(device))
+    try:
+        with _bar(f"curve on {task}") as report:
+            found = run(
+                loaded,
+                opened,
+                names,
+                shares,
+                seeds=seeds,
+                out=out,
+                tokenizer=words,
+                recover=recover,
+                finetune=trains if finetune else False,
+                options=own,
+                overwrite=overwrite,
+                progress=report,
+                samples=samples,
+                split=split,
+                limit=limit,
+                max_length=trains.max_length,
+                draws=draws,
+                seed=trains.seed,
+                device=device,
+                fresh=fresh,
+            )
+    except KeyboardInterrupt:
+        say(f"headcount: the same command again goes on with the points in {out}.")
+        raise
+    write(found, out, f"{Path(model).name} on {opened.name}{_after(recover, finetune)}")
+    emit(found.to_json() | {"out": out}, as_json=as_json, table=_page(found))
+
+
+def read_ratios(text: str) -> list[float]:
+    """`0.1,0.5` as numbers."""
+    try:
+        return list(dict.fromkeys(float(word) for word in text.split(",") if word.strip()))
+    except ValueError:
+        raise UsageError(f"'{text}' is not ratios; write 0.25,0.5,0.75.") from None
+
+
+def write(found: Found, out: Path, title: str) -> None:
+    """The curve as figures, as a table and as JSON, each file whole or not at all."""
+    from headcount.redundancy.whole import whole
+    from headcount.report.curves import chance_figure, curve_figure
+    from headcount.report.figures import save_figure
+
+    data = plain(found.to_json())
+    with whole(out / "curve.json") as partial:
+        partial.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    found.save_parquet(out / "curve.parquet")
+    metric = str(found.about["metric"])
+    figure = curve_figure(found.summary(), vars(found.full), title=title, metric=metric)
+    for ending in ("png", "svg"):
+        save_figure(figure, out / f"curve.{ending}")
+    if found.chance:
+        maps = chance_figure(found.chance, title="How often each head goes, by clustering")
+        for ending in ("png", "svg"):
+            save_figure(maps, out / f"chance.{ending}")
+
+
+def _after(recover: bool, finetune: bool) -> str:
+    words = ["recovered"] * recover + ["fine-tuned"] * finetune
+    return f", {' and '.join(words)}" if words else ""
+
+
+def _page(found: Found) -> Table:
+    full = found.full
+    rows: list[tuple[Any, ...]] = [
+        ("all heads", "0", full.kept, 1, f"{full.score:.4f}", "", "", "100.0 %")
+    ]
+    rows += [
+        (
+            row["method"],
+            f"{row['ratio']:g}",
+            row["kept"],
+            row["seeds"],
+            f"{row['mean']:.4f}",
+            f"{row['sd']:.4f}" if row["seeds"] > 1 else "",
+            f"{row['worst']:.4f} to {row['best']:.4f}",
+            f"{100 * row['relative']:.1f} %",
+        )
+        for row in found.summary()
+    ]
+    columns = ["method", "ratio", "kept", "seeds", "mean", "sd", "worst to best", "relative"]
+    title = f"{found.about['task']} {found.about['split']}, {found.about['metric']}, n = {full.n}"
+    return table(columns, rows, title=title)
+
+
+@contextmanager
+def _bar(text: str) -> Generator[Callable[[int, int], None]]:
+    """A progress bar on stderr, shown only in a terminal."""
+    with Progress(
+        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+    ) as progress:
+        bar = progress.add_task(text, total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)
