@@ -100,14 +100,14 @@ def importance(
     sums = np.zeros((2, len(heads)))  # of |gradient| and of its square
     total = n = 0
     used = ""
-    with evaluating(bare), _frozen(bare):
+    with evaluating(bare), frozen(bare):
         for inputs, labels in batches_for(bare, data, tokens=tokens):
             if labels is None:
                 raise UsageError("Importance needs labels: a batch has no 'labels'.")
             gates = _gates(bare, heads, mask, len(labels))
             flat = [value for values in gates.values() for value in values]
             with gate(bare, gates), torch.enable_grad():
-                logits = _logits(bare, inputs)
+                logits = logits_of(bare, inputs)
                 used = kind or kind_of(bare, logits, labels)
                 losses, counts = example_losses(used, _wide(logits), labels)
                 grads = torch.autograd.grad(losses.sum(), flat, allow_unused=True)
@@ -160,7 +160,8 @@ def _gates(
     return gates
 
 
-def _logits(model: nn.Module, inputs: dict[str, Any]) -> Tensor:
+def logits_of(model: nn.Module, inputs: dict[str, Any]) -> Tensor:
+    """What the model predicts, or a refusal where it predicts nothing."""
     answer = model(**inputs)
     logits = getattr(answer, "logits", None)
     if logits is None:
@@ -186,7 +187,7 @@ def _moments(gates: Sequence[Tensor], grads: Sequence[Tensor | None], counts: Te
 
 
 @contextmanager
-def _frozen(model: nn.Module) -> Generator[None]:
+def frozen(model: nn.Module) -> Generator[None]:
     """No gradient of any weight inside: less to remember and half the backward pass."""
     before = [(p, p.requires_grad) for p in model.parameters()]
     try:

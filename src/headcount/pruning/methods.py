@@ -41,3 +41,8 @@ METHODS.add(
     "headcount.pruning.importance:importance",
     "The heads the loss feels least, in one shot or step by step.",
 )
+METHODS.add(
+    "surgeon",
+    "headcount.pruning.surgeon:surgeon",
+    "The heads whose loss the others make up for best, by second order.",
+)

@@ -59,6 +59,9 @@ def curve_figure(
 
 def chance_figure(chance: Mapping[float, Scores], *, title: str) -> Figure:
     """For each ratio and stack, layers × heads: how often a head was pruned, from 0 to 1."""
+    need_matplotlib()
+    from matplotlib.ticker import MaxNLocator
+
     ratios = list(chance)
     stacks = list(next(iter(chance.values())).by_layer())
     columns = min(5, len(ratios))
@@ -78,7 +81,7 @@ def chance_figure(chance: Mapping[float, Scores], *, title: str) -> Figure:
                 axes.set_title(f"{name}{100 * ratio:g} %", fontsize=8)
                 axes.tick_params(length=0, labelsize=6)
                 for axis in (axes.xaxis, axes.yaxis):
-                    axis.get_major_locator().set_params(integer=True)
+                    axis.set_major_locator(MaxNLocator(integer=True))
                 axes.set_xlabel("head" if line == rows - 1 else "", fontsize=7)
                 axes.set_ylabel("" if place % columns else "layer", fontsize=7)
                 every.append(axes)
