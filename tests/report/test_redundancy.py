@@ -73,7 +73,9 @@ def test_a_comparison_is_drawn(files, squares, tmp_path):
     assert "clusters of layers, encoder" in titles
     assert ("file0 against file1" in titles) == (files == 2)
     gap = figure.axes[titles.index("distance against layer gap, encoder")]
-    assert len(gap.lines) == 7 * files
+    assert len(gap.lines) == 7 * files + (files if files > 1 else 0), "and a key to the files"
+    strokes = {line.get_linestyle() for line in gap.lines}
+    assert len(strokes) == files
     assert gap.lines[0].get_ydata() == pytest.approx(found.where[0].gap.means)
     clusters = figure.axes[titles.index("clusters of layers, encoder")]
     shown = np.asarray(clusters.images[0].get_array())

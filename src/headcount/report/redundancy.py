@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAP = "viridis"
 PANEL = 3.1
 """Inches of one square panel."""
+STROKES = ("-", "--", ":", "-.")
 
 
 def heat_maps(value: Redundancy, distances: Sequence[str] | None = None) -> Figure:
@@ -82,7 +83,7 @@ def comparison_figure(found: Comparison) -> Figure:
         panels.append((_two_files, found))
     else:
         panels += [(_agreement, *each) for each in _squares(found.between_files, stacks, None)]
-    columns = min(3, len(panels))
+    columns = 2 if len(panels) == 4 else min(3, len(panels))
     rows = -(-len(panels) // columns)
     with need_matplotlib().rc_context(STYLE):
         figure = new_figure(4.2 * columns, 3.6 * rows)
@@ -121,7 +122,7 @@ def _agreement(axes: Any, title: str, names: list[str], r: np.ndarray) -> None:
         for j in range(len(names)):
             if i != j and len(names) <= 12:
                 colour = "black" if r[i, j] > 0.6 else "white"
-                text = f"{r[i, j]:.2f}".replace("0.", ".", 1)
+                text = f"{round(r[i, j], 2) + 0.0:.2f}".replace("0.", ".", 1)
                 axes.text(j, i, text, ha="center", va="center", fontsize=7, color=colour)
     turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     long = max(map(len, names)) > 5
@@ -151,19 +152,24 @@ def _two_files(axes: Any, found: Comparison) -> None:
 
 
 def _layer_gap(axes: Any, found: Comparison, stack: str) -> None:
-    """A line for each file and distance; a distance has one colour."""
+    """A line for each file and distance; a distance has one colour, the first files one stroke."""
     colours: dict[str, str] = {}
+    strokes = dict(zip(found.files, STROKES, strict=False))
     for each in found.where:
         if each.stack != stack or each.gap is None:
             continue
         first = each.distance not in colours
         colour = colours.setdefault(each.distance, COLOURS[len(colours) % len(COLOURS)])
         label = each.distance if first else None
-        axes.plot(each.gap.gaps, each.gap.means, color=colour, label=label, marker=".", lw=1.2)
+        line = axes.plot(each.gap.gaps, each.gap.means, color=colour, label=label, marker=".")
+        line[0].set(linestyle=strokes.get(each.file, "-"), linewidth=1.2)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("layers between two heads")
     axes.set_ylabel("mean distance")
     axes.set_title(f"distance against layer gap, {stack}")
+    if 1 < len(found.files) <= len(STROKES):
+        for file, stroke in strokes.items():
+            axes.plot([], [], color="grey", linestyle=stroke, linewidth=1.2, label=file)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(frameon=False, ncols=2, fontsize=8)
 
