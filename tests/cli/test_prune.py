@@ -126,6 +126,7 @@ def test_dry_run(cli, folder, tmp_path):
         (("--method", "importance", "--ratio", 0.5), 2, "needs data with labels"),
         (("--method", "cluster", "--redundancy", "no.npz"), 4, "There is no file 'no.npz'"),
         (("--ratio", 0.5, "--finetune"), 2, "Fine-tuning needs a task"),
+        (("--ratio", 0.5, "--preset", "finetun"), 2, "Did you mean 'finetune'"),
         (("--ratio", 0.5, "--baseline", "-1"), 2, "not negative"),
         (("--ratio", 0.5, "--task", "pocket-sentimnt"), 2, "Did you mean 'pocket-sentiment'"),
     ],

@@ -15,7 +15,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from headcount.cli.common import Json, emit, plain, say, table
-from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model
+from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model, training
 from headcount.cli.train import CHOICES, Choices
 from headcount.errors import UsageError
 from headcount.tasks.source import Source
@@ -44,6 +44,7 @@ def curve(
     split: str | None = None,
     limit: int | None = None,
     draws: int = 1000,
+    preset: str = "finetune",
     options: Choices = CHOICES,
     overwrite: bool = False,
     allow_pickle: bool = False,
@@ -88,6 +89,8 @@ def curve(
         Which rows are scored; the task's dev split when left out.
     limit
         Score a seeded sample of so many rows.
+    preset
+        Where training options start from; see `headcount train --help`.
     draws
         Draws of the bootstrap behind each point's interval.
     overwrite
@@ -112,7 +115,7 @@ def curve(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     shares = read_ratios(ratios)
     own = chosen.for_methods(names)
-    trains = options.on("finetune")
+    trains = training(options, preset)
     opened = TASKS[task](source)
     loaded, words, fresh = open_model(
         model, opened, tokenizer, trains=finetune, seed=trains.seed, allow_pickle=allow_pickle

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from headcount.cli.amounts import parameters
 from headcount.cli.common import Json, emit, say, table
-from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model
+from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model, training
 from headcount.cli.train import CHOICES, Choices
 from headcount.tasks.source import Source
 
@@ -37,6 +37,7 @@ def prune(
     split: str | None = None,
     limit: int | None = None,
     draws: int = 1000,
+    preset: str = "finetune",
     options: Choices = CHOICES,
     allow_pickle: bool = False,
     device: str = "auto",
@@ -77,6 +78,8 @@ def prune(
         Which rows are scored; the task's dev split when left out.
     limit
         Score a seeded sample of so many rows.
+    preset
+        Where training options start from; see `headcount train --help`.
     draws
         Draws of the bootstrap behind the intervals.
     allow_pickle
@@ -96,7 +99,7 @@ def prune(
     hush()
     require_new(out)
     own = chosen.for_methods([method])[method]
-    trains = options.on("finetune")
+    trains = training(options, preset)
     opened = TASKS[task](source) if task is not None else None
     how = {"allow_pickle": allow_pickle}
     loaded, words, fresh = open_model(

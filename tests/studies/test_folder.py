@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from headcount.errors import HeadcountError, UsageError
+from headcount.heads import Mask
+from headcount.models.find import layout
+from headcount.models.remove import remove
+from headcount.studies.folder import Folder, require_new
+from models.zoo import build
+
+RECORD = {
+    "method": "random",
+    "seed": 0,
+    "heads": {"before": 16, "after": 16, "kept": "4444"},
+    "recover": False,
+    "finetune": None,
+    "command": None,
+}
+
+
+class Broken:
+    """A tokenizer that the disk has no room for."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def save_pretrained(self, folder):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "seen"),
+    [(OSError(28, "No space left"), HeadcountError), (KeyboardInterrupt(), KeyboardInterrupt)],
+)
+def test_a_folder_that_cannot_be_finished_is_not_there(tmp_path, error, seen):
+    model = build("bert")
+    mask = Mask.full(layout(model))
+    small = remove(model, mask)
+    with pytest.raises(seen):
+        Folder(tmp_path / "out", RECORD).write(small, mask, Broken(error))
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "out").mkdir()  # an empty folder may be there
+    Folder(tmp_path / "out", RECORD).write(small, mask)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "record.json").is_file()
+    with pytest.raises(UsageError, match="new or empty"):
+        require_new(tmp_path / "out")
