@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 import torch
@@ -56,12 +57,20 @@ def test_without_data(cli, folder, tmp_path, more, kept):
 
 def test_a_model_without_a_tokenizer(cli, tmp_path):
     build("llama").save_pretrained(tmp_path / "llama")
-    line = ("--method", "cluster", "--ratio", 0.5, "--recover", "--out", tmp_path / "small")
+    line = ("--method", "cluster", "--ratio", 0.5, "--out", tmp_path / "small")
     ran = cli("prune", tmp_path / "llama", *line, "--json")
     assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["heads"]["after"] == 8
+
+
+def test_recovery_on_texts(cli, folder, tmp_path):
+    (tmp_path / "texts").write_text("the king sees a small cat\n\nthe queen sees the dog\n" * 4)
+    line = ("prune", folder, "--ratio", 0.5, "--recover", "--out", tmp_path / "small", "--json")
+    ran = cli(*line, "--inputs", tmp_path / "texts")
+    assert ran.code == 0, ran.err
     found = json.loads(ran.out)
-    assert found["heads"]["after"] == 8
-    assert found["recovered_on"] == "random tokens"
+    assert found["recovered_on"] == "given"
+    assert found["recovered"][0]["tokens"] > 20
     assert all(fit["after"] <= fit["before"] for fit in found["recovered"])
 
 
@@ -125,6 +134,9 @@ def test_dry_run(cli, folder, tmp_path):
         (("--method", "random", "--ratio", 0.5, "--keep", "444"), 2, "--keep is no option of"),
         (("--method", "importance", "--ratio", 0.5), 2, "needs data with labels"),
         (("--method", "cluster", "--redundancy", "no.npz"), 4, "There is no file 'no.npz'"),
+        (("--ratio", 0.5, "--recover"), 2, "Recovery needs inputs like those"),
+        (("--ratio", 0.5, "--inputs", "no.txt"), 4, "Cannot read the inputs no.txt"),
+        (("--ratio", 0.5, "--inputs", os.devnull), 2, "not a single line of text"),
         (("--ratio", 0.5, "--finetune"), 2, "Fine-tuning needs a task"),
         (("--ratio", 0.5, "--preset", "finetun"), 2, "Did you mean 'finetune'"),
         (("--ratio", 0.5, "--baseline", "-1"), 2, "not negative"),

@@ -7,6 +7,7 @@ import pytest
 import headcount as hc
 from headcount.errors import UsageError
 from headcount.models.find import layout
+from headcount.models.probe import probe_inputs
 from headcount.studies.prune import prune
 from headcount.training.evaluate import evaluate
 from models.zoo import build
@@ -42,6 +43,13 @@ def test_no_task_no_scores():
     assert [sum(counts) for counts in found.mask.counts().values()] == [8, 9, 10]
 
 
+def test_inputs_that_are_given():
+    batches = [probe_inputs(build("vit"), batch=4, seed=seed) for seed in range(6)]
+    found = prune(build("vit"), "cluster", 0.5, recover=True, inputs=batches)
+    assert found.record["recovered"]
+    assert len(found.mask) == 8
+
+
 def test_refusals(model, task, tmp_path):
     with pytest.raises(UsageError, match="not loaded from a folder"):
         prune(model, "random", 0.5, task=task)
@@ -49,6 +57,8 @@ def test_refusals(model, task, tmp_path):
         prune(model, "cluster", -1)
     with pytest.raises(UsageError, match="needs a task"):
         prune(model, "random", 0.5, finetune=True)
+    with pytest.raises(UsageError, match="Recovery needs inputs"):
+        prune(model, "random", 0.5, recover=True)
     (tmp_path / "x").write_text("")
     with pytest.raises(UsageError, match="new or empty"):
         prune(model, "random", 0.5, out=tmp_path)

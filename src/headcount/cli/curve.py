@@ -15,7 +15,13 @@ from rich.progress import Progress
 from rich.table import Table
 
 from headcount.cli.common import Json, emit, plain, say, table
-from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model, training
+from headcount.cli.method_options import (
+    METHOD_OPTIONS,
+    MethodOptions,
+    open_model,
+    read_texts,
+    training,
+)
 from headcount.cli.train import CHOICES, Choices
 from headcount.errors import UsageError
 from headcount.tasks.source import Source
@@ -40,6 +46,7 @@ def curve(
     chosen: MethodOptions = METHOD_OPTIONS,
     source: Data = Source(),  # noqa: B008
     tokenizer: str | None = None,
+    inputs: Path | None = None,
     samples: int = 512,
     split: str | None = None,
     limit: int | None = None,
@@ -83,6 +90,8 @@ def curve(
         Train after each cut.
     tokenizer
         Folder or name of the tokenizer, where it is not with the model.
+    inputs
+        A file with a text on each line, for recovery and clustering instead of the task's rows.
     samples
         Rows of the train split that methods and recovery look at.
     split
@@ -125,6 +134,7 @@ def curve(
         emit(plan, as_json=as_json, table=table(["would score", ""], list(plan.items())))
         return
     loaded.to(pick_device(device))
+    texts = read_texts(inputs, loaded, words, trains.max_length)
     try:
         with _bar(f"curve on {task}") as report:
             found = run(
@@ -140,6 +150,7 @@ def curve(
                 options=own,
                 overwrite=overwrite,
                 progress=report,
+                inputs=texts,
                 samples=samples,
                 split=split,
                 limit=limit,

@@ -102,3 +102,24 @@ def open_model(
         if not trains:
             raise
         return load_for_task(model, task, seed=seed, **how), words, True
+
+
+def read_texts(path: Path | None, model: Any, tokenizer: Any, max_length: int) -> Any:
+    """A text file's lines as rows of tokens; None without a file."""
+    if path is None:
+        return None
+    from headcount.redundancy.inputs import encode_texts
+    from headcount.training.loading import match, room
+
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise NotFoundError(f"Cannot read the inputs {path}: {reason}.") from error
+    lines = [line for line in lines if line]
+    if not lines:
+        raise UsageError(f"There is not a single line of text in {path}.")
+    if tokenizer is None:
+        raise UsageError("Texts need the model's tokenizer: pass --tokenizer.")
+    match(model, tokenizer)
+    return encode_texts(lines, tokenizer, max_length=room(model, max_length))

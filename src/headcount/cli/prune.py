@@ -12,7 +12,13 @@ from rich.table import Table
 
 from headcount.cli.amounts import parameters
 from headcount.cli.common import Json, emit, say, table
-from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model, training
+from headcount.cli.method_options import (
+    METHOD_OPTIONS,
+    MethodOptions,
+    open_model,
+    read_texts,
+    training,
+)
 from headcount.cli.train import CHOICES, Choices
 from headcount.tasks.source import Source
 
@@ -32,6 +38,7 @@ def prune(
     chosen: MethodOptions = METHOD_OPTIONS,
     source: Data = Source(),  # noqa: B008
     tokenizer: str | None = None,
+    inputs: Path | None = None,
     samples: int = 512,
     baseline: int = 3,
     split: str | None = None,
@@ -70,6 +77,8 @@ def prune(
         Train on the task after the cut.
     tokenizer
         Folder or name of the tokenizer, where it is not with the model.
+    inputs
+        A file with a text on each line, for recovery and clustering instead of the task's rows.
     samples
         Rows of the train split that methods and recovery look at.
     baseline
@@ -127,6 +136,7 @@ def prune(
         name=model,
         command=shlex.join(["headcount", *sys.argv[1:]]),
         report=_talk if sys.stderr.isatty() else None,
+        inputs=read_texts(inputs, loaded, words, trains.max_length),
         samples=samples,
         split=split,
         limit=limit,

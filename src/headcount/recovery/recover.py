@@ -10,6 +10,9 @@ W = W₀ + (A + λI)⁻¹ (B - A W₀), A = Σ [z, 1]ᵀ[z, 1], B = Σ [z, 1]ᵀ
 times the mean diagonal of A. Only A and B are kept. Both models run once per layer, each up to
 that layer. A projection without a bias gets none; a layer without heads has its bias alone, which
 becomes the mean output. A shared layer is solved once, over all its depths together.
+
+The inputs must be like those the model will see: solved on random tokens, models scored worse
+than without recovery in every case that was tried.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from headcount.pruning.select import options_of
 from headcount.studies.points import Found, Point, Store, point_of
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task
-from headcount.training.checkpoints import weights_fingerprint
+from headcount.tasks.encoding import Encoded
+from headcount.training.checkpoints import rows_fingerprint, weights_fingerprint
 from headcount.training.evaluate import Evaluation
 from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
@@ -54,7 +55,7 @@ def curve(
 
     A seed is a draw (random), a clustering (cluster), or a sample of the rows that gradients are
     taken on (importance), and the seed of training. `options` are by method; `settings` go to the
-    trial: samples, split, limit, max_length, draws, device, fresh.
+    trial: inputs, samples, split, limit, max_length, draws, device, fresh.
     """
     _check(methods, ratios, seeds)
     opened = open_task(task) if isinstance(task, str) else task
@@ -123,10 +124,17 @@ def _about(trial: Trial, options: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         "limit": trial.limit,
         "samples": trial.samples,
         "max_length": trial.max_length,
+        "inputs": _inputs(trial.inputs),
         "recover": trial.recover,
         "finetune": None if trial.finetune is None else trial.finetune.to_json(),
         **named,
     }
+
+
+def _inputs(inputs: Any) -> str | None:
+    if isinstance(inputs, Encoded):
+        return f"{len(inputs)} rows {rows_fingerprint(inputs)}"
+    return None if inputs is None else "given"
 
 
 @dataclass

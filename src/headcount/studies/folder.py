@@ -71,7 +71,7 @@ def _how(record: dict[str, Any]) -> str:
     text = f"Method `{record['method']}`, seed {record['seed']}"
     text += f": {heads['before']} heads before, {heads['after']} after (`{heads['kept']}`)."
     if record["recover"]:
-        text += f" Output projections were solved again on {record['recovered_on']} inputs."
+        text += f" Output projections were solved again on inputs: {record['recovered_on']}."
     if record["finetune"]:
         text += f" Trained after the cut for {record['trained']['steps']} steps."
     if record["command"]:

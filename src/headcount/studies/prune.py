@@ -58,8 +58,8 @@ def prune(
     """Cut a model, repair it if asked, score it, and write it if asked.
 
     `options` are the method's own (`headcount ls methods`); `baseline` is the number of random
-    cuts of the same size, which are repaired in the same way. `settings` go to the trial: samples,
-    split, limit, max_length, draws, device, fresh. Without a task nothing is scored.
+    cuts of the same size, which are repaired in the same way. `settings` go to the trial: inputs,
+    samples, split, limit, max_length, draws, device, fresh. Without a task nothing is scored.
     """
     METHODS[method]
     if ratio is not None:
@@ -71,8 +71,6 @@ def prune(
     if opened is not None and tokenizer is None:
         tokenizer = tokenizer_of(model)
     trains = TrainOptions() if finetune is True else finetune or None
-    if trains is not None and opened is None:
-        raise UsageError("Fine-tuning needs a task: pass --task.")
     trial = make_trial(
         model, task=opened, tokenizer=tokenizer, recover=recover, finetune=trains, **settings
     )

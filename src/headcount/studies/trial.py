@@ -12,7 +12,6 @@ from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
 from headcount.models.find import layout as layout_of_model
 from headcount.models.remove import remove
-from headcount.pruning.cluster import random_inputs
 from headcount.pruning.methods import Decide
 from headcount.pruning.select import options_of, prepare
 from headcount.recovery.recover import recover_layers
@@ -40,6 +39,8 @@ class Trial:
     """Train after the cut; None does not."""
     fresh: bool = False
     """The model's task head is new: without training it says nothing."""
+    inputs: Any = None
+    """Unlabelled rows or batches for recovery and clustering, instead of the task's rows."""
     samples: int = 512
     """Rows of the train split that methods and recovery look at."""
     split: str | None = None
@@ -54,6 +55,16 @@ class Trial:
     def repairs(self) -> bool:
         """Whether anything happens to the model after the cut."""
         return self.recover or self.finetune is not None
+
+    def __post_init__(self) -> None:
+        if self.finetune is not None and self.task is None:
+            raise UsageError("Fine-tuning needs a task: pass --task.")
+        if self.recover and self.task is None and self.inputs is None:
+            # measured: solved on random tokens, a model gets worse than without
+            raise UsageError(
+                "Recovery needs inputs like those the model will see: pass --task, or texts with "
+                "--inputs."
+            )
 
     def rows(self, seed: int) -> Encoded:
         """Labelled rows for methods that look at data, drawn anew for every seed."""
@@ -79,6 +90,8 @@ class Trial:
             )
         if "data" in takes and self.task is not None and not {"data", "scores"} & set(given):
             given["data"] = self.rows(seed)
+        if "inputs" in takes and self.inputs is not None:
+            given.setdefault("inputs", self.inputs)
         if "tokenizer" in takes:
             given.setdefault("tokenizer", self.tokenizer)
         return prepare(self.model, method, **given)
@@ -88,12 +101,12 @@ class Trial:
         small = remove(self.model, mask)
         done: dict[str, Any] = {}
         if self.recover:
-            rows = self.rows(seed) if self.task else random_inputs(self.model, self.tokenizer)
+            rows = self.rows(seed) if self.inputs is None else self.inputs
             done["recovered"] = [asdict(fit) for fit in recover_layers(small, self.model, rows)]
-            done["recovered_on"] = f"{self.task.name} train" if self.task else "random tokens"
+            named = "given" if self.inputs is not None or self.task is None else self.task.name
+            done["recovered_on"] = named
         if self.finetune is not None:
-            if self.task is None:
-                raise UsageError("Fine-tuning needs a task.")
+            assert self.task is not None
             trained = finetune(
                 small,
                 self.task,
