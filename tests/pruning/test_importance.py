@@ -43,6 +43,13 @@ def test_step_by_step_is_estimated_again_without_the_heads_that_went():
     assert found != importance(model, data=data(model), normalize="none")(0.5, 0)
 
 
+def test_stacks_are_not_made_alike():
+    model = build("t5")
+    scores = measure(model, data(model))
+    assert importance(model, data=data(model))(0.5, 0) == scores.keep_best(24)
+    assert scores.keep_best(24) != scores.normalized("l1").keep_best(24)
+
+
 def test_a_ratio_between_two_steps_is_exact():
     model = build("bert")
     decide = importance(model, data=data(model), step=0.2)

@@ -43,7 +43,7 @@ class MethodOptions:
     by: str | None = None
     """cluster: the head that stays: silhouette or medoid."""
     normalize: str | None = None
-    """importance: divide by the layer's norm: none, l1 or l2."""
+    """importance: divide by the layer's norm: none, l1 or l2; l1 for models with one stack."""
     step: float | None = None
     """importance: share of heads that goes between two estimates; one estimate when left out."""
 

