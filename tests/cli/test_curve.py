@@ -67,6 +67,7 @@ def test_dry_run(cli, folder, tmp_path):
         (("--methods", "random,clustr"), "Did you mean 'cluster'"),
         (("--methods", "random", "--step", "0.1"), "--step is no option of random"),
         (("--seeds", "0"), "at least one seed"),
+        (("--methods", "random", "--leave", "-1"), "not negative"),
     ],
     ids=lambda value: str(value)[-30:],
 )

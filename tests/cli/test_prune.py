@@ -138,6 +138,7 @@ def test_dry_run(cli, folder, tmp_path):
         (("--ratio", 0.5, "--inputs", "no.txt"), 4, "Cannot read the inputs no.txt"),
         (("--ratio", 0.5, "--inputs", os.devnull), 2, "not a single line of text"),
         (("--ratio", 0.5, "--finetune"), 2, "Fine-tuning needs a task"),
+        (("--method", "pattern", "--keep", ""), 2, "needs heads to keep"),
         (("--ratio", 0.5, "--preset", "finetun"), 2, "Did you mean 'finetune'"),
         (("--ratio", 0.5, "--baseline", "-1"), 2, "not negative"),
         (("--ratio", 0.5, "--task", "pocket-sentimnt"), 2, "Did you mean 'pocket-sentiment'"),

@@ -50,7 +50,8 @@ class MethodOptions:
     def given(self) -> dict[str, Any]:
         """What was typed."""
         every = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in every.items() if v}
+        typed = {name: value for name, value in every.items() if value is not None}
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in typed.items()}
 
     def for_methods(self, methods: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Method -> its options; an option that none of the methods has is refused."""

@@ -65,6 +65,10 @@ def curve(
         model, task=opened, tokenizer=tokenizer, recover=recover, finetune=trains, **settings
     )
     options = options or {}
+    for method in methods:
+        if not {"data", "inputs"} & set(options_of(method)):
+            # wrong options of what costs nothing to prepare are told before anything is scored
+            trial.prepare(method, options.get(method, {}), 0)
     about = _about(trial, options)
     store = Store(None if out is None else Path(out).expanduser(), about, overwrite=overwrite)
     run = _Run(trial, options, store, progress, 1 + len(methods) * len(ratios) * seeds)

@@ -80,7 +80,7 @@ def prune(
     mask = trial.prepare(method, options or {}, seed)(ratio, seed)
     say(f"removing {len(mask.dropped)} of {len(mask.layout)} heads")
     small, done = trial.cut(mask, seed)
-    record: dict[str, Any] = {
+    record = {
         "headcount": __version__,
         "command": command,
         "model": name or model.name_or_path or type(model).__name__,
@@ -88,11 +88,7 @@ def prune(
         "ratio": ratio,
         "options": {key: str(value) for key, value in (options or {}).items()},
         "seed": seed,
-        "samples": trial.samples,
-        "heads": {"before": len(mask.layout), "after": len(mask), "kept": mask.pattern},
-        "parameters": {"before": model.num_parameters(), "after": small.num_parameters()},
-        "recover": recover,
-        "finetune": None if trains is None else trains.to_json(),
+        **_what_was_done(trial, mask, small),
         **done,
     }
     if opened is not None:
@@ -102,6 +98,19 @@ def prune(
     if target is not None:
         Folder(target, record).write(small, mask, tokenizer)
     return Pruned(small, mask, record)
+
+
+def _what_was_done(trial: Trial, mask: Mask, small: PreTrainedModel) -> dict[str, Any]:
+    return {
+        "samples": trial.samples,
+        "heads": {"before": len(mask.layout), "after": len(mask), "kept": mask.pattern},
+        "parameters": {
+            "before": trial.model.num_parameters(),
+            "after": small.num_parameters(),
+        },
+        "recover": trial.recover,
+        "finetune": None if trial.finetune is None else trial.finetune.to_json(),
+    }
 
 
 def _scores(
