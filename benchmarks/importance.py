@@ -31,7 +31,7 @@ LENGTH = 25
 SIZES = {
     # name -> (layers, heads, width, inner width, words, rows of a turn, goal)
     "base": (12, 12, 768, 3072, 30522, 24, 2.5),
-    "pocket": (6, 8, 128, 256, 94, 96, 5.0),
+    "pocket": (6, 8, 128, 256, 94, 240, 5.0),
 }
 TURNS = 3
 
