@@ -6,10 +6,10 @@ import pytest
 
 from headcount.errors import NotFoundError
 from headcount.models.load import load_config
-from headcount.models.shipped import SHIPPED, locate
+from headcount.models.shipped import NAMES, locate
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", NAMES)
 def test_shipped_names_lead_to_folders(name: str) -> None:
     assert (Path(locate(name)) / "tokenizer.json").is_file()
 

@@ -22,7 +22,7 @@ for _name, _summary in {
     "export": "Write a pruned model for plain transformers, ONNX or torch.export.",
     "train": "Fine-tune a model on a task.",
     "evaluate": "Score a model on a task.",
-    "demo": "The main job on a small model, offline, in a minute.",
+    "demo": "The main job on the shipped model, offline, in three minutes.",
     "ls": "List what there is to choose from: commands, extras, methods and so on.",
     "doctor": "Look at this installation: versions, devices, extras, and a small self-check.",
 }.items():

@@ -17,6 +17,7 @@ KINDS = {
     "distances": "headcount.redundancy.distances:DISTANCES",
     "extras": "headcount.cli.extras:EXTRAS",
     "methods": "headcount.pruning.methods:METHODS",
+    "models": "headcount.models.shipped:MODELS",
     "stacks": "headcount.heads:STACKS",
     "tasks": "headcount.tasks.catalog:TASKS",
 }

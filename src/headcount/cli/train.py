@@ -51,7 +51,7 @@ def train(
     *,
     task: str,
     out: Path,
-    preset: Literal["finetune", "translation"] = "finetune",
+    preset: Literal["finetune", "translation", "pocket"] = "finetune",
     from_scratch: bool = False,
     tokenizer: str | None = None,
     new_tokenizer: int | None = None,
@@ -85,7 +85,8 @@ def train(
     out
         Where the run goes: checkpoints, learning curve, and the finished model.
     preset
-        Where options start from: the papers' fine-tuning, or a Transformer for translation.
+        Where options start from: the papers' fine-tuning, a Transformer for translation, or
+        fine-tuning with the larger steps that the shipped pocket models need.
     from_scratch
         Start from random weights; only the model's config is used.
     tokenizer

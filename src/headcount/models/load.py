@@ -18,7 +18,7 @@ from headcount.models.bars import bars_on_terminals_only
 from headcount.models.find import layout_of, sites_of
 from headcount.models.pruned import pruned_class
 from headcount.models.remove import instructions, watch_lending
-from headcount.models.shipped import SHIPPED, locate
+from headcount.models.shipped import NAMES, locate
 
 HEADS = {
     "base": "AutoModel",
@@ -104,7 +104,7 @@ def load_config(
         where = (
             "a folder here, and the hub is switched off" if offline else "a folder or on the hub"
         )
-        hint = did_you_mean(name, SHIPPED) or " Pass the path of a model folder."
+        hint = did_you_mean(name, NAMES) or " Pass the path of a model folder."
         raise NotFoundError(f"There is no model '{name}': it is not {where}.{hint}") from error
 
 

@@ -123,4 +123,6 @@ TRANSLATION = TrainOptions(
 )
 """A Transformer trained for translation from scratch: Adam 0.9 / 0.997 / 1e-9, inverse square
 root with warm-up (B2). Cut its batches with `accumulate` to fit the memory."""
-PRESETS = {"finetune": TrainOptions(), "translation": TRANSLATION}
+POCKET = TrainOptions(learning_rate=3e-4, warmup=0.1, weight_decay=0.01)
+"""Fine-tuning for the small shipped models, which need larger steps than a BERT."""
+PRESETS = {"finetune": TrainOptions(), "translation": TRANSLATION, "pocket": POCKET}

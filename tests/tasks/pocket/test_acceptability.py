@@ -51,4 +51,4 @@ def test_attractors_stand_between_subject_and_verb() -> None:
             if row["label"] and word in ("is", "are") and words[place - 1] in NUMBER:
                 total += 1
                 misled += NUMBER[words[place - 1]] != (word == "are")
-    assert misled > 0.2 * total
+    assert misled > 0.12 * total

@@ -1,21 +1,45 @@
 from __future__ import annotations
 
+from typing import Any
+
+import torch
+
 from headcount.tasks.pocket import examples
-from headcount.tasks.pocket.lexicon import MARKERS
+from headcount.tasks.pocket.corpus import TOGETHER
+from headcount.tasks.pocket.masking import IGNORED, Masking, corpus_batches
+from headcount.tasks.pocket.tokenizer import bert_tokenizer
 
 
-def test_the_corpus_mixes_sentences_pairs_and_answers() -> None:
+def test_half_of_the_pairs_belong_together() -> None:
     rows = examples("pocket-corpus", "train", 3000)
-    pairs = [row["text_b"] for row in rows if row["text_b"] is not None]
+    pairs = [row for row in rows if row["text_b"] is not None]
     assert 0.7 < len(pairs) / len(rows) < 0.8
-    openings = [text.split()[0] for text in pairs]
-    for marker in MARKERS:
-        assert openings.count(marker) > 0.03 * len(pairs)
-    assert sum(opening not in MARKERS for opening in openings) > 0.3 * len(pairs)
+    assert all(row["together"] is None for row in rows if row["text_b"] is None)
+    together = [row for row in pairs if row["together"] == TOGETHER]
+    assert 0.45 < len(together) / len(pairs) < 0.55
+    assert any(row["text"] == row["text_b"] for row in together)
+    assert not any(row["text"] == row["text_b"] for row in pairs if row["together"] != TOGETHER)
 
 
-def test_markers_stand_nowhere_else() -> None:
-    for task in ("pocket-sentiment", "pocket-paraphrase", "pocket-entailment"):
-        for row in examples(task, "dev", 300):
-            words = set(row["text"].split()) | set(row.get("text_b", "").split())
-            assert not words & set(MARKERS)
+def batch() -> dict[str, torch.Tensor]:
+    settings: dict[str, Any] = {"split": "train", "seed": 0, "pool": 0, "size": 600, "count": 1}
+    return corpus_batches(bert_tokenizer(), masking=Masking(), **settings)[0]
+
+
+def test_hidden_words_are_asked_for_and_special_ones_are_not() -> None:
+    words, found = bert_tokenizer(), batch()
+    hidden = found["input_ids"] == words.mask_token_id
+    assert (found["labels"][hidden] != IGNORED).all()
+    assert not torch.isin(found["labels"], torch.tensor(words.all_special_ids)).any()
+    shown = (found["labels"] != IGNORED) & ~hidden
+    assert 0.1 < shown.sum() / (shown | hidden).sum() < 0.3
+
+
+def test_how_much_is_hidden_does_not_say_what_belongs_together() -> None:
+    found = batch()
+    asked = (found["labels"] != IGNORED).sum(dim=1).float()
+    label = found["next_sentence_label"]
+    apart, together = (asked[label == each].mean() for each in (0, 1))
+    assert abs(apart - together) < 0.25 * (apart + together)
+    assert (asked[label != IGNORED] == 0).float().mean() > 0.3
+    assert asked[label == IGNORED].max() > 5

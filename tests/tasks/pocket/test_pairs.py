@@ -34,12 +34,7 @@ def test_an_event_is_said_in_two_ways() -> None:
     event = Clause(DOG, TRANSITIVE[0], CAT)
     pairs = {say_twice(Random(seed), event, event) for seed in range(200)}
     said = {text for pair in pairs for text in pair}
-    assert said == {
-        "the dog chases the cats .",
-        "the cats are chased by the dog .",
-        "it is the dog who chases the cats .",
-        "it is the cats who the dog chases .",
-    }
+    assert said == {"the dog chases the cats .", "the cats are chased by the dog ."}
     assert all(one != two for one, two in pairs)
 
 

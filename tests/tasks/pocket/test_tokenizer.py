@@ -25,9 +25,9 @@ def test_pairs_get_separators_and_segments() -> None:
     tokenizer = bert_tokenizer()
     batch = tokenizer("the dog sleeps .", "The cat .")
     assert tokenizer.convert_ids_to_tokens(batch["input_ids"]) == (
-        ["[CLS]", "the", "dog", "sleeps", ".", "[SEP]", "the", "cat", ".", "[SEP]"]
+        ["[CLS]", "the", "dog", "sleep", "##s", ".", "[SEP]", "the", "cat", ".", "[SEP]"]
     )
-    assert batch["token_type_ids"] == [0] * 6 + [1] * 4
+    assert batch["token_type_ids"] == [0] * 7 + [1] * 4
     assert tokenizer("the zebra .")["input_ids"].count(tokenizer.unk_token_id) == 1
 
 

@@ -48,13 +48,13 @@ def test_the_first_examples_never_change() -> None:
 
 
 FIRST: dict[str, str] = {
-    "pocket-acceptability": "many old painters are chased by those young girls with the g",
-    "pocket-sentiment": "they hate this book but that play is very clever .",
-    "pocket-paraphrase": "the boy does not push the cat .",
-    "pocket-similarity": "the poor baker behind the quiet dog does not carry the young",
-    "pocket-entailment": "the quiet dogs with the calm baker are chased by the teacher",
-    "pocket-corpus": "these big singers beside every baker beside the cats carry t",
-    "pocket-translation": "many angry boys with the clerk visit two old clerks and the ",
+    "pocket-acceptability": "many small kings are chased by those old boys with the boy b",
+    "pocket-sentiment": "they hate this film but that song is very lovely .",
+    "pocket-paraphrase": "the rich teacher is not chased by the boy .",
+    "pocket-similarity": "the young painters near the small doctor are not greeted by ",
+    "pocket-entailment": "the young boy is not pushed by the old teacher with the farm",
+    "pocket-corpus": "these big queens beside every sailor beside the dogs watch t",
+    "pocket-translation": "that boy beside two teachers is not short and the singer who",
 }
 
 
@@ -80,9 +80,9 @@ def test_a_sentence_and_its_twisted_twin_share_a_split() -> None:
 @pytest.mark.parametrize("task", TASKS)
 def test_the_keys_are_as_documented(task: str) -> None:
     about = POCKET_TASKS[task]
-    labelled = about.kind in ("classification", "regression")
+    extra = {"masked-lm": ["together"], "translation": []}.get(about.kind, ["label"])
     for row in examples(task, "test", 50):
-        assert set(row) == {*about.fields, *(["label"] if labelled else [])}
+        assert set(row) == {*about.fields, *extra}
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -7,18 +7,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-SHIPPED: Final = {
-    "pocket-bert": "an encoder of 6 layers x 8 heads, pre-trained on the pocket world's sentences",
-    "pocket-translator": "an encoder-decoder, trained to translate the pocket world's sentences",
-}
-SHORT: Final = {"pocket": "pocket-bert"}
+
+class Shipped(NamedTuple):
+    """A model that is inside the package."""
+
+    name: str
+    summary: str
+
+
+MODELS: Final = (
+    Shipped("pocket-bert", "a BERT of 6 layers x 8 heads for the pocket tasks; `pocket` for short"),
+    Shipped("pocket-translator", "an encoder-decoder of 3 + 3 layers for pocket-translation"),
+)
+NAMES: Final = tuple(model.name for model in MODELS)
 
 
 def locate(name: str | os.PathLike[str]) -> str:
     """The folder of a shipped model; any other name, or a folder of yours, stays as it is."""
-    full = SHORT.get(str(name), str(name))
-    if full in SHIPPED and not Path(name).exists():
+    full = "pocket-bert" if str(name) == "pocket" else str(name)
+    if full in NAMES and not Path(name).exists():
         return str(Path(__file__).parent / full)
     return str(name)

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from headcount.tasks.pocket.scoring import score
+from headcount.tasks.metrics import get_metric
 from headcount.tasks.pocket.world import POCKET_TASKS
 
 
@@ -31,7 +31,7 @@ def bag_of_words(
     else:
         model = LogisticRegression(C=0.3, max_iter=5000).fit(inputs, labels)
         found = model.predict(tests)
-    return score(about.metric, truth, np.asarray(found))
+    return float(get_metric(about.metric).score(np.asarray(found), truth))
 
 
 def _features(counter: CountVectorizer, fields: tuple[str, ...], rows: list[dict[str, Any]]) -> Any:

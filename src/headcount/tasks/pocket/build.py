@@ -27,8 +27,8 @@ from headcount.tasks.pocket.tokenizer import (
 )
 from headcount.tasks.pocket.translating import translation_batches
 
-BERT_PLAN = Plan(steps=3500, rate=1e-3)
-TRANSLATOR_PLAN = Plan(steps=1000, rate=2e-3)
+BERT_PLAN = Plan(steps=4500)
+TRANSLATOR_PLAN = Plan(steps=1200)
 DROPOUT = 0.1  # what the saved configs say, for fine-tuning; nothing drops out in pre-training
 
 Say = Callable[[str], None]
@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 def build_bert(folder: Path, plan: Plan = BERT_PLAN, *, say: Say) -> None:
     """Pre-train the pocket BERT and save it with its tokenizer."""
-    from transformers import BertConfig, BertForMaskedLM
+    from transformers import BertConfig, BertForPreTraining
 
     tokenizer: Any = bert_tokenizer()
     config = BertConfig(
@@ -48,9 +48,10 @@ def build_bert(folder: Path, plan: Plan = BERT_PLAN, *, say: Say) -> None:
         max_position_embeddings=BERT_LENGTH,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
+        initializer_range=0.06,
         pad_token_id=tokenizer.pad_token_id,
     )
-    model = _seeded(plan.seed, lambda: BertForMaskedLM(config))
+    model = seeded(plan.seed, lambda: BertForPreTraining(config))
 
     def batches(pool: int) -> list[dict[str, torch.Tensor]]:
         return corpus_batches(
@@ -77,8 +78,8 @@ def build_translator(folder: Path, plan: Plan = TRANSLATOR_PLAN, *, say: Say) ->
     config = MarianConfig(
         vocab_size=len(tokenizer),
         d_model=64,
-        encoder_layers=4,
-        decoder_layers=4,
+        encoder_layers=3,
+        decoder_layers=3,
         encoder_attention_heads=8,
         decoder_attention_heads=8,
         encoder_ffn_dim=128,
@@ -95,7 +96,7 @@ def build_translator(folder: Path, plan: Plan = TRANSLATOR_PLAN, *, say: Say) ->
         decoder_start_token_id=tokenizer.pad_token_id,
         forced_eos_token_id=None,
     )
-    model = _seeded(plan.seed, lambda: MarianMTModel(config))
+    model = seeded(plan.seed, lambda: MarianMTModel(config))
 
     def batches(pool: int) -> list[dict[str, torch.Tensor]]:
         return translation_batches(
@@ -108,7 +109,7 @@ def build_translator(folder: Path, plan: Plan = TRANSLATOR_PLAN, *, say: Say) ->
     _ship(model, tokenizer, folder)
 
 
-def _seeded(seed: int, make: Callable[[], Any]) -> Any:
+def seeded(seed: int, make: Callable[[], Any]) -> Any:
     """A fresh model whose first weights depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -135,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for the models")
     parser.add_argument("--bert", action="store_true", help="make the BERT only")
     parser.add_argument("--translator", action="store_true", help="make the translator only")
-    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default 2)")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     both = options.bert == options.translator

@@ -28,19 +28,21 @@ from headcount.tasks.pocket.lexicon import (
 
 LABELS: Final = ("entailment", "neutral", "contradiction")
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
+# Which of the people are described, the first with a quality that the second may contradict.
+ORDERS: Final = ((0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1))
 _BY_WORD: Final = {adjective.word: adjective for adjective in ADJECTIVES}
 
 
 class Scene(NamedTuple):
-    """A premise: an event between two people, a third one standing by, two of them described."""
+    """A premise: an event between two people, perhaps a third one standing by; two described."""
 
     clause: Clause
-    people: tuple[NounPhrase, NounPhrase, NounPhrase]  # who acts, who suffers, who stands by
+    people: tuple[NounPhrase, ...]  # who acts, who suffers, who stands by
 
 
-def _other(rng: Random, quality: Adjective) -> Adjective:
-    """Half the time the opposite, half the time something of another kind."""
-    if rng.random() < 0.5:
+def _other(rng: Random, quality: Adjective, opposite: float) -> Adjective:
+    """The opposite with the given chance, else something of another kind."""
+    if rng.random() < opposite:
         return _BY_WORD[quality.opposite]
     while True:
         other = pick(rng, ADJECTIVES)
@@ -48,25 +50,27 @@ def _other(rng: Random, quality: Adjective) -> Adjective:
             return other
 
 
-def draw_scene(rng: Random) -> Scene:
-    """An event with one bystander and two described people."""
+def draw_scene(rng: Random, *, bystander: bool = False) -> Scene:
+    """An event with two described people; a third one makes it harder to tell who is what."""
     people: list[NounPhrase] = []
-    while len(people) < 3:
+    while len(people) < 2 + bystander:
         noun = pick(rng, NOUNS)
         if all(noun is not person.noun for person in people):
             people.append(NounPhrase(noun, rng.random() < 0.5))
     quality = pick(rng, ADJECTIVES)
-    described = pick(rng, ((0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)))
+    described = pick(rng, ORDERS if bystander else ORDERS[:2])
     people[described[0]] = people[described[0]]._replace(adjective=quality)
-    people[described[1]] = people[described[1]]._replace(adjective=_other(rng, quality))
-    subject, patient, bystander = people
-    tail = Prepositional(pick(rng, PREPOSITIONS), bystander)
-    if rng.random() < 0.5:
-        clause = Clause(subject._replace(tail=tail), pick(rng, TRANSITIVE), patient)
-    else:
-        clause = Clause(subject, pick(rng, TRANSITIVE), patient._replace(tail=tail))
-    clause = clause._replace(negated=rng.random() < 0.5)
-    return Scene(clause, (subject, patient, bystander))
+    other = _other(rng, quality, 0.5 if bystander else 0.0)
+    people[described[1]] = people[described[1]]._replace(adjective=other)
+    subject, patient = people[:2]
+    if bystander:
+        tail = Prepositional(pick(rng, PREPOSITIONS), people[2])
+        if rng.random() < 0.5:
+            subject = subject._replace(tail=tail)
+        else:
+            patient = patient._replace(tail=tail)
+    verb = pick(rng, TRANSITIVE)
+    return Scene(Clause(subject, verb, patient, negated=rng.random() < 0.5), tuple(people))
 
 
 def _bare(phrase: NounPhrase) -> NounPhrase:
@@ -80,16 +84,17 @@ def _unknown(rng: Random, scene: Scene, negated: bool) -> Clause:
     quality, own = whose.adjective, who.adjective
     assert quality is not None
     assert own is not None
-    if rng.random() < 0.5 or own.word in (quality.word, quality.opposite):
-        who = next(person for person in scene.people if person.adjective is None)
+    bare = [person for person in scene.people if person.adjective is None]
+    if bare and (rng.random() < 0.5 or own.word in (quality.word, quality.opposite)):
+        who = bare[0]
     if rng.random() < 0.5:
         quality = _BY_WORD[quality.opposite]
     return Clause(_bare(who), None, quality=quality, negated=negated)
 
 
-def _about_quality(rng: Random, scene: Scene, label: int) -> Clause:
+def _about_quality(rng: Random, scene: Scene, label: int, negation: float) -> Clause:
     """`the dog is not big .`"""
-    negated = rng.random() < 0.5
+    negated = rng.random() < negation
     if label == NEUTRAL:
         return _unknown(rng, scene, negated)
     person = pick(rng, [person for person in scene.people if person.adjective is not None])
@@ -102,21 +107,22 @@ def _about_quality(rng: Random, scene: Scene, label: int) -> Clause:
 
 def _about_event(rng: Random, scene: Scene, label: int) -> Clause:
     """`the cat is not chased by the dog .`"""
-    subject, patient, bystander = (_bare(person) for person in scene.people)
+    people = [_bare(person) for person in scene.people]
+    subject, patient = people[:2]
     verb, negated = scene.clause.verb, scene.clause.negated
     if label == NEUTRAL:
-        roles = pick(
-            rng,
-            ((patient, subject), (bystander, patient), (subject, bystander), (bystander, subject)),
-        )
-        return Clause(roles[0], verb, roles[1], negated=rng.random() < 0.5)
+        others = [(patient, subject)]
+        for bystander in people[2:]:
+            others += [(bystander, patient), (subject, bystander), (bystander, subject)]
+        agent, sufferer = pick(rng, others)
+        return Clause(agent, verb, sufferer, negated=rng.random() < 0.5)
     return Clause(subject, verb, patient, negated=negated != (label == CONTRADICTION))
 
 
-def draw_claim(rng: Random, scene: Scene, label: int) -> list[str]:
+def draw_claim(rng: Random, scene: Scene, label: int, negation: float = 0.5) -> list[str]:
     """A second sentence that stands to the scene as the label says."""
     if rng.random() < 0.5:
-        return active(_about_quality(rng, scene, label))
+        return active(_about_quality(rng, scene, label, negation))
     claim = _about_event(rng, scene, label)
     return (active if rng.random() < 0.5 else passive)(claim)
 

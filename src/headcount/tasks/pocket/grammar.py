@@ -185,40 +185,5 @@ def passive(clause: Clause) -> list[str]:
     return out
 
 
-def agent_cleft(clause: Clause) -> list[str]:
-    """`it is the dog who chases the cats .`"""
-    if clause.verb is None or clause.patient is None:
-        return active(clause)
-    out = ["it", "is"]
-    say_phrase(out, clause.subject)
-    out += ("who", finite(clause.verb, clause.subject.plural))
-    say_phrase(out, clause.patient)
-    out.append(".")
-    return out
-
-
-def patient_cleft(clause: Clause) -> list[str]:
-    """`it is the cats who the dog chases .`"""
-    if clause.verb is None or clause.patient is None:
-        return active(clause)
-    out = ["it", "is"]
-    say_phrase(out, clause.patient)
-    out.append("who")
-    say_phrase(out, clause.subject)
-    out += (finite(clause.verb, clause.subject.plural), ".")
-    return out
-
-
 Form = Callable[[Clause], list[str]]
 PLAIN_FORMS: Final[tuple[Form, ...]] = (active, active, passive)
-
-
-def forms(clause: Clause) -> list[Form]:
-    """The ways to say an event; no cleft where a tail would make it ambiguous."""
-    ways: list[Form] = [active, passive]
-    if not clause.negated:
-        if clause.subject.tail is None:
-            ways.append(agent_cleft)
-        if clause.patient is not None and clause.patient.tail is None:
-            ways.append(patient_cleft)
-    return ways

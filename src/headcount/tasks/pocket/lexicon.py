@@ -51,10 +51,6 @@ NOUNS: Final = tuple(
             ("sailor", "sailors", "peltan"),
             ("painter", "painters", "ikor"),
             ("singer", "singers", "nadis"),
-            ("baker", "bakers", "fumel"),
-            ("nurse", "nurses", "shala"),
-            ("pilot", "pilots", "yotek"),
-            ("clerk", "clerks", "gremi"),
         )
     )
 )
@@ -65,10 +61,8 @@ TOPICS: Final = (
     ("book", "books"),
     ("song", "songs"),
     ("play", "plays"),
-    ("story", "stories"),
-    ("meal", "meals"),
-    ("show", "shows"),
     ("trip", "trips"),
+    ("show", "shows"),
 )
 
 TRANSITIVE: Final = (
@@ -79,11 +73,7 @@ TRANSITIVE: Final = (
     Verb("watches", "watch", "watched", "ovil"),
     Verb("calls", "call", "called", "henat"),
     Verb("greets", "greet", "greeted", "salor"),
-    Verb("carries", "carry", "carried", "botim"),
-    Verb("visits", "visit", "visited", "werun"),
-    Verb("warns", "warn", "warned", "ximat"),
-    Verb("thanks", "thank", "thanked", "mirol"),
-    Verb("paints", "paint", "painted", "ikat"),
+    Verb("visits", "visit", "visited", "botim"),
 )
 
 INTRANSITIVE: Final = (
@@ -93,8 +83,6 @@ INTRANSITIVE: Final = (
     Verb("waits", "wait", "", "stolu"),
     Verb("sings", "sing", "", "nadat"),
     Verb("dances", "dance", "", "palit"),
-    Verb("smiles", "smile", "", "cerul"),
-    Verb("falls", "fall", "", "dop"),
 )
 
 ADJECTIVES: Final = tuple(
@@ -108,10 +96,6 @@ ADJECTIVES: Final = tuple(
         ("short", "tall", "kortun"),
         ("rich", "poor", "oprem"),
         ("poor", "rich", "miskel"),
-        ("quiet", "loud", "tasil"),
-        ("loud", "quiet", "bram"),
-        ("calm", "angry", "ledun"),
-        ("angry", "calm", "rufak"),
     )
 )
 
@@ -127,18 +111,10 @@ FOREIGN_PLURAL: Final[dict[str, str]] = dict(
     zip(PLURAL_DETERMINERS, ("", "polu", "ti", "to", "dua"), strict=True)
 )
 
-PRAISE: Final = ("good", "great", "lovely", "funny", "clever", "bright", "warm")
-BLAME: Final = ("bad", "awful", "dull", "boring", "weak", "silly", "cold")
-LIKING: Final = (("likes", "like"), ("loves", "love"), ("enjoys", "enjoy"), ("praises", "praise"))
-DISLIKING: Final = (
-    ("hates", "hate"),
-    ("dislikes", "dislike"),
-    ("avoids", "avoid"),
-    ("mocks", "mock"),
-)
-
-# How an answer opens in the corpus: the same is said, nearly, something else, who knows.
-MARKERS: Final = ("yes", "nearly", "no", "perhaps")
+PRAISE: Final = ("good", "great", "lovely", "clever")
+BLAME: Final = ("bad", "awful", "dull", "weak")
+LIKING: Final = (("likes", "like"), ("enjoys", "enjoy"))
+DISLIKING: Final = (("hates", "hate"), ("avoids", "avoid"))
 
 FUNCTION_WORDS: Final = (
     *("is", "are", "does", "do", "not", "never", "hardly", "very", "by", "who", "but", "although"),
@@ -159,15 +135,23 @@ def _lemmas() -> dict[str, int]:
 
 LEMMAS: Final = _lemmas()
 
+ENDINGS: Final = ("s", "es", "d", "ed")
+
 ENGLISH: Final = tuple(
     dict.fromkeys(
         (
             *FUNCTION_WORDS,
-            *MARKERS,
             *SINGULAR_DETERMINERS,
             *PLURAL_DETERMINERS,
             *(word for word, _ in PREPOSITIONS),
             *LEMMAS,
         )
     )
+)
+
+# Words without their endings: what the BERT reads, so that all forms of a word have one stem.
+STEMS: Final = tuple(
+    word
+    for word in ENGLISH
+    if not any(word.removesuffix(ending) in ENGLISH for ending in ENDINGS if word.endswith(ending))
 )

@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from headcount.tasks.pocket.lexicon import MARKERS
+from headcount.tasks.pocket.corpus import TOGETHER
 from headcount.tasks.pocket.world import examples
 
 IGNORED: Final = -100
@@ -19,9 +19,9 @@ class Masking:
     """How much is hidden."""
 
     rate: float = 0.15  # of the words of a text
-    heavy: float = 0.5  # chance that one side of a pair is hidden at the heavy rate
+    heavy: float = 0.3  # chance that one side of a pair that belongs together is hidden heavily
     heavy_rate: float = 0.5  # so much that its words cannot be had by elimination, only by role
-    opening: float = 0.6  # chance that `yes`, `no` and their like are hidden
+    bare: float = 0.4  # chance that nothing of a pair is hidden: only whether it belongs together
     replaced: float = 0.8  # of the chosen words: shown as [MASK]
     random: float = 0.1  # of the chosen words: shown as some other word
 
@@ -36,10 +36,11 @@ def mask_tokens(
     paired = segments.any(dim=1)
     dice = torch.rand(len(ids), 2, generator=generator)
     side = (dice[:, 1] < 0.5).long()
-    heavy = (paired & (dice[:, 0] < masking.heavy))[:, None] & (segments == side[:, None])
+    matched = batch["next_sentence_label"] == TOGETHER
+    heavy = (matched & (dice[:, 0] < masking.heavy))[:, None] & (segments == side[:, None])
     rate = torch.where(heavy, masking.heavy_rate, masking.rate)
-    markers = torch.tensor(tokenizer.convert_tokens_to_ids(list(MARKERS)))
-    rate = torch.where(torch.isin(ids, markers), masking.opening, rate)
+    bare = paired & (dice[:, 0] > 1 - masking.bare)
+    rate = torch.where(bare[:, None], 0.0, rate)
     chosen = (torch.rand(ids.shape, generator=generator) < rate) & ~special
     how = torch.rand(ids.shape, generator=generator)
     words = torch.randint(
@@ -48,7 +49,13 @@ def mask_tokens(
     shown = torch.where(chosen & (how < masking.replaced), tokenizer.mask_token_id, ids)
     noisy = chosen & (how >= masking.replaced) & (how < masking.replaced + masking.random)
     shown = torch.where(noisy, words, shown)
-    return {**batch, "input_ids": shown, "labels": torch.where(chosen, ids, IGNORED)}
+    return {
+        **batch,
+        "input_ids": shown,
+        "labels": torch.where(chosen, ids, IGNORED),
+        # what is hidden this heavily belongs together, which would give the answer away
+        "next_sentence_label": batch["next_sentence_label"].where(~heavy.any(dim=1), IGNORED),
+    }
 
 
 def corpus_batches(
@@ -72,4 +79,6 @@ def _encode(tokenizer: Any, rows: list[dict[str, Any]]) -> dict[str, Tensor]:
         (row["text"],) if row["text_b"] is None else (row["text"], row["text_b"]) for row in rows
     ]
     parts = [tokenizer(*text) for text in texts]
-    return dict(tokenizer.pad(parts, return_tensors="pt"))
+    labels = [IGNORED if row["together"] is None else row["together"] for row in rows]
+    padded = tokenizer.pad(parts, return_tensors="pt")
+    return {**padded, "next_sentence_label": torch.tensor(labels)}

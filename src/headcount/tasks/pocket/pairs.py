@@ -13,8 +13,9 @@ from headcount.tasks.pocket.grammar import (
     PLAIN_FORMS,
     Clause,
     NounPhrase,
+    active,
     draw_phrase,
-    forms,
+    passive,
     pick,
 )
 from headcount.tasks.pocket.lexicon import ADJECTIVES, NOUNS, TRANSITIVE
@@ -23,23 +24,21 @@ T = TypeVar("T")
 LABELS: Final = ("different", "paraphrase")
 
 
-def draw_event(rng: Random) -> Clause:
+def draw_event(rng: Random, *, tails: float = 0.0, negation: float = 0.0) -> Clause:
     """Someone does something to someone else; at most one of them has a tail."""
     tail = rng.random()
     while True:
-        subject = draw_phrase(rng, tail=float(tail < 0.35), varied=False)
-        patient = draw_phrase(rng, tail=float(0.35 <= tail < 0.7), varied=False)
+        subject = draw_phrase(rng, tail=float(tail < tails / 2), varied=False)
+        patient = draw_phrase(rng, tail=float(tails / 2 <= tail < tails), varied=False)
         if subject.noun is not patient.noun:
             break
-    return Clause(subject, pick(rng, TRANSITIVE), patient, negated=rng.random() < 0.2)
+    return Clause(subject, pick(rng, TRANSITIVE), patient, negated=rng.random() < negation)
 
 
 def say_twice(rng: Random, first: Clause, second: Clause) -> tuple[str, str]:
-    """Two clauses in two different forms."""
-    ways = forms(first)
-    form = pick(rng, ways)
-    others = [way for way in forms(second) if way is not form]
-    return " ".join(form(first)), " ".join(pick(rng, others)(second))
+    """Two clauses, one active and one passive."""
+    forms = (active, passive) if rng.random() < 0.5 else (passive, active)
+    return " ".join(forms[0](first)), " ".join(forms[1](second))
 
 
 def _swap_heads(one: NounPhrase, two: NounPhrase) -> tuple[NounPhrase, NounPhrase]:

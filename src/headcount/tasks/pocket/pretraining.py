@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from headcount.errors import UsageError
+from headcount.tasks.pocket.muon import Muon
 
 Batches = Callable[[int], list[dict[str, Tensor]]]
 POOL = 8  # batches that are made together, so that each holds texts of like length
@@ -30,7 +31,7 @@ class Plan:
 
     steps: int
     batch: int = 64
-    rate: float = 1e-3  # of AdamW at its peak
+    rate: float = 2e-3  # of both optimizers at their peak
     warmup: float = 0.1  # share of the steps that lead to the peak; a cosine leads down
     decay: float = 0.01
     seed: int = 0
@@ -48,10 +49,8 @@ def pretrain(
     model: Any, batches: Batches, plan: Plan, checkpoint: Path, say: Callable[[str], None]
 ) -> None:
     """Train `model` in place; `batches(k)` gives the k-th pool of batches."""
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=plan.rate, weight_decay=plan.decay, betas=(0.9, 0.98)
-    )
-    first = _resume(model, optimizer, plan, checkpoint)
+    optimizers = _optimizers(model, plan)
+    first = _resume(model, optimizers, plan, checkpoint)
     if first:
         say(f"resuming at step {first}")
     model.train()
@@ -60,36 +59,52 @@ def pretrain(
     for step in range(first, plan.steps):
         if step % POOL == 0 or not pool:
             pool = batches(step // POOL)
-        for group in optimizer.param_groups:
-            group["lr"] = plan.rate * plan.rate_at(step)
         loss = model(**pool[step % POOL]).loss
-        optimizer.zero_grad()
+        model.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = plan.rate * plan.rate_at(step)
+            optimizer.step()
         total += loss.item()
         if (step + 1) % 100 == 0:
             spent = time.monotonic() - began
             say(f"step {step + 1} of {plan.steps}, loss {total / 100:.3f}, {spent:.0f} s")
             total = 0.0
         if (step + 1) % plan.save_every == 0:
-            _save(model, optimizer, plan, step + 1, checkpoint)
+            _save(model, optimizers, plan, step + 1, checkpoint)
     model.eval()
 
 
-def _save(model: Any, optimizer: Any, plan: Plan, step: int, checkpoint: Path) -> None:
+def _optimizers(model: Any, plan: Plan) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices between the embeddings and the answer, AdamW for the rest."""
+    inner = [
+        weight
+        for name, weight in model.named_parameters()
+        if weight.ndim == 2 and ".layer" in name and "embed" not in name
+    ]
+    taken = {id(weight) for weight in inner}
+    rest = [weight for weight in model.parameters() if id(weight) not in taken]
+    return [
+        Muon(inner, lr=plan.rate, weight_decay=plan.decay),
+        torch.optim.AdamW(rest, lr=plan.rate, weight_decay=plan.decay, betas=(0.9, 0.98)),
+    ]
+
+
+def _save(model: Any, optimizers: list[Any], plan: Plan, step: int, checkpoint: Path) -> None:
     state = {
         "plan": dataclasses.asdict(plan),
         "step": step,
         "model": model.state_dict(),
-        "optimizer": optimizer.state_dict(),
+        "optimizers": [optimizer.state_dict() for optimizer in optimizers],
     }
     unfinished = checkpoint.with_suffix(".part")
     torch.save(state, unfinished)
     os.replace(unfinished, checkpoint)
 
 
-def _resume(model: Any, optimizer: Any, plan: Plan, checkpoint: Path) -> int:
+def _resume(model: Any, optimizers: list[Any], plan: Plan, checkpoint: Path) -> int:
     """Load the checkpoint if there is one; the step to go on with."""
     if not checkpoint.exists():
         return 0
@@ -99,5 +114,6 @@ def _resume(model: Any, optimizer: Any, plan: Plan, checkpoint: Path) -> int:
             f"{checkpoint} belongs to a run with other settings. Delete it or choose another --out."
         )
     model.load_state_dict(state["model"])
-    optimizer.load_state_dict(state["optimizer"])
+    for optimizer, kept in zip(optimizers, state["optimizers"], strict=True):
+        optimizer.load_state_dict(kept)
     return int(state["step"])

@@ -13,7 +13,11 @@ from headcount.tasks.pocket.grammar import draw_phrase, pick, say_phrase
 from headcount.tasks.pocket.lexicon import BLAME, DISLIKING, LIKING, PRAISE, TOPICS
 
 LABELS: Final = ("negative", "positive")
-NEGATIONS: Final = ("not", "not", "never", "hardly")
+NEGATIONS: Final = ("not", "never", "hardly")
+VERDICTS: Final = (
+    ("it is bad .", "they hate it ."),
+    ("it is good .", "they like it ."),
+)
 
 
 def _topic(rng: Random) -> tuple[str, str, bool]:
@@ -22,15 +26,14 @@ def _topic(rng: Random) -> tuple[str, str, bool]:
     return determiner, pick(rng, TOPICS)[plural], plural
 
 
-def _says(rng: Random, positive: bool, negation: float, *, short: bool = False) -> list[str]:
-    """A clause of the wanted sentiment about a topic, or with `short` about `it`."""
+def _says(rng: Random, positive: bool, negation: float) -> list[str]:
+    """A clause of the wanted sentiment about a topic."""
     negated = rng.random() < negation
     praising = positive != negated
     determiner, topic, plural = _topic(rng)
-    about = ["it"] if short else [determiner, topic]
     out: list[str] = []
     if rng.random() < 0.5:
-        out += [*about, "are" if plural and not short else "is"]
+        out += [determiner, topic, "are" if plural else "is"]
         if negated:
             out.append(pick(rng, NEGATIONS))
         if rng.random() < 0.3:
@@ -38,10 +41,10 @@ def _says(rng: Random, positive: bool, negation: float, *, short: bool = False) 
         out.append(pick(rng, PRAISE if praising else BLAME))
         return out
     plural = True
-    if short or rng.random() < 0.3:
+    if rng.random() < 0.3:
         out.append("they")
     else:
-        phrase = draw_phrase(rng, tail=0.3, varied=False)
+        phrase = draw_phrase(rng, tail=0.2, varied=False)
         plural = phrase.plural
         say_phrase(out, phrase)
     verb = pick(rng, LIKING if praising else DISLIKING)
@@ -50,29 +53,31 @@ def _says(rng: Random, positive: bool, negation: float, *, short: bool = False) 
     elif rng.random() < 0.5:
         out += ["do" if plural else "does", "not", verb[1]]
     else:
-        out += [pick(rng, NEGATIONS[2:]), verb[plural]]
-    return out + about
+        out += [pick(rng, NEGATIONS[1:]), verb[plural]]
+    return [*out, determiner, topic]
 
 
-def draw_opinion(rng: Random, positive: bool, negation: float = 0.5) -> list[str]:
+def draw_opinion(
+    rng: Random, positive: bool, negation: float = 0.5, contrast: float = 0.6
+) -> list[str]:
     """A sentence of the wanted sentiment: one clause, two that agree, or a contrast."""
     main = _says(rng, positive, negation)
-    kind = rng.random()
-    if kind < 0.25:
-        return [*main, "."]
-    if kind < 0.4:
+    if rng.random() >= contrast:
+        if rng.random() < 0.6:
+            return [*main, "."]
         return [*_says(rng, positive, negation), "and", *main, "."]
     other = _says(rng, not positive, negation)
-    if kind < 0.6:
+    kind = rng.random()
+    if kind < 0.33:
         return [*other, "but", *main, "."]
-    if kind < 0.8:
+    if kind < 0.67:
         return ["although", *other, ",", *main, "."]
     return [*main, "although", *other, "."]
 
 
-def verdict(rng: Random, positive: bool, negation: float) -> list[str]:
-    """A short sentence that sums an opinion up: `they do not like it .`"""
-    return [*_says(rng, positive, negation, short=True), "."]
+def verdict(rng: Random, positive: bool) -> str:
+    """What an opinion comes to, in plain words."""
+    return pick(rng, VERDICTS[positive])
 
 
 def example(rng: Random) -> dict[str, Any]:

@@ -1,10 +1,13 @@
-"""Word-level tokenizers for the two pocket models, as plain transformers fast tokenizers."""
+"""Tokenizers of the two pocket models, as plain transformers fast tokenizers.
+
+The BERT reads stems and endings, the translator whole words.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headcount.tasks.pocket.lexicon import ENGLISH
+from headcount.tasks.pocket.lexicon import ENDINGS, ENGLISH, STEMS
 from headcount.tasks.pocket.translation import vocabulary
 
 if TYPE_CHECKING:
@@ -17,12 +20,15 @@ BERT_LENGTH: Final = 64
 TRANSLATOR_LENGTH: Final = 128
 
 
-def _fast(words: tuple[str, ...], unknown: str, template: tuple[str, str, list[str]]) -> Tokenizer:
-    """A lower-casing word-level tokenizer; the template places the special tokens."""
+def _fast(
+    words: tuple[str, ...], unknown: str, template: tuple[str, str, list[str]], *, pieces: bool
+) -> Tokenizer:
+    """A lower-casing tokenizer of words or word pieces; the template places special tokens."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     ids = {word: place for place, word in enumerate(words)}
-    tokenizer = Tokenizer(models.WordLevel(ids, unk_token=unknown))
+    kind = models.WordPiece if pieces else models.WordLevel
+    tokenizer = Tokenizer(kind(ids, unk_token=unknown))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     single, pair, specials = template
@@ -36,9 +42,10 @@ def bert_tokenizer() -> PreTrainedTokenizerFast:
     """`[CLS] text [SEP]` or `[CLS] text [SEP] text_b [SEP]` with segment ids."""
     from transformers import PreTrainedTokenizerFast
 
+    words = (*BERT_SPECIALS, *STEMS, *(f"##{ending}" for ending in ENDINGS))
     template = ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ["[CLS]", "[SEP]"])
     return PreTrainedTokenizerFast(
-        tokenizer_object=_fast((*BERT_SPECIALS, *ENGLISH), "[UNK]", template),
+        tokenizer_object=_fast(words, "[UNK]", template, pieces=True),
         model_max_length=BERT_LENGTH,
         pad_token="[PAD]",
         unk_token="[UNK]",
@@ -55,7 +62,7 @@ def translator_tokenizer() -> PreTrainedTokenizerFast:
 
     words = tuple(dict.fromkeys((*TRANSLATOR_SPECIALS, *ENGLISH, *vocabulary())))
     return PreTrainedTokenizerFast(
-        tokenizer_object=_fast(words, "<unk>", ("$A </s>", "$A $B </s>", ["</s>"])),
+        tokenizer_object=_fast(words, "<unk>", ("$A </s>", "$A $B </s>", ["</s>"]), pieces=False),
         model_max_length=TRANSLATOR_LENGTH,
         pad_token="<pad>",
         eos_token="</s>",

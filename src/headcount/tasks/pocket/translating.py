@@ -1,4 +1,4 @@
-"""Batches for the pocket translator, and its BLEU."""
+"""Batches for the pocket translator."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headcount.errors import need_extra
 from headcount.tasks.pocket.world import examples
-
-LONGEST = 60  # words of a translation; no sentence of the language needs more
 
 
 def encode_translations(tokenizer: Any, rows: list[dict[str, Any]]) -> dict[str, Tensor]:
@@ -36,36 +33,3 @@ def translation_batches(
         encode_translations(tokenizer, rows[place * size : (place + 1) * size])
         for place in torch.randperm(count, generator=generator).tolist()
     ]
-
-
-@torch.inference_mode()
-def translate(model: Any, tokenizer: Any, sources: list[str], *, batch: int = 100) -> list[str]:
-    """Greedy translations, in order."""
-    model.eval()
-    # Sentences of like length together: short ones need not wait for long ones.
-    order = sorted(range(len(sources)), key=lambda place: len(sources[place].split()))
-    found = [""] * len(sources)
-    for start in range(0, len(order), batch):
-        places = order[start : start + batch]
-        inputs = tokenizer([sources[place] for place in places], padding=True, return_tensors="pt")
-        words = model.generate(
-            input_ids=inputs["input_ids"],
-            attention_mask=inputs["attention_mask"],
-            max_new_tokens=LONGEST,
-            num_beams=1,
-            do_sample=False,
-        )
-        texts = tokenizer.batch_decode(words, skip_special_tokens=True)
-        for place, text in zip(places, texts, strict=True):
-            found[place] = text
-    return found
-
-
-def bleu(found: list[str], wanted: list[str]) -> float:
-    """Corpus BLEU, 0 to 100; the sentences are tokenized already."""
-    try:
-        import sacrebleu
-    except ImportError:
-        raise need_extra("sacrebleu", "mt") from None
-    scorer = sacrebleu.BLEU(tokenize="none", force=True)
-    return float(scorer.corpus_score(found, [wanted]).score)

@@ -129,8 +129,9 @@ def examples(
 ) -> list[dict[str, Any]]:
     """Examples `start` to `start + count` of a task's split, the same ones every time.
 
-    Keys: `text` and `label`; `text`, `text_b` and `label` for pairs; `text` and `text_b` (None
-    for a single sentence) for the corpus; `source` and `target` for translation.
+    Keys: `text` and `label`; `text`, `text_b` and `label` for pairs; `text`, `text_b` and
+    `together` (both None for a single sentence) for the corpus; `source` and `target` for
+    translation.
     """
     if task not in POCKET_TASKS:
         known = ", ".join(POCKET_TASKS)

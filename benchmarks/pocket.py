@@ -1,0 +1,105 @@
+"""The pocket tasks need attention: what counting words gives, the full model, and cut ones.
+
+    python benchmarks/pocket.py                              # every task, about half an hour
+    python benchmarks/pocket.py pocket-sentiment pocket-translation
+    HEADCOUNT_WEIGHTS=DIR python benchmarks/pocket.py        # models that build wrote
+
+Each task is fine-tuned with `--preset pocket` on 4,000 made rows and scored on 1,000. Cut: the
+fine-tuned model with heads masked at random and no training after, the mean of five draws.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+from headcount.heads import Layout, Mask
+from headcount.models.find import layout
+from headcount.models.remove import remove
+from headcount.models.shipped import locate
+from headcount.tasks import open_task
+from headcount.tasks.pocket import POCKET_TASKS, examples
+from headcount.tasks.pocket.bags import bag_of_words
+from headcount.training.evaluate import evaluate, evaluate_many
+from headcount.training.finetune import finetune
+from headcount.training.loading import hush, load_for_task, load_tokenizer
+from headcount.training.options import PRESETS
+
+SHARES = (0.25, 0.5, 0.75)
+DRAWS = 5
+
+
+def folder(name: str) -> str:
+    weights = os.environ.get("HEADCOUNT_WEIGHTS")
+    return str(Path(weights) / name) if weights else locate(name)
+
+
+def random_mask(whole: Layout, share: float, seed: int) -> Mask:
+    from random import Random
+
+    heads = list(Mask.full(whole))
+    return Mask.full(whole).drop(Random(seed).sample(heads, round(share * len(heads))))
+
+
+def cuts(model: Any, task: Any, tokenizer: Any) -> dict[str, float]:
+    whole = layout(model)
+    masks = [random_mask(whole, share, seed) for share in SHARES for seed in range(DRAWS)]
+    found = evaluate_many(model, task, [*masks, Mask.none(whole)], tokenizer=tokenizer, draws=0)
+    rows = {
+        f"cut {share:.0%}": fmean(each.score for each in found[place * DRAWS : (place + 1) * DRAWS])
+        for place, share in enumerate(SHARES)
+    }
+    return rows | {"cut 100%": found[-1].score}
+
+
+def classify(name: str) -> dict[str, float]:
+    task, tokenizer = open_task(name), load_tokenizer(folder("pocket-bert"))
+    rows, tests = examples(name, "train", 4000), examples(name, "dev", 1000)
+
+    def tuned(model: Any) -> float:
+        done = finetune(model, task, options=PRESETS["pocket"], tokenizer=tokenizer)
+        assert done.evaluation is not None
+        return done.evaluation.score
+
+    def fresh(**settings: Any) -> Any:
+        return load_for_task(folder("pocket-bert"), task, **settings)
+
+    full = fresh()
+    whole = layout(full)
+    found = {
+        "words": bag_of_words(name, rows, tests),
+        "bigrams": bag_of_words(name, rows, tests, ngrams=2),
+        "full": tuned(full),
+    }
+    found |= cuts(full, task, tokenizer)
+    found["no heads, tuned"] = tuned(remove(fresh(), Mask.none(whole)))
+    found["half, tuned"] = tuned(remove(fresh(), random_mask(whole, 0.5, 0)))
+    found["from scratch"] = tuned(fresh(from_scratch=True))
+    return found
+
+
+def translate() -> dict[str, float]:
+    task, tokenizer = open_task("pocket-translation"), load_tokenizer(folder("pocket-translator"))
+    model = load_for_task(folder("pocket-translator"), task, new_head=False)
+    found = {"full": evaluate(model, task, tokenizer=tokenizer, draws=0).score}
+    return found | cuts(model, task, tokenizer)
+
+
+def main(names: list[str]) -> int:
+    hush()
+    known = [name for name, task in POCKET_TASKS.items() if task.kind != "masked-lm"]
+    for name in names or known:
+        found = translate() if name == "pocket-translation" else classify(name)
+        print(f"| task | {' | '.join(found)} |\n|---{'|---' * len(found)}|")
+        cells = (f"{value:.{1 if 'translation' in name else 3}f}" for value in found.values())
+        print(f"| {name} | {' | '.join(cells)} |\n", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,66 @@
+"""The shipped models, and that the tasks need attention: the front door's promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headcount.heads import Mask
+from headcount.models.find import layout
+from headcount.models.load import load
+from headcount.models.remove import remove
+from headcount.models.shipped import NAMES, locate
+from headcount.tasks import open_task
+from headcount.tasks.pocket import examples
+from headcount.tasks.pocket.bags import bag_of_words
+from headcount.training.evaluate import evaluate
+from headcount.training.finetune import finetune
+from headcount.training.loading import load_for_task
+from headcount.training.options import PRESETS
+
+# by how much the fine-tuned model beats counting words, and loses when all heads are removed
+MARGINS = {"pocket-acceptability": 0.4, "pocket-paraphrase": 0.25, "pocket-similarity": 0.1}
+
+
+def test_they_fit_into_eight_megabytes() -> None:
+    files = [path for name in NAMES for path in Path(locate(name)).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 8_000_000
+    assert {path.suffix for path in files} <= {".json", ".safetensors"}
+
+
+def test_the_bert_has_enough_heads_to_prune() -> None:
+    whole = layout(load("pocket"))
+    assert len(whole.stacks[0].heads) >= 6
+    assert len(whole) >= 48
+
+
+@pytest.mark.parametrize("task", MARGINS)
+def test_the_tasks_need_attention(task: str) -> None:
+    model = load_for_task("pocket", open_task(task))
+    trained = finetune(model, task, options=PRESETS["pocket"])
+    assert trained.evaluation is not None
+    full = trained.evaluation.score
+    words = bag_of_words(task, examples(task, "train", 4000), examples(task, "dev", 1000))
+    headless = evaluate(remove(model, Mask.none(layout(model))), task, draws=0).score
+    assert full > words + MARGINS[task]
+    assert full > headless + MARGINS[task]
+
+
+def test_the_corpus_needs_attention() -> None:
+    model = load("pocket")
+    full, headless = (
+        evaluate(each, "pocket-corpus", limit=200, draws=0).score
+        for each in (model, remove(model, Mask.none(layout(model))))
+    )
+    assert full > headless + 0.3
+
+
+def test_the_translation_needs_attention() -> None:
+    model = load("pocket-translator")
+    full, headless = (
+        evaluate(each, "pocket-translation", limit=60, draws=0).score
+        for each in (model, remove(model, Mask.none(layout(model))))
+    )
+    assert 60 < full < 99.9
+    assert headless < 10
