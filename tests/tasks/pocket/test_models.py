@@ -48,7 +48,7 @@ def test_the_tasks_need_attention(task: str) -> None:
 
 
 def test_the_corpus_needs_attention() -> None:
-    model = load("pocket")
+    model = load("pocket", head="masked-lm")
     full, headless = (
         evaluate(each, "pocket-corpus", limit=200, draws=0).score
         for each in (model, remove(model, Mask.none(layout(model))))

@@ -50,9 +50,9 @@ def test_the_first_examples_never_change() -> None:
 FIRST: dict[str, str] = {
     "pocket-acceptability": "many small kings are chased by those old boys with the boy b",
     "pocket-sentiment": "they hate this film but that song is very lovely .",
-    "pocket-paraphrase": "the rich teacher is not chased by the boy .",
-    "pocket-similarity": "the young painters near the small doctor are not greeted by ",
-    "pocket-entailment": "the young boy is not pushed by the old teacher with the farm",
+    "pocket-paraphrase": "the doctor is called by the big boys .",
+    "pocket-similarity": "the old doctors are chased by the small dogs .",
+    "pocket-entailment": "the tall queens do not push the old girls .",
     "pocket-corpus": "these big queens beside every sailor beside the dogs watch t",
     "pocket-translation": "that boy beside two teachers is not short and the singer who",
 }
