@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headcount.studies.prune import prune as prune
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.finetune import finetune as finetune
+    from headcount.transfer.measure import transfer as transfer
 
 __version__ = "0.1.0"
 
@@ -55,6 +56,7 @@ _PUBLIC = {
     "redundancy": "headcount.redundancy.measure:redundancy",
     "remove": "headcount.models.remove:remove",
     "select": "headcount.pruning.select:select",
+    "transfer": "headcount.transfer.measure:transfer",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # pyright: ignore[reportUnsupportedDunderAll]
