@@ -18,9 +18,10 @@ from headcount.transfer.recall import (
     Ranked,
     head_counts,
     needed,
-    rank_and_score,
+    rank_heads,
     recall,
     recall_curve,
+    score_counts,
 )
 from training.conftest import pets, tiny, tokenizer  # noqa: F401
 
@@ -119,13 +120,15 @@ def test_no_counts():
 def test_the_ranking_is_importance_and_the_scores_are_evaluations(tokenizer):  # noqa: F811
     model, task = tiny(tokenizer), pets(rows=40)
     rows = encode(task, task.load("train"), tokenizer, max_length=32)
-    found = rank_and_score(model, task, rows, points=4, tokenizer=tokenizer)
-    expected = importance(model, rows, normalize="l1")
-    assert found.ranking.values == pytest.approx(expected.values, rel=1e-6)
+    ranking = rank_heads(model, task, rows)
+    assert ranking.values == pytest.approx(importance(model, rows, normalize="l1").values, rel=1e-6)
+    plain = rank_heads(model, task, rows, normalize="none")
+    assert plain.values == pytest.approx(importance(model, rows).values, rel=1e-6)
+    found = score_counts(model, task, ranking, points=4, tokenizer=tokenizer)
     assert list(found.scores) == [12, 9, 6, 3, 0]
     for count, score in found.scores.items():
-        mask = expected.keep_best(count)
+        mask = ranking.keep_best(count)
         assert score == evaluate(model, task, mask, tokenizer=tokenizer, draws=0).score
-    plain = rank_and_score(model, task, rows, points=1, normalize="none", tokenizer=tokenizer)
-    assert plain.ranking.values == pytest.approx(importance(model, rows).values, rel=1e-6)
-    assert (found.task, found.metric) == ("pets", "accuracy")
+    assert (found.task, found.metric, found.ranking) == ("pets", "accuracy", ranking)
+    with pytest.raises(UsageError, match="none, l1 or l2"):
+        rank_heads(model, task, rows, normalize="l3")

@@ -15,6 +15,7 @@ for _name, _summary in {
     "inspect": "Which heads a model has, with their parameters, memory and FLOPs.",
     "redundancy": "How alike a model's heads are: a distance for every pair.",
     "importance": "How much a task's loss feels each head.",
+    "transfer": "What fine-tuning changed, head by head, between two checkpoints.",
     "prune": "Choose heads by a method, remove them, and say what it cost.",
     "curve": "Score against the share of heads removed, for several methods.",
     "remove": "Take heads out of a model and save the smaller one.",

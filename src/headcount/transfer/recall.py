@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Mask, Scores
-from headcount.importance.gradients import importance
+from headcount.importance.gradients import importance, require_norm
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.metrics import get_metric
@@ -157,26 +157,38 @@ def recall_curve(
     return {x: recall(wanted, pretraining.needed(x)) for x in shares}
 
 
-def rank_and_score(
+def rank_heads(
     model: PreTrainedModel,
     task: Task,
     rows: Encoded,
     *,
     normalize: str | None = None,
-    points: int = POINTS,
     report: Callable[[int], None] | None = None,
-    **settings: Any,
-) -> Ranked:
-    """Heads ranked by importance on labelled rows, and the task's score with the best of them.
+) -> Scores:
+    """The importance of every head on labelled rows of the task.
 
-    As in pruning by importance, scores are ℓ1-normalised by layer where there is one stack.
-    `settings` go to `evaluate_many`: tokenizer, split, limit, seed, max_length.
+    As in pruning by importance, it is ℓ1-normalised by layer where there is one stack.
     """
+    if normalize is not None:
+        require_norm(normalize)
     ranking = importance(model, rows, kind=task.kind, report=report)
     if normalize is None:
         normalize = "l1" if len(ranking.layout.stacks) == 1 else "none"
-    if normalize != "none":
-        ranking = ranking.normalized(normalize)
+    return ranking if normalize == "none" else ranking.normalized(normalize)
+
+
+def score_counts(
+    model: PreTrainedModel,
+    task: Task,
+    ranking: Scores,
+    *,
+    points: int = POINTS,
+    **settings: Any,
+) -> Ranked:
+    """The task's score with fewer and fewer heads, least important first, in one pass.
+
+    `settings` go to `evaluate_many`: tokenizer, split, limit, seed, max_length.
+    """
     counts = head_counts(len(ranking.layout), points)
     masks = [ranking.keep_best(count) for count in counts]
     found = evaluate_many(model, task, masks, draws=0, **settings)
