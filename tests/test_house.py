@@ -19,6 +19,7 @@ ROOMS = [  # imports point down this list only
     "report",
     "studies",
     "transfer",
+    "learned",
     "training",
     "pruning",
     "recovery",

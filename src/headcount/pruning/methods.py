@@ -2,7 +2,8 @@
 
 A method is prepared once, `method(model, **its own options)`, and gives a function that decides:
 `decide(ratio, seed)` is the mask. What it measures (gradients, distances) is measured once and
-serves every ratio and seed.
+serves every ratio and seed. Methods that train (the room `learned`, above this one; a name is no
+import) do so for every ratio and seed anew, and have the trained weights as well.
 """
 
 from __future__ import annotations
@@ -45,4 +46,19 @@ METHODS.add(
     "surgeon",
     "headcount.pruning.surgeon:surgeon",
     "The heads whose loss the others make up for best, by second order.",
+)
+METHODS.add(
+    "straight-through",
+    "headcount.learned.straight:straight_through",
+    "Trained: step gates with a coarse gradient, weights beside them.",
+)
+METHODS.add(
+    "hard-concrete",
+    "headcount.learned.concrete:hard_concrete",
+    "Trained: L0 gates, drawn in every step.",
+)
+METHODS.add(
+    "subset",
+    "headcount.learned.subset:subset",
+    "Trained: exactly the asked number of heads in every step, by Gumbel top-k.",
 )

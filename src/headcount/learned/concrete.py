@@ -1,0 +1,122 @@
+"""Hard-concrete gates: the L0 rival (C2; eq. 11 to 13), a drawn gate for every head and step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headcount.errors import UsageError
+from headcount.learned.kinds import top
+from headcount.learned.method import Learner, Setting
+from headcount.learned.options import GateOptions
+
+
+def hard_concrete(
+    model: Any,
+    *,
+    task: Any = None,
+    tokenizer: Any = None,
+    train: Any = None,
+    device: str = "auto",
+    work: Any = None,
+    mu: float = 1e-3,
+    gate_lr: float = 0.1,
+    gate_optimizer: str = "adam",
+    gate_schedule: str = "constant",
+    beta: float = 2 / 3,
+    gamma: float = -0.1,
+    zeta: float = 1.1,
+    settle: float = 0.4,
+    hold: str = "shift",
+) -> Learner:
+    """Gates drawn from hard-concrete distributions whose chance of 0 is learned.
+
+    `task`, `tokenizer`, `train` (the weights' options), `device` and `work` (a folder for
+    checkpoints) are what every learned method needs; the rest is its own.
+    """
+    gates = GateOptions(
+        mu=mu, learning_rate=gate_lr, optimizer=gate_optimizer, schedule=gate_schedule,
+        settle=settle, hold=hold,
+    )  # fmt: skip
+    kind = HardConcrete(beta=beta, gamma=gamma, zeta=zeta)
+    setting = Setting(task=task, tokenizer=tokenizer, train=train, device=device, work=work)
+    return Learner(model, kind, gates, setting)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardConcrete:
+    """L0 gates (eq. 11 to 13): a stretched, clipped concrete variable with mass on 0 and on 1.
+
+    s = σ((log u - log(1 - u) + log α) / β), gate = clip(s (ζ - γ) + γ, 0, 1), u uniform;
+    P(gate ≠ 0) = σ(log α - β log(-γ / ζ)). At test a gate is whichever of 0 and 1 is likelier.
+    """
+
+    beta: float = 2 / 3
+    """Temperature."""
+    gamma: float = -0.1
+    """Left end of the stretch, below 0."""
+    zeta: float = 1.1
+    """Right end of the stretch, above 1."""
+    mean: float = 2.0
+    """Centre of the normal that log α starts from: at 2, a gate is open with 97 % chance."""
+    spread: float = 0.01
+    """Its standard deviation."""
+    name: str = "hard-concrete"
+    noisy: bool = True
+
+    def __post_init__(self) -> None:
+        if self.beta <= 0 or self.gamma >= 0 or self.zeta <= 1 or self.spread < 0:
+            raise UsageError(
+                f"Hard-concrete gates need beta above 0, gamma below 0, zeta above 1 and a spread "
+                f"that is not negative, not {self.beta}, {self.gamma}, {self.zeta}, {self.spread}."
+            )
+
+    def start(self, count: int, generator: torch.Generator) -> Tensor:
+        """Nearly all gates open."""
+        return self.mean + self.spread * torch.randn(count, generator=generator)
+
+    def draw(self, values: Tensor, generator: torch.Generator, done: float, keep: int) -> Tensor:
+        """A sample of every gate."""
+        u = torch.rand(values.shape, generator=generator).clamp(1e-6, 1 - 1e-6)
+        s = torch.sigmoid((u.log() - (1 - u).log() + values) / self.beta)
+        return (s * (self.zeta - self.gamma) + self.gamma).clamp(0, 1)
+
+    def chance(self, values: Tensor) -> Tensor:
+        """(head,) P(gate ≠ 0)."""
+        return torch.sigmoid(values - self.beta * math.log(-self.gamma / self.zeta))
+
+    def count(self, values: Tensor) -> Tensor:
+        """The expected number of gates that are not 0 (eq. 12)."""
+        return self.chance(values).sum()
+
+    def open(self, values: Tensor, keep: int | None) -> Tensor:
+        """The `keep` largest log α; without a number, where 1 is likelier than 0.
+
+        P(gate = 0) = σ(β log(-γ / ζ) - log α) and P(gate = 1) = σ(log α - β log((1 - γ)/(ζ - 1))).
+        """
+        if keep is not None:
+            return top(values, keep)
+        zero = torch.sigmoid(self.beta * math.log(-self.gamma / self.zeta) - values)
+        one = torch.sigmoid(values - self.beta * math.log((1 - self.gamma) / (self.zeta - 1)))
+        return one > zero
+
+    def hold(self, values: Tensor, keep: int) -> Tensor:
+        """A common shift, so that the expected number of gates that are not 0 is `keep`."""
+        if keep >= len(values):
+            return values
+        low, high = -60.0 - float(values.max()), 60.0 - float(values.min())
+        for _ in range(60):
+            middle = (low + high) / 2
+            if float(self.chance(values + middle).double().sum()) > keep:
+                high = middle
+            else:
+                low = middle
+        return values + (low + high) / 2
+
+    def describe(self) -> dict[str, Any]:
+        """Its own settings."""
+        return {"beta": self.beta, "gamma": self.gamma, "zeta": self.zeta, "mean": self.mean}

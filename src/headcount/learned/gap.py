@@ -1,0 +1,51 @@
+"""The train–test gap (C2): the score with training gates minus the score with test gates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel
+
+from headcount.tasks import Task
+from headcount.training.evaluate import evaluate
+from headcount.training.options import TrainOptions
+
+if TYPE_CHECKING:
+    from headcount.learned.keeper import Keeper
+
+
+def gap_measure(
+    model: PreTrainedModel, task: Task, tokenizer: Any, options: TrainOptions, *, draws: int
+) -> Callable[[Keeper], dict[str, Any]] | None:
+    """A measurement for the keeper, or None where the task has no rows but those of training."""
+    if task.evaluation == "train":
+        return None
+
+    def score() -> float:
+        settings = {"tokenizer": tokenizer, "max_length": options.max_length, "draws": 0}
+        return evaluate(model, task, **settings).score
+
+    def measure(keeper: Keeper) -> dict[str, Any]:
+        # noise of its own: measuring must not change the run
+        random = torch.Generator().manual_seed(keeper.seed + 1)
+        many = draws if keeper.kind.noisy else 1
+        training = []
+        for _ in range(many):
+            keeper.show(keeper.draw(1.0, random).detach())
+            training.append(score())
+        mask = keeper.chosen()
+        keeper.show(torch.tensor([float(head in mask) for head in keeper.layout]))
+        test = score()
+        return {
+            "train": float(np.mean(training)),
+            "test": test,
+            "gap": float(np.mean(training)) - test,
+            "draws": many,
+            "split": task.evaluation,
+            "metric": task.metric,
+        }
+
+    return measure

@@ -1,0 +1,82 @@
+"""What a run of gates came to, and its files in the run's folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import PreTrainedModel
+
+from headcount.heads import Mask
+from headcount.learned.trace import FILE, Trace, load_trace
+from headcount.redundancy.whole import whole
+from headcount.training import checkpoints
+
+WEIGHTS = "weights.safetensors"
+MASK = "mask.json"
+NUMBERS = ("steps", "rows", "examples", "seconds", "route", "gap", "resumed_from")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """The heads that stay, and the weights trained with them."""
+
+    model: PreTrainedModel = field(repr=False)
+    """All heads are still there; remove the mask's dropped ones."""
+    mask: Mask
+    trace: Trace = field(repr=False)
+    steps: int
+    rows: int
+    examples: int
+    """Rows seen, each as often as it was."""
+    seconds: float
+    route: dict[str, Any]
+    """How the final number of heads came about."""
+    gap: dict[str, Any] | None = None
+    """Score with training gates minus score with test gates, at the end of the search."""
+    resumed_from: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict, without the weights."""
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        return {**numbers, "seconds": round(self.seconds, 3), **self.trace.summary()}
+
+    def save(self, folder: Path) -> None:
+        """Weights, mask and trace, then the result, then the checkpoints go."""
+        weights = {name: value.detach() for name, value in self.model.named_parameters()}
+        with whole(folder / WEIGHTS) as partial:
+            save_file({name: value.contiguous() for name, value in weights.items()}, partial)
+        checkpoints.write_json(folder / MASK, self.mask.to_json())
+        self.trace.save(folder / FILE)
+        checkpoints.write_json(folder / checkpoints.RESULT, self.to_json())
+        for path in folder.glob("checkpoint-*"):
+            shutil.rmtree(path)
+
+
+def finished(model: PreTrainedModel, folder: Path) -> Learned | None:
+    """A run that was done before, its weights loaded into the model; None when it was not."""
+    if not (folder / checkpoints.RESULT).is_file():
+        return None
+    own = dict(model.named_parameters())
+    with torch.no_grad():
+        for name, value in load_file(folder / WEIGHTS).items():
+            own[name].copy_(value)
+    result = json.loads((folder / checkpoints.RESULT).read_text(encoding="utf-8"))
+    mask = Mask.from_json(json.loads((folder / MASK).read_text(encoding="utf-8")))
+    numbers = {name: result[name] for name in NUMBERS}
+    return Learned(model=model.eval(), mask=mask, trace=load_trace(folder), **numbers)
+
+
+def examples_seen(rows: int, batch: int, steps: int) -> int:
+    """Rows that so many steps saw; the last batch of an epoch may be smaller.
+
+    >>> examples_seen(70, 32, 3), examples_seen(70, 32, 4)
+    (70, 102)
+    """
+    per_epoch = -(-rows // batch)
+    return steps // per_epoch * rows + min(steps % per_epoch * batch, rows)

@@ -1,0 +1,220 @@
+"""Train gates and weights together on a task, and come out with a mask and trained weights.
+
+    found = learn(model, "mrpc", StraightThrough(), ratio=0.5, train=TrainOptions(epochs=2))
+    small = hc.remove(found.model, found.mask)
+
+The model given stays as it is: a copy is trained. With a folder the run survives a crash: the
+same call again goes on from the last checkpoint.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel, TrainingArguments
+
+from headcount.errors import HeadcountError, UsageError
+from headcount.heads import Layout, Scores
+from headcount.learned.gap import gap_measure
+from headcount.learned.keeper import AllClosedError, Keeper
+from headcount.learned.kinds import Kind
+from headcount.learned.options import GateOptions
+from headcount.learned.result import Learned, examples_seen, finished
+from headcount.models.find import layout as layout_of_model
+from headcount.pruning.choose import keep_best
+from headcount.tasks import Task, open_task
+from headcount.training import checkpoints
+from headcount.training.curve import Curve, Point
+from headcount.training.devices import pick_device
+from headcount.training.dropout import set_dropout
+from headcount.training.finetune import per_process, training_rows
+from headcount.training.freezing import frozen
+from headcount.training.loading import match, tokenizer_of
+from headcount.training.options import TrainOptions
+from headcount.training.order import Rows
+from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
+
+
+def learn(
+    model: PreTrainedModel,
+    task: str | Task,
+    kind: Kind,
+    ratio: float | None = None,
+    *,
+    gates: GateOptions | None = None,
+    train: TrainOptions | None = None,
+    tokenizer: Any = None,
+    device: str = "auto",
+    out: str | Path | None = None,
+    gap: int = 3,
+    report: Callable[[int, int, Point], None] | None = None,
+) -> Learned:
+    """Train a copy of `model` with gates on the task's train split.
+
+    `ratio` is met exactly; without it μ and the gates' learning rate decide how many heads stay.
+    The seed of `train` is also that of the gates. `gap` is the number of draws behind the
+    training score of noisy gates; 0 does not measure the gap.
+    """
+    options = train or TrainOptions()
+    gates = gates or GateOptions()
+    task = open_task(task)
+    tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+    match(model, tokenizer)
+    layout = layout_of_model(model)
+    keep = None if ratio is None else reachable(layout, kind.name, ratio)
+    own = copy.deepcopy(model)
+    set_dropout(own, attention=options.attention_dropout, hidden=options.hidden_dropout)
+    encoded = training_rows(own, task, tokenizer, options, None)
+    about = {
+        "method": kind.name,
+        "ratio": ratio,
+        **{f"gate_{name}": value for name, value in {**gates.to_json(), **kind.describe()}.items()},
+        "model": f"{type(model).__name__} {checkpoints.weights_fingerprint(model)}",
+        "task": task.name,
+        "data": f"{len(encoded)} rows {checkpoints.rows_fingerprint(encoded)}",
+        **options.to_json(),
+    }
+    with _folder(out) as folder, _own_randomness():
+        arguments = training_arguments(
+            options, str(folder), device=pick_device(device), saving=out is not None
+        )
+        arguments.per_device_train_batch_size = per_process(options, arguments.world_size)
+        checkpoint = None
+        if out is not None:
+            with arguments.main_process_first():
+                checkpoint = _take_up(folder, about, arguments)
+            if (before := finished(own, folder)) is not None:
+                return before
+        masking = tokenizer if task.kind == "masked-lm" else None
+        run = _Run(
+            trainer_for=(own, task, options),
+            rows=Rows(encoded, seed=options.seed, mask_with=masking),
+            keeper=Keeper(layout, kind, gates, keep=keep, seed=options.seed),
+            curve=Curve(folder / "curve.jsonl" if out is not None else None, report=report),
+            arguments=arguments,
+        )
+        run.keeper.trace.about = about
+        if gap:
+            run.keeper.measure_gap = gap_measure(own, task, tokenizer, options, draws=gap)
+        return run.go(checkpoint, folder if out is not None else None)
+
+
+def reachable(layout: Layout, method: str, ratio: float) -> int:
+    """How many heads stay; refused before training where it cannot be exactly so many."""
+    keep = layout.kept_at(ratio)
+    if not keep:
+        raise UsageError(
+            f"A ratio of {ratio} leaves no head, so '{method}' would have no open gate to learn "
+            "with: ask for less, or remove all heads with the method 'layers'."
+        )
+    keep_best(Scores(layout, (0.0,) * len(layout)), keep)
+    return keep
+
+
+class _Run:
+    """A Trainer with a keeper of gates."""
+
+    def __init__(
+        self,
+        *,
+        trainer_for: tuple[PreTrainedModel, Task, TrainOptions],
+        rows: Rows,
+        keeper: Keeper,
+        curve: Curve,
+        arguments: TrainingArguments,
+    ) -> None:
+        self.model, task, self.options = trainer_for
+        self.rows, self.keeper, self.curve = rows, keeper, curve
+        self.trainer = TaskTrainer(
+            model=self.model, args=arguments, kind=task.kind, options=self.options, rows=rows,
+            # the keeper writes into a checkpoint before it is marked as whole
+            callbacks=[curve, keeper, checkpoints.MarkWhole()],
+        )  # fmt: skip
+        if (scaler := getattr(self.trainer.accelerator, "scaler", None)) is not None:
+            keeper.scale = scaler.get_scale
+
+    def go(self, checkpoint: Path | None, folder: Path | None) -> Learned:
+        """Train, and keep what came of it where there is a folder."""
+        started = time.monotonic()
+        self._train(checkpoint, folder)
+        keeper, steps = self.keeper, self.trainer.state.global_step
+        assert keeper.mask is not None
+        keeper.trace.about["route"] = keeper.route
+        keeper.trace.scores = [dict(point) for point in self.curve.points]
+        found = Learned(
+            model=self.model,
+            mask=keeper.mask,
+            trace=keeper.trace,
+            steps=steps,
+            rows=len(self.rows),
+            examples=examples_seen(len(self.rows), self.options.batch_size, steps),
+            seconds=time.monotonic() - started,
+            route=keeper.route,
+            gap=keeper.gap,
+            resumed_from=int(checkpoint.name.split("-")[1]) if checkpoint else None,
+        )
+        if folder is not None and self.trainer.is_world_process_zero():
+            found.save(folder)
+        self.trainer.accelerator.wait_for_everyone()
+        return found
+
+    def _train(self, checkpoint: Path | None, folder: Path | None) -> None:
+        trainer, model = self.trainer, self.model
+        try:
+            with self.keeper.attached(model), frozen(model, self.options.freeze):
+                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        except DivergedError as error:
+            raise HeadcountError(
+                f"{error} Try a lower learning rate of the weights or of the gates, or a warm-up."
+            ) from error
+        except AllClosedError as error:
+            if folder is not None and trainer.is_world_process_zero():
+                checkpoints.write_json(folder / "last-open.json", error.mask.to_json())
+            raise
+        finally:
+            trainer.accelerator.unwrap_model(trainer.model_wrapped, keep_fp32_wrapper=False)
+            if self.options.gradient_checkpointing:
+                model.gradient_checkpointing_disable()
+            model.zero_grad(set_to_none=True)
+            model.eval()
+
+
+def _take_up(folder: Path, settings: dict[str, Any], arguments: TrainingArguments) -> Path | None:
+    """Check what is in the folder against what is asked, and find where to go on."""
+    checkpoints.require_same_settings(folder, settings)
+    if arguments.process_index == 0:
+        checkpoints.write_json(folder / checkpoints.SETTINGS, settings)
+    return checkpoints.last_checkpoint(folder, arguments.world_size)
+
+
+@contextmanager
+def _folder(out: str | Path | None) -> Generator[Path]:
+    """The run's folder, or one that is gone afterwards."""
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="headcount-") as made:
+            yield Path(made)
+    else:
+        folder = Path(out).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+
+
+@contextmanager
+def _own_randomness() -> Generator[None]:
+    """Trainer seeds every global generator: put their states back afterwards."""
+    python, numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)

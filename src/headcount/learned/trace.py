@@ -1,0 +1,137 @@
+"""What gates did while they were trained (C7, C9), kept in one file that needs no torch to read.
+
+For every step: how many gates were open, closed and reopened. At chosen steps: the value and the
+state of every gate.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headcount.errors import NotFoundError, UsageError
+from headcount.heads import Layout
+from headcount.redundancy.whole import whole
+
+FILE = "gates.npz"
+
+
+@dataclass(eq=False)
+class Trace:
+    """A run's gates over time."""
+
+    layout: Layout
+    about: dict[str, Any] = field(default_factory=dict)
+    """Method, settings, and how the final number of heads came about."""
+    steps: list[int] = field(default_factory=list)
+    """Steps at which every gate was noted; 0 is before the first."""
+    values: list[np.ndarray] = field(default_factory=list)
+    """(head,) what is trained, for each of `steps`."""
+    states: list[np.ndarray] = field(default_factory=list)
+    """(head,) whether each gate was open, for each of `steps`."""
+    opened: list[int] = field(default_factory=list)
+    """Open gates after every step."""
+    closings: list[int] = field(default_factory=list)
+    """Gates that closed in every step."""
+    reopenings: list[int] = field(default_factory=list)
+    """Gates that opened again in every step."""
+    ever: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    """(head,) whether a gate reopened at any time."""
+    scores: list[dict[str, float]] = field(default_factory=list)
+    """Loss and score curve: one dict per point, each with its step."""
+
+    def note(self, step: int, values: np.ndarray, state: np.ndarray) -> None:
+        """Every gate at this step."""
+        if not self.steps or self.steps[-1] != step:
+            self.steps.append(step)
+            self.values.append(values.astype(np.float32))
+            self.states.append(state.astype(bool))
+
+    def count(self, before: np.ndarray, after: np.ndarray) -> None:
+        """One step more, from one state to the next."""
+        again = after & ~before
+        if not len(self.ever):
+            self.ever = np.zeros(len(after), dtype=bool)
+        self.ever |= again
+        self.opened.append(int(after.sum()))
+        self.closings.append(int((before & ~after).sum()))
+        self.reopenings.append(int(again.sum()))
+
+    def left(self) -> dict[str, np.ndarray]:
+        """Stack -> (noted step, layer): heads left per layer."""
+        states = np.array(self.states, dtype=bool).reshape(len(self.states), len(self.layout))
+        found, start = {}, 0
+        for stack in self.layout.stacks:
+            columns = []
+            for heads in stack.heads:
+                columns.append(states[:, start : start + heads].sum(1))
+                start += heads
+            found[stack.name] = np.stack(columns, 1)
+        return found
+
+    def summary(self) -> dict[str, Any]:
+        """For the record: gates closed, reopened, and reopened ones that stayed."""
+        last = self.states[-1] if self.states else np.zeros(len(self.layout), dtype=bool)
+        ever = self.ever if len(self.ever) else np.zeros(len(self.layout), dtype=bool)
+        return {
+            "closings": sum(self.closings),
+            "reopenings": sum(self.reopenings),
+            "gates_reopened": int(ever.sum()),
+            "gates_reopened_and_kept": int((ever & last).sum()),
+        }
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything as arrays; what is no array is JSON text."""
+        heads = len(self.layout)
+        said = {"layout": self.layout.to_json(), "about": self.about, "scores": self.scores}
+        return {
+            "steps": np.array(self.steps, dtype=np.int64),
+            "values": np.array(self.values, dtype=np.float32).reshape(-1, heads),
+            "states": np.array(self.states, dtype=bool).reshape(-1, heads),
+            "opened": np.array(self.opened, dtype=np.int64),
+            "closings": np.array(self.closings, dtype=np.int64),
+            "reopenings": np.array(self.reopenings, dtype=np.int64),
+            "ever": self.ever,
+            "said": np.array(json.dumps(said, default=str)),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Trace:
+        """The trace that `to_arrays` gave."""
+        said = json.loads(str(arrays["said"]))
+        return cls(
+            layout=Layout.from_json(said["layout"]),
+            about=said["about"],
+            steps=arrays["steps"].tolist(),
+            values=list(arrays["values"]),
+            states=list(arrays["states"]),
+            opened=arrays["opened"].tolist(),
+            closings=arrays["closings"].tolist(),
+            reopenings=arrays["reopenings"].tolist(),
+            ever=np.array(arrays["ever"]),
+            scores=said["scores"],
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it as .npz, whole or not at all."""
+        with whole(path) as partial:
+            np.savez_compressed(partial, **self.to_arrays())  # pyright: ignore[reportArgumentType]
+        return Path(path)
+
+
+def load_trace(path: str | os.PathLike[str]) -> Trace:
+    """The trace in a file, or in the folder of a run."""
+    path = Path(path)
+    path = path / FILE if path.is_dir() else path
+    if not path.is_file():
+        raise NotFoundError(f"There is no trace of gates at {path}.")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return Trace.from_arrays(dict(arrays))
+    except (ValueError, KeyError, OSError) as error:
+        raise UsageError(f"{path} is not a trace of gates.") from error

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from headcount.errors import UsageError
+from headcount.learned.concrete import HardConcrete
+
+ALPHA = torch.tensor([-4.0, -2.0, -0.5, 0.0, 0.7, 2.0, 5.0])
+
+
+@pytest.mark.parametrize(
+    "kind", [HardConcrete(), HardConcrete(beta=0.4, gamma=-0.3, zeta=1.2)], ids=["usual", "other"]
+)
+def test_the_expected_l0_is_what_sampling_gives(kind: HardConcrete) -> None:
+    random = torch.Generator().manual_seed(0)
+    many = 40_000
+    drawn = kind.draw(ALPHA.expand(many, -1), random, 0.0, 7)
+    share = (drawn != 0).double().mean(0)
+    error = (share * (1 - share) / many).sqrt().clamp_min(1e-4)
+    assert ((share - kind.chance(ALPHA)).abs() < 5 * error).all()
+    assert float(kind.count(ALPHA)) == pytest.approx(float(share.sum()), abs=0.03)
+    # at test: whichever of 0 and 1 came more often
+    likelier = (drawn == 1).sum(0) > (drawn == 0).sum(0)
+    clear = (ALPHA.abs() > 0.3) | (kind.beta != 2 / 3)
+    assert (likelier == kind.open(ALPHA, None))[clear].all()
+
+
+def test_gates_are_in_the_closed_interval_and_pass_a_gradient() -> None:
+    values = torch.zeros(200, requires_grad=True)
+    drawn = HardConcrete().draw(values, torch.Generator().manual_seed(1), 0.0, 1)
+    assert 0 in drawn
+    assert 1 in drawn
+    assert float(drawn.detach().min()) == 0.0
+    drawn.sum().backward()
+    inside = (drawn > 0) & (drawn < 1)
+    assert values.grad is not None
+    assert (values.grad[inside] > 0).all()
+    assert (values.grad[~inside] == 0).all()
+
+
+@pytest.mark.parametrize("keep", [1, 3, 6])
+def test_held_at_a_number(keep: int) -> None:
+    kind = HardConcrete()
+    held = kind.hold(ALPHA, keep)
+    assert float(kind.count(held)) == pytest.approx(keep, abs=1e-4)
+    torch.testing.assert_close(held - held[0], ALPHA - ALPHA[0])  # one shift for all
+
+
+def test_with_a_number_the_highest_are_open() -> None:
+    assert HardConcrete().open(ALPHA - 9, 2).tolist() == [False] * 5 + [True] * 2
+
+
+def test_refusals() -> None:
+    for wrong in ({"beta": 0}, {"gamma": 0.1}, {"zeta": 1.0}):
+        with pytest.raises(UsageError, match="beta above 0, gamma below 0, zeta above 1"):
+            HardConcrete(**wrong)

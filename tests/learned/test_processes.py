@@ -1,0 +1,65 @@
+"""Runs of gates that are killed, and runs in two processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from headcount.learned.trace import load_trace
+
+from .child import STILL, TRAIN, run
+
+CHILD = Path(__file__).with_name("child.py")
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+
+
+@pytest.mark.parametrize(
+    ("method", "kill_at", "step"),
+    # 10 steps, gates fixed after the 6th: killed before and after that
+    [("straight-through", 12, 3), ("hard-concrete", 18, 6)],
+)
+def test_killed_and_resumed_is_the_same_mask(
+    method: str, kill_at: int, step: int, tmp_path: Path
+) -> None:
+    command = [sys.executable, str(CHILD), method, str(tmp_path), str(kill_at)]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert not (tmp_path / "result.json").exists()
+    resumed = run(method, tmp_path, TRAIN)
+    assert resumed.resumed_from == step
+    whole = run(method, None, TRAIN)
+    assert resumed.mask == whole.mask
+    assert resumed.route == whole.route
+    for name, array in whole.trace.to_arrays().items():
+        if name != "said":
+            assert np.array_equal(array, resumed.trace.to_arrays()[name]), name
+    theirs = dict(resumed.model.named_parameters())
+    for name, value in whole.model.named_parameters():
+        assert torch.equal(value, theirs[name]), name
+
+
+def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", "2"]
+    launch += ["--multi_gpu", "--num_machines", "1", "--mixed_precision", "no"]
+    launch += ["--dynamo_backend", "no", "--main_process_port", "0"]
+    command = [*launch, str(CHILD), "straight-through", str(tmp_path), "0"]
+    environment = {**ENVIRONMENT, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    first, second = (load_trace(tmp_path / f"rank-{rank}.npz") for rank in (0, 1))
+    assert np.array_equal(first.values, second.values)
+    assert np.array_equal(first.states, second.states)
+    single = run("straight-through", None, STILL)
+    assert np.array_equal(first.states, single.trace.states)
+    np.testing.assert_allclose(first.values, single.trace.values, rtol=1e-3, atol=1e-5)
+    found = load_file(tmp_path / "weights.safetensors")
+    for name, value in single.model.named_parameters():
+        torch.testing.assert_close(found[name], value.detach(), rtol=1e-3, atol=1e-5, msg=name)

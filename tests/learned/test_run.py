@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer
+
+from headcount.errors import HeadcountError, UsageError
+from headcount.heads import Mask
+from headcount.learned.concrete import HardConcrete
+from headcount.learned.options import GateOptions
+from headcount.learned.run import learn
+from headcount.learned.straight import StraightThrough
+from headcount.learned.subset import Subset
+from headcount.models.find import layout
+from headcount.models.remove import remove
+from headcount.models.shipped import locate
+from headcount.tasks import open_task
+from headcount.training.checkpoints import weights_fingerprint
+from models.zoo import build
+
+from .conftest import SHORT, STILL
+
+LEARN = {"device": "cpu", "gap": 0}
+PLANTED = 8 / 12
+"""The ratio that leaves as many heads as are needed."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "gates"),
+    [
+        # the factor of eq. 10 grows with W′ itself: large steps would blow it up
+        (StraightThrough(coarse="softplus"), GateOptions(learning_rate=0.02, momentum=0.9)),
+        (StraightThrough(coarse="linear"), GateOptions(learning_rate=0.5, momentum=0.9)),
+        (Subset(), GateOptions(learning_rate=0.2, optimizer="adam")),
+    ],
+    ids=["softplus", "linear", "subset"],
+)
+def test_the_planted_heads_are_found(planted, tokenizer, kind, gates):
+    model, task, needed = planted
+    found = learn(model, task, kind, PLANTED, gates=gates, train=STILL, tokenizer=tokenizer,
+                  **LEARN)  # fmt: skip
+    assert found.mask == needed
+    assert found.route["asked"] == 4
+
+
+def test_a_gate_closes_and_reopens_in_training(planted, tokenizer):
+    model, task, needed = planted
+    gates = GateOptions(learning_rate=0.5, momentum=0.9, trace=60)
+    found = learn(model, task, StraightThrough(coarse="linear"), PLANTED, gates=gates, train=STILL,
+                  tokenizer=tokenizer, **LEARN)  # fmt: skip
+    states = np.array(found.trace.states)
+    reopened = [
+        head
+        for place, head in enumerate(found.trace.layout)
+        if "101" in "".join("01"[int(s)] for i, s in enumerate(states[:, place])
+                            if i == 0 or s != states[i - 1, place])
+    ]  # fmt: skip
+    assert set(reopened) & needed.kept  # closed while it was needed, and back at the end
+    assert found.trace.summary()["gates_reopened_and_kept"] >= 1
+    assert sum(found.trace.reopenings) >= len(set(reopened) & needed.kept)
+    assert states[0].all()
+
+
+def test_relu_gates_do_not_reopen(planted, tokenizer):
+    model, task, _ = planted
+    found = learn(model, task, StraightThrough(coarse="relu"), 0.5, train=replace(STILL, steps=20),
+                  gates=GateOptions(learning_rate=0.5, hold="penalty", mu=0.5),
+                  tokenizer=tokenizer, **LEARN)  # fmt: skip
+    assert sum(found.trace.closings) > 0
+    assert sum(found.trace.reopenings) == 0
+
+
+def test_free_sparsity_grows_with_mu(model, task, tokenizer):
+    kept = []
+    for mu in (1e-6, 0.5):
+        gates = GateOptions(learning_rate=0.2, mu=mu)
+        found = learn(model, task, StraightThrough(), gates=gates, train=SHORT,
+                      tokenizer=tokenizer, **LEARN)  # fmt: skip
+        kept.append(len(found.mask))
+        assert found.route["rule"].startswith("free")
+        assert found.route["open_then"] == len(found.mask)
+    assert kept[0] == 12
+    assert 0 < kept[1] < 12
+
+
+@pytest.mark.parametrize("hold", ["shift", "penalty"])
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 0.9])
+def test_the_ratio_is_exact_and_the_record_says_how(model, task, tokenizer, hold, ratio):
+    gates = GateOptions(learning_rate=0.1, hold=hold)
+    found = learn(model, task, StraightThrough(), ratio, gates=gates, train=SHORT,
+                  tokenizer=tokenizer, **LEARN)  # fmt: skip
+    route = found.route
+    assert len(found.mask) == layout(model).kept_at(ratio) == route["asked"]
+    ranked = route["opened_by_ranking"] - route["closed_by_ranking"]
+    assert route["open_then"] + ranked == len(found.mask)
+    if hold == "shift":
+        assert (route["closed_by_ranking"], route["opened_by_ranking"]) == (0, 0)
+    else:
+        assert route["closed_by_ranking"] > 0  # so small a rate does not get there alone
+    assert found.examples == 6 * 16 * 2
+
+
+def test_the_model_given_stays_as_it_is(model, task, tokenizer):
+    before = weights_fingerprint(model)
+    state = torch.random.get_rng_state()
+    found = learn(model, task, Subset(), 0.5, train=SHORT, tokenizer=tokenizer, **LEARN)
+    assert weights_fingerprint(model) == before != weights_fingerprint(found.model)
+    assert torch.equal(state, torch.random.get_rng_state())
+    hooks = [m for m in found.model.modules() if m._forward_pre_hooks]
+    assert hooks == []
+    assert layout(remove(found.model, found.mask))["encoder"].total == 6
+
+
+def test_weights_train_on_with_fixed_gates(model, task, tokenizer):
+    found = learn(model, task, Subset(), 0.5, train=SHORT, tokenizer=tokenizer, **LEARN)
+    trace = found.trace
+    assert found.route["fixed_at_step"] == 7  # 12 steps, the last 40 % to settle
+    after = [state for step, state in zip(trace.steps, trace.states, strict=True) if step >= 7]
+    assert len(after) > 3
+    assert all((state == after[0]).all() for state in after)
+    assert [int(s.sum()) for s in trace.states] == [6] * len(trace.states)  # k from the start
+
+
+def test_the_gap_between_training_and_test_gates(model, task, tokenizer):
+    found = learn(model, task, HardConcrete(), 0.5, train=SHORT, tokenizer=tokenizer,
+                  device="cpu", gap=2)  # fmt: skip
+    assert found.gap is not None
+    assert found.gap["draws"] == 2
+    assert found.gap["gap"] == pytest.approx(found.gap["train"] - found.gap["test"])
+    plain = learn(model, task, HardConcrete(), 0.5, train=SHORT, tokenizer=tokenizer, **LEARN)
+    assert plain.gap is None
+    assert plain.mask == found.mask  # measuring changes nothing
+    assert weights_fingerprint(plain.model) == weights_fingerprint(found.model)
+    sure = learn(model, task, StraightThrough(), 0.5, train=SHORT, tokenizer=tokenizer,
+                 device="cpu", gap=2)  # fmt: skip
+    assert sure.gap is not None
+    assert (sure.gap["gap"], sure.gap["draws"]) == (0.0, 1)
+
+
+def words() -> Any:
+    return AutoTokenizer.from_pretrained(locate("pocket-bert"))
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [("llama", "pocket-corpus"), ("bart", "pocket-translation"), ("albert", "pocket-corpus"),
+     ("gpt2", "pocket-corpus")],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [StraightThrough(), Subset()], ids=["straight", "subset"])
+def test_decoders_encoder_decoders_and_shared_layers(family, name, kind):
+    tokenizer = words()
+    settings = {"vocab_size": len(tokenizer), "pad_token_id": 0}
+    model = build(family, **settings)
+    task = open_task(name, size=48)
+    if family in ("llama", "gpt2"):
+        task = replace(task, kind="causal-lm")
+    train = replace(SHORT, steps=4)
+    found = learn(model, task, kind, 0.5, train=train, tokenizer=tokenizer, **LEARN)
+    assert len(found.mask) == layout(model).kept_at(0.5)
+    small = remove(found.model, found.mask)
+    assert len(layout(small)) == len(found.mask)
+    assert found.trace.values[-1].tolist() != found.trace.values[0].tolist()
+
+
+def test_all_gates_closed(model, task, tokenizer, tmp_path):
+    gates = GateOptions(learning_rate=50.0, mu=1.0)
+    with pytest.raises(
+        HeadcountError, match=r"All gates closed at step \d+.*mu.*last open"
+    ) as told:
+        learn(model, task, StraightThrough(coarse="linear"), gates=gates, train=SHORT,
+              tokenizer=tokenizer, out=tmp_path, **LEARN)  # fmt: skip
+    kept = Mask.from_json(json.loads((tmp_path / "last-open.json").read_text()))
+    assert len(kept) > 0
+    assert kept.pattern in str(told.value)
+    assert all(not module._forward_pre_hooks for module in model.modules())
+
+
+def test_a_loss_that_is_no_number(model, task, tokenizer):
+    with torch.no_grad():
+        model.classifier.weight.fill_(float("nan"))
+    with pytest.raises(HeadcountError, match=r"not a number \(NaN or infinite\) at step 1"):
+        learn(model, task, StraightThrough(), 0.5, train=SHORT, tokenizer=tokenizer, **LEARN)
+
+
+def test_ratios_that_cannot_be_met(model, task, tokenizer):
+    with pytest.raises(UsageError, match="leaves no head"):
+        learn(model, task, Subset(), 1.0, tokenizer=tokenizer, **LEARN)
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        learn(model, task, Subset(), 1.5, tokenizer=tokenizer, **LEARN)
+    grouped = build("llama", vocab_size=len(tokenizer), num_hidden_layers=1, num_attention_heads=8)
+    corpus = replace(open_task("pocket-corpus", size=20), kind="causal-lm")
+    with pytest.raises(UsageError, match="Cannot keep exactly 7 of 8"):
+        learn(grouped, corpus, Subset(), 0.125, tokenizer=tokenizer, **LEARN)
+
+
+def test_a_finished_run_is_not_done_again(model, task, tokenizer, tmp_path: Path):
+    settings = {"train": SHORT, "tokenizer": tokenizer, "out": tmp_path, **LEARN}
+    first = learn(model, task, Subset(), 0.5, **settings)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names >= {"gates.npz", "mask.json", "result.json", "settings.json", "curve.jsonl"}
+    assert not [name for name in names if name.startswith("checkpoint")]
+    again = learn(model, task, Subset(), 0.5, **settings)
+    assert again.seconds == pytest.approx(first.seconds, abs=1e-3)
+    assert (again.mask, again.route) == (first.mask, first.route)
+    assert weights_fingerprint(again.model) == weights_fingerprint(first.model)
+    with pytest.raises(UsageError, match=r"ratio was 0\.5, now 0\.25"):
+        learn(model, task, Subset(), 0.25, **settings)
