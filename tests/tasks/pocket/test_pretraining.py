@@ -8,8 +8,8 @@ import torch
 from transformers import BertConfig, BertForPreTraining
 
 from headcount.errors import UsageError
-from headcount.tasks.pocket.build import seeded
-from headcount.tasks.pocket.masking import Masking, corpus_batches
+from headcount.tasks.pocket.build import bert_loss, seeded
+from headcount.tasks.pocket.masking import IGNORED, Masking, corpus_batches
 from headcount.tasks.pocket.pretraining import POOL, Plan, pretrain
 from headcount.tasks.pocket.tokenizer import bert_tokenizer
 
@@ -36,7 +36,7 @@ def run(checkpoint: Path, *, plan: Plan = PLAN, stop: int | None = None) -> Any:
         settings: dict[str, Any] = {"split": "train", "seed": 0, "size": plan.batch}
         return corpus_batches(words, pool=pool, count=POOL, masking=Masking(), **settings)
 
-    pretrain(model, batches, plan, checkpoint, lambda _: None)
+    pretrain(model, batches, plan, checkpoint, lambda _: None, bert_loss)
     return model.state_dict()
 
 
@@ -56,6 +56,20 @@ def test_another_plan_does_not_go_on(tmp_path: Path) -> None:
     run(tmp_path / "run")
     with pytest.raises(UsageError, match="other settings"):
         run(tmp_path / "run", plan=Plan(steps=13, batch=4, save_every=3))
+
+
+def test_batches_that_ask_for_no_next_sentence_have_a_loss() -> None:
+    model, words = small(), bert_tokenizer()
+    settings: dict[str, Any] = {"split": "train", "seed": 0, "pool": 0, "size": 8, "count": 1}
+    batch = corpus_batches(words, masking=Masking(bare=0.0), **settings)[0]
+    assert torch.allclose(bert_loss(model, batch), model(**batch).loss)
+    batch["next_sentence_label"][:] = IGNORED
+    assert model(**batch).loss.isnan()
+    words_only = torch.nn.functional.cross_entropy(
+        model(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])[0].mT,
+        batch["labels"],
+    )
+    assert torch.allclose(bert_loss(model, batch), words_only)
 
 
 def test_the_rate_rises_and_falls() -> None:

@@ -53,7 +53,7 @@ FIRST: dict[str, str] = {
     "pocket-paraphrase": "the doctor is called by the big boys .",
     "pocket-similarity": "the old doctors are chased by the small dogs .",
     "pocket-entailment": "the tall queens do not push the old girls .",
-    "pocket-corpus": "these big queens beside every sailor beside the dogs watch t",
+    "pocket-corpus": "the shows are very awful .",
     "pocket-translation": "that boy beside two teachers is not short and the singer who",
 }
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from headcount.tasks.pocket.corpus import TOGETHER
+from headcount.tasks.pocket.corpus import APART, TOGETHER
 from headcount.tasks.pocket.world import examples
 
 IGNORED: Final = -100
@@ -38,8 +38,10 @@ def mask_tokens(
     side = (dice[:, 1] < 0.5).long()
     matched = batch["next_sentence_label"] == TOGETHER
     heavy = (matched & (dice[:, 0] < masking.heavy))[:, None] & (segments == side[:, None])
+    unasked = paired & (batch["next_sentence_label"] == IGNORED)
+    heavy |= unasked[:, None] & (segments == 1)  # a verdict
     rate = torch.where(heavy, masking.heavy_rate, masking.rate)
-    bare = paired & (dice[:, 0] > 1 - masking.bare)
+    bare = paired & ~unasked & (dice[:, 0] > 1 - masking.bare)
     rate = torch.where(bare[:, None], 0.0, rate)
     chosen = (torch.rand(ids.shape, generator=generator) < rate) & ~special
     how = torch.rand(ids.shape, generator=generator)
@@ -59,10 +61,23 @@ def mask_tokens(
 
 
 def corpus_batches(
-    tokenizer: Any, *, split: str, seed: int, pool: int, size: int, count: int, masking: Masking
+    tokenizer: Any,
+    *,
+    split: str,
+    seed: int,
+    pool: int,
+    size: int,
+    count: int,
+    masking: Masking,
+    apart: bool = True,
 ) -> list[dict[str, Tensor]]:
-    """`count` batches of like length from the `pool`-th stretch of the corpus."""
+    """`count` batches of like length from the `pool`-th stretch of the corpus.
+
+    Without the pairs that are `apart`, batches are smaller by their share.
+    """
     rows = examples("pocket-corpus", split, count * size, seed, start=pool * count * size)
+    rows = [row for row in rows if apart or row["together"] != APART]
+    size = len(rows) // count
     rows.sort(key=lambda row: len(row["text"].split()) + len((row["text_b"] or "").split()))
     generator = torch.Generator().manual_seed(seed * 1_000_003 + pool)
     batches: list[dict[str, Tensor]] = []

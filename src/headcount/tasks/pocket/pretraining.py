@@ -21,7 +21,9 @@ from torch import Tensor
 from headcount.errors import UsageError
 from headcount.tasks.pocket.muon import Muon
 
-Batches = Callable[[int], list[dict[str, Tensor]]]
+Batch = dict[str, Tensor]
+Batches = Callable[[int], list[Batch]]
+Loss = Callable[[Any, Batch], Tensor]
 POOL = 8  # batches that are made together, so that each holds texts of like length
 
 
@@ -45,8 +47,18 @@ class Plan:
         return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, self.steps - warm)))
 
 
+def own_loss(model: Any, batch: Batch) -> Tensor:
+    """The loss a transformers model gives itself."""
+    return model(**batch).loss
+
+
 def pretrain(
-    model: Any, batches: Batches, plan: Plan, checkpoint: Path, say: Callable[[str], None]
+    model: Any,
+    batches: Batches,
+    plan: Plan,
+    checkpoint: Path,
+    say: Callable[[str], None],
+    loss_of: Loss = own_loss,
 ) -> None:
     """Train `model` in place; `batches(k)` gives the k-th pool of batches."""
     optimizers = _optimizers(model, plan)
@@ -54,12 +66,12 @@ def pretrain(
     if first:
         say(f"resuming at step {first}")
     model.train()
-    pool: list[dict[str, Tensor]] = []
+    pool: list[Batch] = []
     began, total = time.monotonic(), 0.0
     for step in range(first, plan.steps):
         if step % POOL == 0 or not pool:
             pool = batches(step // POOL)
-        loss = model(**pool[step % POOL]).loss
+        loss = loss_of(model, pool[step % POOL])
         model.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -72,7 +84,7 @@ def pretrain(
             spent = time.monotonic() - began
             say(f"step {step + 1} of {plan.steps}, loss {total / 100:.3f}, {spent:.0f} s")
             total = 0.0
-        if (step + 1) % plan.save_every == 0:
+        if (step + 1) % plan.save_every == 0 or step + 1 == plan.steps:
             _save(model, optimizers, plan, step + 1, checkpoint)
     model.eval()
 

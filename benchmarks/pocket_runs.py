@@ -1,0 +1,180 @@
+"""The runs behind `pocket_claims.py`: the pocket BERT cut in many ways on the pocket tasks.
+
+Every run is one line of a file; lines that are there are not run again. Three kinds:
+
+- `train`: the pre-trained model is cut, then fine-tuned with `--preset pocket` (papers A, B, D5);
+- `again`: the fine-tuned model is cut, then fine-tuned for one more epoch;
+- `none`, `recover`: the fine-tuned model is cut and only scored, or recovered and scored (D2, E3).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from headcount.models.find import layout
+from headcount.models.load import load
+from headcount.pruning.select import prepare
+from headcount.studies.trial import Trial, make_trial
+from headcount.tasks import open_task
+from headcount.training.finetune import finetune
+from headcount.training.loading import load_for_task, tokenizer_of
+from headcount.training.options import PRESETS
+
+TASKS = (
+    "pocket-acceptability",
+    "pocket-sentiment",
+    "pocket-paraphrase",
+    "pocket-similarity",
+    "pocket-entailment",
+)
+POCKET = PRESETS["pocket"]
+RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+LAYERS = (
+    *("top:1", "bottom:1", "top:2", "bottom:2", "top:3", "bottom:3", "even", "odd"),
+    *("middle:2", "top:1+bottom:1", "middle:4", "top:2+bottom:2"),
+)
+METHODS = {
+    "random": ("random", {}),
+    "cluster": ("cluster", {}),
+    "importance": ("importance", {"normalize": "none"}),
+    "importance l1": ("importance", {"normalize": "l1"}),
+    "importance l2": ("importance", {"normalize": "l2"}),
+    "surgeon": ("surgeon", {}),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One cut and its score."""
+
+    task: str
+    repair: str  # train, again, none, recover
+    method: str  # as in METHODS; `full`; `layers top:2`; `freeze 1`
+    ratio: float
+    seed: int
+    score: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    pattern: str = ""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.task, self.repair, self.method, self.ratio, self.seed
+
+
+class Kept:
+    """Finished runs in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.runs: dict[tuple[Any, ...], Run] = {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                run = Run(**json.loads(line))
+                self.runs[run.key] = run
+
+    def add(self, run: Run) -> None:
+        self.runs[run.key] = run
+        with self.path.open("a") as file:
+            file.write(json.dumps(asdict(run)) + "\n")
+
+
+def trained_runs(task: str, seeds: int, layer_seeds: int) -> Iterator[Run]:
+    """What is fine-tuned from the pre-trained model."""
+    for seed in range(seeds):
+        yield Run(task=task, repair="train", method="full", ratio=0.0, seed=seed)
+        for method, ratio in (
+            ("random", 0.5),
+            ("cluster", 0.5),
+            ("cluster", 0.75),
+            ("cluster", 0.85),
+        ):
+            yield Run(task=task, repair="train", method=method, ratio=ratio, seed=seed)
+        yield Run(task=task, repair="train", method="freeze 1", ratio=0.0, seed=seed)
+    for seed in range(layer_seeds):
+        for which in LAYERS:
+            yield Run(task=task, repair="train", method=f"layers {which}", ratio=0.0, seed=seed)
+
+
+def train_one(run: Run) -> Run:
+    """Cut the pre-trained model, fine-tune it, score it."""
+    task = open_task(run.task)
+    model = load_for_task("pocket", task, seed=run.seed)
+    options = replace(POCKET, seed=run.seed)
+    if run.method.startswith("freeze"):
+        options = replace(options, freeze=int(run.method.split()[1]))
+    trial = make_trial(
+        model, task=task, tokenizer=tokenizer_of(model), finetune=options, fresh=True
+    )
+    if run.method.startswith("layers"):
+        mask = prepare(model, "layers", empty=run.method.split()[1])(None, 0)
+    elif run.ratio:
+        mask = trial.prepare(*METHODS[run.method], run.seed)(run.ratio, run.seed)
+    else:
+        mask = prepare(model, "random")(0.0, 0)
+    return scored(run, trial, mask)
+
+
+def scored(run: Run, trial: Trial, mask: Any) -> Run:
+    found = trial.score(trial.cut(mask, run.seed)[0]).scores[0]
+    return replace(run, score=found.value, low=found.low, high=found.high, pattern=mask.pattern)
+
+
+def fine_tuned(task: str, folder: Path) -> Any:
+    """The model fine-tuned on a task, from its folder where it is there."""
+    out = folder / task
+    if not (out / "model.safetensors").exists():
+        model = load_for_task("pocket", open_task(task))
+        finetune(model, task, options=POCKET, out=out)
+    return load(out)
+
+
+def cut_runs(task: str, folder: Path, seeds: int, kept: Kept) -> None:
+    """What is cut from the fine-tuned model: scored as it is, recovered, fine-tuned again."""
+    model, opened = fine_tuned(task, folder), open_task(task)
+    common: dict[str, Any] = {"task": opened, "tokenizer": tokenizer_of(model)}
+    plain = make_trial(model, **common)
+    full = Run(task=task, repair="none", method="full", ratio=0.0, seed=0)
+    if full.key not in kept.runs:
+        kept.add(scored(full, plain, prepare(layout(model), "random")(0.0, 0)))
+    for name, (method, options) in METHODS.items():
+        wanted = [
+            Run(task=task, repair="none", method=name, ratio=ratio, seed=seed)
+            for seed in range(seeds)
+            for ratio in RATIOS
+        ]
+        missing = [run for run in wanted if run.key not in kept.runs]
+        decide = {seed: plain.prepare(method, options, seed) for seed in {r.seed for r in missing}}
+        masks = [decide[run.seed](run.ratio, run.seed) for run in missing]
+        found = plain.score_masks(masks, [run.seed for run in missing]) if missing else []
+        for run, mask, each in zip(missing, masks, found, strict=True):
+            one = each.scores[0]
+            kept.add(
+                replace(run, score=one.value, low=one.low, high=one.high, pattern=mask.pattern)
+            )
+        for seed in range(seeds):
+            for repair, more in (
+                ("recover", {"recover": True}),
+                ("again", {"finetune": replace(POCKET, epochs=1, seed=seed)}),
+            ):
+                run = Run(task=task, repair=repair, method=name, ratio=0.5, seed=seed)
+                if run.key not in kept.runs:
+                    trial = make_trial(model, **common, **more)
+                    mask = trial.prepare(method, options, seed)(0.5, seed)
+                    kept.add(scored(run, trial, mask))
+
+
+def make(task: str, keep: Path, seeds: int, layer_seeds: int) -> str:
+    """All runs of a task; what is finished stays."""
+    started = time.monotonic()
+    kept = Kept(keep / f"{task}.jsonl")
+    cut_runs(task, keep, seeds, kept)
+    for run in trained_runs(task, seeds, layer_seeds):
+        if run.key not in kept.runs:
+            kept.add(train_one(run))
+    return f"{task}: {len(kept.runs)} runs, {time.monotonic() - started:.0f} s"
