@@ -24,7 +24,7 @@ def page(found: Transfer) -> Group:
     """A row for each layer; under it how drift goes with depth and importance, and recall."""
     parts: list[Any] = [_layers(found), Text("\n".join(_lines(found)))]
     if found.recall:
-        parts.append(_recall(found))
+        parts += [Text(f"\n{_needed(found)}"), _recall(found)]
     return Group(*parts)
 
 
@@ -35,7 +35,7 @@ def write(found: Transfer, data: Any, folder: Path) -> None:
     from headcount.report.figures import save_figure
 
     title = f"{Path(found.made['pretrained']).name} → {Path(found.made['finetuned']).name}"
-    on = f"{title} on {found.drift.n} inputs ({found.made['inputs']})"
+    on = f"{title}\n{found.drift.n} inputs ({found.made['inputs']})"
     figures = {
         "attention_drift": draw.head_map(
             found.drift.attention, title=on, label="JS divergence, bits"
@@ -107,18 +107,22 @@ def _correlation(line: Correlation) -> str:
 
 
 def _recall(found: Transfer) -> Any:
-    task, pretraining = found.ranked
+    pretraining = found.ranked[1]
     rows = [
         (f"{100 * x:.0f} %", each.kept, f"{each.value:.3f}", f"{each.chance:.3f}", f"{each.p:.2g}")
         for x, each in found.recall.items()
     ]
-    needed = next(iter(found.recall.values()))
-    title = (
-        f"Of the {needed.needed} of {needed.heads} heads that {task.task} needs for "
-        f"{100 * found.made['recall_share']:.0f} % of its {task.metric}, the share kept"
-    )
     columns = [f"{pretraining.task} at least", "heads kept", "recall", "chance", "p of chance"]
-    return table(columns, rows, title=title)
+    return table(columns, rows)
+
+
+def _needed(found: Transfer) -> str:
+    task = found.ranked[0]
+    first = next(iter(found.recall.values()))
+    return (
+        f"Of the {first.needed} of {first.heads} heads that {task.task} needs for "
+        f"{100 * found.made['recall_share']:.0f} % of its {task.metric}, the share kept:"
+    )
 
 
 def _with_error(value: float, error: float, digits: int) -> str:

@@ -28,7 +28,7 @@ def head_map(scores: Scores, *, title: str, label: str) -> Figure:
     with matplotlib.rc_context(STYLE):
         width = sum(max(1.8, 0.22 * grid.shape[1]) for grid in grids.values())
         height = max(2.2, 0.22 * max(len(grid) for grid in grids.values()))
-        figure = new_figure(width + 1.6, height + 0.8)
+        figure = new_figure(max(width + 1.6, 4.8), height + 1.0)  # the title has room
         figure.suptitle(title, x=0.01, ha="left")
         panels = np.atleast_1d(figure.subplots(1, len(grids)))
         image = None
