@@ -3,7 +3,8 @@
     python benchmarks/pocket_claims.py --keep DIR [--seeds 5] [--layer-seeds 3] [--only-read]
 
 Makes the runs of `pocket_runs.py`, two at a time, keeps them in DIR, and prints
-Markdown: RA8, RA9, WL4 to WL7, LO1, LO3, LO7, recovery against none, and methods against random.
+Markdown: RA8, RA9, WL4 to WL8 and LO7 on three tasks; on all five, without training, LO1, LO3,
+recovery against none, and methods against random.
 Killed, the same command goes on. Intervals are 95 % over seeds (Student's t), tasks taken as they
 are: for every seed the mean over the tasks is one value.
 """
@@ -27,13 +28,24 @@ import numba  # noqa: E402, F401  # looks for `coverage`, which a file here is n
 import numpy as np  # noqa: E402
 from scipy.stats import binomtest, t  # noqa: E402
 
+from headcount.models.find import layout  # noqa: E402
 from headcount.models.load import load  # noqa: E402
 from headcount.pruning.select import prepare  # noqa: E402
 from headcount.studies.curve import pruning_chance  # noqa: E402
 from headcount.training.loading import hush  # noqa: E402
 
 sys.path.append(HERE)
-from pocket_runs import METHODS, RATIOS, TASKS, Kept, make  # noqa: E402
+from pocket_runs import (  # noqa: E402
+    LAYERS,
+    METHODS,
+    RATIOS,
+    TASKS,
+    Kept,
+    make_cuts,
+    make_trained,
+)
+
+TRAINED = ("pocket-acceptability", "pocket-sentiment", "pocket-entailment")
 
 
 class Table:
@@ -111,7 +123,7 @@ def which_go() -> None:
     decide = prepare(model, "cluster")
     print("\nRA9, chance of being pruned by cluster, ten clusterings")
     for ratio in (0.25, 0.5, 0.75):
-        chance = pruning_chance(decide, ratio, prepare_layout(model))
+        chance = pruning_chance(decide, ratio, layout(model))
         rows = np.array(next(iter(chance.by_layer().values())))
         thirds = [part.mean() for part in np.array_split(rows, 3)]
         never = (np.array_split(rows, 3)[1] == 0).sum()
@@ -122,12 +134,6 @@ def which_go() -> None:
         )
 
 
-def prepare_layout(model: object):
-    from headcount.models.find import layout
-
-    return layout(model)
-
-
 def whole_layers(table: Table, seeds: int) -> None:
     full = table.full("train", seeds)
 
@@ -135,8 +141,6 @@ def whole_layers(table: Table, seeds: int) -> None:
         return table.scores("train", f"layers {which}", 0.0, seeds) / full
 
     print("\n| layers emptied | relative score, mean over tasks |\n|---|---|")
-    from pocket_runs import LAYERS
-
     for which in LAYERS:
         print(f"| {which} | {interval(relative(which).mean(0))} |")
     top = np.mean([relative(f"top:{k}") - relative(f"bottom:{k}") for k in (1, 2, 3)], axis=0)
@@ -212,6 +216,23 @@ def no_training(table: Table, seeds: int) -> None:
         )
 
 
+def movement(table: Table, seeds: int) -> None:
+    print("\nWL8 spread of the mean weight change between layers, after the cut, mean over tasks")
+    cuts = [("random", 0.1), ("random", 0.9), *((f"layers {n}", 0.0) for n in LAYERS)]
+    found = []
+    for method, ratio in cuts:
+        values = np.array(
+            [
+                [table.runs[task, "train", method, ratio, seed].spread for seed in range(seeds)]
+                for task in table.tasks
+            ]
+        )
+        found.append(values)
+        print(f"- {method}{f' {ratio:.0%}' if ratio else ''}: {interval(values.mean(0))}")
+    below = sum(int((value < 0.1).sum()) for value in found)
+    print(f"below 10 % in {below} of {sum(value.size for value in found)} runs")
+
+
 def frozen(table: Table, seeds: int) -> None:
     found = table.scores("train", "freeze 1", 0.0, seeds) / table.full("train", seeds)
     each = found.mean(1)
@@ -227,7 +248,6 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, required=True, help="a folder for the runs")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--layer-seeds", type=int, default=3, help="for whole layers")
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only-read", action="store_true", help="make no runs")
     args = parser.parse_args()
@@ -235,18 +255,22 @@ def main() -> int:
     hush()
     if not args.only_read:
         with ProcessPoolExecutor(args.processes) as pool:
-            jobs = [
-                pool.submit(make, task, args.keep, args.seeds, args.layer_seeds)
-                for task in args.tasks
+            kept = args.keep
+            jobs = [pool.submit(make_trained, task, kept, args.seeds, False) for task in TRAINED]
+            jobs += [pool.submit(make_cuts, task, kept, args.seeds) for task in TASKS]
+            jobs += [
+                pool.submit(make_trained, task, kept, args.layer_seeds, True) for task in TRAINED
             ]
             for job in jobs:
                 print(job.result(), file=sys.stderr, flush=True)
-    table = Table(args.keep, args.tasks)
-    zero_shot(table, args.seeds)
+    trained = Table(args.keep, TRAINED)
+    zero_shot(trained, args.seeds)
     which_go()
-    whole_layers(table, args.layer_seeds)
-    no_training(table, args.seeds)
-    frozen(table, args.seeds)
+    no_training(Table(args.keep, TASKS), args.seeds)
+    if args.layer_seeds:
+        whole_layers(trained, args.layer_seeds)
+        movement(trained, args.layer_seeds)
+        frozen(trained, args.layer_seeds)
     return 0
 
 

@@ -2,7 +2,8 @@
 
 Every run is one line of a file; lines that are there are not run again. Three kinds:
 
-- `train`: the pre-trained model is cut, then fine-tuned with `--preset pocket` (papers A, B, D5);
+- `train`: the pre-trained model is cut, then fine-tuned (papers A, B, D5) with `--preset pocket
+  --like-lengths`;
 - `again`: the fine-tuned model is cut, then fine-tuned for one more epoch;
 - `none`, `recover`: the fine-tuned model is cut and only scored, or recovered and scored (D2, E3).
 """
@@ -18,12 +19,14 @@ from typing import Any
 
 from headcount.models.find import layout
 from headcount.models.load import load
+from headcount.models.remove import remove
 from headcount.pruning.select import prepare
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import open_task
 from headcount.training.finetune import finetune
 from headcount.training.loading import load_for_task, tokenizer_of
 from headcount.training.options import PRESETS
+from headcount.transfer.weights import weight_change
 
 TASKS = (
     "pocket-acceptability",
@@ -33,6 +36,7 @@ TASKS = (
     "pocket-entailment",
 )
 POCKET = PRESETS["pocket"]
+TRAIN = replace(POCKET, like_lengths=True)
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 LAYERS = (
     *("top:1", "bottom:1", "top:2", "bottom:2", "top:3", "bottom:3", "even", "odd"),
@@ -61,6 +65,7 @@ class Run:
     low: float = float("nan")
     high: float = float("nan")
     pattern: str = ""
+    spread: float = float("nan")  # of the mean weight change between layers, in fine-tuning
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -84,19 +89,20 @@ class Kept:
             file.write(json.dumps(asdict(run)) + "\n")
 
 
-def trained_runs(task: str, seeds: int, layer_seeds: int) -> Iterator[Run]:
-    """What is fine-tuned from the pre-trained model."""
+def trained_runs(task: str, seeds: int) -> Iterator[Run]:
+    """What is fine-tuned from the pre-trained model, but for whole layers."""
+    cuts = [("full", 0.0), ("random", 0.5), ("cluster", 0.5), ("cluster", 0.75), ("cluster", 0.85)]
     for seed in range(seeds):
-        yield Run(task=task, repair="train", method="full", ratio=0.0, seed=seed)
-        for method, ratio in (
-            ("random", 0.5),
-            ("cluster", 0.5),
-            ("cluster", 0.75),
-            ("cluster", 0.85),
-        ):
+        for method, ratio in cuts:
             yield Run(task=task, repair="train", method=method, ratio=ratio, seed=seed)
+
+
+def layer_runs(task: str, seeds: int) -> Iterator[Run]:
+    """The same without the heads of whole layers, and with the lowest layer frozen."""
+    for seed in range(seeds):
         yield Run(task=task, repair="train", method="freeze 1", ratio=0.0, seed=seed)
-    for seed in range(layer_seeds):
+        yield Run(task=task, repair="train", method="random", ratio=0.1, seed=seed)
+        yield Run(task=task, repair="train", method="random", ratio=0.9, seed=seed)
         for which in LAYERS:
             yield Run(task=task, repair="train", method=f"layers {which}", ratio=0.0, seed=seed)
 
@@ -105,7 +111,7 @@ def train_one(run: Run) -> Run:
     """Cut the pre-trained model, fine-tune it, score it."""
     task = open_task(run.task)
     model = load_for_task("pocket", task, seed=run.seed)
-    options = replace(POCKET, seed=run.seed)
+    options = replace(TRAIN, seed=run.seed)
     if run.method.startswith("freeze"):
         options = replace(options, freeze=int(run.method.split()[1]))
     trial = make_trial(
@@ -121,8 +127,19 @@ def train_one(run: Run) -> Run:
 
 
 def scored(run: Run, trial: Trial, mask: Any) -> Run:
-    found = trial.score(trial.cut(mask, run.seed)[0]).scores[0]
-    return replace(run, score=found.value, low=found.low, high=found.high, pattern=mask.pattern)
+    small = trial.cut(mask, run.seed)[0]
+    found = trial.score(small).scores[0]
+    spread = float("nan")
+    if run.repair == "train" and not run.method.startswith("freeze"):
+        spread = weight_change(remove(trial.model, mask), small).spread["all"]
+    return replace(
+        run,
+        score=found.value,
+        low=found.low,
+        high=found.high,
+        pattern=mask.pattern,
+        spread=spread,
+    )
 
 
 def fine_tuned(task: str, folder: Path) -> Any:
@@ -169,12 +186,19 @@ def cut_runs(task: str, folder: Path, seeds: int, kept: Kept) -> None:
                     kept.add(scored(run, trial, mask))
 
 
-def make(task: str, keep: Path, seeds: int, layer_seeds: int) -> str:
-    """All runs of a task; what is finished stays."""
+def make_cuts(task: str, keep: Path, seeds: int) -> str:
+    """All runs of a task that start from the fine-tuned model; what is finished stays."""
     started = time.monotonic()
     kept = Kept(keep / f"{task}.jsonl")
     cut_runs(task, keep, seeds, kept)
-    for run in trained_runs(task, seeds, layer_seeds):
+    return f"{task}: {len(kept.runs)} runs, {time.monotonic() - started:.0f} s"
+
+
+def make_trained(task: str, keep: Path, seeds: int, layers: bool) -> str:
+    """All runs of a task that start from the pre-trained model."""
+    started = time.monotonic()
+    kept = Kept(keep / f"{task}.jsonl")
+    for run in layer_runs(task, seeds) if layers else trained_runs(task, seeds):
         if run.key not in kept.runs:
             kept.add(train_one(run))
     return f"{task}: {len(kept.runs)} runs, {time.monotonic() - started:.0f} s"

@@ -30,9 +30,9 @@ from transformers import (
 
 from headcount.heads import Mask
 from headcount.models.find import layout
+from headcount.models.shipped import locate
 from headcount.tasks import Examples, Task
 from headcount.tasks.encoding import encode
-from headcount.tasks.pocket import pocket_path
 from headcount.training.evaluate import evaluate, evaluate_many
 from headcount.training.finetune import finetune
 from headcount.training.loading import hush, load_for_task
@@ -48,7 +48,7 @@ def subject() -> tuple[Callable[[], Any], Any, str]:
     if folder:
         words = AutoTokenizer.from_pretrained(folder)
         return lambda: load_for_task(folder, task_of(8, words)), words, "all-MiniLM-L6-v2"
-    words = AutoTokenizer.from_pretrained(pocket_path("bert"))
+    words = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     words.model_max_length = 512
     config = BertConfig(
         vocab_size=30522,

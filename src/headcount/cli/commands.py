@@ -18,6 +18,7 @@ for _name, _summary in {
     "transfer": "What fine-tuning changed, head by head, between two checkpoints.",
     "prune": "Choose heads by a method, remove them, and say what it cost.",
     "curve": "Score against the share of heads removed, for several methods.",
+    "compare": "Several methods at one ratio, trained alike and tested against random.",
     "remove": "Take heads out of a model and save the smaller one.",
     "bench": "Time a model dense, masked and with its heads removed.",
     "export": "Write a pruned model for plain transformers, ONNX or torch.export.",

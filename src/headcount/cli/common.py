@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -16,7 +17,13 @@ from typing import Annotated, Any, TypeVar
 from cyclopts import Parameter
 from rich import box
 from rich.console import Console, RenderableType
-from rich.progress import track
+from rich.progress import (
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TimeRemainingColumn,
+    track,
+)
 from rich.table import Table
 
 Item = TypeVar("Item")
@@ -131,3 +138,22 @@ def progress(
         transient=True,
         disable=not sys.stderr.isatty(),
     )
+
+
+@contextmanager
+def bar(text: str) -> Generator[Callable[..., None]]:
+    """A progress bar on stderr, in a terminal only: `report(done, total, what else to say)`."""
+    columns = [*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn()]
+    with Progress(
+        SpinnerColumn(),
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as shown:
+        task = shown.add_task(text, total=None)
+
+        def report(done: int, total: int | None, more: str = "") -> None:
+            shown.update(task, completed=done, total=total, description=text + more)
+
+        yield report

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
-from headcount.cli.common import Json, emit, plain, say, table
+from headcount.cli.common import Json, bar, emit, plain, say, table
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
@@ -136,7 +131,7 @@ def curve(
     loaded.to(pick_device(device))
     texts = read_texts(inputs, loaded, words, trains.max_length)
     try:
-        with _bar(f"curve on {task}") as report:
+        with bar(f"curve on {task}") as report:
             found = run(
                 loaded,
                 opened,
@@ -221,13 +216,3 @@ def _page(found: Found) -> Table:
     columns = ["method", "ratio", "kept", "seeds", "mean", "sd", "worst to best", "relative"]
     title = f"{found.about['task']} {found.about['split']}, {found.about['metric']}, n = {full.n}"
     return table(columns, rows, title=title)
-
-
-@contextmanager
-def _bar(text: str) -> Generator[Callable[[int, int], None]]:
-    """A progress bar on stderr, shown only in a terminal."""
-    with Progress(
-        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as progress:
-        bar = progress.add_task(text, total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)

@@ -46,6 +46,36 @@ class MethodOptions:
     """importance: divide by the layer's norm: none, l1 or l2; l1 for models with one stack."""
     step: float | None = None
     """importance: share of heads that goes between two estimates; one estimate when left out."""
+    mu: float | None = None
+    """straight-through, hard-concrete: penalty on every open gate."""
+    gate_lr: float | None = None
+    """learned gates: their learning rate."""
+    gate_optimizer: str | None = None
+    """learned gates: their optimizer, sgd or adam."""
+    gate_momentum: float | None = None
+    """straight-through: memory of sgd, 0 to 1."""
+    gate_schedule: str | None = None
+    """learned gates: how their learning rate falls: constant, linear or cosine."""
+    coarse: str | None = None
+    """straight-through: softplus, softplus-derivative, linear, relu or clipped-relu."""
+    gate_start: float | None = None
+    """straight-through: centre of the truncated normal that gates start from."""
+    gate_spread: float | None = None
+    """straight-through: its standard deviation."""
+    settle: float | None = None
+    """learned gates: share of the steps at the end in which gates are fixed."""
+    hold: str | None = None
+    """straight-through, hard-concrete: how the ratio is met, by shift or by penalty."""
+    beta: float | None = None
+    """hard-concrete: temperature."""
+    gamma: float | None = None
+    """hard-concrete: left end of the stretch, below 0."""
+    zeta: float | None = None
+    """hard-concrete: right end of the stretch, above 1."""
+    hot: float | None = None
+    """subset: temperature at the start."""
+    cold: float | None = None
+    """subset: temperature at the end."""
 
     def given(self) -> dict[str, Any]:
         """What was typed."""
@@ -61,7 +91,9 @@ class MethodOptions:
         given = self.given()
         for name in given:
             if not any(name in known for known in takes.values()):
-                raise UsageError(f"--{name} is no option of {' or '.join(methods)}.")
+                raise UsageError(
+                    f"--{name.replace('_', '-')} is no option of {' or '.join(methods)}."
+                )
         return {
             method: {name: value for name, value in given.items() if name in known}
             for method, known in takes.items()

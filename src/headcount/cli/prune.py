@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.table import Table
@@ -21,6 +23,9 @@ from headcount.cli.method_options import (
 )
 from headcount.cli.train import CHOICES, Choices
 from headcount.tasks.source import Source
+
+if TYPE_CHECKING:
+    from headcount.learned.trace import Trace
 
 Data = Annotated[Source, Parameter(name="*")]
 
@@ -57,7 +62,12 @@ def prune(
 
     Examples: `headcount prune ./bert --method cluster --ratio 0.5 --out small` (no data needed) ·
     `headcount prune ./mrpc --method importance --ratio 0.5 --task mrpc --data glue --recover
-    --out small` · `headcount prune ./nmt --method pattern --keep "encoder:777322" --out small`
+    --out small` · `headcount prune ./nmt --method pattern --keep "encoder:777322" --out small` ·
+    `headcount prune ./mrpc --method straight-through --ratio 0.5 --task mrpc --out small`
+
+    The methods straight-through, hard-concrete and subset train gates and weights together with
+    the training options below, before the cut; --finetune then trains further. A killed run goes
+    on when the same command is given again.
 
     Parameters
     ----------
@@ -129,6 +139,7 @@ def prune(
         tokenizer=words,
         recover=recover,
         finetune=trains if finetune else False,
+        learning=trains,
         out=out,
         seed=trains.seed,
         baseline=baseline,
@@ -145,8 +156,22 @@ def prune(
         device=device,
         fresh=fresh,
     )
+    if os.environ.get("RANK", "0") != "0":
+        return  # the first of several processes speaks for all
+    if found.trace is not None and find_spec("matplotlib") is not None:
+        _draw(found.trace, out)
     data = {**found.record, "mask": found.mask, "out": out}
     emit(data, as_json=as_json, table=_page(found.record))
+
+
+def _draw(trace: Trace, out: Path) -> None:
+    """Figures of the gates beside their trace."""
+    from headcount.report.figures import save_figure
+    from headcount.report.gates import maps_figure, path_figure
+
+    for ending in ("png", "svg"):
+        save_figure(maps_figure(trace), out / f"gates.{ending}")
+        save_figure(path_figure(trace), out / f"gates-path.{ending}")
 
 
 def _talk(text: str) -> None:

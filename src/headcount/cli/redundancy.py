@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TimeRemainingColumn
 
-from headcount.cli.common import Json, emit, say, table
+from headcount.cli.common import Json, bar, emit, say, table
 from headcount.cli.redundancy_inputs import Tokens, random_rows, task_rows, text_rows
 from headcount.errors import UsageError
 
@@ -136,7 +131,7 @@ def measure(
         return
     state = None if out is None else out.with_name(f".{out.name}.unfinished")
     try:
-        with _bar("measuring") as progress:
+        with bar("measuring") as progress:
             found = measured(
                 loaded.to(pick_device(device)),
                 rows,
@@ -248,18 +243,3 @@ def _plan(model: Any, name: str, count: int, names: list[str], *, as_json: bool)
         "distances": ", ".join(names),
     }
     emit(plan, as_json=as_json, table=table(["would measure", ""], list(plan.items())))
-
-
-@contextmanager
-def _bar(text: str) -> Generator[Callable[[int, int | None], None]]:
-    """A progress bar on stderr, shown only in a terminal."""
-    columns = [*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn()]
-    with Progress(
-        SpinnerColumn(),
-        *columns,
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
-        bar = progress.add_task(text, total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import Progress
 
-from headcount.cli.common import Json, emit, say, table
+from headcount.cli.common import Json, bar, emit, say, table
 from headcount.errors import UsageError
 from headcount.tasks.source import Source
 from headcount.training.options import PRESETS, TrainOptions
@@ -131,7 +126,7 @@ def train(
         _plan(loaded, opened, words, chosen, sample, as_json=as_json)
         return
     try:
-        with _bar(f"training on {task}") as report:
+        with bar(f"training on {task}") as report:
             trained = finetune(
                 loaded,
                 opened,
@@ -142,7 +137,7 @@ def train(
                 limit=sample,
                 curve_scores=curve_scores,
                 overwrite=overwrite,
-                report=report,
+                report=lambda step, steps, point: report(step, steps, _loss(point)),
             )
     except KeyboardInterrupt:
         say(f"headcount: the same command again goes on from the last checkpoint in {out}.")
@@ -194,16 +189,5 @@ def _plan(
     emit(data, as_json=as_json, table=table(["would train", ""], shown))
 
 
-@contextmanager
-def _bar(text: str) -> Generator[Callable[[int, int, dict[str, float]], None]]:
-    """A progress bar on stderr, shown only in a terminal."""
-    with Progress(
-        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as progress:
-        bar = progress.add_task(text, total=None)
-
-        def report(step: int, steps: int, point: dict[str, float]) -> None:
-            loss = f", loss {point['loss']:.3f}" if "loss" in point else ""
-            progress.update(bar, completed=step, total=steps, description=text + loss)
-
-        yield report
+def _loss(point: dict[str, float]) -> str:
+    return f", loss {point['loss']:.3f}" if "loss" in point else ""

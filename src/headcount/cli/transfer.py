@@ -8,8 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from headcount.cli.common import Json, emit, plain, table
-from headcount.cli.redundancy import COUNT, Flag, Names, _bar
+from headcount.cli.common import Json, bar, emit, plain, table
+from headcount.cli.redundancy import COUNT, Flag, Names
 from headcount.errors import UsageError
 
 Unit = Annotated[str | None, Parameter(help="Divide importance by its layer's norm: none, l1, l2.")]
@@ -147,7 +147,7 @@ def transfer(
         for model, job in ((second, own), (first, before))
         if job is not None
     }
-    with _bar("comparing") as progress:
+    with bar("comparing") as progress:
         found = measured(
             first, second, rows, importance=ranks, limit=count, seed=seed, name=name,
             progress=progress,

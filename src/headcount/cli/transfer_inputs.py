@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcount.cli.common import say
-from headcount.cli.redundancy import _bar
+from headcount.cli.common import bar, say
 from headcount.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ class Work:
         rows = labelled_rows(
             model, task, self.tokenizer, limit=samples, seed=self.seed, max_length=self.max_length
         )
-        with _bar(f"importance on {task.name}") as progress:
+        with bar(f"importance on {task.name}") as progress:
             report = lambda done: progress(done, len(rows))  # noqa: E731
             return rank_heads(model, task, rows, normalize=normalize, report=report)
 

@@ -62,7 +62,7 @@ def open_stream(
     items = iter(inputs)
     first = next(items, None)
     if first is None:
-        raise UsageError("There are no inputs to measure redundancy on.")
+        raise UsageError("There are no inputs to measure on.")
     items = chain([first], items)
     if isinstance(first, Mapping):
         total = _rows_in(inputs) if isinstance(inputs, list | tuple) else None
@@ -147,7 +147,7 @@ def _takes_decoder_tokens(batch: Batch, known: Mapping[str, Any]) -> bool:
 
 def _from_rows(model: nn.Module, rows: Encoded, limit: int | None, seed: int, heads: int) -> Stream:
     if not len(rows):
-        raise UsageError("There are no inputs to measure redundancy on.")
+        raise UsageError("There are no inputs to measure on.")
     order = even_order(rows.lengths, limit, seed)
     # padding goes behind: before the tokens it would move their positions in some models
     rows = replace(rows.take(order), left=False)

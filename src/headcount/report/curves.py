@@ -75,7 +75,7 @@ def chance_figure(chance: Mapping[float, Scores], *, title: str) -> Figure:
                 line = row * -(-len(ratios) // columns) + place // columns
                 axes = figure.add_subplot(rows, columns, line * columns + place % columns + 1)
                 image = axes.imshow(
-                    _grid(chance[ratio].by_layer()[stack]), cmap="viridis", vmin=0, vmax=1
+                    grid_of(chance[ratio].by_layer()[stack]), cmap="viridis", vmin=0, vmax=1
                 )
                 name = f"{stack}, " if len(stacks) > 1 else ""
                 axes.set_title(f"{name}{100 * ratio:g} %", fontsize=8)
@@ -92,7 +92,7 @@ def chance_figure(chance: Mapping[float, Scores], *, title: str) -> Figure:
     return figure
 
 
-def _grid(layers: Sequence[Sequence[float]]) -> np.ndarray:
+def grid_of(layers: Sequence[Sequence[float]]) -> np.ndarray:
     """(layer, head), blank where a layer has fewer heads than another."""
     widest = max((len(layer) for layer in layers), default=0)
     grid = np.full((len(layers), max(widest, 1)), np.nan)

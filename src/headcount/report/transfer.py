@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headcount.heads import Scores
-from headcount.report.curves import _grid
+from headcount.report.curves import grid_of
 from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def head_map(scores: Scores, *, title: str, label: str) -> Figure:
     from matplotlib.ticker import MaxNLocator
 
     by_layer = scores.by_layer()
-    grids = {stack: _grid(layers) for stack, layers in by_layer.items()}
+    grids = {stack: grid_of(layers) for stack, layers in by_layer.items()}
     most = max(scores.values, default=0.0) or 1.0
     with matplotlib.rc_context(STYLE):
         width = sum(max(1.8, 0.22 * grid.shape[1]) for grid in grids.values())
