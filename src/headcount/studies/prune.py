@@ -1,14 +1,17 @@
 """All of it, once: `hc.prune(model, "importance", 0.5, task="sst2", recover=True, out="small")`.
 
 Decides which heads stay, removes the others, recovers or fine-tunes, scores before and after and
-beside random cuts of the same size, and writes a folder: model, mask.json, record.json, card.
+beside random cuts of the same size, and writes a folder: model, mask.json, record.json, card; and
+gates.npz, the trace of the gates, where a method trains them.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,10 @@ from transformers import PreTrainedModel
 from headcount import __version__
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
+from headcount.learned.trace import FILE, Trace
 from headcount.pruning.methods import METHODS
 from headcount.pruning.select import prepare
+from headcount.studies.budget import Budget, together
 from headcount.studies.folder import Folder, require_new
 from headcount.studies.trial import Report, Trial, make_trial
 from headcount.tasks import Task, open_task
@@ -35,6 +40,8 @@ class Pruned:
     model: PreTrainedModel
     mask: Mask
     record: dict[str, Any]
+    trace: Trace | None = None
+    """What the gates did, where the method trained them."""
 
 
 def prune(
@@ -46,6 +53,7 @@ def prune(
     tokenizer: Any = None,
     recover: bool = False,
     finetune: TrainOptions | bool = False,
+    learning: TrainOptions | None = None,
     out: str | Path | None = None,
     seed: int = 0,
     baseline: int = 3,
@@ -58,8 +66,10 @@ def prune(
     """Cut a model, repair it if asked, score it, and write it if asked.
 
     `options` are the method's own (`headcount ls methods`); `baseline` is the number of random
-    cuts of the same size, which are repaired in the same way. `settings` go to the trial: inputs,
-    samples, split, limit, max_length, draws, device, fresh. Without a task nothing is scored.
+    cuts of the same size, which are repaired in the same way. `learning` is how a method that
+    trains gates does so, before the cut; random cuts then train as long after it. `settings` go
+    to the trial: inputs, samples, split, limit, max_length, draws, device, fresh. Without a task
+    nothing is scored.
     """
     METHODS[method]
     if ratio is not None:
@@ -71,13 +81,16 @@ def prune(
     if opened is not None and tokenizer is None:
         tokenizer = tokenizer_of(model)
     trains = TrainOptions() if finetune is True else finetune or None
+    work = None if target is None else target.parent / f".{target.name}.gates"
     trial = make_trial(
-        model, task=opened, tokenizer=tokenizer, recover=recover, finetune=trains, **settings
-    )
+        model, task=opened, tokenizer=tokenizer, recover=recover, finetune=trains,
+        learning=learning or TrainOptions(), work=work, **settings,
+    )  # fmt: skip
     started = time.monotonic()
     say = report or (lambda text: None)
     say(f"choosing heads: {method}")
     mask = trial.prepare(method, options or {}, seed)(ratio, seed)
+    learned = trial.learned.get((mask, seed))
     say(f"removing {len(mask.dropped)} of {len(mask.layout)} heads")
     small, done = trial.cut(mask, seed)
     record = {
@@ -90,14 +103,23 @@ def prune(
         "seed": seed,
         **_what_was_done(trial, mask, small),
         **done,
+        "budget": trial.budget.to_json(),
     }
+    if learned is not None:
+        # random cuts get after the cut what the gates and weights got before it
+        trial = replace(trial, finetune=together(trial.learning or TrainOptions(), trains))
     if opened is not None:
         say("scoring")
         record["scores"] = _scores(trial, mask, small, seed, baseline)
     record["seconds"] = round(time.monotonic() - started, 1)
-    if target is not None:
+    trace = None if learned is None else learned.trace
+    if target is not None and os.environ.get("RANK", "0") == "0":  # one of several processes
         Folder(target, record).write(small, mask, tokenizer)
-    return Pruned(small, mask, record)
+        if trace is not None:
+            trace.save(target / FILE)
+        if work is not None:
+            shutil.rmtree(work, ignore_errors=True)
+    return Pruned(small, mask, record, trace)
 
 
 def _what_was_done(trial: Trial, mask: Mask, small: PreTrainedModel) -> dict[str, Any]:
@@ -131,8 +153,18 @@ def _scores(
         draw = prepare(trial.layout, "random")
         seeds = [seed + 1 + number for number in range(baseline)]
         masks = [draw(mask.sparsity, each) for each in seeds]
+        trial = replace(trial, budget=Budget())
         found["random"] = _summary(trial.score_masks(masks, seeds))
+        found["random"]["budget"] = _each(trial.budget, len(masks))
     return found
+
+
+def _each(budget: Budget, cuts: int) -> dict[str, Any]:
+    """What one of so many cuts saw."""
+    one = Budget(
+        budget.measured // cuts, budget.examples // cuts, budget.steps // cuts, budget.rows
+    )
+    return one.to_json()
 
 
 def _summary(found: list[Evaluation]) -> dict[str, Any]:

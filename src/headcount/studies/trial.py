@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
+from headcount.learned.result import Learned, examples_seen
 from headcount.models.find import layout as layout_of_model
 from headcount.models.remove import remove
 from headcount.pruning.methods import Decide
 from headcount.pruning.select import options_of, prepare
 from headcount.recovery.recover import recover_layers
+from headcount.studies.budget import Budget, Counted
 from headcount.studies.rows import labelled_rows
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded
@@ -50,6 +53,15 @@ class Trial:
     seed: int = 0
     """Of the sample that is scored and of its interval; cuts have their own seeds."""
     device: str = "auto"
+    learning: TrainOptions | None = None
+    """How methods that train their gates do it, before the cut. None takes `finetune`, and then
+    does not train a second time: so every method of a curve has the same training."""
+    work: Path | None = None
+    """Where such training can be resumed; None keeps nothing."""
+    budget: Budget = field(default_factory=Budget)
+    """What this trial's methods and cuts have seen so far."""
+    learned: dict[tuple[Mask, int], Learned] = field(default_factory=dict, repr=False)
+    """Weights that were trained with a mask and seed, until the cut takes them."""
 
     @property
     def repairs(self) -> bool:
@@ -70,7 +82,7 @@ class Trial:
         """Labelled rows for methods that look at data, drawn anew for every seed."""
         if self.task is None:
             raise UsageError("There is no task to take rows from: pass one.")
-        return labelled_rows(
+        rows = labelled_rows(
             self.model,
             self.task,
             self.tokenizer,
@@ -78,16 +90,19 @@ class Trial:
             seed=seed,
             max_length=self.max_length,
         )
+        return Counted.of(rows, self.budget)
 
     def prepare(self, method: str, options: Mapping[str, Any], seed: int) -> Decide:
         """The method with the rows or the tokenizer that it asks for."""
         takes = options_of(method)
         given = dict(options)
-        if self.fresh and "data" in takes:
+        if self.fresh and {"data", "train"} & set(takes):
             raise UsageError(
                 f"The method '{method}' looks at gradients, which say nothing before the model "
                 "is trained for the task: run headcount train first."
             )
+        if "train" in takes:
+            return self._prepare_learned(method, given)
         if "data" in takes and self.task is not None and not {"data", "scores"} & set(given):
             given["data"] = self.rows(seed)
         if "inputs" in takes and self.inputs is not None:
@@ -96,27 +111,58 @@ class Trial:
             given.setdefault("tokenizer", self.tokenizer)
         return prepare(self.model, method, **given)
 
+    def _prepare_learned(self, method: str, given: dict[str, Any]) -> Decide:
+        """A method that trains gates; the weights trained beside them wait for the cut."""
+        train = self.learning or self.finetune
+        if self.task is None:
+            raise UsageError(f"The method '{method}' trains gates on a task: pass --task.")
+        if train is None:
+            raise UsageError(f"The method '{method}' trains gates: pass --finetune.")
+        if self.recover:
+            raise UsageError(
+                f"The method '{method}' trains the weights with its gates, so there is no full "
+                "model to recover towards: leave out --recover."
+            )
+        setting = {"task": self.task, "tokenizer": self.tokenizer, "train": train}
+        learner: Any = prepare(
+            self.model, method, **setting, device=self.device, work=self.work, **given
+        )
+
+        def decide(ratio: float | None, seed: int) -> Mask:
+            found = learner.run(ratio, seed)
+            self.learned[found.mask, seed] = found
+            self.budget.train(examples=found.examples, steps=found.steps, rows=found.rows)
+            return found.mask
+
+        return decide
+
     def cut(self, mask: Mask, seed: int) -> tuple[PreTrainedModel, dict[str, Any]]:
         """The model without the mask's dropped heads, repaired; and what was done to it."""
-        small = remove(self.model, mask)
-        done: dict[str, Any] = {}
+        found = self.learned.pop((mask, seed), None)
+        small = remove(self.model if found is None else found.model, mask)
+        done: dict[str, Any] = {} if found is None else {"learned": found.to_json()}
         if self.recover:
             rows = self.rows(seed) if self.inputs is None else self.inputs
             done["recovered"] = [asdict(fit) for fit in recover_layers(small, self.model, rows)]
             named = "given" if self.inputs is not None or self.task is None else self.task.name
             done["recovered_on"] = named
-        if self.finetune is not None:
-            assert self.task is not None
-            trained = finetune(
-                small,
-                self.task,
-                options=replace(self.finetune, seed=seed),
-                tokenizer=self.tokenizer,
-                device=self.device,
-                evaluation=False,
-            )
-            done["trained"] = {"steps": trained.steps, "seconds": round(trained.seconds, 1)}
+        if self.finetune is not None and (found is None or self.learning is not None):
+            done["trained"] = self._train(small, self.finetune, seed)
         return small, done
+
+    def _train(self, small: PreTrainedModel, options: TrainOptions, seed: int) -> dict[str, Any]:
+        assert self.task is not None
+        trained = finetune(
+            small,
+            self.task,
+            options=replace(options, seed=seed),
+            tokenizer=self.tokenizer,
+            device=self.device,
+            evaluation=False,
+        )
+        seen = examples_seen(trained.rows, options.batch_size, trained.steps)
+        self.budget.train(examples=seen, steps=trained.steps, rows=trained.rows)
+        return {"steps": trained.steps, "examples": seen, "seconds": round(trained.seconds, 1)}
 
     def score(self, model: PreTrainedModel) -> Evaluation:
         """A model on the task's evaluation split."""

@@ -1,0 +1,129 @@
+"""Figures of learned gates (C7, C9): values and gates as layers × heads, and their way there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headcount.errors import UsageError
+from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headcount.learned.trace import Trace
+
+CLOSED, OPEN = "#26303c", "#f2c14e"
+
+
+def maps_figure(trace: Trace) -> Figure:
+    """Values and gates of every head at the start, in the middle and at the end (Fig 5).
+
+    For each stack two rows: what is trained, blue below zero; and which gates are open.
+    """
+    matplotlib = need_matplotlib()
+    if not trace.steps:
+        raise UsageError("This trace of gates has no step to draw.")
+    from matplotlib.colors import ListedColormap
+
+    columns = _three(trace)
+    stacks = [stack.name for stack in trace.layout.stacks]
+    reach = max(float(np.abs(trace.values[place]).max()) for place in columns) or 1.0
+    with matplotlib.rc_context(STYLE):
+        figure = new_figure(2.3 * len(columns) + 0.9, 3.6 * len(stacks) + 0.4)
+        figure.suptitle(_title(trace), x=0.01, ha="left")
+        every, image = [], None
+        for row, stack in enumerate(stacks):
+            for column, place in enumerate(columns):
+                for kind in (0, 1):
+                    number = (2 * row + kind) * len(columns) + column + 1
+                    axes = figure.add_subplot(2 * len(stacks), len(columns), number)
+                    if kind == 0:
+                        grid = _grid(trace, trace.values[place], stack)
+                        image = axes.imshow(grid, cmap="RdBu_r", vmin=-reach, vmax=reach)
+                        name = f"{stack}, " if len(stacks) > 1 else ""
+                        axes.set_title(f"{name}step {trace.steps[place]}", fontsize=8)
+                        every.append(axes)
+                    else:
+                        grid = _grid(trace, trace.states[place].astype(float), stack)
+                        axes.imshow(grid, cmap=ListedColormap([CLOSED, OPEN]), vmin=0, vmax=1)
+                        axes.set_title(f"{int(np.nansum(grid))} open", fontsize=8)
+                    _dress(axes, label=column == 0)
+        if image is not None:
+            bar = figure.colorbar(image, ax=every, fraction=0.03, pad=0.02)
+            bar.set_label("trained value", fontsize=7)
+            bar.ax.tick_params(length=2, labelsize=6)
+    return figure
+
+
+def path_figure(trace: Trace) -> Figure:
+    """Sparsity with the loss, gates closed and reopened, and heads left per layer, over steps."""
+    with need_matplotlib().rc_context(STYLE):
+        figure = new_figure(6.4, 6.6)
+        top, middle, low = figure.subplots(3, 1, sharex=True)
+        heads, steps = len(trace.layout), np.arange(1, len(trace.opened) + 1)
+        top.plot(steps, 1 - np.array(trace.opened) / heads, color=COLOURS[0], lw=1.4)
+        top.set_ylabel("share of gates closed")
+        top.set_title(_title(trace))
+        losses = [(p["step"], p["loss"]) for p in trace.scores if "loss" in p]
+        if losses:
+            right = top.twinx()
+            right.plot(*zip(*losses, strict=True), color=COLOURS[6], lw=0.8, alpha=0.7)
+            right.set_ylabel("training loss", color=COLOURS[6])
+        for name, counts, colour in (
+            ("closed", trace.closings, COLOURS[1]),
+            ("reopened", trace.reopenings, COLOURS[2]),
+        ):
+            middle.plot(steps, np.cumsum(counts), color=colour, lw=1.4, label=name)
+        middle.set_ylabel("gates so far")
+        middle.legend(frameon=False)
+        place = 0
+        for stack, left in trace.left().items():
+            for layer in range(left.shape[1]):
+                name = f"{stack} {layer}" if len(trace.layout.stacks) > 1 else f"layer {layer}"
+                colour, style = COLOURS[place % len(COLOURS)], ("-", "--", ":")[place // 7 % 3]
+                low.plot(trace.steps, left[:, layer], color=colour, ls=style, lw=1, label=name)
+                place += 1
+        low.set_ylabel("heads left")
+        low.set_xlabel("step")
+        low.legend(frameon=False, ncols=4, fontsize=6)
+        fixed = trace.about.get("route", {}).get("fixed_at_step")
+        for axes in (top, middle, low):
+            axes.grid(axis="y", color="#e5e5e5", lw=0.6)
+            if fixed is not None:
+                axes.axvline(fixed, color="#999999", lw=0.8, ls="--")
+    return figure
+
+
+def _three(trace: Trace) -> Sequence[int]:
+    """Start, middle of the search, and end."""
+    fixed = trace.about.get("route", {}).get("fixed_at_step", trace.steps[-1])
+    middle = int(np.argmin(np.abs(np.array(trace.steps) - fixed / 2)))
+    return sorted({0, middle, len(trace.steps) - 1})
+
+
+def _title(trace: Trace) -> str:
+    method, task = trace.about.get("method", "gates"), trace.about.get("task")
+    return f"{method} on {task}" if task else str(method)
+
+
+def _grid(trace: Trace, flat: np.ndarray, stack: str) -> np.ndarray:
+    """(layer, head) of one stack, blank where a layer has fewer heads than another."""
+    heads = trace.layout[stack].heads
+    grid = np.full((len(heads), max([*heads, 1])), np.nan)
+    for head, value in zip(trace.layout, flat, strict=True):
+        if head.stack == stack:
+            grid[head.layer, head.index] = value
+    return grid
+
+
+def _dress(axes: Any, *, label: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.tick_params(length=0, labelsize=6)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    if label:
+        axes.set_ylabel("layer", fontsize=7)

@@ -1,0 +1,75 @@
+"""What a cut cost in data: rows that were looked at, and rows and steps of training.
+
+Methods are compared at equal budgets, so every record says its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from headcount.tasks.encoding import Encoded
+from headcount.training.options import TrainOptions
+
+
+@dataclass
+class Budget:
+    """Rows and steps, added up as a cut goes on."""
+
+    measured: int = 0
+    """Rows that a method or recovery looked at without training, each as often as it did."""
+    examples: int = 0
+    """Rows trained on, each as often as it was."""
+    steps: int = 0
+    """Steps of the optimizer."""
+    rows: int = 0
+    """Different rows in the training data."""
+
+    def train(self, *, examples: int, steps: int, rows: int) -> None:
+        """So much training more."""
+        self.examples += examples
+        self.steps += steps
+        self.rows = max(self.rows, rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict, with epochs."""
+        epochs = round(self.examples / self.rows, 3) if self.rows else 0.0
+        return {
+            "epochs": epochs,
+            "examples": self.examples,
+            "steps": self.steps,
+            "examples_measured": self.measured,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(Encoded):
+    """Rows that count how often they are looked at."""
+
+    budget: Budget = field(default_factory=Budget)
+
+    @classmethod
+    def of(cls, rows: Encoded, budget: Budget) -> Counted:
+        """The same rows, counted into `budget`."""
+        return cls(rows.columns, rows.labels, rows.padding, rows.left, budget)
+
+    def batches(
+        self, tokens: int = 4096, rows: int = 1024
+    ) -> Iterator[tuple[np.ndarray, dict[str, Tensor]]]:
+        """The batches, counted as they go out."""
+        for numbers, batch in super().batches(tokens, rows):
+            self.budget.measured += len(numbers)
+            yield numbers, batch
+
+
+def together(first: TrainOptions, second: TrainOptions | None) -> TrainOptions:
+    """One training as long as two: for what is compared with a method that trains twice."""
+    if second is None:
+        return first
+    if first.steps is None or second.steps is None:
+        return replace(second, epochs=first.epochs + second.epochs)
+    return replace(second, steps=first.steps + second.steps)

@@ -1,0 +1,108 @@
+"""Methods that train gates, all the way through prune and curve."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from headcount.errors import UsageError
+from headcount.learned.trace import load_trace
+from headcount.models.find import layout
+from headcount.models.load import load
+from headcount.studies.budget import Budget, together
+from headcount.studies.curve import curve
+from headcount.studies.prune import prune
+from headcount.training.evaluate import evaluate
+from headcount.training.options import TrainOptions
+
+SHORT = TrainOptions(steps=8, batch_size=16, learning_rate=1e-3)
+
+
+@pytest.mark.parametrize("finetune", [False, True], ids=["alone", "trained-further"])
+def test_prune_trains_removes_scores_and_writes(model, task, tokenizer, tmp_path, finetune):
+    found = prune(
+        model, "straight-through", 0.5, task=task, tokenizer=tokenizer, out=tmp_path / "small",
+        learning=SHORT, finetune=replace(SHORT, steps=3) if finetune else False, draws=0,
+        baseline=1, options={"gate_lr": 0.3}, device="cpu",
+    )  # fmt: skip
+    assert len(found.mask) == 6
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small"]  # no work folder left
+    record = json.loads((tmp_path / "small" / "record.json").read_text())
+    assert record["learned"]["route"]["asked"] == 6
+    assert record["budget"]["steps"] == 8 + 3 * finetune
+    # 96 rows, 6 steps an epoch
+    assert record["budget"]["examples"] == 8 * 16 + 3 * 16 * finetune
+    assert record["scores"]["random"]["budget"]["steps"] == record["budget"]["steps"]
+    assert ("trained" in record) == finetune
+    assert load_trace(tmp_path / "small").about["route"] == record["learned"]["route"]
+    small = load(tmp_path / "small")
+    assert layout(small)["encoder"].heads == found.mask.counts()["encoder"]
+    after = evaluate(small, task, tokenizer=tokenizer, draws=0)
+    assert record["scores"]["after"]["score"] == after.score
+
+
+def test_the_weights_of_the_cut_are_those_trained_with_the_gates(model, task, tokenizer):
+    how = {"task": task, "tokenizer": tokenizer, "learning": SHORT, "baseline": 0, "draws": 0}
+    found = prune(model, "subset", 0.5, device="cpu", **how)
+    name = "bert.embeddings.word_embeddings.weight"
+    assert not torch.equal(found.model.state_dict()[name], model.state_dict()[name])
+    assert found.trace is not None
+    again = prune(model, "subset", 0.5, device="cpu", **how)
+    assert torch.equal(found.model.state_dict()[name], again.model.state_dict()[name])
+
+
+def test_a_curve_gives_every_method_one_training(model, task, tokenizer, tmp_path):
+    found = curve(
+        model, task, ["random", "subset"], [0.5], seeds=2, out=tmp_path, tokenizer=tokenizer,
+        finetune=SHORT, draws=10, device="cpu",
+    )  # fmt: skip
+    assert [(p.method, p.kept) for p in found.points] == [("random", 6)] * 2 + [("subset", 6)] * 2
+    before = found.to_json()["points"]
+    again = curve(
+        model, task, ["random", "subset"], [0.5], seeds=2, out=tmp_path, tokenizer=tokenizer,
+        finetune=SHORT, draws=10, device="cpu",
+    )  # fmt: skip
+    assert again.to_json()["points"] == before
+
+
+def test_what_importance_looks_at_is_counted(model, task, tokenizer):
+    how = {"task": task, "tokenizer": tokenizer, "samples": 20, "draws": 0, "baseline": 0}
+    record = prune(model, "importance", 0.5, **how).record
+    assert record["budget"] == {
+        "epochs": 0.0, "examples": 0, "steps": 0, "examples_measured": 20,
+    }  # fmt: skip
+    again = prune(model, "importance", 0.5, options={"step": 0.25}, recover=True, **how).record
+    assert again["budget"]["examples_measured"] > 40  # two estimates, and recovery
+    assert prune(model, "random", 0.5, **how).record["budget"]["examples_measured"] == 0
+
+
+def test_one_training_as_long_as_two():
+    assert together(SHORT, None) is SHORT
+    assert together(SHORT, replace(SHORT, steps=4)).steps == 12
+    assert together(TrainOptions(epochs=2), TrainOptions(epochs=1)).epochs == 3
+    budget = Budget()
+    budget.train(examples=30, steps=3, rows=20)
+    assert budget.to_json()["epochs"] == 1.5
+
+
+def test_refusals(model, task, tokenizer):
+    how = {"task": task, "tokenizer": tokenizer, "device": "cpu"}
+    with pytest.raises(UsageError, match="trains gates on a task: pass --task"):
+        prune(model, "subset", 0.5)
+    with pytest.raises(UsageError, match="leave out --recover"):
+        prune(model, "subset", 0.5, recover=True, **how)
+    with pytest.raises(UsageError, match="run headcount train first"):
+        prune(model, "hard-concrete", 0.5, fresh=True, **how)
+    with pytest.raises(UsageError, match="pass --finetune"):
+        curve(model, task, ["subset"], [0.5], tokenizer=tokenizer)
+    with pytest.raises(UsageError, match="needs a ratio"):
+        prune(model, "subset", **how)
+    with pytest.raises(UsageError, match="mu must be above 0"):
+        prune(model, "straight-through", 0.5, options={"mu": -1.0}, **how)
+    with pytest.raises(UsageError, match="learning rate must be above 0"):
+        prune(model, "straight-through", 0.5, options={"gate_lr": 0.0}, **how)
+    with pytest.raises(UsageError, match="Did you mean 'coarse'"):
+        prune(model, "straight-through", 0.5, options={"coars": "relu"}, **how)
