@@ -34,7 +34,7 @@ def test_maps_at_start_middle_and_end(layout: Layout, panels: int, tmp_path) -> 
     figure = maps_figure(trace_of(layout))
     axes = [each for each in figure.axes if each.images]
     assert len(axes) == panels
-    titles = [each.get_title() for each in axes]
+    titles = [each.get_title(loc="left") for each in axes]
     assert sum("step 0" in title for title in titles) == len(layout.stacks)
     assert sum("step 2" in title for title in titles) == len(layout.stacks)
     assert sum("step 6" in title for title in titles) == len(layout.stacks)

@@ -1,0 +1,200 @@
+"""`headcount compare MODEL --task T --out DIR`: methods at equal sparsity and equal training."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from headcount.cli.common import Json, emit, plain, say, table
+from headcount.cli.method_options import (
+    METHOD_OPTIONS,
+    MethodOptions,
+    open_model,
+    read_texts,
+    training,
+)
+from headcount.cli.train import CHOICES, Choices
+from headcount.errors import UsageError
+from headcount.tasks.source import Source
+
+if TYPE_CHECKING:
+    from headcount.studies.compare import Compared
+
+Data = Annotated[Source, Parameter(name="*")]
+
+
+def compare(
+    model: str,
+    /,
+    *,
+    task: str,
+    out: Path,
+    ratio: float = 0.5,
+    methods: str = "random,importance,hard-concrete,subset,cluster,straight-through",
+    seeds: int = 5,
+    chosen: MethodOptions = METHOD_OPTIONS,
+    source: Data = Source(),  # noqa: B008
+    tokenizer: str | None = None,
+    inputs: Path | None = None,
+    samples: int = 512,
+    split: str | None = None,
+    limit: int | None = None,
+    draws: int = 1000,
+    preset: str = "finetune",
+    options: Choices = CHOICES,
+    overwrite: bool = False,
+    allow_pickle: bool = False,
+    device: str = "auto",
+    dry_run: bool = False,
+    as_json: Json = False,
+) -> None:
+    """Cut a fine-tuned model by several methods, train each cut alike, and test against random.
+
+    All end with the same number of heads and have one training with the same options: after the
+    cut, or together with the gates where a method learns them. Finished runs are kept in --out:
+    the same command again goes on after a crash, and one with more methods or seeds computes only
+    what is missing. Written there: runs.jsonl and compare.json.
+
+    Examples: `headcount compare ./run --task mrpc --data glue --ratio 0.5 --out compare` ·
+    `headcount compare ./run --task sst2 --methods random,subset,straight-through --steps 300
+    --out compare`
+
+    Parameters
+    ----------
+    model
+        A model folder or a name on the hub, fine-tuned for the task.
+    task
+        What to train and score on; see `headcount ls tasks`.
+    out
+        The folder of the comparison.
+    ratio
+        Share of heads to remove, 0 to 1.
+    methods
+        Methods with a ratio, joined by commas; see `headcount ls methods`.
+    seeds
+        Runs of each method: draws, clusterings, samples of rows, and seeds of training.
+    tokenizer
+        Folder or name of the tokenizer, where it is not with the model.
+    inputs
+        A file with a text on each line, for clustering instead of random tokens.
+    samples
+        Rows of the train split that methods look at.
+    split
+        Which rows are scored; the task's dev split when left out.
+    limit
+        Score a seeded sample of so many rows.
+    draws
+        Draws of the bootstrap behind each run's interval.
+    preset
+        Where training options start from; see `headcount train --help`.
+    overwrite
+        Forget what is in --out and start anew.
+    allow_pickle
+        Load weights that are pickled (.bin), which can run code.
+    device
+        Where to run: auto, cpu, cuda, cuda:1, mps.
+    dry_run
+        Say what would be done, and stop.
+    """
+    from headcount.redundancy.whole import whole
+    from headcount.studies.compare import compare as run
+    from headcount.tasks import TASKS
+    from headcount.training.devices import pick_device
+    from headcount.training.loading import hush
+
+    hush()
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file, not a folder for a comparison.")
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    own = chosen.for_methods(names)
+    trains = training(options, preset)
+    opened = TASKS[task](source)
+    loaded, words, _ = open_model(
+        model, opened, tokenizer, trains=False, seed=trains.seed, allow_pickle=allow_pickle
+    )
+    if dry_run:
+        plan = {"class": type(loaded).__name__, "runs": len(names) * seeds, "ratio": ratio}
+        emit(plan, as_json=as_json, table=table(["would compare", ""], list(plan.items())))
+        return
+    loaded.to(pick_device(device))
+    try:
+        with _bar(f"comparing on {task}") as report:
+            found = run(
+                loaded,
+                opened,
+                names,
+                ratio=ratio,
+                seeds=seeds,
+                train=trains,
+                out=out,
+                tokenizer=words,
+                options={name: values for name, values in own.items() if values},
+                overwrite=overwrite,
+                progress=report,
+                inputs=read_texts(inputs, loaded, words, trains.max_length),
+                samples=samples,
+                split=split,
+                limit=limit,
+                max_length=trains.max_length,
+                draws=draws,
+                seed=trains.seed,
+                device=device,
+            )
+    except KeyboardInterrupt:
+        say(f"headcount: the same command again goes on with the runs in {out}.")
+        raise
+    data = found.to_json()
+    with whole(out / "compare.json") as partial:
+        partial.write_text(json.dumps(plain(data), indent=2) + "\n", encoding="utf-8")
+    emit(data | {"out": out}, as_json=as_json, table=_page(found))
+
+
+def _page(found: Compared) -> Table:
+    full = found.full
+    rows: list[tuple[Any, ...]] = [
+        ("all heads", "", "", f"{full['score']:.4f}", _range(full), "", "", "", "", "")
+    ]
+    for row in found.summary():
+        budget, versus = row["budget"], row.get("against_random")
+        rows.append(
+            (
+                row["method"],
+                str(row["kept"]),
+                str(row["seeds"]),
+                f"{row['mean']:.4f}",
+                _range(row),
+                "" if versus is None else f"{versus['mean']:+.4f}",
+                "" if versus is None else _range(versus),
+                "" if versus is None else f"{versus['p']:.3g}",
+                f"{budget['epochs']:g}",
+                str(budget["examples_measured"]),
+            )
+        )
+    columns = ["method", "kept", "seeds", "mean", "95 % interval", "against random"]
+    columns += ["95 % interval ", "p", "epochs", "rows measured"]
+    about = found.about
+    title = f"{about['task']} {about['split']}, {about['metric']}, n = {full['n']}, "
+    return table(columns, rows, title=f"{title}{100 * about['ratio']:g} % of the heads removed")
+
+
+def _range(row: dict[str, Any]) -> str:
+    return "" if row["low"] != row["low"] else f"[{row['low']:.4f}, {row['high']:.4f}]"
+
+
+@contextmanager
+def _bar(text: str) -> Generator[Callable[[int, int], None]]:
+    """A progress bar on stderr, shown only in a terminal."""
+    with Progress(
+        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+    ) as progress:
+        bar = progress.add_task(text, total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)

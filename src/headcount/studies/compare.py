@@ -1,0 +1,291 @@
+"""Methods at equal sparsity and equal training, over seeds (C2, Table 1).
+
+    found = compare(model, "mrpc", ratio=0.5, seeds=5, train=TrainOptions(epochs=3), out="compare")
+
+Every method ends with the same number of heads and has one training with the same options: after
+the cut, or, where it trains gates, together with them. Every seed is a draw or a sample of rows,
+and the seed of the training; methods are compared with random cuts seed by seed. Finished runs are
+kept in the folder, so the same call again computes only what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import PreTrainedModel
+
+from headcount.errors import UsageError
+from headcount.heads import Layout
+from headcount.pruning.methods import METHODS
+from headcount.pruning.select import options_of
+from headcount.redundancy.whole import whole
+from headcount.studies.budget import Budget
+from headcount.studies.trial import Trial, make_trial
+from headcount.tasks import Task, open_task
+from headcount.training import checkpoints
+from headcount.training.checkpoints import weights_fingerprint
+from headcount.training.loading import tokenizer_of
+from headcount.training.options import TrainOptions
+
+METHODS_OF_TABLE_1 = (
+    "random",
+    "importance",
+    "hard-concrete",
+    "subset",
+    "cluster",
+    "straight-through",
+)
+RUNS = "runs.jsonl"
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One method with one seed: cut, trained, scored."""
+
+    method: str
+    seed: int
+    kept: int
+    pattern: str
+    score: float
+    low: float
+    high: float
+    n: int
+    budget: dict[str, Any]
+    """Epochs, rows and steps of training, and rows looked at without."""
+    learned: dict[str, Any] | None
+    """How gates came to their number, their gap and what reopened, where they were trained."""
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Compared:
+    """All runs, and the model they started from."""
+
+    about: Mapping[str, Any]
+    full: dict[str, Any]
+    """The model with all its heads, as it was given."""
+    runs: list[Run]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """For each method: mean over seeds with its interval, and the difference from random."""
+        scores = {
+            method: {run.seed: run.score for run in self.runs if run.method == method}
+            for method in dict.fromkeys(run.method for run in self.runs)
+        }
+        rows = []
+        for method, own in scores.items():
+            mean, low, high = interval(list(own.values()))
+            first = next(run for run in self.runs if run.method == method)
+            row: dict[str, Any] = {
+                "method": method, "seeds": len(own), "kept": first.kept, "mean": mean,
+                "low": low, "high": high, "worst": min(own.values()), "best": max(own.values()),
+                "budget": first.budget, "gap": self._gap(method),
+            }  # fmt: skip
+            if method != "random" and "random" in scores:
+                row["against_random"] = paired(own, scores["random"])
+            rows.append(row)
+        return rows
+
+    def _gap(self, method: str) -> float | None:
+        """Mean gap between training and test gates, where it was measured."""
+        gaps = [(run.learned or {}).get("gap") for run in self.runs if run.method == method]
+        values = [gap["gap"] for gap in gaps if gap]
+        return float(np.mean(values)) if values else None
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict: what was asked, the summary, and all runs."""
+        return {
+            "about": dict(self.about),
+            "full": self.full,
+            "summary": self.summary(),
+            "runs": [asdict(run) for run in self.runs],
+        }
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean and 95 % interval (Student's t); of one value the interval is not known."""
+    from scipy.stats import t
+
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, math.nan, math.nan
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    wide = float(t.ppf(0.975, len(values) - 1)) * error
+    return mean, mean - wide, mean + wide
+
+
+def paired(own: Mapping[int, float], other: Mapping[int, float]) -> dict[str, float]:
+    """Differences seed by seed: mean, 95 % interval, and p of the paired t-test, two-sided.
+
+    >>> found = paired({0: 0.9, 1: 0.8, 2: 0.9}, {0: 0.5, 1: 0.6, 2: 0.4})
+    >>> round(found["mean"], 4), round(found["p"], 3)
+    (0.3667, 0.053)
+    """
+    from scipy.stats import t
+
+    differences = [own[seed] - other[seed] for seed in own if seed in other]
+    if not differences:
+        return {"mean": math.nan, "low": math.nan, "high": math.nan, "p": math.nan, "seeds": 0}
+    mean, low, high = interval(differences)
+    many = len(differences)
+    error = float(np.std(differences, ddof=1)) / math.sqrt(many) if many > 1 else math.nan
+    if error == 0:
+        p = 1.0 if mean == 0 else 0.0
+    else:
+        p = float(2 * t.sf(abs(mean) / error, many - 1)) if many > 1 else math.nan
+    return {"mean": mean, "low": low, "high": high, "p": p, "seeds": many}
+
+
+def compare(
+    model: PreTrainedModel,
+    task: str | Task,
+    methods: Sequence[str] = METHODS_OF_TABLE_1,
+    *,
+    ratio: float = 0.5,
+    seeds: int = 5,
+    train: TrainOptions | None = None,
+    out: str | Path | None = None,
+    tokenizer: Any = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Compared:
+    """Cut by every method with every seed, train each alike, score, and compare with random.
+
+    `options` are by method; `settings` go to the trial: inputs, samples, split, limit, max_length,
+    draws, device.
+    """
+    options = options or {}
+    _check(methods, ratio, seeds, options)
+    opened = open_task(task) if isinstance(task, str) else task
+    tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+    trial = make_trial(
+        model, task=opened, tokenizer=tokenizer, finetune=train or TrainOptions(), **settings
+    )
+    for method in methods:
+        if not {"data", "inputs"} & set(options_of(method)):
+            trial.prepare(method, options.get(method, {}), 0)  # wrong options are told first
+    about = _about(trial, ratio, options)
+    store = _Store(None if out is None else Path(out).expanduser(), about, overwrite)
+    total, done = len(methods) * seeds, 0
+    for seed in range(seeds):
+        # seed by seed, so that a comparison that is stopped is even
+        for method in methods:
+            if (method, seed) not in store.runs:
+                store.add(_one(trial, method, ratio, seed, options.get(method, {}), store.folder))
+            done += 1
+            if progress is not None:
+                progress(done, total)
+    runs = [store.runs[method, seed] for method in methods for seed in range(seeds)]
+    return Compared(about=about, full=trial.score(model).to_json(), runs=runs)
+
+
+def _check(
+    methods: Sequence[str], ratio: float, seeds: int, options: Mapping[str, Mapping[str, Any]]
+) -> None:
+    if not methods:
+        raise UsageError("A comparison needs at least one method.")
+    if seeds < 1:
+        raise UsageError(f"A comparison needs at least one seed, not {seeds}.")
+    Layout(()).kept_at(ratio)
+    for method in [*methods, *options]:
+        METHODS[method]
+        if method in ("pattern", "layers"):
+            raise UsageError(f"The method '{method}' has no ratio, so it cannot be compared.")
+    if len(set(methods)) < len(methods):
+        raise UsageError("A method is named twice.")
+
+
+def _about(trial: Trial, ratio: float, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What every run depends on, apart from its method and seed."""
+    assert trial.task is not None
+    assert trial.finetune is not None
+    named = {f"{m}.{name}": str(value) for m, own in options.items() for name, value in own.items()}
+    return {
+        "model": trial.model.name_or_path or type(trial.model).__name__,
+        "weights": weights_fingerprint(trial.model),
+        "task": trial.task.name,
+        "split": trial.split or trial.task.evaluation,
+        "metric": trial.task.metric,
+        "ratio": ratio,
+        "limit": trial.limit,
+        "samples": trial.samples,
+        "max_length": trial.max_length,
+        "train": trial.finetune.to_json(),
+        **named,
+    }
+
+
+def _one(
+    trial: Trial,
+    method: str,
+    ratio: float,
+    seed: int,
+    options: Mapping[str, Any],
+    folder: Path | None,
+) -> Run:
+    """One cut with its training and score."""
+    started = time.monotonic()
+    work = None if folder is None else folder / "work"
+    own = replace(trial, budget=Budget(), learned={}, work=work)
+    mask = own.prepare(method, options, seed)(ratio, seed)
+    small, done = own.cut(mask, seed)
+    found = own.score(small)
+    if work is not None:
+        shutil.rmtree(work, ignore_errors=True)
+    return Run(
+        method=method,
+        seed=seed,
+        kept=len(mask),
+        pattern=mask.pattern,
+        score=found.score,
+        low=found.scores[0].low,
+        high=found.scores[0].high,
+        n=found.n,
+        budget=own.budget.to_json(),
+        learned=done.get("learned"),
+        seconds=round(time.monotonic() - started, 1),
+    )
+
+
+class _Store:
+    """Finished runs, in a folder where there is one."""
+
+    def __init__(self, folder: Path | None, about: dict[str, Any], overwrite: bool) -> None:
+        self.folder = folder
+        self.runs: dict[tuple[str, int], Run] = {}
+        if folder is None:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        if overwrite:
+            shutil.rmtree(folder / "work", ignore_errors=True)
+            for name in (RUNS, checkpoints.SETTINGS):
+                (folder / name).unlink(missing_ok=True)
+        checkpoints.require_same_settings(folder, about)
+        checkpoints.write_json(folder / checkpoints.SETTINGS, about)
+        path = folder / RUNS
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        for line in lines:
+            if line.endswith("}"):  # not one that a kill cut short
+                run = Run(**json.loads(line))
+                self.runs[run.method, run.seed] = run
+        with whole(path) as partial:
+            text = "".join(json.dumps(asdict(run)) + "\n" for run in self.runs.values())
+            partial.write_text(text, encoding="utf-8")
+
+    def add(self, run: Run) -> None:
+        """Keep a run for good."""
+        self.runs[run.method, run.seed] = run
+        if self.folder is not None:
+            with (self.folder / RUNS).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(run)) + "\n")

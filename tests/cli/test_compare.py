@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from transformers import AutoTokenizer
+
+from headcount.models.shipped import locate
+from training.conftest import tiny
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("model")
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    tiny(tokenizer).save_pretrained(made)
+    tokenizer.save_pretrained(made)
+    return made
+
+
+TASK = ("--task", "pocket-sentiment", "--limit", 40, "--draws", 20, "--steps", 2)
+
+
+def test_a_table_and_the_file(cli, folder, tmp_path):
+    line = ("compare", folder, *TASK, "--methods", "random,subset", "--seeds", 2)
+    ran = cli(*line, "--gate-lr", 0.2, "--out", tmp_path / "c")
+    assert ran.code == 0, ran.err
+    for word in ("all heads", "random", "subset", "against random", "rows measured"):
+        assert word in ran.out.replace("\n", " ")
+    ran = cli(*line, "--gate-lr", 0.2, "--out", tmp_path / "c", "--json")
+    found = json.loads(ran.out)
+    assert [row["method"] for row in found["summary"]] == ["random", "subset"]
+    assert found["about"]["subset.gate_lr"] == "0.2"
+    assert json.loads((tmp_path / "c" / "compare.json").read_text())["runs"] == found["runs"]
+
+
+def test_refusals(cli, folder, tmp_path):
+    line = ("compare", folder, *TASK, "--out", tmp_path / "c")
+    ran = cli(*line, "--methods", "random", "--gate-lr", 0.1)
+    assert ran.code == 2
+    assert "--gate-lr is no option of random" in ran.err
+    (tmp_path / "file").write_text("")
+    ran = cli(*line[:-1], tmp_path / "file", "--methods", "random")
+    assert ran.code == 2
+    assert "is a file" in ran.err
+    ran = cli(*line, "--methods", "random,subset", "--dry-run", "--json")
+    assert json.loads(ran.out)["runs"] == 10
+    assert not (tmp_path / "c").exists()

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from headcount.errors import UsageError
+from headcount.studies.compare import Compared, Run, compare, interval, paired
+from headcount.training.options import TrainOptions
+
+SHORT = TrainOptions(steps=4, batch_size=16, learning_rate=1e-3)
+HOW = {"ratio": 0.5, "seeds": 2, "train": SHORT, "draws": 10, "samples": 16, "device": "cpu"}
+
+
+def test_equal_sparsity_and_equal_training(model, task, tokenizer, tmp_path):
+    methods = ["random", "importance", "subset"]
+    found = compare(model, task, methods, tokenizer=tokenizer, out=tmp_path, **HOW)
+    assert [(run.method, run.seed) for run in found.runs] == [
+        (method, seed) for method in methods for seed in (0, 1)
+    ]
+    assert {run.kept for run in found.runs} == {6}
+    assert {(run.budget["steps"], run.budget["examples"]) for run in found.runs} == {(4, 64)}
+    measured = {run.method: run.budget["examples_measured"] for run in found.runs}
+    assert measured == {"random": 0, "importance": 16, "subset": 0}
+    assert [run.learned is not None for run in found.runs] == [False] * 4 + [True] * 2
+    rows = {row["method"]: row for row in found.summary()}
+    assert "against_random" not in rows["random"]
+    assert rows["subset"]["against_random"]["seeds"] == 2
+    assert rows["subset"]["gap"] is not None
+    assert not (tmp_path / "work").exists()
+    json.dumps(found.to_json())
+
+
+def test_finished_runs_are_kept(model, task, tokenizer, tmp_path, monkeypatch):
+    first = compare(model, task, ["random"], tokenizer=tokenizer, out=tmp_path, **HOW)
+    lines = (tmp_path / "runs.jsonl").read_text()
+    (tmp_path / "runs.jsonl").write_text(lines + '{"method": "sub')  # killed in a write
+    more = compare(model, task, ["random"], tokenizer=tokenizer, out=tmp_path, **HOW | {"seeds": 3})
+    assert more.runs[:2] == first.runs
+    assert len(more.runs) == 3
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 3
+    with pytest.raises(UsageError, match=r"ratio was 0\.5, now 0\.25"):
+        compare(model, task, ["random"], tokenizer=tokenizer, out=tmp_path, **HOW | {"ratio": 0.25})
+
+
+def made(scores: dict[str, list[float]]) -> Compared:
+    runs = [
+        Run(
+            method=method, seed=seed, kept=6, pattern="222", score=score, low=0, high=1, n=9,
+            budget={}, learned=None, seconds=1,
+        )
+        for method, values in scores.items()
+        for seed, score in enumerate(values)
+    ]  # fmt: skip
+    return Compared(about={}, full={}, runs=runs)
+
+
+def test_the_paired_test_is_scipys():
+    random, own = [0.5, 0.61, 0.43, 0.7, 0.55], [0.6, 0.63, 0.5, 0.71, 0.66]
+    rows = made({"random": random, "subset": own}).summary()
+    found = rows[1]["against_random"]
+    expected = ttest_rel(own, random)
+    assert found["p"] == pytest.approx(expected.pvalue)
+    low, high = expected.confidence_interval(0.95)
+    assert (found["low"], found["high"]) == (pytest.approx(low), pytest.approx(high))
+    assert rows[1]["mean"] == pytest.approx(np.mean(own))
+
+
+def test_differences_without_spread():
+    assert paired({0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.5})["p"] == 1.0
+    assert paired({0: 0.75, 1: 0.75}, {0: 0.5, 1: 0.5})["p"] == 0.0
+    assert np.isnan(paired({0: 0.7}, {0: 0.5})["p"])
+    assert np.isnan(interval([0.5])[1])
+    assert paired({0: 0.5}, {1: 0.5})["seeds"] == 0
+
+
+def test_refusals(model, task, tokenizer):
+    for methods, message in (
+        ([], "at least one method"),
+        (["layers"], "has no ratio"),
+        (["random", "random"], "named twice"),
+        (["subsett"], "Did you mean 'subset'"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            compare(model, task, methods, tokenizer=tokenizer)
+    with pytest.raises(UsageError, match="at least one seed"):
+        compare(model, task, ["random"], seeds=0, tokenizer=tokenizer)
+    with pytest.raises(UsageError, match="above 0"):
+        compare(model, task, ["subset"], options={"subset": {"cold": 0.0}}, tokenizer=tokenizer)
