@@ -40,10 +40,10 @@ def test_gates_are_in_the_closed_interval_and_pass_a_gradient() -> None:
 
 
 @pytest.mark.parametrize("keep", [1, 3, 6])
-def test_held_at_a_number(keep: int) -> None:
-    kind = HardConcrete()
+@pytest.mark.parametrize("kind", [HardConcrete(), HardConcrete(gamma=-0.4, zeta=1.1)])
+def test_held_at_a_number(kind: HardConcrete, keep: int) -> None:
     held = kind.hold(ALPHA, keep)
-    assert float(kind.count(held)) == pytest.approx(keep, abs=1e-4)
+    assert int(kind.open(held, None).sum()) == keep
     torch.testing.assert_close(held - held[0], ALPHA - ALPHA[0])  # one shift for all
 
 

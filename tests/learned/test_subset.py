@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.errors import UsageError
-from headcount.learned.subset import Subset, soft_top
+from headcount.learned.subset import Subset
+from headcount.pruning.topk import soft_top
 
 
 @given(

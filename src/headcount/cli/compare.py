@@ -39,7 +39,7 @@ def compare(
     task: str,
     out: Path,
     ratio: float = 0.5,
-    methods: str = "random,importance,hard-concrete,subset,cluster,straight-through",
+    methods: str = "random,importance,hard-concrete,meta,subset,cluster,straight-through",
     seeds: int = 5,
     chosen: MethodOptions = METHOD_OPTIONS,
     source: Data = Source(),  # noqa: B008

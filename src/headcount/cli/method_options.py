@@ -46,6 +46,10 @@ class MethodOptions:
     """importance: divide by the layer's norm: none, l1 or l2; l1 for models with one stack."""
     step: float | None = None
     """importance: share of heads that goes between two estimates; one estimate when left out."""
+    scorer: Path | None = None
+    """meta: file of a scorer; trained on --inputs or the task's rows and written if not there."""
+    scorer_steps: int | None = None
+    """meta: steps of the scorer's training."""
     mu: float | None = None
     """straight-through, hard-concrete: penalty on every open gate."""
     gate_lr: float | None = None

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from headcount.errors import UsageError
-from headcount.learned.kinds import top
 from headcount.learned.method import Learner, Setting
 from headcount.learned.options import GateOptions
+from headcount.learned.straight import above_zero
+from headcount.pruning.topk import top
 
 
 def hard_concrete(
@@ -105,17 +106,15 @@ class HardConcrete:
         return one > zero
 
     def hold(self, values: Tensor, keep: int) -> Tensor:
-        """A common shift, so that the expected number of gates that are not 0 is `keep`."""
-        if keep >= len(values):
-            return values
-        low, high = -60.0 - float(values.max()), 60.0 - float(values.min())
-        for _ in range(60):
-            middle = (low + high) / 2
-            if float(self.chance(values + middle).double().sum()) > keep:
-                high = middle
-            else:
-                low = middle
-        return values + (low + high) / 2
+        """A common shift, so that for `keep` gates 1 is likelier than 0.
+
+        Holding the expected number instead starves closed gates of gradients: where heads make up
+        for each other it settled on the wrong ones.
+        """
+        even = (
+            self.beta / 2 * math.log(-self.gamma / self.zeta * (1 - self.gamma) / (self.zeta - 1))
+        )
+        return above_zero(values - even, keep) + even
 
     def describe(self) -> dict[str, Any]:
         """Its own settings."""

@@ -48,11 +48,3 @@ class Kind(Protocol):
     def describe(self) -> dict[str, Any]:
         """Its own settings, for the record."""
         ...
-
-
-def top(values: Tensor, keep: int) -> Tensor:
-    """(head,) whether a value is among the `keep` largest; exactly so many, ties by position."""
-    order = values.argsort(descending=True, stable=True)
-    chosen = torch.zeros(len(values), dtype=torch.bool)
-    chosen[order[:keep]] = True
-    return chosen

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from headcount.errors import UsageError
-from headcount.learned.kinds import top
 from headcount.learned.method import Learner, Setting
 from headcount.learned.options import GateOptions
+from headcount.pruning.topk import draw_top, top
 
 
 def subset(
@@ -42,42 +42,6 @@ def subset(
     )
     setting = Setting(task=task, tokenizer=tokenizer, train=train, device=device, work=work)
     return Learner(model, Subset(hot=hot, cold=cold), gates, setting, needs_ratio=True)
-
-
-class _TopK(torch.autograd.Function):
-    """The `keep` largest as 0 and 1; backwards, the derivative of a soft set of the same size.
-
-    The soft set is σ(x - t) with t so that it sums to `keep`; t follows x, which makes its
-    derivative diag(d) - d dᵀ / Σd with d = σ′: what one head gains, others lose.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, keep: int) -> Tensor:
-        soft = soft_top(x, keep)
-        ctx.save_for_backward(soft * (1 - soft))
-        return top(x, keep).to(x.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        (slope,) = ctx.saved_tensors
-        mean = (slope * grad).sum() / slope.sum().clamp_min(1e-12)
-        return slope * (grad - mean), None
-
-
-def soft_top(x: Tensor, keep: int) -> Tensor:
-    """σ(x - t), t such that the sum is `keep`.
-
-    >>> round(float(soft_top(torch.tensor([3.0, 1.0, -2.0]), 2).sum()), 4)
-    2.0
-    """
-    if keep >= len(x):
-        return torch.ones_like(x)
-    low, high = x.double().min() - 60.0, x.double().max() + 60.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        more = torch.sigmoid(x.double() - middle).sum() > keep
-        low, high = torch.where(more, middle, low), torch.where(more, high, middle)
-    return torch.sigmoid(x.double() - (low + high) / 2).to(x.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,9 +73,7 @@ class Subset:
 
     def draw(self, values: Tensor, generator: torch.Generator, done: float, keep: int) -> Tensor:
         """Exactly `keep` ones."""
-        u = torch.rand(len(values), generator=generator).clamp(1e-9, 1 - 1e-7)
-        noise = -(-u.log()).log()
-        return _TopK.apply(values / self.temperature(done) + noise, keep)
+        return draw_top(values / self.temperature(done), keep, generator)
 
     def count(self, values: Tensor) -> Tensor:
         """No penalty: the number is always the asked one."""

@@ -48,6 +48,11 @@ METHODS.add(
     "The heads whose loss the others make up for best, by second order.",
 )
 METHODS.add(
+    "meta",
+    "headcount.pruning.meta:meta",
+    "The best of every layer by a scorer of attention maps; needs no labels.",
+)
+METHODS.add(
     "straight-through",
     "headcount.learned.straight:straight_through",
     "Trained: step gates with a coarse gradient, weights beside them.",

@@ -5,7 +5,7 @@ Methods are compared at equal budgets, so every record says its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,6 +56,10 @@ class Counted(Encoded):
     def of(cls, rows: Encoded, budget: Budget) -> Counted:
         """The same rows, counted into `budget`."""
         return cls(rows.columns, rows.labels, rows.padding, rows.left, budget)
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> Counted:
+        """These rows, counted as well."""
+        return Counted.of(super().take(rows), self.budget)
 
     def batches(
         self, tokens: int = 4096, rows: int = 1024

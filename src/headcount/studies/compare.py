@@ -39,6 +39,7 @@ METHODS_OF_TABLE_1 = (
     "random",
     "importance",
     "hard-concrete",
+    "meta",
     "subset",
     "cluster",
     "straight-through",

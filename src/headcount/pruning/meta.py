@@ -1,0 +1,295 @@
+"""Single-shot meta-pruning (C2, SMP): a scorer of attention maps, trained once without labels.
+
+The model is frozen. A convolutional scorer reads a head's attention map and gives it a score. It is
+trained so that text representations keep their pairwise similarities when half the heads of some
+layers are drawn by their scores and the others closed. It knows nothing of a task: for any task, a
+head's score is the mean over inputs, and the best share of every layer stays.
+
+Here a representation is the mean of the last token states, for single texts and for pairs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from headcount.errors import NotFoundError, UsageError
+from headcount.heads import Layout, Mask, Scores
+from headcount.importance.batches import batches_for
+from headcount.importance.gradients import frozen
+from headcount.models.capture import Place, capture
+from headcount.models.find import layout as layout_of_model
+from headcount.models.find import unwrap
+from headcount.models.gates import gate
+from headcount.models.probe import evaluating
+from headcount.pruning.choose import keep_in_parts
+from headcount.pruning.counts import parts_of, require_ratio, share_out, size_of
+from headcount.pruning.methods import Decide
+from headcount.pruning.topk import draw_top
+from headcount.redundancy.whole import whole
+from headcount.tasks.encoding import Encoded
+
+ROWS, GROUP = 16, 8
+"""Rows of a training step, and of the groups in which they are compared."""
+KEPT_DIMENSIONS = 0.2
+SHARPNESS = 10.0
+
+
+class Scorer(nn.Module):
+    """One attention map -> one score."""
+
+    def __init__(self, width: int = 8) -> None:
+        super().__init__()
+        self.width = width
+        self.first = nn.Conv2d(1, width, 3, padding=1)
+        self.second = nn.Conv2d(width, 2 * width, 3, padding=1)
+        self.last = nn.Linear(2 * width, 1)
+
+    def forward(self, maps: Tensor, real: Tensor) -> Tensor:  # (map, query, key) twice -> (map,)
+        """Scores of maps; `real` is 1 where neither query nor key is padding."""
+        # even attention over n keys is 1/n everywhere: times n, its map is 1, however long
+        keys = real.amax(1).sum(1)[:, None, None]
+        x = functional.relu(self.first((maps * real * keys)[:, None])) * real[:, None]
+        x = functional.relu(self.second(x)) * real[:, None]
+        pooled = x.sum((2, 3)) / real.sum((1, 2)).clamp_min(1)[:, None]
+        return self.last(pooled).squeeze(-1)
+
+
+def meta(
+    model: Any,
+    *,
+    data: Any = None,
+    inputs: Any = None,
+    scorer: str | Path | Scorer | None = None,
+    scorer_steps: int = 200,
+    scorer_lr: float = 0.5,
+    scorer_seed: int = 0,
+) -> Decide:
+    """The best heads of every layer by a scorer's mean score over the task's rows, `data`.
+
+    `scorer` is a trained scorer or its file. A file that is not there is written: the scorer is
+    trained on `inputs`, unlabelled rows of any kind, or on `data` where there are none.
+    """
+    if data is None and inputs is None:
+        raise UsageError("The method 'meta' scores attention maps: pass a task or inputs.")
+    applied = data if data is not None else inputs
+    seen = inputs if inputs is not None else data
+    made = scorer if isinstance(scorer, Scorer) else None
+    path = None if made is not None or scorer is None else Path(str(scorer))
+    if path is not None and path.is_file():
+        made = load_scorer(path)
+    if made is None:
+        made, losses = train_scorer(
+            model, seen, steps=scorer_steps, learning_rate=scorer_lr, seed=scorer_seed
+        )
+        if path is not None:
+            save_scorer(made, path, {"steps": scorer_steps, "losses": losses, "seed": scorer_seed})
+    scores = score_heads(model, made, applied)
+    layout = scores.layout
+
+    def decide(ratio: float | None, seed: int) -> Mask:
+        parts = parts_of(layout, "layer")
+        sizes = [size_of(layout, part) for part in parts]
+        counts = share_out(sizes, layout.kept_at(require_ratio("meta", ratio)))
+        return keep_in_parts(scores, zip(parts, counts, strict=True))
+
+    return decide
+
+
+def train_scorer(
+    model: Any, inputs: Any, *, steps: int = 200, learning_rate: float = 0.5, seed: int = 0
+) -> tuple[Scorer, list[float]]:
+    """A scorer trained without labels on rows or batches, and its losses; the model stays as it is.
+
+    Every step: half of the layers are drawn; in each, half of the heads, by their scores with
+    Gumbel noise; the others close. The loss is the KL divergence between the softmaxed pairwise
+    similarities of the rows with all heads and with the drawn ones.
+    """
+    if steps < 1 or not learning_rate > 0:
+        raise UsageError(
+            f"A scorer needs at least one step and a learning rate above 0, not {steps} and "
+            f"{learning_rate}."
+        )
+    base = _base(model)
+    layout = layout_of_model(base)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        scorer = Scorer().to(next(base.parameters()).device)
+    optimizer = torch.optim.SGD(scorer.parameters(), lr=learning_rate)
+    losses: list[float] = []
+    with evaluating(base), frozen(base):
+        for batch in _forever(inputs, seed, steps):
+            (asked, _), *_rest = batches_for(base, [batch])
+            maps, whole_states = _look(base, asked)
+            flat = torch.cat(
+                [_mean_scores(scorer, maps[place], asked, place) for place in sorted(maps)]
+            )
+            gates = _drawn(layout, flat, generator)
+            with gate(base, gates):
+                states = _states(base, asked)
+            loss = _apart(whole_states, states, generator)
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(scorer.parameters(), 1.0)
+            optimizer.step()
+            losses.append(float(loss.detach()))
+            if not np.isfinite(losses[-1]):
+                raise UsageError(f"The scorer's loss was not a number at step {len(losses)}.")
+    return scorer.eval(), losses
+
+
+def score_heads(model: Any, scorer: Scorer, inputs: Any) -> Scores:
+    """The mean score of every head over all rows; a shared layer's is the mean over its uses."""
+    base = _base(model)
+    layout = layout_of_model(base)
+    sums = {(stack, layer): torch.zeros(heads) for stack, layer, heads in layout.layers()}
+    rows, uses = 0, dict.fromkeys(sums, 0)
+    with evaluating(base), torch.no_grad():
+        for asked, _ in batches_for(base, inputs):
+            maps, _ = _look(base, asked)
+            count = len(next(iter(maps.values())))
+            rows += count
+            for place, attention in maps.items():
+                sums[place[:2]] += count * _mean_scores(scorer, attention, asked, place).cpu()
+                uses[place[:2]] = max(uses[place[:2]], place.use + 1)
+    values = [v for key in sums for v in (sums[key] / max(1, rows * uses[key])).tolist()]
+    return Scores(layout, tuple(values))
+
+
+def save_scorer(scorer: Scorer, path: str | Path, about: dict[str, Any] | None = None) -> None:
+    """Its weights, and beside them what it is, as JSON; each file whole or not at all."""
+    path = Path(path)
+    with whole(path) as partial:
+        save_file({name: value.cpu() for name, value in scorer.state_dict().items()}, partial)
+    with whole(path.with_suffix(".json")) as partial:
+        said = {"width": scorer.width, **(about or {})}
+        partial.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+
+
+def load_scorer(path: str | Path) -> Scorer:
+    """The scorer that `save_scorer` wrote."""
+    path = Path(path)
+    try:
+        about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        scorer = Scorer(about["width"])
+        scorer.load_state_dict(load_file(path))
+    except OSError as error:
+        raise NotFoundError(f"There is no scorer at {path} with its .json beside it.") from error
+    except Exception as error:
+        raise UsageError(f"{path} is not a scorer of attention maps.") from error
+    return scorer.eval()
+
+
+def _base(model: Any) -> Any:
+    """The model without its task head: its last states are the representation."""
+    bare: Any = unwrap(model)
+    return getattr(bare, "base_model", bare)
+
+
+def _states(base: Any, asked: dict[str, Any]) -> Tensor:
+    """(row, dimension) the mean of the last states over tokens that count."""
+    states = base(**asked).last_hidden_state
+    mask = asked.get("decoder_attention_mask" if "decoder_input_ids" in asked else "attention_mask")
+    if mask is None or mask.shape != states.shape[:2]:
+        return states.mean(1)
+    real = mask[:, :, None].to(states.dtype)
+    return (states * real).sum(1) / real.sum(1).clamp_min(1)
+
+
+def _look(base: Any, asked: dict[str, Any]) -> tuple[dict[Place, Tensor], Tensor]:
+    """Every layer's attention, and the representation, with all heads."""
+    maps: dict[Place, Tensor] = {}
+    with torch.no_grad(), capture(base, maps.__setitem__):
+        states = _states(base, asked)
+    return maps, states
+
+
+def _mean_scores(scorer: Scorer, attention: Tensor, asked: dict[str, Any], place: Place) -> Tensor:
+    """(head,) the mean score of a layer's heads over the rows of a batch."""
+    rows, heads, queries, keys = attention.shape
+    query = _real(asked, "decoder" if place.stack == "cross" else place.stack, rows, queries)
+    key = _real(asked, "encoder" if place.stack == "cross" else place.stack, rows, keys)
+    real = (query[:, :, None] * key[:, None, :]).to(attention)
+    many = real[:, None].expand(rows, heads, queries, keys).reshape(-1, queries, keys)
+    return scorer(attention.reshape(-1, queries, keys), many).view(rows, heads).mean(0)
+
+
+def _real(asked: dict[str, Any], stack: str, rows: int, length: int) -> Tensor:
+    """(row, token) 1 where there is no padding."""
+    paired = "decoder_input_ids" in asked
+    mask = asked.get(
+        "decoder_attention_mask" if paired and stack == "decoder" else "attention_mask"
+    )
+    if isinstance(mask, Tensor) and mask.shape == (rows, length):
+        return mask.float()
+    return torch.ones(rows, length)
+
+
+def _drawn(layout: Layout, flat: Tensor, generator: torch.Generator) -> dict[str, list[Tensor]]:
+    """Gates: half of the layers keep half of their heads, drawn by score; others keep all."""
+    gates: dict[str, list[Tensor]] = {stack.name: [] for stack in layout.stacks}
+    start = 0
+    layers = list(layout.layers())
+    thinned = torch.rand(len(layers), generator=generator) < 0.5
+    if not thinned.any():
+        thinned[int(torch.randint(len(layers), (1,), generator=generator))] = True
+    for (stack, _, heads), thin in zip(layers, thinned.tolist(), strict=True):
+        scores = flat[start : start + heads]
+        start += heads
+        keep = -(-heads // 2)
+        drawn = draw_top(scores.cpu(), keep, generator) if thin and heads else torch.ones(heads)
+        gates[stack].append(drawn)
+    return gates
+
+
+def _apart(whole_states: Tensor, states: Tensor, generator: torch.Generator) -> Tensor:
+    """How far pairwise similarities moved: the mean KL divergence over rows."""
+    chosen = torch.rand(states.shape[1], generator=generator) < KEPT_DIMENSIONS
+    if not chosen.any():
+        chosen[0] = True
+    columns = chosen.nonzero().squeeze(1).to(states.device)
+    parts = []
+    for start in range(0, len(states), GROUP):
+        group = slice(start, start + GROUP)
+        before, after = (_near(x[group][:, columns]) for x in (whole_states, states))
+        if before is not None and after is not None:
+            parts.append(functional.kl_div(after, before, reduction="batchmean", log_target=True))
+    if not parts:
+        raise UsageError("A scorer is trained on batches of at least three rows.")
+    return torch.stack(parts).mean()
+
+
+def _near(states: Tensor) -> Tensor | None:
+    """(row, other row) log of the softmaxed similarities; None for fewer than three rows."""
+    rows = len(states)
+    if rows < 3:
+        return None
+    centred = functional.normalize(states - states.mean(0), dim=1)
+    similar = SHARPNESS * centred @ centred.T
+    others = ~torch.eye(rows, dtype=torch.bool, device=states.device)
+    return similar[others].view(rows, rows - 1).log_softmax(1)
+
+
+def _forever(inputs: Any, seed: int, steps: int) -> Iterator[dict[str, Any]]:
+    """So many batches: rows drawn anew, or the batches that were given, in turn."""
+    if isinstance(inputs, Encoded):
+        random = np.random.default_rng(seed)
+        for _ in range(steps):
+            rows = random.choice(len(inputs), min(ROWS, len(inputs)), replace=False)
+            ((_, batch),) = inputs.take(rows).batches(10**9, ROWS)
+            yield batch
+        return
+    batches = [dict(batch) for batch in inputs]
+    if not batches:
+        raise UsageError("There is no data: not a single row or batch.")
+    for step in range(steps):
+        yield batches[step % len(batches)]
