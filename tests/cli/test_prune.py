@@ -166,3 +166,25 @@ def test_an_unwritable_folder_leaves_nothing(cli, folder, tmp_path):
     assert ran.code == 1
     assert "Cannot write to" in ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_learned_gates_leave_their_trace_and_figures(cli, folder, tmp_path):
+    line = ("prune", folder, *TASK, "--method", "straight-through", "--ratio", 0.5)
+    line += ("--steps", 4, "--baseline", 0, "--out", tmp_path / "small")
+    ran = cli(*line, "--coarse", "softplus", "--gate-lr", 0.3, "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["heads"]["after"] == 6
+    assert found["options"] == {"gate_lr": "0.3", "coarse": "softplus"}
+    assert found["learned"]["route"]["rule"].startswith("all values shifted")
+    assert found["budget"]["steps"] == 4
+    names = {path.name for path in (tmp_path / "small").iterdir()}
+    figures = {f"{name}.{end}" for name in ("gates", "gates-path") for end in ("png", "svg")}
+    assert {"gates.npz", "record.json", "mask.json"} | figures <= names
+    assert [path.name for path in tmp_path.iterdir()] == ["small"]
+    ran = cli(*line, "--mu", 0)
+    assert ran.code == 2
+    assert "new or empty" in ran.err
+    ran = cli(*line[:-1], tmp_path / "other", "--mu", 0)
+    assert ran.code == 2
+    assert "mu must be above 0" in ran.err
