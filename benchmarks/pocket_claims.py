@@ -39,6 +39,7 @@ from pocket_runs import (  # noqa: E402
     LAYERS,
     METHODS,
     RATIOS,
+    RETRAINED,
     TASKS,
     Kept,
     make_cuts,
@@ -190,21 +191,18 @@ def no_training(table: Table, seeds: int) -> None:
         "| recovered | trained |\n" + "|---" * 8 + "|"
     )
     names = {
-        kind: {n: table.scores(kind, n, 0.5, seeds) for n in METHODS}
-        for kind in ("none", "recover", "again")
+        "none": {name: table.scores("none", name, 0.5, seeds) for name in METHODS},
+        "recover": {name: table.scores("recover", name, 0.5, seeds) for name in METHODS},
+        "again": {name: table.scores("again", name, 0.5, seeds) for name in RETRAINED},
     }
     for name in METHODS:
-        cut, recovered, again = (names[kind][name] for kind in ("none", "recover", "again"))
         better = [
-            interval((names[kind][name] - names[kind]["random"]).mean(0))
-            if name != "random"
-            else "-"
-            for kind in ("none", "recover", "again")
+            interval((own[name] - own["random"]).mean(0)) if name in own else "-"
+            for own in names.values()
         ]
-        print(
-            f"| {name} | {cut.mean():.3f} | {recovered.mean():.3f} | "
-            f"{interval((recovered - cut).mean(0))} | {again.mean():.3f} | {' | '.join(better)} |"
-        )
+        means = [f"{own[name].mean():.3f}" if name in own else "-" for own in names.values()]
+        gain = interval((names["recover"][name] - names["none"][name]).mean(0))
+        print(f"| {name} | {means[0]} | {means[1]} | {gain} | {means[2]} | {' | '.join(better)} |")
     print("\nRecovery by task (recovered minus cut, mean over seeds)\n")
     for name in METHODS:
         gains = (names["recover"][name] - names["none"][name]).mean(1)

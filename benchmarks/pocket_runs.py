@@ -51,6 +51,8 @@ METHODS = {
     "surgeon": ("surgeon", {}),
 }
 
+RETRAINED = ("random", "cluster", "importance", "surgeon")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
@@ -180,7 +182,7 @@ def cut_runs(task: str, folder: Path, seeds: int, kept: Kept) -> None:
                 ("again", {"finetune": replace(POCKET, epochs=1, seed=seed)}),
             ):
                 run = Run(task=task, repair=repair, method=name, ratio=0.5, seed=seed)
-                if run.key not in kept.runs:
+                if run.key not in kept.runs and (repair == "recover" or name in RETRAINED):
                     trial = make_trial(model, **common, **more)
                     mask = trial.prepare(method, options, seed)(0.5, seed)
                     kept.add(scored(run, trial, mask))

@@ -1,6 +1,8 @@
 """Training steps, evaluation and many masks against the plain way of doing them.
 
-    HEADCOUNT_MINILM=path/to/all-MiniLM-L6-v2 python benchmarks/training.py [--json]
+    HEADCOUNT_MINILM=path/to/all-MiniLM-L6-v2 python benchmarks/training.py [--json] [PART…]
+
+PART: the first word of a row, `training`, `evaluation`, `every`, `20`; without one, all of them.
 
 Each pair is measured in turns in one process and compared by its fastest turns, by the clock and
 by processor time (which other programs on the machine disturb less). Without the weights a random
@@ -110,37 +112,35 @@ def training_step(fresh: Callable[[], Any], tokenizer: Any, turns: int) -> dict[
     rows = encode(task, task.load("train"), tokenizer)
     order = np.random.default_rng((0, 0)).permutation(len(rows))
 
+    def watched(model: Any, run: Callable[[], Any]) -> Seconds:
+        """From the third forward pass to the last one: whole steps, with all between them."""
+        times: list[Seconds] = []
+        hook = model.register_forward_pre_hook(lambda *_: times.append(now()))
+        run()
+        hook.remove()
+        return (times[-1] - times[2]) / (STEPS - 3)
+
     def bare() -> Seconds:
         model = fresh().train()
+        return watched(model, lambda: loop(model))
+
+    def loop(model: Any) -> None:
         optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.0, fused=True)
         schedule = transformers.get_linear_schedule_with_warmup(optimizer, 0, STEPS)
-        started = now()
         for step in range(STEPS):
-            if step == 2:
-                started = now()
             batch = rows.collate([rows[i] for i in order[32 * step : 32 * step + 32]])
             model(**batch).loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             schedule.step()
             optimizer.zero_grad()
-        return (now() - started) / (STEPS - 2)
 
     def ours() -> Seconds:
-        times: list[Seconds] = []
         model = fresh()
-        begun = model.register_forward_pre_hook(lambda *_: times.append(now()))
-        finetune(
-            model,
-            task,
-            options=options,
-            tokenizer=tokenizer,
-            evaluation=False,
-            device="cpu",
+        settings: dict[str, Any] = {"evaluation": False, "device": "cpu"}
+        return watched(
+            model, lambda: finetune(model, task, options=options, tokenizer=tokenizer, **settings)
         )
-        begun.remove()
-        # from the third forward pass to the last one: whole steps, with everything between them
-        return (times[-1] - times[2]) / (STEPS - 3)
 
     return in_turns({"bare loop": bare, "finetune": ours}, turns)
 
@@ -234,11 +234,19 @@ def main() -> None:
 
     if "--json" not in sys.argv:
         print(", ".join(f"{key} {value}" for key, value in about.items()))
-    tell("training step, batch 32", training_step(fresh, tokenizer, turns))
-    tell("evaluation, 400 rows of mixed length", evaluation(fresh, tokenizer, turns))
-    tell("every head alone gone, 100 rows", many_masks(fresh, tokenizer, 100, "each head", 2))
-    tell("20 random halves, 100 rows", many_masks(fresh, tokenizer, 100, "random", 2))
-    tell("every head alone gone, 8 rows", many_masks(fresh, tokenizer, 8, "each head", 2))
+    parts: dict[str, Callable[[], dict[str, Seconds]]] = {
+        "training step, batch 32": lambda: training_step(fresh, tokenizer, turns),
+        "evaluation, 400 rows of mixed length": lambda: evaluation(fresh, tokenizer, turns),
+        "every head alone gone, 100 rows": lambda: many_masks(
+            fresh, tokenizer, 100, "each head", 2
+        ),
+        "20 random halves, 100 rows": lambda: many_masks(fresh, tokenizer, 100, "random", 2),
+        "every head alone gone, 8 rows": lambda: many_masks(fresh, tokenizer, 8, "each head", 2),
+    }
+    named = [word for word in sys.argv[1:] if not word.startswith("-")]
+    for name, part in parts.items():
+        if not named or any(name.startswith(word) for word in named):
+            tell(name, part())
     if "--json" in sys.argv:
         print(json.dumps({**about, "results": found}, indent=2))
 
