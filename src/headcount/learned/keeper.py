@@ -56,6 +56,7 @@ class Keeper(TrainerCallback):
         *,
         keep: int | None = None,
         seed: int = 0,
+        device: torch.device | str = "cpu",
         measure_gap: Callable[[Keeper], dict[str, Any]] | None = None,
     ) -> None:
         self.layout, self.kind, self.options, self.keep = layout, kind, options, keep
@@ -64,7 +65,8 @@ class Keeper(TrainerCallback):
         self.seed = seed
         self.random = torch.Generator().manual_seed(seed)
         self.values = kind.start(len(layout), self.random).requires_grad_()
-        self.leaves = open_gates(layout)
+        # where the model is: processes average gradients there
+        self.leaves = open_gates(layout, device=device)
         self._flat = [leaf for leaves in self.leaves.values() for leaf in leaves]
         if options.optimizer == "adam":
             self.optimizer: Any = torch.optim.Adam([self.values], lr=options.learning_rate)
@@ -141,7 +143,7 @@ class Keeper(TrainerCallback):
         if self.mask is not None or self._drawn is None:
             return
         grads = [torch.zeros_like(g) if g.grad is None else g.grad for g in self._flat]
-        grad = torch.cat(grads).float() / self.scale()
+        grad = torch.cat(grads).float().cpu() / self.scale()
         if not torch.isfinite(grad).all():
             if self.scale() != 1.0:
                 return  # fp16 overflowed: Trainer leaves this step out, too

@@ -98,7 +98,9 @@ def learn(
         run = _Run(
             trainer_for=(own, task, options),
             rows=Rows(encoded, seed=options.seed, mask_with=masking),
-            keeper=Keeper(layout, kind, gates, keep=keep, seed=options.seed),
+            keeper=Keeper(
+                layout, kind, gates, keep=keep, seed=options.seed, device=arguments.device
+            ),
             curve=Curve(folder / "curve.jsonl" if out is not None else None, report=report),
             arguments=arguments,
         )

@@ -218,7 +218,7 @@ def _mean_scores(scorer: Scorer, attention: Tensor, asked: dict[str, Any], place
     rows, heads, queries, keys = attention.shape
     query = _real(asked, "decoder" if place.stack == "cross" else place.stack, rows, queries)
     key = _real(asked, "encoder" if place.stack == "cross" else place.stack, rows, keys)
-    real = (query[:, :, None] * key[:, None, :]).to(attention)
+    real = query.to(attention)[:, :, None] * key.to(attention)[:, None, :]
     many = real[:, None].expand(rows, heads, queries, keys).reshape(-1, queries, keys)
     return scorer(attention.reshape(-1, queries, keys), many).view(rows, heads).mean(0)
 
