@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,9 @@ DISTANCES.add("cc", f"{_KERNELS}.cc:cc", "1 - canonical correlation (ridge) of t
 TOKEN_BASED = ("cos", "corr", "js", "bc")
 SENTENCE_BASED = ("dcor", "pc", "cc")
 _BUILT_IN = frozenset(TOKEN_BASED + SENTENCE_BASED)
+# Up to so many tokens these are done side by side, the longest first, and not spread over threads.
+_LONG = 64
+_SMALL = ("js", "cc", "dcor", "corr", "cos", "bc")
 
 
 def distances(
@@ -51,7 +55,7 @@ def distances(
     `attention` holds one stack's probabilities, rows summing to 1, padding cut away. Options go
     under the name of their distance. `threads` defaults to OMP_NUM_THREADS or the usable cores.
     """
-    from headcount.redundancy.kernels.threads import using
+    from headcount.redundancy.kernels.threads import side_by_side, using
 
     names = [names] if isinstance(names, str) else list(names)
     functions = {name: DISTANCES[name] for name in names}
@@ -61,14 +65,23 @@ def distances(
             raise UsageError(f"Options for '{name}', which is not among {names}.{hint}")
     with using(threads):
         ready, functions = _ready(attention, functions)
-        out: dict[str, NDArray[np.float32]] = {}
         for name, function in functions.items():
-            given = options.get(name, {})
-            _check_options(name, function, given)
-            out[name] = _as_array(function(ready, **given))
+            _check_options(name, function, options.get(name, {}))
+        works = {
+            name: partial(function, ready, **options.get(name, {}))
+            for name, function in functions.items()
+        }
+        small = [name for name in _SMALL if name in works and ready.shape[1] < _LONG]
+        out: dict[str, NDArray[np.float32]] = {}
+        if len(small) > 1 and not hasattr(ready, "detach"):
+            found = side_by_side([works[name] for name in small])
+            out = dict(zip(small, map(_as_array, found), strict=True))
+        for name, work in works.items():
+            if name not in out:
+                out[name] = _as_array(work())
             if name not in _BUILT_IN:
                 _check_result(name, out[name], len(ready))
-    return out
+    return {name: out[name] for name in names}
 
 
 def _ready(

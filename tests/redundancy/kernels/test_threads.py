@@ -10,7 +10,7 @@ import pytest
 
 from headcount.errors import UsageError
 from headcount.redundancy.distances import distances
-from headcount.redundancy.kernels.threads import count, spread, using
+from headcount.redundancy.kernels.threads import count, side_by_side, spread, using
 from redundancy.oracles import ORACLES, hard_attention
 
 
@@ -37,6 +37,24 @@ def test_an_error_in_any_slice_comes_out():
 
     with using(2), pytest.raises(ZeroDivisionError):
         spread(work, 2)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_side_by_side_keeps_the_order_and_one_thread_each(threads):
+    with using(threads):
+        found = side_by_side([lambda place=place: (place, count()) for place in range(5)])
+        assert count() == threads
+    assert found == [(place, 1) for place in range(5)]
+
+
+def test_side_by_side_runs_on_different_threads_and_lets_errors_out():
+    both = threading.Barrier(2, timeout=10)
+    with using(2):
+        names = side_by_side([lambda: (both.wait(), threading.get_ident())[1]] * 2)
+        assert len(set(names)) == 2
+        for works in ([int, lambda: 1 // 0], [lambda: 1 // 0, int], [lambda: 1 // 0] * 2):
+            with pytest.raises(ZeroDivisionError):
+                side_by_side(works)
 
 
 def test_how_many_threads(monkeypatch):

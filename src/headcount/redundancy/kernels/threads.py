@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
@@ -53,8 +53,35 @@ def spread(work: Callable[[int, int], Part], total: int) -> list[Part]:
     bounds = [total * k // slices for k in range(slices + 1)]
     if slices == 1:
         return [work(0, total)]
-    pool = _pools.setdefault(slices, ThreadPoolExecutor(slices - 1, "headcount-kernel"))
     *others, own = pairwise(bounds)
-    futures = [pool.submit(work, *pair) for pair in others]
+    futures = [_pool(slices).submit(work, *pair) for pair in others]
     last = work(*own)
     return [*(future.result() for future in futures), last]
+
+
+def side_by_side(works: Sequence[Callable[[], Part]]) -> list[Part]:
+    """[work(), …], each on one thread, as many at a time as there are threads.
+
+    For what is too small to be spread: to hand over a slice takes longer than to work on it.
+    """
+    threads = min(count(), len(works))
+    found: dict[int, Part] = {}
+    waiting = iter(range(len(works)))
+
+    def take() -> None:
+        with using(1):
+            for place in waiting:
+                found[place] = works[place]()
+
+    futures = [_pool(threads).submit(take) for _ in range(threads - 1)]
+    take()
+    for future in futures:
+        future.result()
+    return [found[place] for place in range(len(works))]
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """The pool that works beside the calling thread."""
+    if threads not in _pools:
+        _pools.setdefault(threads, ThreadPoolExecutor(threads - 1, "headcount-kernel"))
+    return _pools[threads]
