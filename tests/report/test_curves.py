@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from headcount.heads import Layout, Scores
-from headcount.report.curves import _grid, chance_figure, curve_figure
+from headcount.report.curves import grid_of, chance_figure, curve_figure
 from headcount.report.figures import save_figure
 
 
@@ -48,4 +48,4 @@ def test_layers_and_heads_for_each_ratio():
     ]
     shown = maps[0].images[0].get_array()
     assert shown[1].tolist() == [1, 0, 0.25]
-    assert np.isnan(_grid([[0.0, 0.5], [1.0, 0.0, 0.25]])[0, 2])
+    assert np.isnan(grid_of([[0.0, 0.5], [1.0, 0.0, 0.25]])[0, 2])
