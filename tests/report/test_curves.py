@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from headcount.heads import Layout, Scores
-from headcount.report.curves import grid_of, chance_figure, curve_figure
+from headcount.report.curves import chance_figure, curve_figure, grid_of
 from headcount.report.figures import save_figure
 
 
