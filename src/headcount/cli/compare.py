@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
-from headcount.cli.common import Json, emit, plain, say, table
+from headcount.cli.common import Json, bar, emit, plain, say, table
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
@@ -127,7 +122,7 @@ def compare(
         return
     loaded.to(pick_device(device))
     try:
-        with _bar(f"comparing on {task}") as report:
+        with bar(f"comparing on {task}") as report:
             found = run(
                 loaded,
                 opened,
@@ -188,13 +183,3 @@ def _page(found: Compared) -> Table:
 
 def _range(row: dict[str, Any]) -> str:
     return "" if row["low"] != row["low"] else f"[{row['low']:.4f}, {row['high']:.4f}]"
-
-
-@contextmanager
-def _bar(text: str) -> Generator[Callable[[int, int], None]]:
-    """A progress bar on stderr, shown only in a terminal."""
-    with Progress(
-        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as progress:
-        bar = progress.add_task(text, total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)

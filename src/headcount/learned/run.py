@@ -10,16 +10,11 @@ same call again goes on from the last checkpoint.
 from __future__ import annotations
 
 import copy
-import random
-import tempfile
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
 from transformers import PreTrainedModel, TrainingArguments
 
 from headcount.errors import HeadcountError, UsageError
@@ -36,7 +31,14 @@ from headcount.training import checkpoints
 from headcount.training.curve import Curve, Point
 from headcount.training.devices import pick_device
 from headcount.training.dropout import set_dropout
-from headcount.training.finetune import per_process, training_rows
+from headcount.training.finetune import (
+    leave,
+    own_randomness,
+    per_process,
+    run_folder,
+    take_up,
+    training_rows,
+)
 from headcount.training.freezing import frozen
 from headcount.training.loading import match, tokenizer_of
 from headcount.training.options import TrainOptions
@@ -83,7 +85,7 @@ def learn(
         "data": f"{len(encoded)} rows {checkpoints.rows_fingerprint(encoded)}",
         **options.to_json(),
     }
-    with _folder(out) as folder, _own_randomness():
+    with run_folder(out) as folder, own_randomness():
         arguments = training_arguments(
             options, str(folder), device=pick_device(device), saving=out is not None
         )
@@ -91,7 +93,7 @@ def learn(
         checkpoint = None
         if out is not None:
             with arguments.main_process_first():
-                checkpoint = _take_up(folder, about, arguments)
+                checkpoint = take_up(folder, about, arguments)
             if (before := finished(own, folder)) is not None:
                 return before
         masking = tokenizer if task.kind == "masked-lm" else None
@@ -183,40 +185,4 @@ class _Run:
                 checkpoints.write_json(folder / "last-open.json", error.mask.to_json())
             raise
         finally:
-            trainer.accelerator.unwrap_model(trainer.model_wrapped, keep_fp32_wrapper=False)
-            if self.options.gradient_checkpointing:
-                model.gradient_checkpointing_disable()
-            model.zero_grad(set_to_none=True)
-            model.eval()
-
-
-def _take_up(folder: Path, settings: dict[str, Any], arguments: TrainingArguments) -> Path | None:
-    """Check what is in the folder against what is asked, and find where to go on."""
-    checkpoints.require_same_settings(folder, settings)
-    if arguments.process_index == 0:
-        checkpoints.write_json(folder / checkpoints.SETTINGS, settings)
-    return checkpoints.last_checkpoint(folder, arguments.world_size)
-
-
-@contextmanager
-def _folder(out: str | Path | None) -> Generator[Path]:
-    """The run's folder, or one that is gone afterwards."""
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="headcount-") as made:
-            yield Path(made)
-    else:
-        folder = Path(out).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
-        yield folder
-
-
-@contextmanager
-def _own_randomness() -> Generator[None]:
-    """Trainer seeds every global generator: put their states back afterwards."""
-    python, numpy = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng():
-        try:
-            yield
-        finally:
-            random.setstate(python)
-            np.random.set_state(numpy)
+            leave(trainer, model, self.options)

@@ -93,7 +93,7 @@ def finetune(
     masking = tokenizer if task.kind == "masked-lm" else None
     rows = Rows(encoded, seed=options.seed, mask_with=masking)
     started = time.monotonic()
-    with _folder(out) as folder, _own_randomness():
+    with run_folder(out) as folder, own_randomness():
         arguments = training_arguments(
             options, str(folder), device=pick_device(device), saving=out is not None
         )
@@ -102,7 +102,7 @@ def finetune(
         if out is not None:
             settings = _settings(model, task, encoded, options)
             with arguments.main_process_first():
-                checkpoint = _take_up(folder, settings, arguments, overwrite)
+                checkpoint = take_up(folder, settings, arguments, overwrite=overwrite)
         if (folder / checkpoints.RESULT).is_file():
             return _finished(model, folder, len(rows))
 
@@ -184,15 +184,20 @@ def _run(
             f"{error} {where} Try a lower learning rate, a warm-up or --precision fp32."
         ) from error
     finally:
-        trainer.accelerator.unwrap_model(trainer.model_wrapped, keep_fp32_wrapper=False)
-        if options.gradient_checkpointing:
-            model.gradient_checkpointing_disable()
-        model.zero_grad(set_to_none=True)
-        model.eval()
+        leave(trainer, model, options)
 
 
-def _take_up(
-    folder: Path, settings: dict[str, Any], arguments: TrainingArguments, overwrite: bool
+def leave(trainer: TaskTrainer, model: PreTrainedModel, options: TrainOptions) -> None:
+    """Take off the model what Trainer put on it."""
+    trainer.accelerator.unwrap_model(trainer.model_wrapped, keep_fp32_wrapper=False)
+    if options.gradient_checkpointing:
+        model.gradient_checkpointing_disable()
+    model.zero_grad(set_to_none=True)
+    model.eval()
+
+
+def take_up(
+    folder: Path, settings: dict[str, Any], arguments: TrainingArguments, *, overwrite: bool = False
 ) -> Path | None:
     """Check what is in the folder against what is asked, and find where to go on."""
     first = arguments.process_index == 0
@@ -252,7 +257,7 @@ def _same(options: TrainOptions) -> dict[str, Any]:
 
 
 @contextmanager
-def _folder(out: str | Path | None) -> Generator[Path]:
+def run_folder(out: str | Path | None) -> Generator[Path]:
     """The run's folder, or one that is gone afterwards."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="headcount-") as made:
@@ -266,7 +271,7 @@ def _folder(out: str | Path | None) -> Generator[Path]:
 
 
 @contextmanager
-def _own_randomness() -> Generator[None]:
+def own_randomness() -> Generator[None]:
     """Trainer seeds every global generator: put their states back afterwards."""
     python, numpy = random.getstate(), np.random.get_state()
     with torch.random.fork_rng():
