@@ -40,7 +40,8 @@ def test_an_error_in_any_slice_comes_out():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
-def test_side_by_side_keeps_the_order_and_one_thread_each(threads):
+def test_side_by_side_keeps_the_order_and_one_thread_each(threads, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")  # what a thread of the pool would take unasked
     with using(threads):
         found = side_by_side([lambda place=place: (place, count()) for place in range(5)])
         assert count() == threads
