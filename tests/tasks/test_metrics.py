@@ -118,3 +118,9 @@ def test_bleu_signature_and_missing_extra(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(MissingExtraError, match=r"pip install 'headcount\[mt\]'"):
         bleu.corpus_bleu(["a"], ["a"])
+
+
+def test_spaced_full_stops_are_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
+    texts = ["a b c d ."] * 200
+    assert bleu.corpus_bleu(texts, texts) == pytest.approx(100)
+    assert not caplog.records

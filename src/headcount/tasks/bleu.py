@@ -12,7 +12,9 @@ from headcount.errors import need_extra
 
 def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """sacrebleu's corpus BLEU, 0 to 100, with its defaults (13a tokens, mixed case)."""
-    return float(_sacrebleu().BLEU().corpus_score(list(hypotheses), [list(references)]).score)
+    # force: a text with a space before its full stop is no mistake to warn of on every score
+    bleu = _sacrebleu().BLEU(force=True)
+    return float(bleu.corpus_score(list(hypotheses), [list(references)]).score)
 
 
 def signature() -> str:
