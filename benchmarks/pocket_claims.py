@@ -21,21 +21,9 @@ from pathlib import Path
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["OMP_NUM_THREADS"] = "1"
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path = [folder for folder in sys.path if folder != HERE]
 
-import numba  # noqa: E402, F401  # looks for `coverage`, which a file here is named like
-import numpy as np  # noqa: E402
-from scipy.stats import binomtest, t  # noqa: E402
-
-from headcount.models.find import layout  # noqa: E402
-from headcount.models.load import load  # noqa: E402
-from headcount.pruning.select import prepare  # noqa: E402
-from headcount.studies.curve import pruning_chance  # noqa: E402
-from headcount.training.loading import hush  # noqa: E402
-
-sys.path.append(HERE)
-from pocket_runs import (  # noqa: E402
+import numpy as np
+from pocket_runs import (
     LAYERS,
     METHODS,
     RATIOS,
@@ -45,6 +33,13 @@ from pocket_runs import (  # noqa: E402
     make_cuts,
     make_trained,
 )
+from scipy.stats import binomtest, t
+
+from headcount.models.find import layout
+from headcount.models.load import load
+from headcount.pruning.select import prepare
+from headcount.studies.curve import pruning_chance
+from headcount.training.loading import hush
 
 TRAINED = ("pocket-acceptability", "pocket-sentiment", "pocket-entailment")
 

@@ -23,15 +23,13 @@ from importlib.metadata import version
 from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-# a file here may be named like a module that a package looks for (numba imports `coverage`)
-sys.path = [folder for folder in sys.path if folder != os.path.dirname(os.path.abspath(__file__))]
 
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-from scipy.spatial.distance import cdist, pdist  # noqa: E402
-from transformers import BertConfig, BertModel  # noqa: E402
+import numpy as np
+import torch
+from scipy.spatial.distance import cdist, pdist
+from transformers import BertConfig, BertModel
 
-from headcount.redundancy.distances import DISTANCES, distances  # noqa: E402
+from headcount.redundancy.distances import DISTANCES, distances
 
 HEADS, BATCH = 144, 8
 SEVEN = [entry.name for entry in DISTANCES]

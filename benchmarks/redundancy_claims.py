@@ -23,24 +23,18 @@ from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
-# a file here may be named like a module that a package looks for (numba imports `coverage`)
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path = [folder for folder in sys.path if folder != HERE]
 
-import numba  # noqa: E402, F401  # before this folder comes back
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
+import numpy as np
+import torch
+from redundancy_rows import KINDS, Drawn, correlations, where
 
-import headcount as hc  # noqa: E402
-from headcount.redundancy.inputs import even_order  # noqa: E402
-from headcount.redundancy.result import Redundancy, load_redundancy  # noqa: E402
-from headcount.tasks import open_task  # noqa: E402
-from headcount.tasks.encoding import Encoded, encode  # noqa: E402
-from headcount.tasks.masking import random_tokens  # noqa: E402
-from headcount.training.loading import hush, load_tokenizer  # noqa: E402
-
-sys.path.append(HERE)  # the packages are there; now what is beside this file
-from redundancy_rows import KINDS, Drawn, correlations, where  # noqa: E402
+import headcount as hc
+from headcount.redundancy.inputs import even_order
+from headcount.redundancy.result import Redundancy, load_redundancy
+from headcount.tasks import open_task
+from headcount.tasks.encoding import Encoded, encode
+from headcount.tasks.masking import random_tokens
+from headcount.training.loading import hush, load_tokenizer
 
 
 def measure(args: argparse.Namespace) -> tuple[dict[tuple[str, str], Redundancy], float]:

@@ -1,6 +1,6 @@
 """WL1 to WL3: an encoder-decoder cut at random, by layer pattern and by component, then trained.
 
-    python benchmarks/translation_claims.py --keep DIR [MODEL] [--data MULTI30K] [--seeds 3]
+    python benchmarks/translation_claims.py --keep DIR [MODEL] [--data MULTI30K] [--seeds 5]
 
 MODEL is the shipped pocket translator unless named; with --data it translates Multi30k's captions
 from English into German. Every cut is scored as it is and after --steps of training; the model
@@ -20,19 +20,16 @@ from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path = [folder for folder in sys.path if folder != HERE]
 
-import numba  # noqa: E402, F401  # looks for `coverage`, which a file here is named like
-import numpy as np  # noqa: E402
-from scipy.stats import t  # noqa: E402
+import numpy as np
+from scipy.stats import t
 
-from headcount.models.shipped import locate  # noqa: E402
-from headcount.pruning.select import prepare  # noqa: E402
-from headcount.studies.trial import make_trial  # noqa: E402
-from headcount.tasks import open_task  # noqa: E402
-from headcount.training.loading import hush, load_for_task, tokenizer_of  # noqa: E402
-from headcount.training.options import PRESETS  # noqa: E402
+from headcount.models.shipped import locate
+from headcount.pruning.select import prepare
+from headcount.studies.trial import make_trial
+from headcount.tasks import open_task
+from headcount.training.loading import hush, load_for_task, tokenizer_of
+from headcount.training.options import PRESETS
 
 RATIOS = (0.25, 0.5, 0.6, 0.75)
 # heads kept in three layers: of the self-attentions the lower ones, of the cross attention the
@@ -86,7 +83,12 @@ def run(args: argparse.Namespace) -> dict[tuple[str, int], tuple[float, float]]:
         task = open_task("pocket-translation")
     name = args.model or locate("pocket-translator")
     options = replace(
-        PRESETS["translation"], steps=args.steps, batch_size=64, learning_rate=args.rate, warmup=20
+        PRESETS["translation"],
+        steps=args.steps,
+        batch_size=64,
+        learning_rate=args.rate,
+        warmup=20,
+        schedule="linear",
     )
     for cut, method, own, ratio, seed in wanted(args.seeds):
         if (cut, seed) in done:
@@ -160,9 +162,9 @@ def main() -> int:
     parser.add_argument("model", nargs="?")
     parser.add_argument("--keep", type=Path, required=True)
     parser.add_argument("--data", type=Path, help="Multi30k's folder")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--rate", type=float, default=5e-4)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--limit", type=int, default=300, help="rows of dev that are scored")
     args = parser.parse_args()
     args.keep.mkdir(parents=True, exist_ok=True)

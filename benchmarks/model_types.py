@@ -1,6 +1,6 @@
 """How many of the model types in the installed transformers headcount can work on.
 
-    python benchmarks/coverage.py [--json] [--only bert,gpt2] [--list]
+    python benchmarks/model_types.py [--json] [--only bert,gpt2] [--list]
 
 Each type is built small with random weights; half its heads are removed, and the result is
 compared with the masked model on inputs that the removal itself has not seen. "wrong" counts
