@@ -35,7 +35,7 @@ KINDS: dict[str, Kind] = {
     "hard-concrete": HardConcrete(),
     "subset": Subset(),
 }
-GATES = GateOptions(learning_rate=2.0, momentum=0.9, trace=10)
+GATES = GateOptions(learning_rate=2.0, momentum=0.9, trace=10, score_points=5, score_rows=70)
 TRAIN = TrainOptions(
     epochs=2, batch_size=16, learning_rate=1e-3, warmup=3, save_every=3, accumulate=2, log_every=1
 )

@@ -18,6 +18,11 @@ def test_all_mistakes_at_once() -> None:
         GateOptions(mu=0, momentum=1, optimizer="adamm")
 
 
+def test_score_points_and_their_rows() -> None:
+    with pytest.raises(UsageError, match=r"score_points must not be negative.*score_rows must"):
+        GateOptions(score_points=-1, score_rows=0)
+
+
 def test_schedules() -> None:
     for schedule, middle, end in (("constant", 2, 2), ("linear", 1, 0), ("cosine", 1, 0)):
         options = GateOptions(learning_rate=2, schedule=schedule)

@@ -41,6 +41,8 @@ def test_killed_and_resumed_is_the_same_mask(
     for name, array in whole.trace.to_arrays().items():
         if name != "said":
             assert np.array_equal(array, resumed.trace.to_arrays()[name]), name
+    assert resumed.trace.scores == whole.trace.scores
+    assert [p["step"] for p in whole.trace.scores if "score" in p] == [0, 2, 4, 6, 8, 10]
     theirs = dict(resumed.model.named_parameters())
     for name, value in whole.model.named_parameters():
         assert torch.equal(value, theirs[name]), name
@@ -60,6 +62,14 @@ def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
     single = run("straight-through", None, STILL)
     assert np.array_equal(first.states, single.trace.states)
     np.testing.assert_allclose(first.values, single.trace.values, rtol=1e-3, atol=1e-5)
+    scores = [
+        [p for p in trace.scores if "score" in p]
+        for trace in (load_trace(tmp_path), second, single.trace)
+    ]
+    assert len(scores[0]) == 6  # measured by the first process alone
+    assert scores[1] == []
+    assert [p["open"] for p in scores[0]] == [p["open"] for p in scores[2]]
+    assert [p["score"] for p in scores[0]] == pytest.approx([p["score"] for p in scores[2]])
     found = load_file(tmp_path / "weights.safetensors")
     for name, value in single.model.named_parameters():
         torch.testing.assert_close(found[name], value.detach(), rtol=1e-3, atol=1e-5, msg=name)

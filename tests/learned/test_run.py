@@ -13,6 +13,7 @@ from transformers import AutoTokenizer
 from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Mask
 from headcount.learned.concrete import HardConcrete
+from headcount.learned.keeper import AllClosedError
 from headcount.learned.options import GateOptions
 from headcount.learned.run import learn
 from headcount.learned.straight import StraightThrough
@@ -22,6 +23,7 @@ from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
 from headcount.training.checkpoints import weights_fingerprint
+from headcount.training.evaluate import evaluate
 from models.zoo import build
 
 from .conftest import SHORT, STILL
@@ -143,6 +145,59 @@ def test_the_gap_between_training_and_test_gates(model, task, tokenizer):
     assert (sure.gap["gap"], sure.gap["draws"]) == (0.0, 1)
 
 
+@pytest.mark.parametrize("kind", [StraightThrough(), HardConcrete()], ids=["straight", "concrete"])
+def test_scores_over_the_run_change_nothing(model, task, tokenizer, kind):
+    settings = {"train": SHORT, "tokenizer": tokenizer, **LEARN}
+    gates = GateOptions(learning_rate=0.3, mu=0.05)
+    plain = learn(model, task, kind, gates=gates, **settings)
+    scored = replace(gates, score_points=4, score_rows=40)
+    found = learn(model, task, kind, gates=scored, **settings)
+    assert found.mask == plain.mask
+    assert weights_fingerprint(found.model) == weights_fingerprint(plain.model)
+    assert found.trace.values[-1].tolist() == plain.trace.values[-1].tolist()
+    losses = [p["loss"] for p in found.trace.scores if "loss" in p]
+    assert losses == [p["loss"] for p in plain.trace.scores]
+    points = [p for p in found.trace.scores if "score" in p]
+    assert [p["step"] for p in points] == [0, 3, 6, 9, 12]
+    assert {p["n"] for p in points} == {40}
+    states = dict(zip(found.trace.steps, found.trace.states, strict=True))
+    assert [p["open"] for p in points] == [int(states[p["step"]].sum()) for p in points]
+    how = {"tokenizer": tokenizer, "limit": 40, "seed": SHORT.seed, "draws": 0}
+    assert points[0]["score"] == evaluate(model, task, **how).score
+    assert points[-1]["score"] == evaluate(found.model, task, found.mask, **how).score
+
+
+@pytest.mark.parametrize(
+    ("kind", "open_first"),
+    [(StraightThrough(coarse="linear"), 12), (HardConcrete(), 4)],
+    ids=["straight", "concrete"],
+)
+def test_a_score_is_that_of_the_test_gates(planted, tokenizer, kind, open_first):
+    model, task, _ = planted
+    gates = GateOptions(learning_rate=0.5, momentum=0.9, score_points=4, score_rows=96, trace=60)
+    found = learn(model, task, kind, PLANTED, gates=gates, train=STILL, tokenizer=tokenizer,
+                  **LEARN)  # fmt: skip
+    points = [p for p in found.trace.scores if "score" in p]
+    assert [p["step"] for p in points] == [0, 15, 30, 45, 60]
+    assert (points[0]["open"], points[-1]["open"]) == (open_first, 4)
+    states = dict(zip(found.trace.steps, found.trace.states, strict=True))
+    masks = [
+        Mask(layout(model), frozenset(
+            head for head, there in zip(layout(model), states[p["step"]], strict=True) if there
+        ))
+        for p in points
+    ]  # fmt: skip
+    alone = evaluate(model, task, masks, tokenizer=tokenizer, draws=0)
+    assert [p["score"] for p in points] == pytest.approx([e.score for e in alone], abs=1e-3)
+
+
+def test_no_score_points_without_rows_of_their_own(model, task, tokenizer):
+    trained_on = replace(task, splits=("train",), evaluation="train")
+    with pytest.raises(UsageError, match="no rows but those of training"):
+        learn(model, trained_on, Subset(), 0.5, gates=GateOptions(score_points=2), train=SHORT,
+              tokenizer=tokenizer, **LEARN)  # fmt: skip
+
+
 def words() -> Any:
     return AutoTokenizer.from_pretrained(locate("pocket-bert"))
 
@@ -178,6 +233,12 @@ def test_all_gates_closed(model, task, tokenizer, tmp_path):
     kept = Mask.from_json(json.loads((tmp_path / "last-open.json").read_text()))
     assert len(kept) > 0
     assert kept.pattern in str(told.value)
+    assert isinstance(told.value, AllClosedError)
+    assert told.value.step == 1
+    assert told.value.model is not None
+    assert told.value.model is not model
+    # the weights have not taken the step that closed the gates
+    assert weights_fingerprint(told.value.model) == weights_fingerprint(model)
     assert all(not module._forward_pre_hooks for module in model.modules())
 
 

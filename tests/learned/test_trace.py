@@ -39,6 +39,15 @@ def test_saved_and_loaded(tmp_path) -> None:
         assert np.array_equal(array, again.to_arrays()[name]), name
 
 
+def test_losses_go_between_the_scores() -> None:
+    trace = made()
+    trace.scores = [{"step": 0, "score": 0.9, "open": 3}, {"step": 3, "score": 0.8, "open": 2}]
+    trace.add_losses([{"step": 1, "loss": 0.5}, {"step": 3, "loss": 0.4}])
+    assert [(p["step"], *sorted(p)[:1]) for p in trace.scores] == [
+        (0, "open"), (1, "loss"), (3, "loss"), (3, "open"),
+    ]  # fmt: skip
+
+
 def test_refusals(tmp_path) -> None:
     with pytest.raises(NotFoundError, match="no trace of gates"):
         load_trace(tmp_path)

@@ -52,6 +52,27 @@ def test_the_way_there(tmp_path) -> None:
     save_figure(figure, tmp_path / "path.png")
 
 
+def test_the_score_stands_beside_the_closed_gates(tmp_path) -> None:
+    trace = trace_of(Layout.of(encoder=[3, 2]))
+    alone = path_figure(trace)
+    assert [axes.get_ylabel() for axes in alone.axes][-1] == "training loss"  # on the right
+    trace.about["metric"] = "accuracy"
+    trace.scores += [
+        {"step": 0, "open": 5, "score": 0.9, "n": 40},
+        {"step": 6, "open": 3, "score": 0.7, "n": 40},
+    ]
+    figure = path_figure(trace)
+    by_label = {axes.get_ylabel(): axes for axes in figure.axes}
+    assert by_label["accuracy, n = 40"].lines[0].get_xydata().tolist() == [[0, 0.9], [6, 0.7]]
+    assert by_label["training loss"].lines[0].get_xydata().tolist() == [[2, 0.7], [6, 0.4]]
+    shared = by_label["accuracy, n = 40"].get_position().bounds
+    assert shared == by_label["share of gates closed"].get_position().bounds
+    assert shared != by_label["training loss"].get_position().bounds
+    trace.scores = trace.scores[2:]
+    assert "training loss" not in [axes.get_ylabel() for axes in path_figure(trace).axes]
+    save_figure(figure, tmp_path / "path.svg")
+
+
 def test_nothing_to_draw() -> None:
     with pytest.raises(UsageError, match="no step"):
         maps_figure(Trace(Layout.of(encoder=[2])))

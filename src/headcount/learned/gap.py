@@ -1,4 +1,6 @@
-"""The train–test gap (C2): the score with training gates minus the score with test gates."""
+"""What is measured while gates are trained: the train–test gap (C2), the score with training gates
+minus the score with test gates; and the score over the run (C7). Neither changes the run.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,10 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
+from headcount.errors import UsageError
 from headcount.tasks import Task
 from headcount.training.evaluate import evaluate
+from headcount.training.finetune import own_randomness
 from headcount.training.options import TrainOptions
 
 if TYPE_CHECKING:
@@ -47,5 +51,24 @@ def gap_measure(
             "split": task.evaluation,
             "metric": task.metric,
         }
+
+    return measure
+
+
+def score_measure(
+    model: PreTrainedModel, task: Task, tokenizer: Any, options: TrainOptions, *, rows: int
+) -> Callable[[], dict[str, Any]]:
+    """A measurement of the model as it is, on one seeded sample of the evaluation split."""
+    if task.evaluation == "train":
+        raise UsageError(
+            f"Task '{task.name}' has no rows but those of training, so there is no score over the "
+            "run: leave out score_points."
+        )
+    settings: dict[str, Any] = {"max_length": options.max_length, "seed": options.seed}
+
+    def measure() -> dict[str, Any]:
+        with own_randomness():
+            found = evaluate(model, task, tokenizer=tokenizer, limit=rows, draws=0, **settings)
+        return {"score": found.score, "n": found.n}
 
     return measure

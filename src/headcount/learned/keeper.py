@@ -12,7 +12,7 @@ gates are the same everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import TrainerCallback
+from transformers import PreTrainedModel, TrainerCallback
 
 from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Layout, Mask, Scores
@@ -35,14 +35,16 @@ TRACE = "gates.npz"
 
 
 class AllClosedError(HeadcountError):
-    """No gate was open; `mask` is the last state in which some were."""
+    """No gate was open after `step`; `mask` is the last state in which some were."""
 
     def __init__(self, step: int, mask: Mask) -> None:
         super().__init__(
             f"All gates closed at step {step}: the penalty (mu) or the gates' learning rate is too "
             f"large for this task. The last open state kept {len(mask)} heads ({mask.pattern})."
         )
-        self.mask = mask
+        self.step, self.mask = step, mask
+        self.model: PreTrainedModel | None = None
+        """The model with all its heads and the weights it had before that step."""
 
 
 class Keeper(TrainerCallback):
@@ -58,10 +60,13 @@ class Keeper(TrainerCallback):
         seed: int = 0,
         device: torch.device | str = "cpu",
         measure_gap: Callable[[Keeper], dict[str, Any]] | None = None,
+        measure_score: Callable[[], dict[str, Any]] | None = None,
     ) -> None:
         self.layout, self.kind, self.options, self.keep = layout, kind, options, keep
         self.measure_gap = measure_gap
         """Called once when the search is over, before the gates are fixed."""
+        self.measure_score = measure_score
+        """Called at the run's score points, with the test gates of that moment shown."""
         self.seed = seed
         self.random = torch.Generator().manual_seed(seed)
         self.values = kind.start(len(layout), self.random).requires_grad_()
@@ -83,6 +88,7 @@ class Keeper(TrainerCallback):
         self.scale: Callable[[], float] = lambda: 1.0
         """What the loss was multiplied by before its gradients were taken (fp16)."""
         self.search = self.every = 1
+        self._score_at: Collection[int] = ()
         self._drawn: Tensor | None = None
         self._reached: int | None = None
 
@@ -118,10 +124,13 @@ class Keeper(TrainerCallback):
         total = state.max_steps
         self.search = max(1, total - round(self.options.settle * total))
         self.every = max(1, total // self.options.trace)
+        many = self.options.score_points
+        self._score_at = {round(total * point / many) for point in range(many + 1)} if many else ()
         if state.global_step:
             self._load(Path(args.output_dir) / f"checkpoint-{state.global_step}")
         else:
             self.trace.note(0, self.values.detach().numpy(), self.open())
+            self._score(state)
         self.show(torch.from_numpy(self.open()).float())
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -195,6 +204,16 @@ class Keeper(TrainerCallback):
                 self._fix(step)
         if step % self.every == 0 or step in (self.search, state.max_steps):
             self.trace.note(step, self.values.detach().numpy(), self.open())
+        self._score(state)
+
+    def _score(self, state: Any) -> None:
+        """A score point, where this step is one; other processes wait at their next gradients."""
+        step = state.global_step
+        if self.measure_score and step in self._score_at and state.is_world_process_zero:
+            now = self.open()
+            self.show(torch.from_numpy(now).float())  # the next step draws its own again
+            point = {"step": step, "open": int(now.sum()), **self.measure_score()}
+            self.trace.scores.append(point)
 
     def chosen(self) -> Mask:
         """The heads that stay if the search ends now: exactly as many as asked, removable."""

@@ -35,6 +35,11 @@ class GateOptions:
     """With a ratio: how the number of open gates gets there, by shift or by penalty."""
     trace: int = 40
     """About so many times the values of all gates are noted."""
+    score_points: int = 0
+    """So many times over the run, and before it, the score with the gates of that moment is
+    measured on the task's evaluation split; 0 measures none."""
+    score_rows: int = 512
+    """Rows of that split behind each such score: one seeded sample for all of them."""
 
     def __post_init__(self) -> None:
         problems = [
@@ -52,6 +57,11 @@ class GateOptions:
                 (not 0 <= self.settle < 1, f"settle must be in [0, 1), not {self.settle}"),
                 (not 0 <= self.reach <= 1, f"reach must be in [0, 1], not {self.reach}"),
                 (self.trace < 1, f"trace must be at least 1, not {self.trace}"),
+                (
+                    self.score_points < 0,
+                    f"score_points must not be negative, not {self.score_points}",
+                ),
+                (self.score_rows < 1, f"score_rows must be at least 1, not {self.score_rows}"),
                 _unknown("optimizer of gates", self.optimizer, OPTIMIZERS),
                 _unknown("schedule of gates", self.schedule, SCHEDULES),
                 _unknown("way to hold a ratio", self.hold, HOLDS),

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel, TrainingArguments
 
 from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Layout, Scores
-from headcount.learned.gap import gap_measure
+from headcount.learned.gap import gap_measure, score_measure
 from headcount.learned.keeper import AllClosedError, Keeper
 from headcount.learned.kinds import Kind
 from headcount.learned.options import GateOptions
@@ -76,12 +76,16 @@ def learn(
     own = copy.deepcopy(model)
     set_dropout(own, attention=options.attention_dropout, hidden=options.hidden_dropout)
     encoded = training_rows(own, task, tokenizer, options, None)
+    score = None
+    if gates.score_points:
+        score = score_measure(own, task, tokenizer, options, rows=gates.score_rows)
     about = {
         "method": kind.name,
         "ratio": ratio,
         **{f"gate_{name}": value for name, value in {**gates.to_json(), **kind.describe()}.items()},
         "model": f"{type(model).__name__} {checkpoints.weights_fingerprint(model)}",
         "task": task.name,
+        "metric": task.metric,
         "data": f"{len(encoded)} rows {checkpoints.rows_fingerprint(encoded)}",
         **options.to_json(),
     }
@@ -109,6 +113,7 @@ def learn(
         run.keeper.trace.about = about
         if gap:
             run.keeper.measure_gap = gap_measure(own, task, tokenizer, options, draws=gap)
+        run.keeper.measure_score = score
         return run.go(checkpoint, folder if out is not None else None)
 
 
@@ -153,7 +158,7 @@ class _Run:
         keeper, steps = self.keeper, self.trainer.state.global_step
         assert keeper.mask is not None
         keeper.trace.about["route"] = keeper.route
-        keeper.trace.scores = [dict(point) for point in self.curve.points]
+        keeper.trace.add_losses(self.curve.points)
         found = Learned(
             model=self.model,
             mask=keeper.mask,
@@ -181,6 +186,7 @@ class _Run:
                 f"{error} Try a lower learning rate of the weights or of the gates, or a warm-up."
             ) from error
         except AllClosedError as error:
+            error.model = model
             if folder is not None and trainer.is_world_process_zero():
                 checkpoints.write_json(folder / "last-open.json", error.mask.to_json())
             raise

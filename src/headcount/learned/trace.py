@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,8 @@ class Trace:
     ever: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     """(head,) whether a gate reopened at any time."""
     scores: list[dict[str, float]] = field(default_factory=list)
-    """Loss and score curve: one dict per point, each with its step."""
+    """Loss and score curves by step: points of training with their `loss`, and where scores were
+    measured points with `score`, of `n` rows, and the `open` gates of that moment."""
 
     def note(self, step: int, values: np.ndarray, state: np.ndarray) -> None:
         """Every gate at this step."""
@@ -61,6 +63,11 @@ class Trace:
         self.opened.append(int(after.sum()))
         self.closings.append(int((before & ~after).sum()))
         self.reopenings.append(int(again.sum()))
+
+    def add_losses(self, points: Iterable[Mapping[str, float]]) -> None:
+        """The training's own curve, put between the scores in the order of the steps."""
+        every = [*(dict(point) for point in points), *self.scores]
+        self.scores = sorted(every, key=lambda point: point["step"])
 
     def left(self) -> dict[str, np.ndarray]:
         """Stack -> (noted step, layer): heads left per layer."""

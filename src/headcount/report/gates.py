@@ -59,19 +59,24 @@ def maps_figure(trace: Trace) -> Figure:
 
 
 def path_figure(trace: Trace) -> Figure:
-    """Sparsity with the loss, gates closed and reopened, and heads left per layer, over steps."""
+    """Sparsity with the score, gates closed and reopened, and heads left per layer, over steps.
+
+    Where no scores were measured over the run, the training loss stands beside the sparsity.
+    """
+    scores, losses = ([p for p in trace.scores if name in p] for name in ("score", "loss"))
     with need_matplotlib().rc_context(STYLE):
-        figure = new_figure(6.4, 6.6)
-        top, middle, low = figure.subplots(3, 1, sharex=True)
+        figure = new_figure(6.4, 8.4 if scores and losses else 6.6)
+        top, *rest = figure.subplots(4 if scores and losses else 3, 1, sharex=True)
         heads, steps = len(trace.layout), np.arange(1, len(trace.opened) + 1)
         top.plot(steps, 1 - np.array(trace.opened) / heads, color=COLOURS[0], lw=1.4)
-        top.set_ylabel("share of gates closed")
+        top.set_ylabel("share of gates closed", color=COLOURS[0])
         top.set_title(_title(trace))
-        losses = [(p["step"], p["loss"]) for p in trace.scores if "loss" in p]
+        if scores:
+            metric = f"{trace.about.get('metric', 'score')}, n = {scores[0]['n']}"
+            _line(top.twinx(), scores, "score", metric, COLOURS[1], marker=".")
         if losses:
-            right = top.twinx()
-            right.plot(*zip(*losses, strict=True), color=COLOURS[6], lw=0.8, alpha=0.7)
-            right.set_ylabel("training loss", color=COLOURS[6])
+            _line(rest[0] if scores else top.twinx(), losses, "loss", "training loss", COLOURS[6])
+        middle, low = rest[-2:]
         for name, counts, colour in (
             ("closed", trace.closings, COLOURS[1]),
             ("reopened", trace.reopenings, COLOURS[2]),
@@ -79,22 +84,36 @@ def path_figure(trace: Trace) -> Figure:
             middle.plot(steps, np.cumsum(counts), color=colour, lw=1.4, label=name)
         middle.set_ylabel("gates so far")
         middle.legend(frameon=False)
-        place = 0
-        for stack, left in trace.left().items():
-            for layer in range(left.shape[1]):
-                name = f"{stack} {layer}" if len(trace.layout.stacks) > 1 else f"layer {layer}"
-                colour, style = COLOURS[place % len(COLOURS)], ("-", "--", ":")[place // 7 % 3]
-                low.plot(trace.steps, left[:, layer], color=colour, ls=style, lw=1, label=name)
-                place += 1
-        low.set_ylabel("heads left")
-        low.set_xlabel("step")
-        low.legend(frameon=False, ncols=4, fontsize=6)
+        _draw_left(low, trace)
         fixed = trace.about.get("route", {}).get("fixed_at_step")
-        for axes in (top, middle, low):
+        for axes in (top, *rest):
             axes.grid(axis="y", color="#e5e5e5", lw=0.6)
             if fixed is not None:
                 axes.axvline(fixed, color="#999999", lw=0.8, ls="--")
     return figure
+
+
+def _line(
+    axes: Any, points: Sequence[Any], name: str, label: str, colour: str, marker: str = ""
+) -> None:
+    """One number of the points against their steps; the axis has the line's colour."""
+    y = [point[name] for point in points]
+    axes.plot([p["step"] for p in points], y, color=colour, lw=1, marker=marker, alpha=0.8)
+    axes.set_ylabel(label, color=colour)
+
+
+def _draw_left(axes: Any, trace: Trace) -> None:
+    """Heads left, a line for each layer."""
+    place = 0
+    for stack, left in trace.left().items():
+        for layer in range(left.shape[1]):
+            name = f"{stack} {layer}" if len(trace.layout.stacks) > 1 else f"layer {layer}"
+            colour, style = COLOURS[place % len(COLOURS)], ("-", "--", ":")[place // 7 % 3]
+            axes.plot(trace.steps, left[:, layer], color=colour, ls=style, lw=1, label=name)
+            place += 1
+    axes.set_ylabel("heads left")
+    axes.set_xlabel("step")
+    axes.legend(frameon=False, ncols=4, fontsize=6)
 
 
 def _three(trace: Trace) -> Sequence[int]:
