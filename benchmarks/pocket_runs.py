@@ -93,16 +93,18 @@ class Kept:
 
 def trained_runs(task: str, seeds: int) -> Iterator[Run]:
     """What is fine-tuned from the pre-trained model, but for whole layers."""
-    cuts = [("full", 0.0), ("random", 0.5), ("cluster", 0.5), ("cluster", 0.75), ("cluster", 0.85)]
+    cuts = [
+        *(("full", 0.0), ("random", 0.5), ("cluster", 0.5), ("cluster", 0.75), ("cluster", 0.85)),
+        ("freeze 1", 0.0),
+    ]
     for seed in range(seeds):
         for method, ratio in cuts:
             yield Run(task=task, repair="train", method=method, ratio=ratio, seed=seed)
 
 
 def layer_runs(task: str, seeds: int) -> Iterator[Run]:
-    """The same without the heads of whole layers, and with the lowest layer frozen."""
+    """The same without the heads of whole layers, or with few or most of them gone."""
     for seed in range(seeds):
-        yield Run(task=task, repair="train", method="freeze 1", ratio=0.0, seed=seed)
         yield Run(task=task, repair="train", method="random", ratio=0.1, seed=seed)
         yield Run(task=task, repair="train", method="random", ratio=0.9, seed=seed)
         for which in LAYERS:
