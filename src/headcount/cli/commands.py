@@ -16,6 +16,7 @@ for _name, _summary in {
     "redundancy": "How alike a model's heads are: a distance for every pair.",
     "importance": "How much a task's loss feels each head.",
     "transfer": "What fine-tuning changed, head by head, between two checkpoints.",
+    "attention": "Where each head looks in a text, before and after a cut.",
     "prune": "Choose heads by a method, remove them, and say what it cost.",
     "curve": "Score against the share of heads removed, for several methods.",
     "compare": "Several methods at one ratio, trained alike and tested against random.",
