@@ -10,7 +10,6 @@ kept in the folder, so the same call again computes only what is missing.
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import time
@@ -26,11 +25,11 @@ from headcount.errors import UsageError
 from headcount.heads import Layout
 from headcount.pruning.methods import METHODS
 from headcount.pruning.select import options_of
-from headcount.redundancy.whole import whole
 from headcount.studies.budget import Budget
+from headcount.studies.points import interval
+from headcount.studies.store import WORK, Store
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task
-from headcount.training import checkpoints
 from headcount.training.checkpoints import weights_fingerprint
 from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
@@ -44,7 +43,6 @@ METHODS_OF_TABLE_1 = (
     "cluster",
     "straight-through",
 )
-RUNS = "runs.jsonl"
 Progress = Callable[[int, int], None]
 
 
@@ -112,18 +110,6 @@ class Compared:
         }
 
 
-def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and 95 % interval (Student's t); of one value the interval is not known."""
-    from scipy.stats import t
-
-    mean = float(np.mean(values))
-    if len(values) < 2:
-        return mean, math.nan, math.nan
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    wide = float(t.ppf(0.975, len(values) - 1)) * error
-    return mean, mean - wide, mean + wide
-
-
 def paired(own: Mapping[int, float], other: Mapping[int, float]) -> dict[str, float]:
     """Differences seed by seed: mean, 95 % interval, and p of the paired t-test, two-sided.
 
@@ -176,18 +162,20 @@ def compare(
     for method in methods:
         if not {"data", "inputs"} & set(options_of(method)):
             trial.prepare(method, options.get(method, {}), 0)  # wrong options are told first
-    about = _about(trial, ratio, options)
-    store = _Store(None if out is None else Path(out).expanduser(), about, overwrite)
+    about = about_runs(trial, options, ratio=ratio)
+    folder = None if out is None else Path(out).expanduser()
+    store = Store(Run, lambda run: (run.method, run.seed), folder, about, overwrite=overwrite)
+    work = None if folder is None else folder / WORK
     total, done = len(methods) * seeds, 0
     for seed in range(seeds):
         # seed by seed, so that a comparison that is stopped is even
         for method in methods:
-            if (method, seed) not in store.runs:
-                store.add(_one(trial, method, ratio, seed, options.get(method, {}), store.folder))
+            if (method, seed) not in store.done:
+                store.add(run_once(trial, method, ratio, seed, options.get(method, {}), work))
             done += 1
             if progress is not None:
                 progress(done, total)
-    runs = [store.runs[method, seed] for method in methods for seed in range(seeds)]
+    runs = [store.done[method, seed] for method in methods for seed in range(seeds)]
     return Compared(about=about, full=trial.score(model).to_json(), runs=runs)
 
 
@@ -207,8 +195,10 @@ def _check(
         raise UsageError("A method is named twice.")
 
 
-def _about(trial: Trial, ratio: float, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What every run depends on, apart from its method and seed."""
+def about_runs(
+    trial: Trial, options: Mapping[str, Mapping[str, Any]], **more: Any
+) -> dict[str, Any]:
+    """What every run depends on, apart from what tells runs apart; `options` are by method."""
     assert trial.task is not None
     assert trial.finetune is not None
     named = {f"{m}.{name}": str(value) for m, own in options.items() for name, value in own.items()}
@@ -218,7 +208,7 @@ def _about(trial: Trial, ratio: float, options: Mapping[str, Mapping[str, Any]])
         "task": trial.task.name,
         "split": trial.split or trial.task.evaluation,
         "metric": trial.task.metric,
-        "ratio": ratio,
+        **more,
         "limit": trial.limit,
         "samples": trial.samples,
         "max_length": trial.max_length,
@@ -227,17 +217,16 @@ def _about(trial: Trial, ratio: float, options: Mapping[str, Mapping[str, Any]])
     }
 
 
-def _one(
+def run_once(
     trial: Trial,
     method: str,
-    ratio: float,
+    ratio: float | None,
     seed: int,
     options: Mapping[str, Any],
-    folder: Path | None,
+    work: Path | None,
 ) -> Run:
-    """One cut with its training and score."""
+    """One cut with its training and score; `work` is where it can be resumed, and gone after it."""
     started = time.monotonic()
-    work = None if folder is None else folder / "work"
     own = replace(trial, budget=Budget(), learned={}, work=work)
     mask = own.prepare(method, options, seed)(ratio, seed)
     small, done = own.cut(mask, seed)
@@ -257,36 +246,3 @@ def _one(
         learned=done.get("learned"),
         seconds=round(time.monotonic() - started, 1),
     )
-
-
-class _Store:
-    """Finished runs, in a folder where there is one."""
-
-    def __init__(self, folder: Path | None, about: dict[str, Any], overwrite: bool) -> None:
-        self.folder = folder
-        self.runs: dict[tuple[str, int], Run] = {}
-        if folder is None:
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        if overwrite:
-            shutil.rmtree(folder / "work", ignore_errors=True)
-            for name in (RUNS, checkpoints.SETTINGS):
-                (folder / name).unlink(missing_ok=True)
-        checkpoints.require_same_settings(folder, about)
-        checkpoints.write_json(folder / checkpoints.SETTINGS, about)
-        path = folder / RUNS
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        for line in lines:
-            if line.endswith("}"):  # not one that a kill cut short
-                run = Run(**json.loads(line))
-                self.runs[run.method, run.seed] = run
-        with whole(path) as partial:
-            text = "".join(json.dumps(asdict(run)) + "\n" for run in self.runs.values())
-            partial.write_text(text, encoding="utf-8")
-
-    def add(self, run: Run) -> None:
-        """Keep a run for good."""
-        self.runs[run.method, run.seed] = run
-        if self.folder is not None:
-            with (self.folder / RUNS).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(run)) + "\n")

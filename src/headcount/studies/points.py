@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from headcount.heads import Mask, Scores
 from headcount.redundancy.whole import whole
-from headcount.training import checkpoints
+from headcount.studies import store
 from headcount.training.evaluate import Evaluation
 
 POINTS = "points.jsonl"
@@ -45,48 +45,33 @@ def point_of(found: Evaluation, method: str, ratio: float, seed: int, mask: Mask
     )  # fmt: skip
 
 
-class Store:
+class Store(store.Store[Point]):
     """Finished points, in a folder where there is one."""
 
     def __init__(
         self, folder: Path | None, about: Mapping[str, Any], *, overwrite: bool = False
     ) -> None:
-        self.folder = folder
-        self.points: dict[tuple[str, float, int], Point] = {}
-        if folder is None:
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        if overwrite:
-            for name in (POINTS, checkpoints.SETTINGS):
-                (folder / name).unlink(missing_ok=True)
-        checkpoints.require_same_settings(folder, about)
-        checkpoints.write_json(folder / checkpoints.SETTINGS, dict(about))
-        for point in read_points(folder / POINTS):
-            self.points[point.method, point.ratio, point.seed] = point
-        # what a kill cut short is not to stand before the next point
-        lines = "".join(json.dumps(asdict(point)) + "\n" for point in self.points.values())
-        with whole(folder / POINTS) as partial:
-            partial.write_text(lines, encoding="utf-8")
+        super().__init__(Point, _key, folder, about, file=POINTS, overwrite=overwrite)
 
     def get(self, method: str, ratio: float, seed: int) -> Point | None:
         """A finished point."""
-        return self.points.get((method, ratio, seed))
-
-    def add(self, point: Point) -> Point:
-        """Keep a point for good."""
-        self.points[point.method, point.ratio, point.seed] = point
-        if self.folder is not None:
-            with (self.folder / POINTS).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(point)) + "\n")
-        return point
+        return self.done.get((method, ratio, seed))
 
 
-def read_points(path: Path) -> Iterator[Point]:
-    """The points that a run left in a file; a line that a kill cut short is passed over."""
-    if path.is_file():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if line.endswith("}"):
-                yield Point(**json.loads(line))
+def _key(point: Point) -> tuple[str, float, int]:
+    return point.method, point.ratio, point.seed
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean and 95 % interval (Student's t); of one value the interval is not known."""
+    from scipy.stats import t
+
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, math.nan, math.nan
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    wide = float(t.ppf(0.975, len(values) - 1)) * error
+    return mean, mean - wide, mean + wide
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,24 +95,20 @@ class Found:
         return [self._row(*key, own) for key, own in groups.items()]
 
     def _row(self, method: str, ratio: float, own: list[Point]) -> dict[str, Any]:
-        from scipy.stats import t
-
-        values = np.array([point.score for point in own])
-        sd = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-        wide = float(t.ppf(0.975, max(len(values) - 1, 1))) * sd / np.sqrt(len(values))
-        mean = float(values.mean())
+        values = [point.score for point in own]
+        mean, low, high = interval(values)
         return {
             "method": method,
             "ratio": ratio,
             "kept": own[0].kept,
             "seeds": len(values),
             "mean": mean,
-            "sd": sd,
-            "low": mean - wide,
-            "high": mean + wide,
-            "worst": float(values.min()),
-            "best": float(values.max()),
-            "relative": mean / self.full.score if self.full.score else float("nan"),
+            "sd": float(np.std(values, ddof=1)) if len(values) > 1 else math.nan,
+            "low": low,
+            "high": high,
+            "worst": min(values),
+            "best": max(values),
+            "relative": relative(mean, self.full.score),
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -142,11 +123,19 @@ class Found:
 
     def save_parquet(self, path: Path) -> None:
         """All points, the full model first, as one table; relative scores beside the others."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        write_parquet([asdict(each) for each in (self.full, *self.points)], self.full.score, path)
 
-        rows = [asdict(point) for point in (self.full, *self.points)]
-        for row in rows:
-            row["relative"] = row["score"] / self.full.score if self.full.score else float("nan")
-        with whole(path) as partial:
-            pq.write_table(pa.Table.from_pylist(rows), partial)
+
+def relative(score: float, full: float) -> float:
+    """A score as a share of the full model's."""
+    return score / full if full else math.nan
+
+
+def write_parquet(rows: Sequence[Mapping[str, Any]], full: float, path: Path) -> None:
+    """Rows with a `score` as one table, each beside its share of the full model's score."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    told = [{**row, "relative": relative(row["score"], full)} for row in rows]
+    with whole(path) as partial:
+        pq.write_table(pa.Table.from_pylist(told), partial)
