@@ -7,8 +7,9 @@ output projection, before the residual) of the full model on the same tokens, pa
     min ‖[z, 1] W - y‖² + λ ‖W - W₀‖²,   W₀ the projection's own rows and bias
 
 W = W₀ + (A + λI)⁻¹ (B - A W₀), A = Σ [z, 1]ᵀ[z, 1], B = Σ [z, 1]ᵀ y, in float64, and λ = 1e-3
-times the mean diagonal of A. Only A and B are kept. Both models run once per layer, each up to
-that layer. A projection without a bias gets none; a layer without heads has its bias alone, which
+times the mean diagonal of A. Of the activations nothing is kept but what each model's last settled
+block gave (`stages.py`), so both models are computed about once, whatever the number of layers. A
+projection without a bias gets none; a layer without heads has its bias alone, which
 becomes the mean output. A shared layer is solved once, over all its depths together.
 
 The inputs must be like those the model will see: solved on random tokens, models scored worse
@@ -18,7 +19,6 @@ than without recovery in every case that was tried.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ from headcount.models.find import sites_of, unwrap
 from headcount.models.probe import evaluating, hooked
 from headcount.models.sites import Site
 from headcount.recovery.ridge import NormalEquations
+from headcount.recovery.stages import Stages
 
 Model = TypeVar("Model", bound=nn.Module)
 RIDGE = 1e-3
@@ -89,8 +90,9 @@ def recover_layers(
         cut = [place for place, (new, old) in enumerate(order) if new.heads < old.heads]
         # what runs below the first missing head is as it was
         todo = order[cut[0] :] if cut else []
+        stages = Stages(small, sites_of(small)), Stages(model, sites_of(model))
         for done, (new, old) in enumerate(todo):
-            sums = _collect(small, model, new, old, uses[old.path], data, tokens)
+            sums = _collect(*stages, new, old, uses[old.path], data, tokens)
             if sums is not None:
                 fits.append(_put(small, new, sums, ridge))
             if report is not None:
@@ -131,8 +133,8 @@ def _calls(model: nn.Module, sites: list[Site], inputs: dict[str, Any]) -> dict[
 
 
 def _collect(
-    small: nn.Module,
-    model: nn.Module,
+    small: Stages,
+    full: Stages,
     new: Site,
     old: Site,
     uses: int,
@@ -140,44 +142,23 @@ def _collect(
     tokens: int,
 ) -> NormalEquations | None:
     """The sums of one layer over all data; None where it has nothing that could be solved."""
-    out = small.get_submodule(new.out)
+    out = small.model.get_submodule(new.out)
     bias = getattr(out, "bias", None) is not None
     if not new.heads and not bias:
         return None
     weights = _read(out)
     sums = NormalEquations(len(weights) - bias, weights.shape[1], bias=bias)
-    for inputs, _ in batches_for(model, data, tokens=tokens):
-        wanted = _run_to(model, old.out, uses, inputs, "output")
+    for number, (inputs, _) in enumerate(batches_for(full.model, data, tokens=tokens)):
+        wanted = full.run_to(old, uses, number, inputs, "output")
         found = [None] * len(wanted)
         if new.heads:
-            found = _run_to(small, new.out, uses, inputs, "input")
+            found = small.run_to(new, uses, number, inputs, "input")
         for z, y in zip(found, wanted, strict=True):
             y = y.reshape(-1, y.shape[-1])
             x = y.new_zeros(len(y), 0) if z is None else z.reshape(-1, z.shape[-1])
             counts = counted_tokens(inputs, new.stack, len(y))
             sums.add(x, y) if counts is None else sums.add(x[counts], y[counts])
     return sums
-
-
-class _Enough(Exception):
-    """The layer has run: nothing behind it is needed."""
-
-
-def _run_to(
-    model: nn.Module, path: str, uses: int, inputs: dict[str, Any], side: str
-) -> list[Tensor]:
-    """What goes into a module or comes out of it, each time it runs; the rest is not computed."""
-    seen: list[Tensor] = []
-
-    def take(_: nn.Module, args: tuple, output: Tensor) -> None:
-        seen.append(args[0] if side == "input" else output)
-        if len(seen) == uses:
-            raise _Enough
-
-    hook = [lambda: model.get_submodule(path).register_forward_hook(take)]
-    with hooked(hook), suppress(_Enough):
-        model(**inputs)
-    return seen
 
 
 def _read(out: Any) -> Tensor:  # -> (input + bias, output)
