@@ -4,6 +4,7 @@ import pytest
 
 from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Mask
+from headcount.learned.trace import Trace, load_trace
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.studies.folder import Folder, require_new
@@ -41,8 +42,25 @@ def test_a_folder_that_cannot_be_finished_is_not_there(tmp_path, error, seen):
         Folder(tmp_path / "out", RECORD).write(small, mask, Broken(error))
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "out").mkdir()  # an empty folder may be there
-    Folder(tmp_path / "out", RECORD).write(small, mask)
+    trace = Trace(layout(model), about={"method": "subset"})
+    Folder(tmp_path / "out", RECORD).write(small, mask, trace=trace)
+    assert load_trace(tmp_path / "out").about == {"method": "subset"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / "record.json").is_file()
     with pytest.raises(UsageError, match="new or empty"):
         require_new(tmp_path / "out")
+
+
+class BrokenTrace(Trace):
+    def save(self, path):
+        raise OSError(28, "No space left")
+
+
+def test_without_its_trace_the_folder_is_not_there(tmp_path):
+    model = build("bert")
+    mask = Mask.full(layout(model))
+    with pytest.raises(HeadcountError, match="No space left"):
+        Folder(tmp_path / "out", RECORD).write(
+            remove(model, mask), mask, trace=BrokenTrace(mask.layout)
+        )
+    assert list(tmp_path.iterdir()) == []

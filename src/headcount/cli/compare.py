@@ -105,8 +105,10 @@ def compare(
     from headcount.tasks import TASKS
     from headcount.training.devices import pick_device
     from headcount.training.loading import hush
+    from headcount.training.processes import require_one
 
     hush()
+    require_one("compare")
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file, not a folder for a comparison.")
     names = [name.strip() for name in methods.split(",") if name.strip()]

@@ -111,8 +111,10 @@ def curve(
     from headcount.tasks import TASKS
     from headcount.training.devices import pick_device
     from headcount.training.loading import hush
+    from headcount.training.processes import require_one
 
     hush()
+    require_one("curve")
     need_matplotlib()
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file, not a folder for a curve.")

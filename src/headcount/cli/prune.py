@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from importlib.util import find_spec
@@ -114,9 +113,11 @@ def prune(
     from headcount.tasks import TASKS
     from headcount.training.devices import pick_device
     from headcount.training.loading import hush
+    from headcount.training.processes import is_first
 
     hush()
-    require_new(out)
+    if is_first():
+        require_new(out)
     own = chosen.for_methods([method])[method]
     trains = training(options, preset)
     opened = TASKS[task](source) if task is not None else None
@@ -128,7 +129,8 @@ def prune(
         heads = layout(loaded)
         kept = None if ratio is None else heads.kept_at(ratio)
         plan = {"class": type(loaded).__name__, "heads": len(heads), "kept": kept, "method": method}
-        emit(plan, as_json=as_json, table=table(["would cut", ""], list(plan.items())))
+        if is_first():
+            emit(plan, as_json=as_json, table=table(["would cut", ""], list(plan.items())))
         return
     loaded.to(pick_device(device))
     found = run(
@@ -146,7 +148,7 @@ def prune(
         options=own,
         name=model,
         command=shlex.join(["headcount", *sys.argv[1:]]),
-        report=_talk if sys.stderr.isatty() else None,
+        report=_talk if sys.stderr.isatty() and is_first() else None,
         inputs=read_texts(inputs, loaded, words, trains.max_length),
         samples=samples,
         split=split,
@@ -156,7 +158,7 @@ def prune(
         device=device,
         fresh=fresh,
     )
-    if os.environ.get("RANK", "0") != "0":
+    if not is_first():
         return  # the first of several processes speaks for all
     if found.trace is not None and find_spec("matplotlib") is not None:
         _draw(found.trace, out)

@@ -13,6 +13,7 @@ from transformers import PreTrainedModel
 
 from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Mask
+from headcount.learned.trace import FILE, Trace
 
 CARD = """
 ## What it cost
@@ -38,8 +39,10 @@ class Folder:
     target: Path
     record: dict[str, Any]
 
-    def write(self, model: PreTrainedModel, mask: Mask, tokenizer: Any = None) -> None:
-        """Model, tokenizer, mask.json, record.json and the card with its scores."""
+    def write(
+        self, model: PreTrainedModel, mask: Mask, tokenizer: Any = None, trace: Trace | None = None
+    ) -> None:
+        """Model, tokenizer, mask.json, record.json, the card with its scores, and gates.npz."""
         made: Path | None = None
         try:
             self.target.parent.mkdir(parents=True, exist_ok=True)
@@ -49,6 +52,8 @@ class Folder:
                 tokenizer.save_pretrained(made)
             _json(made / "mask.json", mask.to_json())
             _json(made / "record.json", self.record)
+            if trace is not None:
+                trace.save(made / FILE)
             with (made / "README.md").open("a", encoding="utf-8") as card:
                 card.write(CARD.format(how=_how(self.record), scores=_table(self.record)))
             made.chmod(0o755)  # mkdtemp's folders are private

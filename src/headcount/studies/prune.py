@@ -7,7 +7,6 @@ gates.npz, the trace of the gates, where a method trains them.
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from transformers import PreTrainedModel
 from headcount import __version__
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
-from headcount.learned.trace import FILE, Trace
+from headcount.learned.trace import Trace
 from headcount.pruning.methods import METHODS
 from headcount.pruning.select import prepare
 from headcount.studies.budget import Budget, together
@@ -31,6 +30,7 @@ from headcount.tasks import Task, open_task
 from headcount.training.evaluate import Evaluation
 from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
+from headcount.training.processes import is_first, wait_for_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def prune(
         Layout(()).kept_at(ratio)
     if baseline < 0:
         raise UsageError(f"The number of random cuts is not negative: {baseline}.")
-    target = None if out is None else require_new(out)
+    target = None if out is None else require_new(out) if is_first() else Path(out).expanduser()
     opened = open_task(task) if isinstance(task, str) else task
     if opened is not None and tokenizer is None:
         tokenizer = tokenizer_of(model)
@@ -113,12 +113,11 @@ def prune(
         record["scores"] = _scores(trial, mask, small, seed, baseline)
     record["seconds"] = round(time.monotonic() - started, 1)
     trace = None if learned is None else learned.trace
-    if target is not None and os.environ.get("RANK", "0") == "0":  # one of several processes
-        Folder(target, record).write(small, mask, tokenizer)
-        if trace is not None:
-            trace.save(target / FILE)
-        if work is not None:
-            shutil.rmtree(work, ignore_errors=True)
+    if target is not None and is_first():
+        Folder(target, record).write(small, mask, tokenizer, trace)
+    wait_for_all()  # one of several processes may still read what the gates left
+    if work is not None and is_first():
+        shutil.rmtree(work, ignore_errors=True)
     return Pruned(small, mask, record, trace)
 
 

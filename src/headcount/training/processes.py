@@ -1,0 +1,30 @@
+"""A command in several processes, as `accelerate launch` or `torchrun` start them."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from headcount.errors import UsageError
+
+
+def is_first() -> bool:
+    """Whether this is the process that prints and writes for all, or the only one."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def wait_for_all() -> None:
+    """Go on once every process is here; those that never trained together do not wait."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.barrier()
+
+
+def require_one(command: str) -> None:
+    """Refuse several processes where they would write into each other's files."""
+    count = os.environ.get("WORLD_SIZE", "1")
+    if count != "1":
+        raise UsageError(
+            f"headcount {command} keeps its runs in one folder, so it works in one process, not in "
+            f"{count}: start it without accelerate launch."
+        )
