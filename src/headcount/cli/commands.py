@@ -20,6 +20,7 @@ for _name, _summary in {
     "prune": "Choose heads by a method, remove them, and say what it cost.",
     "curve": "Score against the share of heads removed, for several methods.",
     "compare": "Several methods at one ratio, trained alike and tested against random.",
+    "sweep": "Sparsity and score against one number of learned gates.",
     "remove": "Take heads out of a model and save the smaller one.",
     "bench": "Time a model dense, masked and with its heads removed.",
     "export": "Write a pruned model for plain transformers, ONNX or torch.export.",
