@@ -89,6 +89,14 @@ def test_wrong_usage(cli, line, tmp_path, more, said):
     assert not (tmp_path / "s").exists()
 
 
+def test_it_works_in_one_process(cli, line, monkeypatch, tmp_path):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    ran = cli(*line, "--over", "mu=0.1,1", "--out", tmp_path / "s")
+    assert ran.code == 2
+    assert "headcount sweep keeps its runs in one folder" in ran.err
+    assert not (tmp_path / "s").exists()
+
+
 def test_a_file_in_the_way(cli, line, tmp_path):
     (tmp_path / "s").write_text("")
     ran = cli(*line, "--over", "mu=0.1,1", "--out", tmp_path / "s")

@@ -36,6 +36,7 @@ def test_sparsity_above_and_score_below_in_the_order_of_the_values(tmp_path):
     assert (len(top.collections), len(low.collections)) == (1, 1)  # the bands over seeds
     band = top.collections[0].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == (pytest.approx(5), pytest.approx(100))
+    assert [tick.get_text() for tick in low.get_xticklabels()] == ["0.0001", "0.001", "0.01"]
     assert (low.get_xlabel(), low.get_ylabel()) == ("mu", "matthews")
     for ending in ("png", "svg"):
         assert save_figure(figure, tmp_path / f"s.{ending}").stat().st_size > 1000

@@ -95,8 +95,10 @@ def sweep(
     from headcount.tasks import TASKS
     from headcount.training.devices import pick_device
     from headcount.training.loading import hush
+    from headcount.training.processes import require_one
 
     hush()
+    require_one("sweep")
     need_matplotlib()
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file, not a folder for a sweep.")
@@ -138,7 +140,7 @@ def sweep(
     except KeyboardInterrupt:
         say(f"headcount: the same command again goes on with the runs in {out}.")
         raise
-    write(found, out, f"{method} on {opened.name}, {Path(model).name}")
+    write(found, out, f"{Path(model).name} on {opened.name}, {method}")
     emit(found.to_json() | {"out": out}, as_json=as_json, table=_page(found))
 
 

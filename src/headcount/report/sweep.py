@@ -44,8 +44,11 @@ def sweep_figure(
         low.set_xlabel(over)
         _mark_closed(top, low, rows)
         low.legend(frameon=False)
-        if logarithmic([row["value"] for row in rows]):
+        values = [row["value"] for row in rows]
+        if logarithmic(values):
             low.set_xscale("log")
+        low.set_xticks(values, labels=[f"{value:g}" for value in values])
+        low.set_xticks([], minor=True)
         for axes in (top, low):
             axes.grid(axis="y", color="#e5e5e5", lw=0.6)
         if full["score"] > 0:
@@ -86,7 +89,7 @@ def _mark_closed(top: Any, low: Any, rows: Sequence[Mapping[str, Any]]) -> None:
         top.annotate(
             f"{row['all_closed']} of {row['seeds']} closed",
             (row["value"], 100 * row["sparsity"]["mean"]),
-            textcoords="offset points", xytext=(0, -14), ha="right", fontsize=7,
+            textcoords="offset points", xytext=(-8, -2), ha="right", fontsize=7,
         )  # fmt: skip
 
 
