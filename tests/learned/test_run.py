@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 
 from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Mask
-from headcount.learned.concrete import HardConcrete
+from headcount.learned.concrete import HardConcrete, hard_concrete
 from headcount.learned.keeper import AllClosedError
 from headcount.learned.options import GateOptions
 from headcount.learned.run import learn
@@ -40,8 +40,9 @@ PLANTED = 8 / 12
         (StraightThrough(coarse="softplus"), GateOptions(learning_rate=0.02, momentum=0.9)),
         (StraightThrough(coarse="linear"), GateOptions(learning_rate=0.5, momentum=0.9)),
         (Subset(), GateOptions(learning_rate=0.2, optimizer="adam")),
+        (HardConcrete(), GateOptions(learning_rate=0.1, optimizer="adam", hold="penalty", mu=0.1)),
     ],
-    ids=["softplus", "linear", "subset"],
+    ids=["softplus", "linear", "subset", "concrete"],
 )
 def test_the_planted_heads_are_found(planted, tokenizer, kind, gates):
     model, task, needed = planted
@@ -49,6 +50,17 @@ def test_the_planted_heads_are_found(planted, tokenizer, kind, gates):
                   **LEARN)  # fmt: skip
     assert found.mask == needed
     assert found.route["asked"] == 4
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_hard_concrete_finds_them_as_it_comes(planted, tokenizer, seed):
+    model, task, needed = planted
+    method = hard_concrete(model, task=task, tokenizer=tokenizer, train=STILL, device="cpu")
+    found = method.run(PLANTED, seed)
+    assert found.mask == needed
+    # the penalty got there alone, by the schedule
+    assert (found.route["open_then"], found.route["closed_by_ranking"]) == (4, 0)
+    assert found.trace.states[0].all()
 
 
 def test_a_gate_closes_and_reopens_in_training(planted, tokenizer):
@@ -169,7 +181,7 @@ def test_scores_over_the_run_change_nothing(model, task, tokenizer, kind):
 
 @pytest.mark.parametrize(
     ("kind", "open_first"),
-    [(StraightThrough(coarse="linear"), 12), (HardConcrete(), 4)],
+    [(StraightThrough(coarse="linear"), 12), (HardConcrete(), 12)],
     ids=["straight", "concrete"],
 )
 def test_a_score_is_that_of_the_test_gates(planted, tokenizer, kind, open_first):

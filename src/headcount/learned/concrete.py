@@ -13,7 +13,6 @@ from headcount.errors import UsageError
 from headcount.learned.method import Learner, Setting
 from headcount.learned.options import GateOptions
 from headcount.learned.straight import above_zero
-from headcount.pruning.topk import top
 
 
 def hard_concrete(
@@ -24,7 +23,7 @@ def hard_concrete(
     train: Any = None,
     device: str = "auto",
     work: Any = None,
-    mu: float = 1e-3,
+    mu: float = 0.1,
     gate_lr: float = 0.1,
     gate_optimizer: str = "adam",
     gate_schedule: str = "constant",
@@ -32,10 +31,12 @@ def hard_concrete(
     gamma: float = -0.1,
     zeta: float = 1.1,
     settle: float = 0.4,
-    hold: str = "shift",
+    hold: str = "penalty",
 ) -> Learner:
     """Gates drawn from hard-concrete distributions whose chance of 0 is learned.
 
+    A ratio is met by the penalty: a shift takes all gates to where they are noisiest, and then the
+    loss does not tell which are needed.
     `task`, `tokenizer`, `train` (the weights' options), `device` and `work` (a folder for
     checkpoints) are what every learned method needs; the rest is its own.
     """
@@ -95,12 +96,10 @@ class HardConcrete:
         return self.chance(values).sum()
 
     def open(self, values: Tensor, keep: int | None) -> Tensor:
-        """The `keep` largest log α; without a number, where 1 is likelier than 0.
+        """Where 1 is likelier than 0, whatever number is asked for in the end.
 
         P(gate = 0) = σ(β log(-γ / ζ) - log α) and P(gate = 1) = σ(log α - β log((1 - γ)/(ζ - 1))).
         """
-        if keep is not None:
-            return top(values, keep)
         zero = torch.sigmoid(self.beta * math.log(-self.gamma / self.zeta) - values)
         one = torch.sigmoid(values - self.beta * math.log((1 - self.gamma) / (self.zeta - 1)))
         return one > zero
@@ -108,8 +107,9 @@ class HardConcrete:
     def hold(self, values: Tensor, keep: int) -> Tensor:
         """A common shift, so that for `keep` gates 1 is likelier than 0.
 
-        Holding the expected number instead starves closed gates of gradients: where heads make up
-        for each other it settled on the wrong ones.
+        Values that are near each other all come to lie near `even`, where a gate is anything from
+        0 to 1: the penalty finds heads that this misses. Holding the expected number instead
+        starves closed gates of gradients.
         """
         even = (
             self.beta / 2 * math.log(-self.gamma / self.zeta * (1 - self.gamma) / (self.zeta - 1))
