@@ -68,7 +68,12 @@ def test_the_score_stands_beside_the_closed_gates(tmp_path) -> None:
     shared = by_label["accuracy, n = 40"].get_position().bounds
     assert shared == by_label["share of gates closed"].get_position().bounds
     assert shared != by_label["training loss"].get_position().bounds
+    low, high = by_label["accuracy, n = 40"].get_ylim()
+    assert low < 0.7 < 0.9 < high < 1
     trace.scores = trace.scores[2:]
+    trace.scores[1]["score"] = 0.898
+    axes = path_figure(trace).axes[-1]
+    assert axes.get_ylim() == pytest.approx((0.854, 0.944))  # not the two thousandths alone
     assert "training loss" not in [axes.get_ylabel() for axes in path_figure(trace).axes]
     save_figure(figure, tmp_path / "path.svg")
 

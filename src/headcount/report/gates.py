@@ -73,7 +73,9 @@ def path_figure(trace: Trace) -> Figure:
         top.set_title(_title(trace))
         if scores:
             metric = f"{trace.about.get('metric', 'score')}, n = {scores[0]['n']}"
-            _line(top.twinx(), scores, "score", metric, COLOURS[1], marker=".")
+            right = top.twinx()
+            _line(right, scores, "score", metric, COLOURS[1], marker=".")
+            _widen(right, [point["score"] for point in scores])
         if losses:
             _line(rest[0] if scores else top.twinx(), losses, "loss", "training loss", COLOURS[6])
         middle, low = rest[-2:]
@@ -100,6 +102,13 @@ def _line(
     y = [point[name] for point in points]
     axes.plot([p["step"] for p in points], y, color=colour, lw=1, marker=marker, alpha=0.8)
     axes.set_ylabel(label, color=colour)
+
+
+def _widen(axes: Any, scores: Sequence[float]) -> None:
+    """At least a tenth of the score from bottom to top: one row more or less is no cliff."""
+    wide, middle = 0.1 * max(map(abs, scores)), (min(scores) + max(scores)) / 2
+    if max(scores) - min(scores) < wide:
+        axes.set_ylim(middle - wide / 2, middle + wide / 2)
 
 
 def _draw_left(axes: Any, trace: Trace) -> None:
