@@ -70,8 +70,8 @@ def test_studies_work_in_one_process(command: str, cli, monkeypatch, tmp_path: P
     monkeypatch.setenv("WORLD_SIZE", "2")
     ran = cli(command, "pocket", "--task", "pocket-sentiment", "--out", tmp_path / "c")
     assert (ran.code, ran.out) == (2, "")
-    assert f"headcount {command} keeps its runs in one folder" in ran.err
-    assert "one process, not in 2: start it without accelerate launch" in ran.err
+    assert f"The command {command} keeps its runs in one folder" in ran.err
+    assert "one process, not 2: start it without accelerate launch" in ran.err
     assert not (tmp_path / "c").exists()
 
 

@@ -93,7 +93,7 @@ def test_it_works_in_one_process(cli, line, monkeypatch, tmp_path):
     monkeypatch.setenv("WORLD_SIZE", "2")
     ran = cli(*line, "--over", "mu=0.1,1", "--out", tmp_path / "s")
     assert ran.code == 2
-    assert "headcount sweep keeps its runs in one folder" in ran.err
+    assert "sweep keeps its runs in one folder" in ran.err
     assert not (tmp_path / "s").exists()
 
 

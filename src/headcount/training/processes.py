@@ -25,6 +25,6 @@ def require_one(command: str) -> None:
     count = os.environ.get("WORLD_SIZE", "1")
     if count != "1":
         raise UsageError(
-            f"headcount {command} keeps its runs in one folder, so it works in one process, not in "
+            f"The command {command} keeps its runs in one folder, so it takes one process, not "
             f"{count}: start it without accelerate launch."
         )
