@@ -26,11 +26,14 @@ if TYPE_CHECKING:
     from headcount.recovery.recover import recover as recover
     from headcount.redundancy.measure import redundancy as redundancy
     from headcount.redundancy.result import load_redundancy as load_redundancy
+    from headcount.studies.compare import compare as compare
     from headcount.studies.curve import curve as curve
     from headcount.studies.prune import prune as prune
+    from headcount.studies.sweep import sweep as sweep
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.finetune import finetune as finetune
     from headcount.transfer.measure import transfer as transfer
+    from headcount.transfer.sentence import attention as attention
 
 __version__ = "0.1.0"
 
@@ -42,7 +45,9 @@ _PUBLIC = {
     "Layout": "headcount.heads:Layout",
     "Mask": "headcount.heads:Mask",
     "Scores": "headcount.heads:Scores",
+    "attention": "headcount.transfer.sentence:attention",
     "capture": "headcount.models.capture:capture",
+    "compare": "headcount.studies.compare:compare",
     "curve": "headcount.studies.curve:curve",
     "evaluate": "headcount.training.evaluate:evaluate",
     "finetune": "headcount.training.finetune:finetune",
@@ -56,6 +61,7 @@ _PUBLIC = {
     "redundancy": "headcount.redundancy.measure:redundancy",
     "remove": "headcount.models.remove:remove",
     "select": "headcount.pruning.select:select",
+    "sweep": "headcount.studies.sweep:sweep",
     "transfer": "headcount.transfer.measure:transfer",
 }
 
