@@ -54,6 +54,19 @@ def test_the_weights_of_the_cut_are_those_trained_with_the_gates(model, task, to
     assert torch.equal(found.model.state_dict()[name], again.model.state_dict()[name])
 
 
+@pytest.mark.parametrize("method", ["straight-through", "hard-concrete", "subset"])
+def test_the_score_over_the_run_is_in_the_trace(model, task, tokenizer, method):
+    options = {"score_points": 2, "score_rows": 24}
+    found = prune(
+        model, method, 0.5, task=task, tokenizer=tokenizer, learning=SHORT, baseline=0, draws=0,
+        options=options, device="cpu",
+    )  # fmt: skip
+    assert found.trace is not None
+    points = [point for point in found.trace.scores if "score" in point]
+    assert [(point["step"], point["n"]) for point in points] == [(0, 24), (4, 24), (8, 24)]
+    assert points[-1]["open"] == 6
+
+
 def test_a_curve_gives_every_method_one_training(model, task, tokenizer, tmp_path):
     found = curve(
         model, task, ["random", "subset"], [0.5], seeds=2, out=tmp_path, tokenizer=tokenizer,

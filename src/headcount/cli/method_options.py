@@ -70,6 +70,10 @@ class MethodOptions:
     """learned gates: share of the steps at the end in which gates are fixed."""
     hold: str | None = None
     """straight-through, hard-concrete: how the ratio is met, by shift or by penalty."""
+    score_points: int | None = None
+    """learned gates: so many times over the run the dev score is measured, for gates-path.png."""
+    score_rows: int | None = None
+    """learned gates: rows behind each such score, 512 when left out."""
     beta: float | None = None
     """hard-concrete: temperature."""
     gamma: float | None = None

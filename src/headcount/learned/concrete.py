@@ -32,6 +32,8 @@ def hard_concrete(
     zeta: float = 1.1,
     settle: float = 0.4,
     hold: str = "penalty",
+    score_points: int = 0,
+    score_rows: int = 512,
 ) -> Learner:
     """Gates drawn from hard-concrete distributions whose chance of 0 is learned.
 
@@ -42,7 +44,7 @@ def hard_concrete(
     """
     gates = GateOptions(
         mu=mu, learning_rate=gate_lr, optimizer=gate_optimizer, schedule=gate_schedule,
-        settle=settle, hold=hold,
+        settle=settle, hold=hold, score_points=score_points, score_rows=score_rows,
     )  # fmt: skip
     kind = HardConcrete(beta=beta, gamma=gamma, zeta=zeta)
     setting = Setting(task=task, tokenizer=tokenizer, train=train, device=device, work=work)

@@ -35,6 +35,8 @@ def straight_through(
     gate_spread: float = 0.1,
     settle: float = 0.4,
     hold: str = "shift",
+    score_points: int = 0,
+    score_rows: int = 512,
 ) -> Learner:
     """Gates that close under a penalty and reopen where the loss asks for them.
 
@@ -43,7 +45,8 @@ def straight_through(
     """
     gates = GateOptions(
         mu=mu, learning_rate=gate_lr, optimizer=gate_optimizer, momentum=gate_momentum,
-        schedule=gate_schedule, settle=settle, hold=hold,
+        schedule=gate_schedule, settle=settle, hold=hold, score_points=score_points,
+        score_rows=score_rows,
     )  # fmt: skip
     kind = StraightThrough(coarse=coarse, mean=gate_start, spread=gate_spread)
     setting = Setting(task=task, tokenizer=tokenizer, train=train, device=device, work=work)

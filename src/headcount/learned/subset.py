@@ -31,6 +31,8 @@ def subset(
     hot: float = 1.0,
     cold: float = 0.1,
     settle: float = 0.4,
+    score_points: int = 0,
+    score_rows: int = 512,
 ) -> Learner:
     """Sets of exactly the asked number of heads, drawn less and less at random.
 
@@ -38,8 +40,9 @@ def subset(
     checkpoints) are what every learned method needs; the rest is its own.
     """
     gates = GateOptions(
-        learning_rate=gate_lr, optimizer=gate_optimizer, schedule=gate_schedule, settle=settle
-    )
+        learning_rate=gate_lr, optimizer=gate_optimizer, schedule=gate_schedule, settle=settle,
+        score_points=score_points, score_rows=score_rows,
+    )  # fmt: skip
     setting = Setting(task=task, tokenizer=tokenizer, train=train, device=device, work=work)
     return Learner(model, Subset(hot=hot, cold=cold), gates, setting, needs_ratio=True)
 
