@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure
+from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure, relative_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,15 +45,7 @@ def curve_figure(
         axes.grid(axis="y", color="#e5e5e5", lw=0.6)
         axes.legend(frameon=False)
         if full["score"] > 0:
-            score = full["score"]
-            right = axes.secondary_yaxis(
-                "right",
-                functions=(
-                    lambda y: np.multiply(y, 100 / score),
-                    lambda r: np.multiply(r, score / 100),
-                ),
-            )
-            right.set_ylabel("of the full model, %")
+            relative_axis(axes, full["score"])
     return figure
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from headcount.errors import UsageError, need_extra
 from headcount.redundancy.whole import whole
 
@@ -52,6 +54,18 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def relative_axis(axes: Any, score: float) -> None:
+    """A second scale on the right: the score as a share of the full model's, in per cent."""
+    right = axes.secondary_yaxis(
+        "right",
+        functions=(
+            lambda y: np.multiply(y, 100 / score),
+            lambda r: np.multiply(r, score / 100),
+        ),
+    )
+    right.set_ylabel("of the full model, %")
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure
+from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure, relative_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +50,7 @@ def sweep_figure(
         for axes in (top, low):
             axes.grid(axis="y", color="#e5e5e5", lw=0.6)
         if full["score"] > 0:
-            _relative_axis(low, full["score"])
+            relative_axis(low, full["score"])
     return figure
 
 
@@ -91,14 +89,3 @@ def _mark_closed(top: Any, low: Any, rows: Sequence[Mapping[str, Any]]) -> None:
             (row["value"], 100 * row["sparsity"]["mean"]),
             textcoords="offset points", xytext=(-8, -2), ha="right", fontsize=7,
         )  # fmt: skip
-
-
-def _relative_axis(axes: Any, score: float) -> None:
-    right = axes.secondary_yaxis(
-        "right",
-        functions=(
-            lambda y: np.multiply(y, 100 / score),
-            lambda r: np.multiply(r, score / 100),
-        ),
-    )
-    right.set_ylabel("of the full model, %")
