@@ -25,6 +25,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
 from pocket_runs import (
+    FIXED,
     LAYERS,
     METHODS,
     RATIOS,
@@ -187,12 +188,13 @@ def no_training(table: Table, seeds: int) -> None:
         "\n| at 50 % | cut | recovered | recovery adds | one more epoch | against random: cut "
         "| recovered | trained |\n" + "|---" * 8 + "|"
     )
+    every = [*METHODS, *FIXED]
     names = {
-        "none": {name: table.scores("none", name, 0.5, seeds) for name in METHODS},
-        "recover": {name: table.scores("recover", name, 0.5, seeds) for name in METHODS},
+        "none": {name: table.scores("none", name, 0.5, seeds) for name in every},
+        "recover": {name: table.scores("recover", name, 0.5, seeds) for name in every},
         "again": {name: table.scores("again", name, 0.5, seeds) for name in RETRAINED},
     }
-    for name in METHODS:
+    for name in every:
         better = [
             interval((own[name] - own["random"]).mean(0)) if name in own else "-"
             for own in names.values()
@@ -201,7 +203,7 @@ def no_training(table: Table, seeds: int) -> None:
         gain = interval((names["recover"][name] - names["none"][name]).mean(0))
         print(f"| {name} | {means[0]} | {means[1]} | {gain} | {means[2]} | {' | '.join(better)} |")
     print("\nRecovery by task (recovered minus cut, mean over seeds)\n")
-    for name in METHODS:
+    for name in every:
         gains = (names["recover"][name] - names["none"][name]).mean(1)
         print(
             f"- {name}: "

@@ -51,6 +51,13 @@ METHODS = {
     "surgeon": ("surgeon", {}),
 }
 
+FIXED = {
+    "pattern": ("pattern", {"keep": "444444"}),
+    "layers even": ("layers", {"empty": "even"}),
+    "layers odd": ("layers", {"empty": "odd"}),
+}
+"""Half the heads, by methods that take no ratio."""
+
 RETRAINED = ("random", "cluster", "importance", "surgeon")
 
 
@@ -190,11 +197,29 @@ def cut_runs(task: str, folder: Path, seeds: int, kept: Kept) -> None:
                     kept.add(scored(run, trial, mask))
 
 
+def fixed_runs(task: str, folder: Path, seeds: int, kept: Kept) -> None:
+    """The fine-tuned model without the half of its heads that is named: as it is, recovered."""
+    model, opened = fine_tuned(task, folder), open_task(task)
+    for name, (method, options) in FIXED.items():
+        for seed in range(seeds):
+            for repair in ("none", "recover"):
+                run = Run(task=task, repair=repair, method=name, ratio=0.5, seed=seed)
+                if run.key not in kept.runs:
+                    trial = make_trial(
+                        model,
+                        task=opened,
+                        tokenizer=tokenizer_of(model),
+                        recover=repair == "recover",
+                    )
+                    kept.add(scored(run, trial, prepare(model, method, **options)(None, seed)))
+
+
 def make_cuts(task: str, keep: Path, seeds: int) -> str:
     """All runs of a task that start from the fine-tuned model; what is finished stays."""
     started = time.monotonic()
     kept = Kept(keep / f"{task}.jsonl")
     cut_runs(task, keep, seeds, kept)
+    fixed_runs(task, keep, seeds, kept)
     return f"{task}: {len(kept.runs)} runs, {time.monotonic() - started:.0f} s"
 
 
