@@ -21,7 +21,6 @@ import numpy as np
 
 from headcount.studies.points import interval
 
-RIVALS = ("random", "importance", "hard-concrete", "meta", "subset", "cluster")
 OURS = "straight-through"
 
 
@@ -48,17 +47,16 @@ def column(found: dict[str, Any], method: str, *path: str) -> np.ndarray:
 
 
 def scores(comparisons: list[dict[str, Any]]) -> None:
-    print("| task | all heads | " + " | ".join((*RIVALS, OURS)) + " |")
-    print("|---" * (len(RIVALS) + 3) + "|")
-    for found in comparisons:
-        cells = [
-            f"{column(found, method, 'score').mean():.3f} ± "
-            f"{column(found, method, 'score').std(ddof=1):.3f}"
-            for method in (*RIVALS, OURS)
-        ]
-        full = found["full"]["score"]
-        print(f"| {found['about']['task']} | {full:.3f} | {' | '.join(cells)} |")
-    for rival in RIVALS:
+    methods = list(dict.fromkeys(run["method"] for run in comparisons[0]["runs"]))
+    tasks = [found["about"]["task"] for found in comparisons]
+    print(f"| heads | {' | '.join(tasks)} |\n|---{'|---' * len(tasks)}|")
+    given = (f"{found['full']['score']:.3f}" for found in comparisons)
+    print(f"| all, as given | {' | '.join(given)} |")
+    for method in methods:
+        each = (column(found, method, "score") for found in comparisons)
+        cells = (f"{values.mean():.3f} ± {values.std(ddof=1):.3f}" for values in each)
+        print(f"| {method} | {' | '.join(cells)} |")
+    for rival in (method for method in methods if method != OURS):
         gaps = np.array(
             [column(each, OURS, "score") - column(each, rival, "score") for each in comparisons]
         )

@@ -22,14 +22,21 @@ TASK = ("--task", "pocket-sentiment", "--limit", 40, "--draws", 20, "--steps", 2
 
 
 def test_a_table_and_the_file(cli, folder, tmp_path):
-    line = ("compare", folder, *TASK, "--methods", "random,subset", "--seeds", 2)
+    line = ("compare", folder, *TASK, "--methods", "all-heads,random,subset", "--seeds", 2)
     ran = cli(*line, "--gate-lr", 0.2, "--out", tmp_path / "c")
     assert ran.code == 0, ran.err
-    for word in ("all heads", "random", "subset", "against random", "rows measured"):
+    for word in (
+        "all heads, as given",
+        "all-heads",
+        "random",
+        "subset",
+        "against random",
+        "rows measured",
+    ):
         assert word in ran.out.replace("\n", " ")
     ran = cli(*line, "--gate-lr", 0.2, "--out", tmp_path / "c", "--json")
     found = json.loads(ran.out)
-    assert [row["method"] for row in found["summary"]] == ["random", "subset"]
+    assert [row["method"] for row in found["summary"]] == ["all-heads", "random", "subset"]
     assert found["about"]["subset.gate_lr"] == "0.2"
     assert json.loads((tmp_path / "c" / "compare.json").read_text())["runs"] == found["runs"]
 

@@ -15,16 +15,16 @@ HOW = {"ratio": 0.5, "seeds": 2, "train": SHORT, "draws": 10, "samples": 16, "de
 
 
 def test_equal_sparsity_and_equal_training(model, task, tokenizer, tmp_path):
-    methods = ["random", "importance", "subset"]
+    methods = ["all-heads", "random", "importance", "subset"]
     found = compare(model, task, methods, tokenizer=tokenizer, out=tmp_path, **HOW)
     assert [(run.method, run.seed) for run in found.runs] == [
         (method, seed) for method in methods for seed in (0, 1)
     ]
-    assert {run.kept for run in found.runs} == {6}
+    assert [run.kept for run in found.runs] == [12] * 2 + [6] * 6
     assert {(run.budget["steps"], run.budget["examples"]) for run in found.runs} == {(4, 64)}
     measured = {run.method: run.budget["examples_measured"] for run in found.runs}
-    assert measured == {"random": 0, "importance": 16, "subset": 0}
-    assert [run.learned is not None for run in found.runs] == [False] * 4 + [True] * 2
+    assert measured == {"all-heads": 0, "random": 0, "importance": 16, "subset": 0}
+    assert [run.learned is not None for run in found.runs] == [False] * 6 + [True] * 2
     rows = {row["method"]: row for row in found.summary()}
     assert "against_random" not in rows["random"]
     assert rows["subset"]["against_random"]["seeds"] == 2
@@ -43,6 +43,24 @@ def test_finished_runs_are_kept(model, task, tokenizer, tmp_path, monkeypatch):
     assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 3
     with pytest.raises(UsageError, match=r"ratio was 0\.5, now 0\.25"):
         compare(model, task, ["random"], tokenizer=tokenizer, out=tmp_path, **HOW | {"ratio": 0.25})
+
+
+def test_recovery_before_the_training(model, task, tokenizer, monkeypatch):
+    solved = []
+    monkeypatch.setattr(
+        "headcount.studies.trial.recover_layers", lambda small, *_: solved.append(small) or []
+    )
+    found = compare(
+        model, task, ["importance", "importance+recover"], tokenizer=tokenizer,
+        options={"importance": {"normalize": "l2"}}, **HOW | {"seeds": 1},
+    )  # fmt: skip
+    plain, recovered = found.runs
+    assert (plain.method, recovered.method) == ("importance", "importance+recover")
+    assert plain.pattern == recovered.pattern
+    assert len(solved) == 1
+    assert recovered.budget["steps"] == plain.budget["steps"]
+    with pytest.raises(UsageError, match="leave out --recover"):
+        compare(model, task, ["subset+recover"], tokenizer=tokenizer, **HOW)
 
 
 def made(scores: dict[str, list[float]]) -> Compared:

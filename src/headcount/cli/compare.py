@@ -34,7 +34,8 @@ def compare(
     task: str,
     out: Path,
     ratio: float = 0.5,
-    methods: str = "random,importance,hard-concrete,meta,subset,cluster,straight-through",
+    methods: str = "all-heads,random,importance,hard-concrete,meta,subset,cluster,"
+    "straight-through,surgeon+recover",
     seeds: int = 5,
     chosen: MethodOptions = METHOD_OPTIONS,
     source: Data = Source(),  # noqa: B008
@@ -74,7 +75,8 @@ def compare(
     ratio
         Share of heads to remove, 0 to 1.
     methods
-        Methods with a ratio, joined by commas; see `headcount ls methods`.
+        Methods with a ratio, joined by commas; see `headcount ls methods`. +recover after a name
+        solves the output projections again before the training; all-heads trains without a cut.
     seeds
         Runs of each method: draws, clusterings, samples of rows, and seeds of training.
     tokenizer
@@ -101,6 +103,7 @@ def compare(
         Say what would be done, and stop.
     """
     from headcount.redundancy.whole import whole
+    from headcount.studies.compare import ALL, method_of
     from headcount.studies.compare import compare as run
     from headcount.tasks import TASKS
     from headcount.training.devices import pick_device
@@ -112,7 +115,7 @@ def compare(
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file, not a folder for a comparison.")
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    own = chosen.for_methods(names)
+    own = chosen.for_methods([method_of(name) for name in names if name != ALL])
     trains = training(options, preset)
     opened = TASKS[task](source)
     loaded, words, _ = open_model(
@@ -158,7 +161,7 @@ def compare(
 def _page(found: Compared) -> Table:
     full = found.full
     rows: list[tuple[Any, ...]] = [
-        ("all heads", "", "", f"{full['score']:.4f}", _range(full), "", "", "", "", "")
+        ("all heads, as given", "", "", f"{full['score']:.4f}", _range(full), "", "", "", "", "")
     ]
     for row in found.summary():
         budget, versus = row["budget"], row.get("against_random")

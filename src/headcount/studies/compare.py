@@ -3,9 +3,11 @@
     found = compare(model, "mrpc", ratio=0.5, seeds=5, train=TrainOptions(epochs=3), out="compare")
 
 Every method ends with the same number of heads and has one training with the same options: after
-the cut, or, where it trains gates, together with them. Every seed is a draw or a sample of rows,
-and the seed of the training; methods are compared with random cuts seed by seed. Finished runs are
-kept in the folder, so the same call again computes only what is missing.
+the cut, or, where it trains gates, together with them. "all-heads" is that training without a cut;
+a name that ends in "+recover" is the method with its output projections solved again between cut
+and training. Every seed is a draw or a sample of rows, and the seed of the training; methods are
+compared with random cuts seed by seed. Finished runs are kept in the folder, so the same call again
+computes only what is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import numpy as np
 from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
-from headcount.heads import Layout
+from headcount.heads import Layout, Mask
 from headcount.pruning.methods import METHODS
 from headcount.pruning.select import options_of
 from headcount.studies.budget import Budget
@@ -34,7 +36,12 @@ from headcount.training.checkpoints import weights_fingerprint
 from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
 
-METHODS_OF_TABLE_1 = (
+ALL = "all-heads"
+"""Stands for no cut: the given model with the same training."""
+RECOVER = "+recover"
+"""After a method's name: recovery between its cut and its training."""
+COMPARED = (
+    ALL,
     "random",
     "importance",
     "hard-concrete",
@@ -42,6 +49,7 @@ METHODS_OF_TABLE_1 = (
     "subset",
     "cluster",
     "straight-through",
+    "surgeon+recover",
 )
 Progress = Callable[[int, int], None]
 
@@ -135,7 +143,7 @@ def paired(own: Mapping[int, float], other: Mapping[int, float]) -> dict[str, fl
 def compare(
     model: PreTrainedModel,
     task: str | Task,
-    methods: Sequence[str] = METHODS_OF_TABLE_1,
+    methods: Sequence[str] = COMPARED,
     *,
     ratio: float = 0.5,
     seeds: int = 5,
@@ -159,9 +167,10 @@ def compare(
     trial = make_trial(
         model, task=opened, tokenizer=tokenizer, finetune=train or TrainOptions(), **settings
     )
-    for method in methods:
-        if not {"data", "inputs"} & set(options_of(method)):
-            trial.prepare(method, options.get(method, {}), 0)  # wrong options are told first
+    for name in methods:
+        if name != ALL and not {"data", "inputs"} & set(options_of(method_of(name))):
+            own = replace(trial, recover=name.endswith(RECOVER))
+            own.prepare(method_of(name), options.get(method_of(name), {}), 0)  # told first if wrong
     about = about_runs(trial, options, ratio=ratio)
     folder = None if out is None else Path(out).expanduser()
     store = Store(Run, lambda run: (run.method, run.seed), folder, about, overwrite=overwrite)
@@ -169,13 +178,14 @@ def compare(
     total, done = len(methods) * seeds, 0
     for seed in range(seeds):
         # seed by seed, so that a comparison that is stopped is even
-        for method in methods:
-            if (method, seed) not in store.done:
-                store.add(run_once(trial, method, ratio, seed, options.get(method, {}), work))
+        for name in methods:
+            if (name, seed) not in store.done:
+                own = options.get(method_of(name), {})
+                store.add(run_once(trial, name, ratio, seed, own, work))
             done += 1
             if progress is not None:
                 progress(done, total)
-    runs = [store.done[method, seed] for method in methods for seed in range(seeds)]
+    runs = [store.done[name, seed] for name in methods for seed in range(seeds)]
     return Compared(about=about, full=trial.score(model).to_json(), runs=runs)
 
 
@@ -187,12 +197,21 @@ def _check(
     if seeds < 1:
         raise UsageError(f"A comparison needs at least one seed, not {seeds}.")
     Layout(()).kept_at(ratio)
-    for method in [*methods, *options]:
+    for method in [*(method_of(name) for name in methods if name != ALL), *options]:
         METHODS[method]
         if method in ("pattern", "layers"):
             raise UsageError(f"The method '{method}' has no ratio, so it cannot be compared.")
     if len(set(methods)) < len(methods):
         raise UsageError("A method is named twice.")
+
+
+def method_of(name: str) -> str:
+    """The method in a name, whether or not it is followed by recovery.
+
+    >>> method_of("surgeon+recover")
+    'surgeon'
+    """
+    return name.removesuffix(RECOVER)
 
 
 def about_runs(
@@ -219,7 +238,7 @@ def about_runs(
 
 def run_once(
     trial: Trial,
-    method: str,
+    name: str,
     ratio: float | None,
     seed: int,
     options: Mapping[str, Any],
@@ -227,14 +246,23 @@ def run_once(
 ) -> Run:
     """One cut with its training and score; `work` is where it can be resumed, and gone after it."""
     started = time.monotonic()
-    own = replace(trial, budget=Budget(), learned={}, work=work)
-    mask = own.prepare(method, options, seed)(ratio, seed)
+    own = replace(
+        trial,
+        recover=trial.recover or name.endswith(RECOVER),
+        budget=Budget(),
+        learned={},
+        work=work,
+    )
+    if name == ALL:
+        mask = Mask.full(trial.layout)
+    else:
+        mask = own.prepare(method_of(name), options, seed)(ratio, seed)
     small, done = own.cut(mask, seed)
     found = own.score(small)
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)
     return Run(
-        method=method,
+        method=name,
         seed=seed,
         kept=len(mask),
         pattern=mask.pattern,
