@@ -31,7 +31,7 @@ def overview(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:
     step = 2.2 if two else 1.0
     wide, high = len(columns) * CELL, len(rows) * step * CELL
     with need_matplotlib().rc_context(STYLE):
-        figure = new_figure(max(wide, 3.6) + 1.6, high + 1.6)
+        figure = new_figure(max(wide, 3.6) + (2.0 if two else 1.6), high + 1.6)
         axes = figure.add_subplot()
         image = None
         for run, before in maps.before.items():
