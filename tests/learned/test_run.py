@@ -16,7 +16,7 @@ from headcount.learned.concrete import HardConcrete, hard_concrete
 from headcount.learned.keeper import AllClosedError
 from headcount.learned.options import GateOptions
 from headcount.learned.run import learn
-from headcount.learned.straight import StraightThrough
+from headcount.learned.straight import StraightThrough, straight_through
 from headcount.learned.subset import Subset
 from headcount.models.find import layout
 from headcount.models.remove import remove
@@ -118,6 +118,17 @@ def test_the_ratio_is_exact_and_the_record_says_how(model, task, tokenizer, hold
     else:
         assert route["closed_by_ranking"] > 0  # so small a rate does not get there alone
     assert found.examples == 6 * 16 * 2
+
+
+@pytest.mark.parametrize("method", [straight_through, hard_concrete])
+def test_reach_says_when_the_number_may_be_met(model, task, tokenizer, method):
+    found = [
+        method(model, task=task, tokenizer=tokenizer, train=SHORT, device="cpu", hold="shift",
+               reach=reach).run(0.5, 0).route["reached_at_step"]
+        for reach in (0.1, 1.0)
+    ]  # fmt: skip
+    assert found[0] == 1
+    assert found[1] > 2
 
 
 def test_the_model_given_stays_as_it_is(model, task, tokenizer):

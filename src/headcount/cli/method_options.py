@@ -68,6 +68,9 @@ class MethodOptions:
     """straight-through: its standard deviation."""
     settle: float | None = None
     """learned gates: share of the steps at the end in which gates are fixed."""
+    reach: float | None = None
+    """straight-through, hard-concrete: share of the search in which the number of open gates falls
+    to the asked one."""
     hold: str | None = None
     """straight-through, hard-concrete: how the ratio is met, by shift or by penalty."""
     score_points: int | None = None

@@ -31,6 +31,7 @@ def hard_concrete(
     gamma: float = -0.1,
     zeta: float = 1.1,
     settle: float = 0.4,
+    reach: float = 0.5,
     hold: str = "penalty",
     score_points: int = 0,
     score_rows: int = 512,
@@ -44,7 +45,7 @@ def hard_concrete(
     """
     gates = GateOptions(
         mu=mu, learning_rate=gate_lr, optimizer=gate_optimizer, schedule=gate_schedule,
-        settle=settle, hold=hold, score_points=score_points, score_rows=score_rows,
+        settle=settle, reach=reach, hold=hold, score_points=score_points, score_rows=score_rows,
     )  # fmt: skip
     kind = HardConcrete(beta=beta, gamma=gamma, zeta=zeta)
     setting = Setting(task=task, tokenizer=tokenizer, train=train, device=device, work=work)

@@ -34,6 +34,7 @@ def straight_through(
     gate_start: float = 0.5,
     gate_spread: float = 0.1,
     settle: float = 0.4,
+    reach: float = 0.5,
     hold: str = "shift",
     score_points: int = 0,
     score_rows: int = 512,
@@ -45,7 +46,7 @@ def straight_through(
     """
     gates = GateOptions(
         mu=mu, learning_rate=gate_lr, optimizer=gate_optimizer, momentum=gate_momentum,
-        schedule=gate_schedule, settle=settle, hold=hold, score_points=score_points,
+        schedule=gate_schedule, settle=settle, reach=reach, hold=hold, score_points=score_points,
         score_rows=score_rows,
     )  # fmt: skip
     kind = StraightThrough(coarse=coarse, mean=gate_start, spread=gate_spread)
