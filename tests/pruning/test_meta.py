@@ -11,16 +11,8 @@ from headcount.heads import Head
 from headcount.models.capture import Place
 from headcount.models.find import layout, sites_of
 from headcount.models.probe import probe_inputs
-from headcount.pruning.meta import (
-    Scorer,
-    _layer_scores,
-    _mean_scores,
-    load_scorer,
-    meta,
-    save_scorer,
-    score_heads,
-    train_scorer,
-)
+from headcount.pruning.meta import meta, score_heads, train_scorer
+from headcount.pruning.scorer import Scorer, layer_scores, load_scorer, mean_scores, save_scorer
 from headcount.pruning.select import select
 from headcount.tasks.encoding import Encoded
 from models.zoo import build
@@ -78,36 +70,14 @@ def test_heads_that_matter_get_the_better_scores(bert):
         assert busy > idle
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_scores_of_a_batch_are_those_of_its_rows_alone(side):
-    scorer, maps = Scorer(), torch.rand(2, 4, 5, 5)
-    there = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1] if side == "left" else [1, 1, 1, 0, 0]])
-    found = _mean_scores(scorer, maps, {"attention_mask": there}, Place("encoder", 0, 0))
-    one_by_one = torch.stack(
-        [scorer(own[:, k][:, :, k], torch.ones(4, len(k), len(k)))
-         for own, k in ((maps[i], there[i].nonzero().flatten()) for i in (0, 1))]
-    ).mean(0)  # fmt: skip
-    torch.testing.assert_close(found, one_by_one)
-
-
 def test_a_shared_layer_is_scored_over_all_its_uses():
     scorer = Scorer()
     maps = {Place("encoder", 0, use): torch.rand(2, 4, 5, 5) for use in (0, 1)}
-    each = [_mean_scores(scorer, maps[place], {}, place) for place in maps]
-    found = _layer_scores(scorer, maps, {}, ("encoder", 0))
+    each = [mean_scores(scorer, maps[place], {}, place) for place in maps]
+    found = layer_scores(scorer, maps, {}, ("encoder", 0))
     torch.testing.assert_close(found, (each[0] + each[1]) / 2)
     albert = build("albert")
     assert len(train_scorer(albert, rows(), steps=2)[1]) == 2
-
-
-def test_padding_does_not_count():
-    scorer = Scorer()
-    maps = torch.rand(3, 5, 5)
-    real = torch.ones(3, 5, 5)
-    wide, more = torch.rand(3, 8, 8), torch.zeros(3, 8, 8)
-    wide[:, :5, :5], more[:, :5, :5] = maps, 1
-    # the edge of the map sees zeros either way
-    torch.testing.assert_close(scorer(maps, real), scorer(wide, more))
 
 
 def test_the_best_share_of_every_layer_stays(bert, tmp_path):

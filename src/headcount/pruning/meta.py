@@ -10,18 +10,16 @@ Here a representation is the mean of the last token states, for single texts and
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
 from headcount.importance.batches import batches_for
 from headcount.importance.gradients import frozen
@@ -33,34 +31,20 @@ from headcount.models.probe import evaluating
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, require_ratio, share_out, size_of
 from headcount.pruning.methods import Decide
+from headcount.pruning.scorer import (
+    Scorer,
+    layer_scores,
+    load_scorer,
+    mean_scores,
+    save_scorer,
+)
 from headcount.pruning.topk import draw_top
-from headcount.redundancy.whole import whole
 from headcount.tasks.encoding import Encoded
 
 ROWS, GROUP = 16, 8
 """Rows of a training step, and of the groups in which they are compared."""
 KEPT_DIMENSIONS = 0.2
 SHARPNESS = 10.0
-
-
-class Scorer(nn.Module):
-    """One attention map -> one score."""
-
-    def __init__(self, width: int = 8) -> None:
-        super().__init__()
-        self.width = width
-        self.first = nn.Conv2d(1, width, 3, padding=1)
-        self.second = nn.Conv2d(width, 2 * width, 3, padding=1)
-        self.last = nn.Linear(2 * width, 1)
-
-    def forward(self, maps: Tensor, real: Tensor) -> Tensor:  # (map, query, key) twice -> (map,)
-        """Scores of maps; `real` is 1 where neither query nor key is padding."""
-        # even attention over n keys is 1/n everywhere: times n, its map is 1, however long
-        keys = real.amax(1).sum(1)[:, None, None]
-        x = functional.relu(self.first((maps * real * keys)[:, None])) * real[:, None]
-        x = functional.relu(self.second(x)) * real[:, None]
-        pooled = x.sum((2, 3)) / real.sum((1, 2)).clamp_min(1)[:, None]
-        return self.last(pooled).squeeze(-1)
 
 
 def meta(
@@ -131,7 +115,7 @@ def train_scorer(
             (asked, _), *_rest = batches_for(base, [batch])
             maps, whole_states = _look(base, asked)
             thinned = _thinned(layout, generator)
-            scores = {key: _layer_scores(scorer, maps, asked, key) for key in thinned}
+            scores = {key: layer_scores(scorer, maps, asked, key) for key in thinned}
             gates = _drawn(layout, scores, generator)
             with gate(base, gates):
                 states = _states(base, asked)
@@ -158,34 +142,10 @@ def score_heads(model: Any, scorer: Scorer, inputs: Any) -> Scores:
             count = len(next(iter(maps.values())))
             rows += count
             for place, attention in maps.items():
-                sums[place[:2]] += count * _mean_scores(scorer, attention, asked, place).cpu()
+                sums[place[:2]] += count * mean_scores(scorer, attention, asked, place).cpu()
                 uses[place[:2]] = max(uses[place[:2]], place.use + 1)
     values = [v for key in sums for v in (sums[key] / max(1, rows * uses[key])).tolist()]
     return Scores(layout, tuple(values))
-
-
-def save_scorer(scorer: Scorer, path: str | Path, about: dict[str, Any] | None = None) -> None:
-    """Its weights, and beside them what it is, as JSON; each file whole or not at all."""
-    path = Path(path)
-    with whole(path) as partial:
-        save_file({name: value.cpu() for name, value in scorer.state_dict().items()}, partial)
-    with whole(path.with_suffix(".json")) as partial:
-        said = {"width": scorer.width, **(about or {})}
-        partial.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
-
-
-def load_scorer(path: str | Path) -> Scorer:
-    """The scorer that `save_scorer` wrote."""
-    path = Path(path)
-    try:
-        about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        scorer = Scorer(about["width"])
-        scorer.load_state_dict(load_file(path))
-    except OSError as error:
-        raise NotFoundError(f"There is no scorer at {path} with its .json beside it.") from error
-    except Exception as error:
-        raise UsageError(f"{path} is not a scorer of attention maps.") from error
-    return scorer.eval()
 
 
 def _base(model: Any) -> Any:
@@ -210,45 +170,6 @@ def _look(base: Any, asked: dict[str, Any]) -> tuple[dict[Place, Tensor], Tensor
     with torch.no_grad(), capture(base, maps.__setitem__):
         states = _states(base, asked)
     return maps, states
-
-
-def _layer_scores(
-    scorer: Scorer, maps: dict[Place, Tensor], asked: dict[str, Any], key: tuple[str, int]
-) -> Tensor:
-    """(head,) the mean score over rows and, where a layer is shared, over its uses."""
-    uses = [place for place in maps if place[:2] == key]
-    return torch.stack([_mean_scores(scorer, maps[use], asked, use) for use in uses]).mean(0)
-
-
-def _mean_scores(scorer: Scorer, attention: Tensor, asked: dict[str, Any], place: Place) -> Tensor:
-    """(head,) the mean score of a layer's heads over the rows of a batch."""
-    rows, heads, queries, keys = attention.shape
-    query = _real(asked, "decoder" if place.stack == "cross" else place.stack, rows, queries)
-    key = _real(asked, "encoder" if place.stack == "cross" else place.stack, rows, keys)
-    each = []
-    # row by row without its padding: six times as fast, because a row's maps stay in the cache
-    for maps, q, k in zip(attention, query.to(attention), key.to(attention), strict=True):
-        q_there, k_there = _between(q), _between(k)
-        real = (q[q_there, None] * k[None, k_there]).expand(heads, -1, -1)
-        each.append(scorer(maps[:, q_there, k_there], real))
-    return torch.stack(each).mean(0)
-
-
-def _between(real: Tensor) -> slice:
-    """From the first token that counts to the last; all where none does."""
-    there = real.nonzero()
-    return slice(int(there[0]), int(there[-1]) + 1) if len(there) else slice(None)
-
-
-def _real(asked: dict[str, Any], stack: str, rows: int, length: int) -> Tensor:
-    """(row, token) 1 where there is no padding."""
-    paired = "decoder_input_ids" in asked
-    mask = asked.get(
-        "decoder_attention_mask" if paired and stack == "decoder" else "attention_mask"
-    )
-    if isinstance(mask, Tensor) and mask.shape == (rows, length):
-        return mask.float()
-    return torch.ones(rows, length)
 
 
 def _thinned(layout: Layout, generator: torch.Generator) -> list[tuple[str, int]]:
