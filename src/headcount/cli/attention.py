@@ -113,7 +113,7 @@ def attention(
 
 def _write(maps: AttentionMaps, data: Any, folder: Path, names: list[str], large: bool) -> None:
     """attention.json and a figure for each stack, each whole or not at all."""
-    from headcount.redundancy.whole import whole
+    from headcount.files import whole
     from headcount.report.attention import closeup, overview
     from headcount.report.figures import save_figure
 

@@ -102,7 +102,7 @@ def compare(
     dry_run
         Say what would be done, and stop.
     """
-    from headcount.redundancy.whole import whole
+    from headcount.files import whole
     from headcount.studies.compare import ALL, method_of
     from headcount.studies.compare import compare as run
     from headcount.tasks import TASKS

@@ -174,7 +174,7 @@ def read_ratios(text: str) -> list[float]:
 
 def write(found: Found, out: Path, title: str) -> None:
     """The curve as figures, as a table and as JSON, each file whole or not at all."""
-    from headcount.redundancy.whole import whole
+    from headcount.files import whole
     from headcount.report.curves import chance_figure, curve_figure
     from headcount.report.figures import save_figure
 

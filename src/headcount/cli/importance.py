@@ -69,11 +69,11 @@ def importance(
     device
         Where to run: auto, cpu, cuda, cuda:1, mps.
     """
+    from headcount.files import whole
     from headcount.heads import Mask
     from headcount.importance.gradients import importance as measure
     from headcount.importance.gradients import require_norm
     from headcount.models.find import layout
-    from headcount.redundancy.whole import whole
     from headcount.studies.rows import labelled_rows
     from headcount.tasks import TASKS
     from headcount.training.devices import pick_device

@@ -161,7 +161,7 @@ def read_over(text: str) -> tuple[str, list[float]]:
 
 def write(found: Swept, out: Path, title: str) -> None:
     """The sweep as figure, as a table and as JSON, each file whole or not at all."""
-    from headcount.redundancy.whole import whole
+    from headcount.files import whole
     from headcount.report.figures import save_figure
     from headcount.report.sweep import sweep_figure
 

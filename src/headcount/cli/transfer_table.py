@@ -30,7 +30,7 @@ def page(found: Transfer) -> Group:
 
 def write(found: Transfer, data: Any, folder: Path) -> None:
     """transfer.json and the figures, each whole or not at all."""
-    from headcount.redundancy.whole import whole
+    from headcount.files import whole
     from headcount.report import transfer as draw
     from headcount.report.figures import save_figure
 

@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
+from headcount.files import whole
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
-from headcount.redundancy.whole import whole
 from headcount.training import checkpoints
 
 WEIGHTS = "weights.safetensors"

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from headcount.errors import NotFoundError, UsageError
+from headcount.files import whole
 from headcount.heads import Layout
-from headcount.redundancy.whole import whole
 
 FILE = "gates.npz"
 

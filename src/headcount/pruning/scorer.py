@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headcount.errors import NotFoundError, UsageError
+from headcount.files import whole
 from headcount.models.capture import Place
-from headcount.redundancy.whole import whole
 
 
 class Scorer(nn.Module):

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError, did_you_mean
+from headcount.files import whole
 from headcount.heads import Head, Layout
-from headcount.redundancy.whole import whole
 
 Matrix = NDArray[np.float64]
 Key = tuple[str, str]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.errors import UsageError
+from headcount.files import whole
 from headcount.redundancy.result import VERSION, Key, Matrix, Measured, read_arrays
-from headcount.redundancy.whole import whole
 
 FORMAT = "headcount redundancy, unfinished"
 

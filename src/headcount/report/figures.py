@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headcount.errors import UsageError, need_extra
-from headcount.redundancy.whole import whole
+from headcount.files import whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

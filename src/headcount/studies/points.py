@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from headcount.files import whole
 from headcount.heads import Mask, Scores
-from headcount.redundancy.whole import whole
 from headcount.studies import store
 from headcount.training.evaluate import Evaluation
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from headcount.redundancy.whole import whole
+from headcount.files import whole
 from headcount.training import checkpoints
 
 RUNS = "runs.jsonl"

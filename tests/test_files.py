@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from headcount.errors import HeadcountError, NotFoundError, UsageError
+from headcount.files import (
+    append_line,
+    locked,
+    read_json,
+    read_lines,
+    whole,
+    whole_folder,
+    write_json,
+)
+
+
+def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail():
+        with whole(path) as partial:
+            assert partial.suffix == ".txt"
+            partial.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    with whole(path) as partial:
+        partial.write_text("new")
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_appears_whole(tmp_path):
+    path = tmp_path / "a" / "b"
+
+    def fail():
+        with whole_folder(path) as made:
+            (made / "x").write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert list((tmp_path / "a").iterdir()) == []
+    with whole_folder(path) as made:
+        (made / "x").write_text("all")
+    assert (path / "x").read_text() == "all"
+
+
+def test_a_disk_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(HeadcountError, match=r"Cannot write .*: Not a directory\."):
+        write_json(tmp_path / "file" / "a.json", {})
+    with (
+        pytest.raises(HeadcountError, match=r"Cannot write .*: Not a directory\."),
+        whole_folder(tmp_path / "file" / "a"),
+    ):
+        pass
+    with pytest.raises(HeadcountError, match="No space left on device"):
+        append_line("/dev/full", {"a": 1})
+
+
+def test_json_comes_back(tmp_path):
+    write_json(tmp_path / "a.json", {"ö": [1, None]})
+    assert read_json(tmp_path / "a.json", "record") == {"ö": [1, None]}
+
+
+@pytest.mark.parametrize("text", [b"{", b"", b"\xff\xfe", b"[" * 100_000, b"{'a': 1}"])
+def test_damaged_json_is_one_sentence(tmp_path, text):
+    path = tmp_path / "a.json"
+    path.write_bytes(text)
+    with pytest.raises(UsageError, match=r"a\.json is no record: "):
+        read_json(path, "record")
+
+
+def test_a_missing_or_huge_file_is_one_sentence(tmp_path):
+    with pytest.raises(NotFoundError, match="No such file"):
+        read_json(tmp_path / "a.json", "record")
+    (tmp_path / "a.json").write_text("1" * 100)
+    with pytest.raises(UsageError, match="more than 99 bytes"):
+        read_json(tmp_path / "a.json", "record", largest=99)
+
+
+def test_a_line_cut_short_is_left_out_and_told(tmp_path):
+    path = tmp_path / "a.jsonl"
+    append_line(path, {"a": 1})
+    append_line(path, {"a": 2})
+    assert read_lines(path, "list of runs") == ([{"a": 1}, {"a": 2}], False)
+    path.write_text(path.read_text()[:-4])
+    assert read_lines(path, "list of runs") == ([{"a": 1}], True)
+    path.write_text("nonsense\n" + path.read_text())
+    with pytest.raises(UsageError, match="line 1"):
+        read_lines(path, "list of runs")
+
+
+def test_a_second_process_is_refused_and_a_dead_one_leaves_no_lock(tmp_path):
+    code = "import sys, time\nfrom headcount.files import locked\n"
+    code += "with locked(sys.argv[1]):\n    print('held', flush=True)\n    time.sleep(60)"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "held\n"
+    refused = pytest.raises(UsageError, match=f"worked on by process {child.pid} on")
+    with refused, locked(tmp_path):
+        pass
+    os.kill(child.pid, signal.SIGKILL)
+    child.communicate()
+    for _ in range(100):
+        try:
+            with locked(tmp_path):
+                break
+        except UsageError:
+            time.sleep(0.05)
+    else:
+        pytest.fail("the dead process still holds the folder")
+    assert list(tmp_path.iterdir()) == []
