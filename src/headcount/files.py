@@ -159,6 +159,7 @@ def _held(path: Path) -> TextIO:
         except OSError as error:
             file.seek(0)
             holder = file.read().strip() or "another process"
+            file.close()
             raise UsageError(
                 f"'{path.parent}' is being worked on by {holder}: wait for it, or use another "
                 "folder."
