@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -37,7 +37,8 @@ def whole(path: str | os.PathLike[str]) -> Generator[Path]:
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 @contextmanager
