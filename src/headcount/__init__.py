@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headcount.studies.curve import curve as curve
     from headcount.studies.prune import prune as prune
     from headcount.studies.sweep import sweep as sweep
+    from headcount.training.evaluate import difference as difference
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.finetune import finetune as finetune
     from headcount.transfer.measure import transfer as transfer
@@ -49,6 +50,7 @@ _PUBLIC = {
     "capture": "headcount.models.capture:capture",
     "compare": "headcount.studies.compare:compare",
     "curve": "headcount.studies.curve:curve",
+    "difference": "headcount.training.evaluate:difference",
     "evaluate": "headcount.training.evaluate:evaluate",
     "finetune": "headcount.training.finetune:finetune",
     "gate": "headcount.models.gates:gate",

@@ -33,10 +33,16 @@ def test_masks_in_one_pass(cli: Callable[..., Any], folder: Path, tmp_path: Path
     assert found["n"] == 50
     assert [each["heads_kept"] for each in found["masks"]] == ["444", "400"]
     assert found["masks"][0]["score"] == found["score"]
+    nothing, cost = (each["differences"]["accuracy"] for each in found["masks"])
+    assert nothing == {"metric": "accuracy", "value": 0, "low": 0, "high": 0}
+    assert cost["value"] == pytest.approx(found["masks"][1]["score"] - found["score"])
+    assert cost["low"] <= cost["value"] <= cost["high"]
     assert pq.read_table(tmp_path / "p.parquet").num_rows == 150
     table = cli(*masked)
     assert "400" in table.out
     assert "95 % interval" in table.out
+    assert "from all heads" in table.out
+    assert "0.000 [0.000, 0.000]" in table.out
     plan = json.loads(cli(*line, "--dry-run", "--json").out)
     assert plan["rows"] == 50
 

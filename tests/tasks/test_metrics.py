@@ -11,7 +11,14 @@ from scipy.stats import spearmanr
 
 from headcount.errors import MissingExtraError, UsageError
 from headcount.tasks import bleu
-from headcount.tasks.metrics import METRICS, Outcome, get_metric, score
+from headcount.tasks.metrics import (
+    METRICS,
+    Difference,
+    Outcome,
+    difference,
+    get_metric,
+    score,
+)
 
 HYPOTHESES = ["the cat sat on the mat today", "a dog runs in the park", "no", "they sing a song"]
 REFERENCES = ["the cat sat on a mat today .", "the dog runs in a park now", "yes", "they sang"]
@@ -33,6 +40,10 @@ def outcome_for(name: str, size: int, seed: int) -> tuple[Any, Any]:
     return np.where(rng.random(size) < 0.7, labels, rng.integers(0, classes, size)), labels
 
 
+def take(values: Any, rows: np.ndarray) -> Any:
+    return values[rows] if isinstance(values, np.ndarray) else [values[i] for i in rows]
+
+
 @pytest.mark.parametrize("name", METRICS)
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10_000), size=st.integers(3, 40))
@@ -42,10 +53,6 @@ def test_a_weighted_score_is_the_score_of_the_drawn_rows(name: str, seed: int, s
     drawn = np.random.default_rng(seed).integers(size, size=(4, size))
     weights = np.stack([np.bincount(rows, minlength=size) for rows in drawn]).astype(float)
     got = metric.weighted(predictions, labels)(weights)
-
-    def take(values: Any, rows: np.ndarray) -> Any:
-        return values[rows] if isinstance(values, np.ndarray) else [values[i] for i in rows]
-
     want = [metric.score(take(predictions, rows), take(labels, rows)) for rows in drawn]
     np.testing.assert_allclose(got, want, atol=1e-8)
 
@@ -94,6 +101,85 @@ def test_the_spearman_interval_agrees_with_drawing_and_sorting() -> None:
     slow = [spearmanr(predictions[r], labels[r]).statistic for r in rows]
     assert result.low == pytest.approx(np.quantile(slow, 0.025), abs=0.02)
     assert result.high == pytest.approx(np.quantile(slow, 0.975), abs=0.02)
+
+
+def before_and_after(
+    name: str, size: int, seed: int, share: float = 0.125
+) -> tuple[Outcome, Outcome]:
+    """Two models on the same rows; the second says something else in a share of them."""
+    predictions, labels = outcome_for(name, size, seed)
+    rng = np.random.default_rng(seed + 1)
+    changed = rng.random(size) < share
+    if name == "bleu":
+        other = ["a bird" if hit else said for said, hit in zip(predictions, changed, strict=True)]
+    elif name in ("recall@1", "perplexity"):
+        other = np.where(changed[:, None], predictions * 0.5, predictions)
+    elif name in ("spearman", "pearson"):
+        other = predictions + changed * rng.normal(size=size)
+    else:
+        other = np.where(changed, 1 - np.minimum(predictions, 1), predictions)
+    return Outcome(predictions, labels), Outcome(other, labels)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_difference_is_that_of_a_plain_loop_over_drawn_rows(name: str) -> None:
+    before, after = before_and_after(name, 60, 4)
+    found = difference(name, before, after, draws=40, seed=7)
+    drawn = np.random.default_rng(7).integers(60, size=(40, 60))
+    metric = METRICS[name].score
+    gaps = [
+        metric(take(after.predictions, rows), take(after.labels, rows))
+        - metric(take(before.predictions, rows), take(before.labels, rows))
+        for rows in drawn
+    ]
+    want = metric(after.predictions, after.labels) - metric(before.predictions, before.labels)
+    assert found.value == pytest.approx(want, abs=1e-12)
+    assert [found.low, found.high] == pytest.approx(
+        np.quantile(gaps, [0.025, 0.975]).tolist(), abs=1e-8
+    )
+    assert found.low < found.high
+
+
+def test_the_interval_of_a_difference_is_far_narrower_than_those_of_the_scores() -> None:
+    before, after = before_and_after("accuracy", 2000, 0, share=0.02)
+    wide = [one.high - one.low for one in (score("accuracy", x) for x in (before, after))]
+    found = difference("accuracy", before, after)
+    assert found.high - found.low < 0.5 * min(wide)
+    same = difference("accuracy", before, before)
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+
+
+def test_a_difference_is_printed_with_signs() -> None:
+    assert str(Difference(metric="f1", value=-0.003, low=-0.0114, high=0.004)) == (
+        "\N{MINUS SIGN}0.003 [\N{MINUS SIGN}0.011, +0.004]"
+    )
+    assert str(Difference(metric="f1", value=0.0, low=-0.0001, high=12.5)) == (
+        "0.000 [0.000, +12.500]"
+    )
+    outcome = Outcome(np.array([1, 0]), np.array([1, 1]))
+    right = Outcome(np.array([1, 1]), np.array([1, 1]))
+    assert str(difference("accuracy", outcome, right, draws=0)) == "+0.500"
+
+
+def test_a_difference_of_other_rows_is_refused() -> None:
+    labels = np.array([0, 1, 1])
+    one = Outcome(labels, labels)
+    for other in (Outcome(labels[:2], labels[:2]), Outcome(labels, 1 - labels)):
+        with pytest.raises(UsageError, match="needs the same rows before and after"):
+            difference("accuracy", one, other)
+    none = Outcome(np.array([]), np.array([]))
+    with pytest.raises(UsageError, match="nothing to score"):
+        difference("accuracy", none, none)
+
+
+@pytest.mark.parametrize("name", ["matthews", "spearman", "pearson"])
+def test_an_interval_stays_inside_the_metrics_range(name: str) -> None:
+    # perfect but for rounding: sums of squares of thirds do not come out even
+    values = np.random.default_rng(3).integers(0, 7, 50)
+    for sign in (1, -1):
+        predictions = values if name == "matthews" else sign * values / 3
+        found = score(name, Outcome(predictions, values))
+        assert -1 <= found.low <= found.high <= 1
 
 
 def test_no_draws_no_interval_and_no_rows_no_score() -> None:

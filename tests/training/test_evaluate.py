@@ -15,7 +15,13 @@ from headcount.models.find import layout
 from headcount.models.gates import gate
 from headcount.models.remove import remove
 from headcount.tasks import Examples, Task, open_task
-from headcount.training.evaluate import Evaluation, evaluate, evaluate_many, save_predictions
+from headcount.training.evaluate import (
+    Evaluation,
+    difference,
+    evaluate,
+    evaluate_many,
+    save_predictions,
+)
 from models.zoo import build
 
 from .conftest import tiny
@@ -70,6 +76,49 @@ def test_masks_one_by_one_together_and_removed(model: Any, tokenizer: Any, task:
     assert many[1].to_json()["heads_kept"] == "421"
     with pytest.raises(UsageError, match="no masks"):
         evaluate_many(model, task, [], **settings)
+
+
+def test_what_a_mask_costs_has_an_interval_of_its_own(
+    model: Any, tokenizer: Any, task: Task
+) -> None:
+    heads = layout(model)
+    masks = [Mask.full(heads), Mask.parse("444", heads), Mask.parse("344", heads)]
+    full, same, less = evaluate_many(model, task, masks, tokenizer=tokenizer)
+    nothing = difference(full, same)
+    assert (nothing.value, nothing.low, nothing.high) == (0, 0, 0)
+    assert full.scores[0].low < full.score < full.scores[0].high
+    cost = difference(full, less)
+    assert cost.metric == "accuracy"
+    assert cost.value == pytest.approx(less.score - full.score)
+    assert cost.low <= cost.value <= cost.high
+    assert difference(full, less, metric="matthews").metric == "matthews"
+    assert "outcome" not in full.to_json()
+
+
+def test_a_difference_of_other_rows_or_tasks_is_refused(
+    model: Any, tokenizer: Any, task: Task, make_task: Any
+) -> None:
+    settings = {"tokenizer": tokenizer, "draws": 0, "limit": 20}
+    found = evaluate(model, task, **settings)
+    other = evaluate(model, task, **settings, seed=1)
+    assert found.rows != other.rows
+    with pytest.raises(UsageError, match="the same rows of pets dev"):
+        difference(found, other)
+    train = evaluate(model, task, **settings, split="train")
+    with pytest.raises(UsageError, match="not pets dev and pets train"):
+        difference(found, train)
+    saved = Evaluation.from_json(found.to_json())
+    assert saved.rows == found.rows
+    with pytest.raises(UsageError, match="evaluate both models again"):
+        difference(saved, found)
+
+
+def test_language_models_are_compared_token_by_token(tokenizer: Any) -> None:
+    model = build("distilbert", vocab_size=len(tokenizer))
+    settings = {"tokenizer": tokenizer, "limit": 20, "draws": 0}
+    first = evaluate(model, "pocket-corpus", **settings)
+    assert first.rows == evaluate(model, "pocket-corpus", **settings).rows
+    assert first.rows != evaluate(model, "pocket-corpus", **settings, max_length=8).rows
 
 
 def test_several_predictions_in_one_file(

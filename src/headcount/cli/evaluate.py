@@ -13,6 +13,7 @@ from headcount.errors import UsageError
 from headcount.tasks.source import Source
 
 if TYPE_CHECKING:
+    from headcount.tasks.metrics import Difference
     from headcount.training.evaluate import Evaluation
 
 Data = Annotated[Source, Parameter(name="*")]
@@ -42,7 +43,8 @@ def evaluate(
 ) -> None:
     """Score a model on a task, with a 95 % interval.
 
-    Several masks are scored in one pass over the data, together with the full model.
+    Several masks are scored in one pass over the data, together with the full model; the
+    difference from all heads has an interval of its own, on the same rows.
 
     Examples: `headcount evaluate ./run --task mrpc --data glue --json` ·
     `headcount evaluate ./run --task sst2 --mask 6x12 --mask 12,12,12,0,0,0`
@@ -88,8 +90,8 @@ def evaluate(
     from headcount.models.find import layout
     from headcount.tasks import TASKS
     from headcount.training.devices import pick_device
+    from headcount.training.evaluate import difference, evaluate_many, save_predictions
     from headcount.training.evaluate import evaluate as score
-    from headcount.training.evaluate import evaluate_many, save_predictions
     from headcount.training.loading import hush, load_for_task, load_tokenizer
 
     hush()
@@ -120,24 +122,36 @@ def evaluate(
         found = [score(loaded, opened, **settings)]
     if predictions is not None:
         save_predictions(found, predictions)
+    lost = [
+        [
+            difference(found[0], each, metric=score.metric, draws=draws, seed=seed)
+            for score in each.scores
+        ]
+        for each in found[1:]
+    ]
     data = found[0].to_json() | {"model": model}
     if mask:
-        data["masks"] = [each.to_json() for each in found[1:]]
-    emit(data, as_json=as_json, table=_page(found))
+        data["masks"] = [
+            each.to_json() | {"differences": {one.metric: one.to_json() for one in changes}}
+            for each, changes in zip(found[1:], lost, strict=True)
+        ]
+    emit(data, as_json=as_json, table=_page(found, lost))
 
 
-def _page(found: list[Evaluation]) -> Table:
+def _page(found: list[Evaluation], lost: list[list[Difference]]) -> Table:
     rows = [
         (
             "all" if each.mask is None or not each.mask.dropped else each.mask.pattern,
             score.metric,
             f"{score.value:.4f}",
             f"[{score.low:.4f}, {score.high:.4f}]",
+            *([str(change) if change else ""] if lost else []),
             each.n,
             f"{each.seconds:.2f}",
         )
-        for each in found
-        for score in each.scores
+        for each, changes in zip(found, [[None] * len(found[0].scores), *lost], strict=True)
+        for score, change in zip(each.scores, changes, strict=True)
     ]
-    columns = ["heads kept", "metric", "score", "95 % interval", "n", "seconds"]
+    against = ["from all heads"] if lost else []
+    columns = ["heads kept", "metric", "score", "95 % interval", *against, "n", "seconds"]
     return table(columns, rows, title=f"{found[0].task} {found[0].split}")

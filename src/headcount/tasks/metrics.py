@@ -7,6 +7,7 @@ written as a function of such weights, so that a thousand draws are one matrix p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -51,6 +52,29 @@ class Score:
         return asdict(self)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How much more a metric is after than before on the same rows, with its 95 % interval.
+
+    >>> print(Difference(metric="accuracy", value=-0.003, low=-0.0112, high=0.004))
+    −0.003 [−0.011, +0.004]
+    """
+
+    metric: str
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        if math.isnan(self.low):  # no draws, no interval
+            return _signed(self.value)
+        return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]"
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        return asdict(self)
+
+
 @dataclass(frozen=True)
 class Metric:
     """A score, and the same score under weightings (draw, row) of the rows."""
@@ -58,6 +82,8 @@ class Metric:
     score: Callable[[Any, Any], float]
     weighted: Callable[[Any, Any], Callable[[np.ndarray], np.ndarray]]
     higher_is_better: bool = True
+    range: tuple[float, float] = (0.0, 1.0)
+    """The least and the largest value there is; intervals stay inside."""
 
 
 def score(metric: str, outcome: Outcome, *, draws: int = 1000, seed: int = 0) -> Score:
@@ -70,8 +96,37 @@ def score(metric: str, outcome: Outcome, *, draws: int = 1000, seed: int = 0) ->
         return Score(metric=metric, value=value, low=float("nan"), high=float("nan"))
     weighted = known.weighted(outcome.predictions, outcome.labels)
     values = np.concatenate([weighted(chunk) for chunk in _weights(len(outcome), draws, seed)])
-    low, high = np.nanquantile(values, [0.025, 0.975])
+    low, high = np.nanquantile(values, [0.025, 0.975]).clip(*known.range)  # rounding goes past it
     return Score(metric=metric, value=value, low=float(low), high=float(high))
+
+
+def difference(
+    metric: str, before: Outcome, after: Outcome, *, draws: int = 1000, seed: int = 0
+) -> Difference:
+    """After minus before, with its bootstrap percentile interval.
+
+    Both are scored on the same rows, and every draw takes the same rows of both: what makes a row
+    hard for the one makes it hard for the other and cancels out, so that the interval is far
+    narrower than those of the two scores apart.
+    """
+    known = get_metric(metric)
+    if not np.array_equal(before.labels, after.labels):
+        raise UsageError(
+            f"A difference in {metric} needs the same rows before and after: "
+            f"{len(before)} rows and {len(after)} with other labels were given."
+        )
+    if len(before) == 0:
+        raise UsageError(f"There is nothing to score by {metric}: no rows.")
+    sides = (before, after)
+    first, last = (known.score(side.predictions, side.labels) for side in sides)
+    if not draws:
+        return Difference(metric=metric, value=last - first, low=math.nan, high=math.nan)
+    weighted = [known.weighted(side.predictions, side.labels) for side in sides]
+    values = np.concatenate(
+        [weighted[1](chunk) - weighted[0](chunk) for chunk in _weights(len(before), draws, seed)]
+    )
+    low, high = np.nanquantile(values, [0.025, 0.975])
+    return Difference(metric=metric, value=last - first, low=float(low), high=float(high))
 
 
 def get_metric(name: str) -> Metric:
@@ -80,6 +135,12 @@ def get_metric(name: str) -> Metric:
         hint = did_you_mean(name, METRICS)
         raise UsageError(f"There is no metric '{name}'.{hint} Known: {', '.join(METRICS)}.")
     return METRICS[name]
+
+
+def _signed(value: float) -> str:
+    """Three decimals with a sign, a true minus; nothing has none."""
+    shown = f"{value:+.3f}"
+    return "0.000" if float(shown) == 0 else shown.replace("-", "\N{MINUS SIGN}")
 
 
 def _weights(size: int, draws: int, seed: int) -> Iterator[np.ndarray]:
@@ -222,14 +283,17 @@ METRICS: dict[str, Metric] = {
         lambda p, y: (_accuracy(p, y) + _f1(p, y)) / 2,
         _from_sums(_positives, lambda s: (_ratio(s[:, 0], s[:, 1]) + _f1_sums(s)) / 2),
     ),
-    "matthews": Metric(_matthews, _from_sums(_confusion, _matthews_sums)),
-    "spearman": Metric(_spearman, weighted_spearman),
-    "pearson": Metric(_pearson, _from_sums(_moments, _pearson_sums)),
+    "matthews": Metric(_matthews, _from_sums(_confusion, _matthews_sums), range=(-1.0, 1.0)),
+    "spearman": Metric(_spearman, weighted_spearman, range=(-1.0, 1.0)),
+    "pearson": Metric(_pearson, _from_sums(_moments, _pearson_sums), range=(-1.0, 1.0)),
     "recall@1": Metric(_recall, _from_sums(_tokens, lambda s: _ratio(s[:, 0], s[:, 2]))),
     "perplexity": Metric(
         _perplexity,
         _from_sums(_tokens, lambda s: np.exp(_ratio(s[:, 1], s[:, 2]))),
         higher_is_better=False,
+        range=(1.0, math.inf),
     ),
-    "bleu": Metric(bleu.corpus_bleu, _from_sums(bleu.sentence_counts, bleu.from_counts)),
+    "bleu": Metric(
+        bleu.corpus_bleu, _from_sums(bleu.sentence_counts, bleu.from_counts), range=(0.0, 100.0)
+    ),
 }

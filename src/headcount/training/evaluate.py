@@ -2,12 +2,15 @@
 
     full   = evaluate(model, task)                # Evaluation: score, 95 % interval, n, seconds
     scores = evaluate_many(model, task, masks)    # one Evaluation per mask, in one pass
+    loss   = difference(full, scores[0])          # Difference: −0.003 [−0.011, +0.004]
 
 Rows are sorted by length and padded as little as possible.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,10 +22,11 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Mask
-from headcount.tasks import Task, bleu, open_task
+from headcount.tasks import Task, bleu, metrics, open_task
 from headcount.tasks.encoding import Encoded, encode
-from headcount.tasks.metrics import Outcome, Score, score
+from headcount.tasks.metrics import Difference, Outcome, Score, score
 from headcount.tasks.task import Examples, Limit
+from headcount.training.checkpoints import rows_fingerprint
 from headcount.training.forward import run_masks
 from headcount.training.loading import class_order, match, room, tokenizer_of
 from headcount.training.translate import translate
@@ -51,6 +55,10 @@ class Evaluation:
     """What a BLEU score depends on, in sacrebleu's words."""
     predictions: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """Columns with one value per row: label, prediction, and what led to it."""
+    rows: str | None = None
+    """A fingerprint of the rows that were scored: who has the same can be compared row by row."""
+    outcome: Outcome | None = field(default=None, repr=False, compare=False)
+    """What was predicted and what was right, for `difference`; not in the JSON."""
 
     @property
     def score(self) -> float:
@@ -74,6 +82,7 @@ class Evaluation:
             "n": self.n,
             "seconds": round(self.seconds, 3),
             "seed": self.seed,
+            "rows": self.rows,
         }
         if self.mask is not None:
             data["heads_kept"] = self.mask.pattern
@@ -92,6 +101,7 @@ class Evaluation:
             seconds=data["seconds"],
             seed=data["seed"],
             signature=data.get("signature"),
+            rows=data.get("rows"),
         )
 
     def save_predictions(self, path: str | Path) -> Path:
@@ -119,6 +129,37 @@ def save_predictions(found: Sequence[Evaluation], path: str | Path) -> Path:
         tables.append(pa.table(columns))
     pq.write_table(pa.concat_tables(tables), partial)
     return partial.rename(path)
+
+
+def difference(
+    before: Evaluation,
+    after: Evaluation,
+    *,
+    metric: str | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Difference:
+    """By how much the score changed, with the interval of the difference on the same rows.
+
+    `metric` is one of the task's, its score when left out.
+    """
+    if (before.task, before.split) != (after.task, after.split):
+        raise UsageError(
+            "A difference needs the same rows before and after, not "
+            f"{before.task} {before.split} and {after.task} {after.split}."
+        )
+    if before.outcome is None or after.outcome is None:
+        raise UsageError(
+            "A difference needs what was predicted for each row, which a saved evaluation does "
+            "not have: evaluate both models again."
+        )
+    if before.rows != after.rows:
+        raise UsageError(
+            f"A difference needs the same rows of {before.task} {before.split} before and after, "
+            f"not {before.n} and {after.n} others: evaluate both with one limit, seed and length."
+        )
+    metric = metric or before.scores[0].metric
+    return metrics.difference(metric, before.outcome, after.outcome, draws=draws, seed=seed)
 
 
 @overload
@@ -196,6 +237,7 @@ def _evaluate(
         tables = run_masks(model, _asked(rows), task.kind, masks, tokens=tokens, share=share)
         results = [_outcome(task, examples, table, order) for table in tables]
     seconds = (time.monotonic() - started) / len(results)
+    fingerprint = _fingerprint(task, examples, rows)
     return [
         Evaluation(
             task=task.name,
@@ -207,9 +249,20 @@ def _evaluate(
             mask=None if masks is None else masks[place],
             signature=bleu.signature() if task.kind == "translation" else None,
             predictions=predictions,
+            rows=fingerprint,
+            outcome=outcome,
         )
         for place, (outcome, predictions) in enumerate(results)
     ]
+
+
+def _fingerprint(task: Task, examples: Examples, rows: Encoded) -> str:
+    """What was asked, in 16 digits: texts and labels, or in language modelling the very tokens."""
+    if task.kind in ("masked-lm", "causal-lm"):
+        return rows_fingerprint(rows)
+    labels = None if examples.labels is None else examples.labels.tolist()
+    content = json.dumps([[list(column) for column in examples.texts], labels])
+    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 
 def _asked(rows: Encoded) -> Encoded:
