@@ -19,10 +19,10 @@ from headcount.learned.run import learn
 from headcount.learned.straight import StraightThrough, straight_through
 from headcount.learned.subset import Subset
 from headcount.models.find import layout
+from headcount.models.fingerprint import weights_fingerprint
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
-from headcount.training.checkpoints import weights_fingerprint
 from headcount.training.evaluate import evaluate
 from models.zoo import build
 

@@ -5,6 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import PreTrainedTokenizerFast
 
 import headcount as hc
 from headcount.errors import UnsupportedError, UsageError
@@ -22,6 +25,12 @@ def rows_of(lengths, *, seed=0, labels=None):
     rng = np.random.default_rng(seed)
     ids = [rng.integers(5, 61, length).tolist() for length in lengths]
     return Encoded({"input_ids": ids}, labels, {"input_ids": 0})
+
+
+def nine_words():
+    vocabulary = {word: number for number, word in enumerate("?abcdefgh")}
+    inside = Tokenizer(WordLevel(vocabulary, unk_token="?"))
+    return PreTrainedTokenizerFast(tokenizer_object=inside)
 
 
 def by_hand(model, rows, stack="encoder", names=NAMES):
@@ -198,13 +207,19 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(at, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"distances": ["js"]}, r"other settings \(distances\)"),
-        ({"seed": 1, "limit": 20}, r"other settings \(limit and seed\)"),
-        ({"rows": rows_of([6] * 24, seed=9)}, "on other inputs"),
-        ({"rows": rows_of([6] * 8)}, "more inputs than there are"),
-        ({"model": build("bert", seed=1)}, r"other settings \(weights\)"),
+        ({"distances": ["js"]}, r"other settings: distances was .*, now \['js'\]"),
+        ({"seed": 1, "limit": 20}, r"other settings: limit was None, now 20; seed was 0, now 1"),
+        ({"rows": rows_of([6] * 24, seed=9)}, "rows was 24 rows .*, now 24 rows "),
+        ({"rows": rows_of([6] * 8)}, "rows was 24 rows .*, now 8 rows "),
+        ({"rows": rows_of([6] * 25)}, "rows was 24 rows .*, now 25 rows "),
+        ({"model": build("bert", seed=1)}, "other settings: weights was "),
+        (
+            {"model": build("bert", hidden_act="relu")},
+            "other settings: config.hidden_act was gelu, now relu. Repeat it",
+        ),
+        ({"tokenizer": nine_words()}, "other settings: tokenizer was not there, now 9 tokens"),
     ],
-    ids=["distances", "seed", "inputs", "fewer", "model"],
+    ids=["distances", "seed", "inputs", "fewer", "more", "model", "activation", "tokenizer"],
 )
 def test_an_unfinished_run_is_not_mixed_with_another(change, message, tmp_path, monkeypatch):
     monkeypatch.setattr(inputs_room, "CHUNK", 8)
@@ -245,6 +260,38 @@ def test_batches_can_go_on_too(tmp_path):
     again = hc.redundancy(model, (each for each in batches), "js", state=state, every=2)
     assert np.array_equal(again["js"].values, whole["js"].values)
     assert hc.redundancy(model, batches, "js", limit=5).count == 5
+
+
+def test_ready_batches_that_are_others_are_refused(tmp_path):
+    model = build("bert")
+    state = tmp_path / "s"
+
+    def batches(seed, many=4):
+        drawn = [rows_of([5, 8], seed=seed + each) for each in range(many)]
+        return [rows.collate([rows[0], rows[1]]) for rows in drawn]
+
+    def stop(done, total):
+        if done == 5:
+            raise Stop
+
+    with pytest.raises(Stop):
+        hc.redundancy(model, batches(0), "js", state=state, every=2, progress=stop)
+    with pytest.raises(UsageError, match="on other inputs"):
+        hc.redundancy(model, batches(9), "js", state=state)
+    with pytest.raises(UsageError, match="more inputs than there are"):
+        hc.redundancy(model, batches(0, 1), "js", state=state)
+
+
+def test_a_kept_state_gives_the_result_again_without_measuring(tmp_path):
+    model, state, calls = build("bert"), tmp_path / "s", []
+    settings = {"state": state, "keep_state": True, "tolerance": 0.5}
+    rows = rows_of([6, 9] * 50)
+    whole = hc.redundancy(model, rows, "js", **settings)
+    again = hc.redundancy(model, rows, "js", **settings, progress=lambda *at: calls.append(at))
+    assert calls == []
+    assert again.made == whole.made
+    assert np.array_equal(again["js"].values, whole["js"].values)
+    assert state.exists()
 
 
 def test_a_state_that_is_none_is_refused(tmp_path):

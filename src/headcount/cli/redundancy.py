@@ -140,7 +140,9 @@ def measure(
                 tolerance=tolerance,
                 seed=seed,
                 name=name,
+                tokenizer=words,
                 state=state,
+                keep_state=True,
                 progress=progress,
             )
     except KeyboardInterrupt:
@@ -153,6 +155,8 @@ def measure(
         from headcount.report.redundancy import heat_maps
 
         _draw(heat_maps(found), figure)
+    if state is not None:
+        state.unlink(missing_ok=True)  # until here the same command again would go on
     from headcount.cli.redundancy_table import found_page, found_to_json
 
     written = {"out": out, "figures": figure or []}

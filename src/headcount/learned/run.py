@@ -25,8 +25,10 @@ from headcount.learned.kinds import Kind
 from headcount.learned.options import GateOptions
 from headcount.learned.result import Learned, examples_seen, finished
 from headcount.models.find import layout as layout_of_model
+from headcount.models.fingerprint import weights_fingerprint
 from headcount.pruning.choose import keep_best
 from headcount.tasks import Task, open_task
+from headcount.tasks.encoding import rows_fingerprint
 from headcount.training import checkpoints
 from headcount.training.curve import Curve, Point
 from headcount.training.devices import pick_device
@@ -83,10 +85,10 @@ def learn(
         "method": kind.name,
         "ratio": ratio,
         **{f"gate_{name}": value for name, value in {**gates.to_json(), **kind.describe()}.items()},
-        "model": f"{type(model).__name__} {checkpoints.weights_fingerprint(model)}",
+        "model": f"{type(model).__name__} {weights_fingerprint(model)}",
         "task": task.name,
         "metric": task.metric,
-        "data": f"{len(encoded)} rows {checkpoints.rows_fingerprint(encoded)}",
+        "data": rows_fingerprint(encoded),
         **options.to_json(),
     }
     with run_folder(out) as folder, own_randomness():

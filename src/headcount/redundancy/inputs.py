@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from headcount.errors import UsageError
-from headcount.tasks.encoding import Encoded, encode, plan_batches
+from headcount.models.fingerprint import raw
+from headcount.tasks.encoding import Encoded, encode, plan_batches, rows_fingerprint
 from headcount.tasks.task import Examples, Task
 
 CHUNK = 64
@@ -38,6 +39,8 @@ class Stream:
     chunks: Iterator[list[Batch]]
     total: int | None
     """Inputs that will come, where that is known."""
+    rows: str | None = None
+    """A fingerprint of all of them, where they are there before the first is measured."""
 
 
 def open_stream(
@@ -120,12 +123,6 @@ def digest_of(batches: list[Batch], before: str = "") -> str:
     return found.hexdigest()
 
 
-def raw(tensor: Tensor) -> bytes:
-    """The bytes of a tensor of any dtype."""
-    flat = tensor.detach().cpu().contiguous().flatten()
-    return flat.view(torch.uint8).numpy().tobytes()
-
-
 def model_inputs(model: nn.Module, batch: Batch) -> dict[str, Any]:
     """What of a batch the model's forward takes, on the model's device, without a cache."""
     known = inspect.signature(type(model).forward).parameters
@@ -157,7 +154,7 @@ def _from_rows(model: nn.Module, rows: Encoded, limit: int | None, seed: int, he
             part = rows.take(range(start, min(start + CHUNK, len(rows))))
             yield [_batch(model, part.take(numbers)) for numbers in _plan(part.lengths, heads)]
 
-    return Stream(chunks(), len(rows))
+    return Stream(chunks(), len(rows), rows_fingerprint(rows))
 
 
 def _plan(lengths: np.ndarray, heads: int) -> list[np.ndarray]:

@@ -6,11 +6,9 @@ core while others do the next input, and go into a running mean and standard err
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +17,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-import headcount
 from headcount.errors import UsageError
 from headcount.heads import Layout
 from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
+from headcount.models.fingerprint import identity, versions
 from headcount.models.probe import evaluating
 from headcount.redundancy.attention import Stacks, attention_of, name_broken_head
 from headcount.redundancy.distances import distances as distances_of
-from headcount.redundancy.inputs import Stream, digest_of, open_stream, raw
+from headcount.redundancy.inputs import Stream, digest_of, open_stream
 from headcount.redundancy.kernels.threads import count as usable_threads
 from headcount.redundancy.names import check_names
 from headcount.redundancy.result import Key, Redundancy
@@ -53,6 +51,7 @@ def redundancy(
     seed: int = 0,
     name: str = "",
     state: str | Path | None = None,
+    keep_state: bool = False,
     every: int = 100,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -65,9 +64,10 @@ def redundancy(
     The run ends early when every standard error is at most `tolerance`.
 
     `options` go under the name of their distance. `state` is a file from which an interrupted run
-    goes on, written every so many inputs and gone at the end. `progress(done, total)` is called
-    after each input. `name` says what the inputs are. A layer that the model runs several times
-    counts with the mean over its runs.
+    goes on, written every so many inputs and gone at the end; with `keep_state` the caller deletes
+    it, once the result is saved. `progress(done, total)` is called after each input. `name` says
+    what the inputs are. A layer that the model runs several times counts with the mean over its
+    runs.
     """
     names = check_names(distances, options or {})
     if tolerance is not None and not tolerance > 0:
@@ -94,15 +94,21 @@ def redundancy(
         "limit": limit,
         "tolerance": tolerance,
         "seed": seed,
-        "versions": _versions(),
+        "versions": versions("numba"),
     }
+    # a path is no part of what a run depends on, and neither is a version
+    settings = {key: value for key, value in made.items() if key not in ("model", "versions")}
+    if state is not None:
+        settings |= {**identity(bare, tokenizer), "rows": stream.rows}
     run = _Run(model, layout, names, options or {}, threads or usable_threads())
     try:
         with evaluating(bare):
-            _all(run, stream, made, Path(state) if state else None, every, progress)
+            _all(run, stream, settings, Path(state) if state else None, every, progress)
     finally:
         # an interrupted run does not wait for inputs that nobody will count
         run.pool.shutdown(cancel_futures=True)
+    if state is not None and not keep_state:
+        Path(state).unlink(missing_ok=True)
     made |= {"digest": run.digest, "stopped_early": run.stopped}
     made["lengths"] = {"shortest": run.shortest, "longest": run.longest}
     return Redundancy(
@@ -164,13 +170,12 @@ class _Run:
 def _all(
     run: _Run,
     stream: Stream,
-    made: Mapping[str, Any],
+    settings: Mapping[str, Any],
     state: Path | None,
     every: int,
     progress: Progress | None,
 ) -> None:
     """Go through the stream from where an earlier run left off, if it did."""
-    settings = {**made, "weights": _weights(run.model)} if state else {}
     wanted, done, saved = "", 0, 0
     if state is not None and state.exists():
         run.running, wanted = load_state(state, settings)
@@ -189,7 +194,7 @@ def _all(
                     run.running.add(found)
                     if progress is not None:
                         progress(run.running.count, stream.total)
-        if seen >= done and _enough(run, made["tolerance"]):
+        if seen >= done and _enough(run, settings["tolerance"]):
             run.stopped = True
             break
         if state is not None and run.running.count - saved >= every:
@@ -199,8 +204,8 @@ def _all(
         raise UsageError(f"The unfinished run in '{state}' was on more inputs than there are now.")
     if not run.running.count:
         raise UsageError("There are no inputs to measure redundancy on.")
-    if state is not None:
-        state.unlink(missing_ok=True)
+    if state is not None and run.running.count > saved:
+        save_state(state, run.running, settings, run.digest)
 
 
 def _enough(run: _Run, tolerance: float | None) -> bool:
@@ -216,17 +221,3 @@ def _note_lengths(run: _Run, chunk: list[dict[str, torch.Tensor]]) -> None:
             lengths = (mask != 0).sum(1)
             run.shortest = min(run.shortest or int(lengths.min()), int(lengths.min()))
             run.longest = max(run.longest, int(lengths.max()))
-
-
-def _weights(model: nn.Module) -> str:
-    """A fingerprint of all weights, so that a run never goes on with another model."""
-    found = hashlib.blake2b(digest_size=16)
-    for name, value in model.state_dict().items():
-        found.update(f"{name}{tuple(value.shape)}{value.dtype}".encode())
-        found.update(raw(value))
-    return found.hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    packages = ("torch", "transformers", "numpy", "numba")
-    return {"headcount": headcount.__version__} | {name: version(name) for name in packages}

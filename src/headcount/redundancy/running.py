@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from headcount.errors import UsageError
 from headcount.files import whole
+from headcount.models.fingerprint import differences
 from headcount.redundancy.result import VERSION, Key, Matrix, Measured, read_arrays
 
 FORMAT = "headcount redundancy, unfinished"
@@ -81,15 +82,10 @@ def save_state(path: Path, running: Running, settings: Mapping[str, Any], digest
 def load_state(path: Path, settings: Mapping[str, Any]) -> tuple[Running, str]:
     """What an interrupted run left, and its digest of the inputs; refuse another run's state."""
     about, arrays = read_arrays(path, FORMAT, "an unfinished redundancy run")
-    then = about["settings"]
-    # through JSON, as the saved ones went
-    now = json.loads(json.dumps(settings))
-    changed = [name for name in now if then.get(name) != now[name]]
-    if changed:
-        what = " and ".join(changed)
+    if changes := differences(about["settings"], settings):
         raise UsageError(
-            f"The unfinished run in '{path}' has other settings ({what}). Repeat it with its own "
-            "settings, or delete the file to start anew."
+            f"The unfinished run in '{path}' has other settings: {changes}. Repeat it with its "
+            "own settings, or delete the file to start anew."
         )
     running = Running()
     running.count = int(about["count"])

@@ -25,6 +25,7 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
+from headcount.models.fingerprint import weights_fingerprint
 from headcount.pruning.methods import METHODS
 from headcount.pruning.select import options_of
 from headcount.studies.budget import Budget
@@ -32,7 +33,6 @@ from headcount.studies.points import interval
 from headcount.studies.store import WORK, Store
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task
-from headcount.training.checkpoints import weights_fingerprint
 from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
 

@@ -15,13 +15,13 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
+from headcount.models.fingerprint import weights_fingerprint
 from headcount.pruning.methods import METHODS, Decide
 from headcount.pruning.select import options_of
 from headcount.studies.points import Found, Point, Store, point_of
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task
-from headcount.tasks.encoding import Encoded
-from headcount.training.checkpoints import rows_fingerprint, weights_fingerprint
+from headcount.tasks.encoding import Encoded, rows_fingerprint
 from headcount.training.evaluate import Evaluation
 from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
@@ -137,7 +137,7 @@ def _about(trial: Trial, options: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 
 def _inputs(inputs: Any) -> str | None:
     if isinstance(inputs, Encoded):
-        return f"{len(inputs)} rows {rows_fingerprint(inputs)}"
+        return rows_fingerprint(inputs)
     return None if inputs is None else "given"
 
 

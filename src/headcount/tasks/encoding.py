@@ -8,6 +8,9 @@ Batches hold rows of like length, longest first, so little of them is padding.
 
 from __future__ import annotations
 
+import hashlib
+import json
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -93,6 +96,29 @@ class Encoded:
         """(row numbers, padded batch), longest rows first; at most `tokens` with padding."""
         for numbers in plan_batches(self.lengths, tokens, rows):
             yield numbers, self.collate([self[i] for i in numbers])
+
+
+def rows_fingerprint(rows: Encoded) -> str:
+    """How many rows there are, and a short name for exactly these tokens and labels."""
+    found = hashlib.blake2b(digest_size=8)
+    found.update(json.dumps([list(rows.columns), rows.padding, rows.left]).encode())
+    labels = rows.labels if isinstance(rows.labels, list) else []
+    for column in (*rows.columns.values(), labels):
+        for row in column:
+            found.update(len(row).to_bytes(8, "little") + array("q", row).tobytes())
+    if isinstance(rows.labels, np.ndarray):
+        found.update(f"{rows.labels.dtype}".encode() + rows.labels.tobytes())
+    return f"{len(rows)} rows {found.hexdigest()}"
+
+
+def examples_fingerprint(examples: Examples) -> str:
+    """How many rows there are, and a short name for exactly these texts and labels."""
+    found = hashlib.blake2b(digest_size=8)
+    for column in examples.texts:
+        found.update(json.dumps(list(column)).encode())
+    if examples.labels is not None:
+        found.update(f"{examples.labels.dtype}".encode() + examples.labels.tobytes())
+    return f"{len(examples)} rows {found.hexdigest()}"
 
 
 def plan_batches(lengths: np.ndarray, tokens: int, rows: int = 1024) -> list[np.ndarray]:

@@ -10,70 +10,48 @@ The finished model itself lies in the folder too, ready for `headcount evaluate`
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import shutil
-from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from torch import nn
 from transformers import TrainerCallback
 
 from headcount.errors import UsageError
-from headcount.tasks.encoding import Encoded
+from headcount.files import read_json, write_json
+from headcount.models.fingerprint import differences, versions
 
 MARK = "whole.json"
 SETTINGS = "settings.json"
 RESULT = "result.json"
+VERSIONS = "versions"
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Write a file that is there whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(data, indent=2, default=str) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+def require_same_settings(
+    folder: Path, settings: Mapping[str, Any], anew: str = "--overwrite to start anew"
+) -> None:
+    """Refuse to go on with a run that was started with other settings, naming them.
 
-
-def weights_fingerprint(model: nn.Module) -> str:
-    """A short name for exactly these weights."""
-    digest = hashlib.blake2b(digest_size=8)
-    for _, parameter in sorted(model.named_parameters()):
-        flat = parameter.detach().cpu().contiguous().reshape(-1)
-        digest.update(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
-    return digest.hexdigest()
-
-
-def rows_fingerprint(rows: Encoded) -> str:
-    """A short name for exactly these tokens and labels."""
-    digest = hashlib.blake2b(digest_size=8)
-    labels = rows.labels if isinstance(rows.labels, list) else []
-    for column in (*rows.columns.values(), labels):
-        for row in column:
-            digest.update(array("q", row).tobytes() + b"|")
-    if isinstance(rows.labels, np.ndarray):
-        digest.update(rows.labels.tobytes())
-    return digest.hexdigest()
-
-
-def require_same_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run that was started with other settings, naming them."""
+    `anew` is how the user can start again; the versions a run began with are no reason to refuse.
+    """
     path = folder / SETTINGS
     if not path.is_file():
         return
-    then = json.loads(path.read_text(encoding="utf-8"))
-    now = json.loads(json.dumps(settings, default=str))
-    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-    if names:
-        changes = "; ".join(f"{name} was {then.get(name)}, now {now.get(name)}" for name in names)
+    then = read_json(path, "settings of a run")
+    if not isinstance(then, dict):
+        raise UsageError(f"{path} is no settings of a run: delete it, or use another folder.")
+    then.pop(VERSIONS, None)
+    if changes := differences(then, settings):
         raise UsageError(
             f"The run in '{folder}' was started with other settings: {changes}. Use those again "
-            "to go on with it, another --out, or --overwrite to start anew."
+            f"to go on with it, another folder, or {anew}."
         )
+
+
+def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Note what a run was asked for and the versions it begins with, unless that is there."""
+    if not (folder / SETTINGS).is_file():
+        write_json(folder / SETTINGS, {**settings, VERSIONS: versions()})
 
 
 def last_checkpoint(folder: Path, processes: int = 1) -> Path | None:

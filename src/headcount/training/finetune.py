@@ -23,9 +23,10 @@ from transformers import PreTrainedModel, TrainingArguments
 
 from headcount.errors import HeadcountError, UsageError
 from headcount.models.find import unwrap
+from headcount.models.fingerprint import weights_fingerprint
 from headcount.models.pruned import whole_folder
 from headcount.tasks import Task, open_task
-from headcount.tasks.encoding import Encoded, encode
+from headcount.tasks.encoding import Encoded, encode, rows_fingerprint
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import Curve, Point
@@ -245,9 +246,9 @@ def _settings(
 ) -> dict[str, Any]:
     """What a run depends on, by name; two runs with the same settings end in the same weights."""
     return {
-        "model": f"{type(model).__name__} {checkpoints.weights_fingerprint(model)}",
+        "model": f"{type(model).__name__} {weights_fingerprint(model)}",
         "task": task.name,
-        "data": f"{len(rows)} rows {checkpoints.rows_fingerprint(rows)}",
+        "data": rows_fingerprint(rows),
         **options.to_json(),
     }
 

@@ -1,0 +1,135 @@
+"""What a run depends on, so that it never goes on with something else.
+
+    identity(model, tokenizer)     # class, weights, config and tokenizer, as JSON can hold them
+    differences(then, now)         # what changed, in words: "config.hidden_act was gelu, now relu"
+
+Where a model lies, in which precision it was saved and by which version are no part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import headcount
+from headcount.models.find import unwrap
+
+NOISE = {"name_or_path", "dtype", "torch_dtype", "transformers_version", "architectures"}
+"""What a config says of its file and not of the model; also every name that begins with `_`."""
+UNSAID = "not there"
+
+
+def identity(model: nn.Module, tokenizer: Any = None) -> dict[str, Any]:
+    """Everything about a model and its tokenizer that a result depends on."""
+    bare = unwrap(model)
+    found: dict[str, Any] = {
+        "class": getattr(type(bare), "base_class", type(bare)).__name__,
+        "weights": weights_fingerprint(bare),
+        "config": config_of(bare),
+    }
+    if tokenizer is not None:
+        found["tokenizer"] = tokenizer_fingerprint(tokenizer)
+    return found
+
+
+def weights_fingerprint(model: nn.Module) -> str:
+    """A short name for exactly these weights, of all shapes and dtypes."""
+    found = hashlib.blake2b(digest_size=8)
+    for name, value in sorted(unwrap(model).state_dict().items()):
+        if isinstance(value, Tensor):
+            found.update(f"{name}{tuple(value.shape)}{value.dtype}".encode())
+            found.update(raw(value))
+    return found.hexdigest()
+
+
+def raw(tensor: Tensor) -> memoryview:
+    """The bytes of a tensor of any dtype, not copied where it lies in one piece on the CPU."""
+    flat = tensor.detach().cpu().contiguous().flatten()
+    return memoryview(flat.view(torch.uint8).numpy())
+
+
+def config_of(model: nn.Module) -> dict[str, Any]:
+    """A model's config, with how it generates, as plain JSON and without what is noise."""
+    found: dict[str, Any] = {}
+    for name in ("config", "generation_config"):
+        part: Any = getattr(unwrap(model), name, None)
+        if part is not None:
+            said = _said(json.loads(json.dumps(part.to_dict(), default=str)))
+            found |= said if name == "config" else {"generation": said}
+    return found
+
+
+def _said(value: Any) -> Any:
+    """A nest without noise, and without settings that are None: a saved config leaves some out."""
+    if isinstance(value, dict):
+        return {
+            name: _said(item)
+            for name, item in value.items()
+            if name not in NOISE and not name.startswith("_") and item is not None
+        }
+    return [_said(item) for item in value] if isinstance(value, list) else value
+
+
+def tokenizer_fingerprint(tokenizer: Any) -> str:
+    """How many tokens there are, and a short name for exactly how texts become them."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        inside: Any = json.loads(backend.to_str())
+        for name in ("truncation", "padding"):  # left there by whoever called it last
+            inside.pop(name, None)
+    else:
+        pieces = ("sp_model", "spm_source", "spm_target")
+        models = [getattr(tokenizer, name, None) for name in pieces]
+        protos = [each.serialized_model_proto() for each in models if each is not None]
+        inside = [tokenizer.get_vocab(), [hashlib.blake2b(each).hexdigest() for each in protos]]
+    settings = ("padding_side", "truncation_side", "model_max_length", "pad_token_type_id")
+    said = [inside, {name: getattr(tokenizer, name, None) for name in settings}]
+    said.append({name: str(each) for name, each in tokenizer.special_tokens_map.items()})
+    found = hashlib.blake2b(digest_size=8)
+    found.update(json.dumps(said, sort_keys=True, default=str).encode())
+    return f"{len(tokenizer)} tokens {found.hexdigest()}"
+
+
+def versions(*more: str) -> dict[str, str]:
+    """What computed this: recorded with every run, and no part of its identity."""
+    packages = ("torch", "transformers", "numpy", *more)
+    return {"headcount": headcount.__version__} | {name: version(name) for name in packages}
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any], most: int = 5) -> str:
+    """What changed from one nest of settings to another, in words; empty when nothing did.
+
+    >>> differences({"seed": 0, "config": {"act": "gelu"}}, {"seed": 0, "config": {"act": "relu"}})
+    'config.act was gelu, now relu'
+    """
+    # through JSON, as the saved ones went
+    old, new = dict(_flat(_plain(then))), dict(_flat(_plain(now)))
+    names = [name for name in {**old, **new} if old.get(name, UNSAID) != new.get(name, UNSAID)]
+    told = [
+        f"{name} was {_short(old.get(name, UNSAID))}, now {_short(new.get(name, UNSAID))}"
+        for name in names[:most]
+    ]
+    return "; ".join(told + ([f"and {len(names) - most} more"] if len(names) > most else []))
+
+
+def _plain(data: Any) -> Any:
+    return json.loads(json.dumps(data, default=str))
+
+
+def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in data.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "…"
