@@ -23,10 +23,9 @@ from transformers import PreTrainedModel
 from headcount.errors import UsageError
 from headcount.heads import Mask
 from headcount.tasks import Task, bleu, metrics, open_task
-from headcount.tasks.encoding import Encoded, encode
+from headcount.tasks.encoding import Encoded, encode, rows_fingerprint
 from headcount.tasks.metrics import Difference, Outcome, Score, score
 from headcount.tasks.task import Examples, Limit
-from headcount.training.checkpoints import rows_fingerprint
 from headcount.training.forward import run_masks
 from headcount.training.loading import class_order, match, room, tokenizer_of
 from headcount.training.translate import translate
