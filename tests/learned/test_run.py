@@ -17,7 +17,7 @@ from headcount.learned.keeper import AllClosedError
 from headcount.learned.options import GateOptions
 from headcount.learned.run import learn
 from headcount.learned.straight import StraightThrough, straight_through
-from headcount.learned.subset import Subset
+from headcount.learned.subset import Subset, subset
 from headcount.models.find import layout
 from headcount.models.fingerprint import weights_fingerprint
 from headcount.models.remove import remove
@@ -50,6 +50,19 @@ def test_the_planted_heads_are_found(planted, tokenizer, kind, gates):
                   **LEARN)  # fmt: skip
     assert found.mask == needed
     assert found.route["asked"] == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [(StraightThrough(), straight_through), (HardConcrete(), hard_concrete), (Subset(), subset)],
+    ids=["straight", "concrete", "subset"],
+)
+def test_a_kind_and_its_method_have_the_same_defaults(model, task, tokenizer, kind, method):
+    how = {"task": task, "tokenizer": tokenizer, "train": replace(SHORT, steps=6), "device": "cpu"}
+    named = method(model, **how).run(0.5, 0)
+    plain = learn(model, task, kind, 0.5, train=how["train"], tokenizer=tokenizer, **LEARN)
+    assert np.array_equal(named.trace.values, plain.trace.values)
+    assert named.trace.about == plain.trace.about
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -94,7 +107,7 @@ def test_free_sparsity_grows_with_mu(model, task, tokenizer):
     kept = []
     for mu in (1e-6, 0.5):
         gates = GateOptions(learning_rate=0.2, mu=mu)
-        found = learn(model, task, StraightThrough(), gates=gates, train=SHORT,
+        found = learn(model, task, StraightThrough(coarse="softplus"), gates=gates, train=SHORT,
                       tokenizer=tokenizer, **LEARN)  # fmt: skip
         kept.append(len(found.mask))
         assert found.route["rule"].startswith("free")

@@ -14,6 +14,12 @@ from headcount.learned.method import Learner, Setting
 from headcount.learned.options import GateOptions
 from headcount.learned.straight import above_zero
 
+GATES = GateOptions(
+    mu=0.1, learning_rate=0.1, optimizer="adam", schedule="constant", settle=0.4, reach=0.5,
+    hold="penalty",
+)  # fmt: skip
+"""How these gates are trained where nothing else is said."""
+
 
 def hard_concrete(
     model: Any,
@@ -23,18 +29,18 @@ def hard_concrete(
     train: Any = None,
     device: str = "auto",
     work: Any = None,
-    mu: float = 0.1,
-    gate_lr: float = 0.1,
-    gate_optimizer: str = "adam",
-    gate_schedule: str = "constant",
+    mu: float = GATES.mu,
+    gate_lr: float = GATES.learning_rate,
+    gate_optimizer: str = GATES.optimizer,
+    gate_schedule: str = GATES.schedule,
     beta: float = 2 / 3,
     gamma: float = -0.1,
     zeta: float = 1.1,
-    settle: float = 0.4,
-    reach: float = 0.5,
-    hold: str = "penalty",
-    score_points: int = 0,
-    score_rows: int = 512,
+    settle: float = GATES.settle,
+    reach: float = GATES.reach,
+    hold: str = GATES.hold,
+    score_points: int = GATES.score_points,
+    score_rows: int = GATES.score_rows,
 ) -> Learner:
     """Gates drawn from hard-concrete distributions whose chance of 0 is learned.
 
@@ -72,6 +78,8 @@ class HardConcrete:
     """Its standard deviation."""
     name: str = "hard-concrete"
     noisy: bool = True
+    gates: GateOptions = GATES
+    """How they are trained where nothing else is said."""
 
     def __post_init__(self) -> None:
         if self.beta <= 0 or self.gamma >= 0 or self.zeta <= 1 or self.spread < 0:

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from headcount.learned.options import GateOptions
+
 
 class Kind(Protocol):
     """One way to learn gates."""
@@ -23,6 +25,11 @@ class Kind(Protocol):
     @property
     def noisy(self) -> bool:
         """Whether training gates are drawn anew in every step."""
+        ...
+
+    @property
+    def gates(self) -> GateOptions:
+        """How they are trained where nothing else is said."""
         ...
 
     def start(self, count: int, generator: torch.Generator) -> Tensor:

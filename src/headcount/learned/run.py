@@ -65,11 +65,11 @@ def learn(
     """Train a copy of `model` with gates on the task's train split.
 
     `ratio` is met exactly; without it μ and the gates' learning rate decide how many heads stay.
-    The seed of `train` is also that of the gates. `gap` is the number of draws behind the
-    training score of noisy gates; 0 does not measure the gap.
+    `gates` are the kind's own when left out. The seed of `train` is also that of the gates. `gap`
+    is the number of draws behind the training score of noisy gates; 0 does not measure the gap.
     """
     options = train or TrainOptions()
-    gates = gates or GateOptions()
+    gates = gates or kind.gates
     task = open_task(task)
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     match(model, tokenizer)

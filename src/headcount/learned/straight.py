@@ -16,6 +16,14 @@ from headcount.learned.coarse import coarse_factor, step
 from headcount.learned.method import Learner, Setting
 from headcount.learned.options import GateOptions
 
+GATES = GateOptions(
+    mu=1e-3, learning_rate=0.5, optimizer="sgd", momentum=0.9, schedule="linear", settle=0.4,
+    reach=0.5, hold="shift",
+)  # fmt: skip
+"""How these gates are trained where nothing else is said."""
+COARSE = "linear"
+START, SPREAD = 0.5, 0.1
+
 
 def straight_through(
     model: Any,
@@ -25,19 +33,19 @@ def straight_through(
     train: Any = None,
     device: str = "auto",
     work: Any = None,
-    mu: float = 1e-3,
-    gate_lr: float = 0.5,
-    gate_optimizer: str = "sgd",
-    gate_momentum: float = 0.9,
-    gate_schedule: str = "linear",
-    coarse: str = "linear",
-    gate_start: float = 0.5,
-    gate_spread: float = 0.1,
-    settle: float = 0.4,
-    reach: float = 0.5,
-    hold: str = "shift",
-    score_points: int = 0,
-    score_rows: int = 512,
+    mu: float = GATES.mu,
+    gate_lr: float = GATES.learning_rate,
+    gate_optimizer: str = GATES.optimizer,
+    gate_momentum: float = GATES.momentum,
+    gate_schedule: str = GATES.schedule,
+    coarse: str = COARSE,
+    gate_start: float = START,
+    gate_spread: float = SPREAD,
+    settle: float = GATES.settle,
+    reach: float = GATES.reach,
+    hold: str = GATES.hold,
+    score_points: int = GATES.score_points,
+    score_rows: int = GATES.score_rows,
 ) -> Learner:
     """Gates that close under a penalty and reopen where the loss asks for them.
 
@@ -68,14 +76,16 @@ def above_zero(values: Tensor, keep: int) -> Tensor:
 class StraightThrough:
     """Step gates G = 1[W′ > 0] with a coarse gradient (AutoAttention, eq. 8 to 10)."""
 
-    coarse: str = "softplus"
+    coarse: str = COARSE
     """What stands in for the step's derivative."""
-    mean: float = 0.5
+    mean: float = START
     """Centre of the truncated normal that W′ starts from."""
-    spread: float = 0.1
+    spread: float = SPREAD
     """Its standard deviation."""
     name: str = "straight-through"
     noisy: bool = False
+    gates: GateOptions = GATES
+    """How they are trained where nothing else is said."""
 
     def __post_init__(self) -> None:
         coarse_factor(self.coarse)

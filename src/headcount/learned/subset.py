@@ -16,6 +16,9 @@ from headcount.learned.method import Learner, Setting
 from headcount.learned.options import GateOptions
 from headcount.pruning.topk import draw_top, top
 
+GATES = GateOptions(learning_rate=0.1, optimizer="adam", schedule="constant", settle=0.4)
+"""How these gates are trained where nothing else is said."""
+
 
 def subset(
     model: Any,
@@ -25,14 +28,14 @@ def subset(
     train: Any = None,
     device: str = "auto",
     work: Any = None,
-    gate_lr: float = 0.1,
-    gate_optimizer: str = "adam",
-    gate_schedule: str = "constant",
+    gate_lr: float = GATES.learning_rate,
+    gate_optimizer: str = GATES.optimizer,
+    gate_schedule: str = GATES.schedule,
     hot: float = 1.0,
     cold: float = 0.1,
-    settle: float = 0.4,
-    score_points: int = 0,
-    score_rows: int = 512,
+    settle: float = GATES.settle,
+    score_points: int = GATES.score_points,
+    score_rows: int = GATES.score_rows,
 ) -> Learner:
     """Sets of exactly the asked number of heads, drawn less and less at random.
 
@@ -61,6 +64,8 @@ class Subset:
     """Temperature at its end."""
     name: str = "subset"
     noisy: bool = True
+    gates: GateOptions = GATES
+    """How they are trained where nothing else is said."""
 
     def __post_init__(self) -> None:
         if self.hot <= 0 or self.cold <= 0:

@@ -1,4 +1,4 @@
-"""Decide which heads stay: `hc.select(model, method="random", ratio=0.5)`.
+"""Decide which heads stay: `hc.select(model, "random", ratio=0.5)`.
 
 decide = prepare(model, "importance", data=rows)     # measured once
 decide(0.5, seed), decide(0.9, seed)                 # a mask for every ratio and seed
@@ -15,7 +15,7 @@ from headcount.pruning.methods import METHODS, Decide
 
 
 def select(
-    model: Any, method: str = "random", ratio: float | None = None, *, seed: int = 0, **options: Any
+    model: Any, method: str, ratio: float | None = None, *, seed: int = 0, **options: Any
 ) -> Mask:
     """The heads that stay when `ratio` of them go: exactly ⌈H (1 - ratio)⌉.
 
