@@ -3,25 +3,49 @@
 with whole(path) as partial: ...          # a file
 with whole_folder(path) as made: ...      # a folder
 data = read_json(path, "record")          # one sentence when it is damaged or too large
+arrays = read_npz(path, "trace")          # likewise, and by their sizes before they are read
 with locked(folder): ...                  # a second process is refused
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import shutil
+import struct
 import tempfile
-from collections.abc import Generator
+import zipfile
+import zlib
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, TextIO
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LOCK = ".lock"
 LARGEST = 64 * 2**20
 """Bytes of the largest JSON file that is read: ours have a few thousand."""
+LINES = 2**30
+"""Bytes of the largest file of JSON lines."""
+ARRAYS = 2**31
+"""Bytes that the arrays of one file may take, all together."""
+PACKED = 200
+"""How many times its own size a file of arrays may unpack to, once that is more than LARGEST."""
+NPY = re.compile(
+    r"{'descr': '([<>|](?:[biuf][1248]|U\d{1,9}))', 'fortran_order': (True|False), "
+    r"'shape': \(((?:\d{1,12}, ?)*(?:\d{1,12})?)\), } *\n"
+)
+"""The header of a .npy file as numpy writes it: numbers or text, never objects."""
+
+Row = TypeVar("Row")
 
 
 @contextmanager
@@ -89,29 +113,138 @@ def read_json(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) -
     return parse_json(read_text(path, kind, largest), f"{path} is no {kind}")
 
 
-def parse_json(text: str, complaint: str) -> Any:
+def parse_json(text: str | bytes, complaint: str) -> Any:
     """What a JSON text holds; the refusal begins with `complaint`."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{complaint}: it is not UTF-8 text.") from error
+    except RecursionError as error:
+        raise UsageError(f"{complaint}: lists and objects are nested too deeply.") from error
+    except ValueError as error:
         raise UsageError(f"{complaint}: {error}.") from error
 
 
 def read_lines(path: str | os.PathLike[str], kind: str) -> tuple[list[Any], bool]:
     """The JSON lines of a file, and whether its last line was cut short and left out."""
-    lines = read_text(path, kind, 2**30).splitlines(keepends=True)
-    cut = bool(lines) and not lines[-1].endswith("\n")
+    path = Path(path)
+    try:
+        if path.stat().st_size > LINES:
+            raise UsageError(f"{path} is no {kind}: it has more than {LINES:,} bytes.")
+        *lines, last = path.read_bytes().split(b"\n")  # other line ends can stand inside a text
+    except OSError as error:
+        raise NotFoundError(f"Cannot read {path}: {error.strerror or error}.") from error
     rows: list[Any] = []
     for number, line in enumerate(lines, 1):
-        try:
+        if line.strip():
             rows.append(parse_json(line, f"{path} is no {kind}: line {number}"))
-        except UsageError:
-            if number < len(lines):
-                raise
-            return rows, True
-    if cut and not isinstance(rows[-1], dict):  # a number may have lost its last digits
-        return rows[:-1], True
-    return rows, False
+    if not last.strip():
+        return rows, False
+    try:  # whole but for its end of line, or cut short
+        row = parse_json(last, "")
+    except UsageError:
+        return rows, True
+    # a number may have lost its last digits, an object cannot lose anything
+    return ([*rows, row], False) if isinstance(row, dict) else (rows, True)
+
+
+def made_of(kind: Callable[..., Row], data: Any, complaint: str) -> Row:
+    """The dataclass that wrote this object; names and plain types must be its own."""
+    if not isinstance(data, dict):
+        raise UsageError(f"{complaint}: {_short(data)} is no object.")
+    types = get_type_hints(kind)
+    own = {each.name: each for each in fields(kind)}  # pyright: ignore[reportArgumentType]
+    strange = sorted(set(data) - set(own))
+    lost = [
+        name
+        for name, each in own.items()
+        if name not in data and each.default is MISSING and each.default_factory is MISSING
+    ]
+    wrong = [name for name in own if name in data and not _fits(data[name], types[name])]
+    for names, what in ((lost, "lacks"), (strange, "does not know"), (wrong, "has a wrong")):
+        if names:
+            raise UsageError(f"{complaint}: it {what} {_short(names[0])}.")
+    return kind(**data)
+
+
+def _fits(value: Any, type_: Any) -> bool:
+    """Whether a JSON value can be of a type; what is inside of lists and objects is not asked."""
+    if get_origin(type_) in (Union, UnionType):
+        return any(_fits(value, each) for each in get_args(type_))
+    plain = get_origin(type_) or type_
+    if plain in (int, float):
+        whole_number = isinstance(value, int) and not isinstance(value, bool)
+        return (whole_number and abs(value) < 2**63) or (
+            plain is float and isinstance(value, float)
+        )
+    json_type = {tuple: list, type(None): NoneType}.get(plain, plain)
+    if json_type in (str, bool, list, dict, NoneType):
+        return isinstance(value, json_type)
+    return True
+
+
+def read_npz(
+    path: str | os.PathLike[str], kind: str, largest: int = ARRAYS
+) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file, refused by their sizes before any is read; nothing is run."""
+    path = Path(path)
+    complaint = f"{path} is no {kind}"
+    try:
+        with path.open("rb") as file:
+            return _unpacked(file, path.stat().st_size, largest, complaint)
+    except HeadcountError:
+        raise
+    except _UNREADABLE as error:
+        if isinstance(error, OSError) and not path.is_file():
+            raise NotFoundError(f"Cannot read {path}: {error.strerror or error}.") from error
+        reason = str(error) or type(error).__name__
+        raise UsageError(f"{complaint}, or only a part of one: {reason}.") from error
+
+
+_UNREADABLE = (
+    OSError, ValueError, TypeError, EOFError, KeyError, OverflowError, RuntimeError,
+    struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def _unpacked(file: Any, size: int, largest: int, complaint: str) -> dict[str, NDArray[Any]]:
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        total = sum(member.file_size for member in members)
+        if total > min(largest, max(LARGEST, PACKED * size)):
+            raise UsageError(f"{complaint}: its {size:,} bytes would unpack to {total:,}.")
+        return {each.filename.removesuffix(".npy"): _array(archive, each) for each in members}
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """One array; numpy's own reader would take the header's word for its size."""
+    import numpy as np
+
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{_short(member.filename)} is packed in a way numpy does not use")
+    with archive.open(member) as file:
+        start = file.read(8)
+        wide = 2 if start == b"\x93NUMPY\x01\x00" else 4
+        length = int.from_bytes(file.read(wide), "little")
+        header = file.read(min(length, 4096)).decode("latin-1")
+        found = NPY.fullmatch(header)
+        if start[:6] != b"\x93NUMPY" or len(header) != length or found is None:
+            raise ValueError(f"{_short(member.filename)} is no array of numbers or text")
+        dtype = np.dtype(found[1])
+        shape = tuple(int(each) for each in re.findall(r"\d+", found[3]))
+        size = math.prod(shape) * dtype.itemsize
+        if size != member.file_size - 8 - wide - length:
+            raise ValueError(f"{_short(member.filename)} has another size than it says")
+        data = file.read()  # to its end, where the sum over it is checked
+    if len(data) != size:
+        raise EOFError(f"{_short(member.filename)} ends early")
+    array = np.ndarray(shape, dtype, data, order="F" if found[2] == "True" else "C")
+    return array.astype(dtype.newbyteorder("="))
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def append_line(path: str | os.PathLike[str], data: Any) -> None:

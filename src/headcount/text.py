@@ -1,0 +1,29 @@
+"""Text from files, names and tokenizers, made safe to show: it commands no terminal.
+
+What is escaped: control characters, line and paragraph separators, marks that turn the direction
+of writing, halves of characters, and what XML forbids.
+"""
+
+from __future__ import annotations
+
+_SPECIAL = (
+    *range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F),
+    *range(0x2066, 0x206A), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF,
+)  # fmt: skip
+_SHOWN = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _SPECIAL}
+_LINES = {code: text for code, text in _SHOWN.items() if chr(code) not in "\n\t"}
+_JSON = {code: f"\\u{code:04x}" for code in _SPECIAL if chr(code) != "\n"}
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """The text with what is no plain character written out; with `lines`, line ends stay.
+
+    >>> printable("red: \\x1b[31m")
+    'red: \\\\x1b[31m'
+    """
+    return text.translate(_LINES if lines else _SHOWN)
+
+
+def printable_json(text: str) -> str:
+    """A JSON text, indented or not, that holds the same and can be shown."""
+    return text.translate(_JSON)
