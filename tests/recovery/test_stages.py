@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from headcount.models.find import layout, sites_of
-from headcount.models.probe import evaluating, probe_inputs
+from headcount.models.hooks import evaluating
+from headcount.models.probe import probe_inputs
 from headcount.models.remove import remove
 from headcount.recovery import stages
 from headcount.recovery.recover import recover_layers

@@ -21,7 +21,7 @@ from headcount.importance.batches import TOKENS, Batches, batches_for
 from headcount.importance.losses import example_losses, kind_of
 from headcount.models.find import layout, require_layout, unwrap
 from headcount.models.gates import gate, open_gates
-from headcount.models.probe import evaluating
+from headcount.models.hooks import evaluating, held
 
 NORMALIZE = ("none", "l1", "l2")
 
@@ -190,10 +190,11 @@ def _moments(gates: Sequence[Tensor], grads: Sequence[Tensor | None], counts: Te
 def frozen(model: nn.Module) -> Generator[None]:
     """No gradient of any weight inside: less to remember and half the backward pass."""
     before = [(p, p.requires_grad) for p in model.parameters()]
-    try:
-        for parameter, _ in before:
-            parameter.requires_grad_(False)
-        yield
-    finally:
-        for parameter, trains in before:
-            parameter.requires_grad_(trains)
+    with held(model, "without gradients of its weights"):
+        try:
+            for parameter, _ in before:
+                parameter.requires_grad_(False)
+            yield
+        finally:
+            for parameter, trains in before:
+                parameter.requires_grad_(trains)

@@ -22,7 +22,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.errors import UnsupportedError, UsageError
 from headcount.models.find import sites_of, unwrap
-from headcount.models.probe import hooked
+from headcount.models.hooks import held, hooked
 from headcount.models.sites import Site
 
 
@@ -117,13 +117,17 @@ def eager(model: PreTrainedModel) -> Generator[None]:
         if isinstance(getattr(module, "config", None), PreTrainedConfig)
     }
     before = [(config, config._attn_implementation) for config in configs.values()]
-    try:
-        for config in configs.values():
-            config._attn_implementation_internal = "eager"
+    if all(implementation == "eager" for _, implementation in before):
         yield
-    finally:
-        for config, implementation in before:
-            config._attn_implementation_internal = implementation
+        return
+    with held(model, "in eager attention"):
+        try:
+            for config in configs.values():
+                config._attn_implementation_internal = "eager"
+            yield
+        finally:
+            for config, implementation in before:
+                config._attn_implementation_internal = implementation
 
 
 def collect(model: nn.Module, inputs: dict[str, Any]) -> dict[Place, Tensor]:

@@ -19,13 +19,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headcount.errors import UnsupportedError
-from headcount.models.probe import (
-    TOLERANCE,
-    evaluating,
-    probe_inputs,
-    relative_difference,
-    run,
-)
+from headcount.models.hooks import evaluating
+from headcount.models.probe import TOLERANCE, probe_inputs, relative_difference, run
 
 AXES = {
     "input_ids": ("batch", "length"),

@@ -18,7 +18,8 @@ from headcount.models.export_graph import (
     traced,
     verified,
 )
-from headcount.models.probe import TOLERANCE, evaluating, relative_difference
+from headcount.models.hooks import evaluating
+from headcount.models.probe import TOLERANCE, relative_difference
 
 
 def write_onnx(

@@ -10,7 +10,8 @@ from torch import nn
 
 from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Layout, Stack
-from headcount.models.probe import evaluating, find_probe, hooked
+from headcount.models.hooks import evaluating, hooked
+from headcount.models.probe import find_probe
 from headcount.models.sites import Site, find_sites
 
 

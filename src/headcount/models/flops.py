@@ -18,7 +18,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.errors import UnsupportedError, UsageError
-from headcount.models.probe import hooked, probe_inputs
+from headcount.models.hooks import hooked
+from headcount.models.probe import probe_inputs
 
 DEFAULT_LENGTH = 128
 POSITIONS = ("max_position_embeddings", "max_target_positions")

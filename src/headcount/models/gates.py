@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
 from headcount.models.find import require_layout, sites_of, unwrap
-from headcount.models.probe import hooked
+from headcount.models.hooks import hooked
 from headcount.models.sites import Site
 
 Gates = Mapping[str, Tensor | Sequence[Tensor | None]]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from headcount.errors import UnsupportedError, UsageError
+from headcount.models.hooks import evaluating
 
 TOLERANCE = {
     torch.float64: 1e-9,
@@ -77,6 +77,8 @@ def find_probe(model: nn.Module, *, seed: int = 0) -> dict:
             inputs = {name: value for name, value in inputs.items() if name not in MEDIA}
         try:
             run(model, inputs)
+        except UsageError:
+            raise  # another thread has the model: no input would do
         except Exception as error:
             first = first or error
         else:
@@ -113,31 +115,6 @@ def require_finite(model: nn.Module, answers: list[Tensor]) -> None:
         if not torch.isfinite(parameter).all():
             raise UsageError(f"The weights in {name} are not all numbers (NaN or infinite).")
     raise UsageError("The model's answer to the probe input is not a number (NaN or infinite).")
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Generator[None]:
-    """Evaluation mode inside, every module's own mode back afterwards."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
-
-
-@contextmanager
-def hooked(hooks: list[Callable[[], Any]]) -> Generator[None]:
-    """Register hooks (each call returns a handle) inside, remove every one afterwards."""
-    handles = []
-    try:
-        for register in hooks:
-            handles.append(register())
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

@@ -15,14 +15,8 @@ from headcount.heads import Mask, write_counts
 from headcount.models import cut
 from headcount.models.find import require_layout, sites_of, unwrap
 from headcount.models.gates import gate
-from headcount.models.probe import (
-    TOLERANCE,
-    find_probe,
-    hooked,
-    relative_difference,
-    require_finite,
-    run,
-)
+from headcount.models.hooks import hooked
+from headcount.models.probe import TOLERANCE, find_probe, relative_difference, require_finite, run
 from headcount.models.pruned import pruned_class
 from headcount.models.sites import PER_HEAD_PARAMETERS, Site
 

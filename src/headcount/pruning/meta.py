@@ -27,7 +27,7 @@ from headcount.models.capture import Place, capture
 from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
 from headcount.models.gates import gate
-from headcount.models.probe import evaluating
+from headcount.models.hooks import evaluating
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, require_ratio, share_out, size_of
 from headcount.pruning.methods import Decide

@@ -29,7 +29,7 @@ from headcount.importance.batches import TOKENS, Batches, batches_for, counted_t
 from headcount.importance.gradients import frozen, logits_of
 from headcount.importance.losses import example_losses, kind_of
 from headcount.models.find import sites_of, unwrap
-from headcount.models.probe import evaluating, hooked
+from headcount.models.hooks import evaluating, hooked
 from headcount.models.sites import Site
 from headcount.pruning.choose import keep_best
 from headcount.pruning.counts import require_ratio

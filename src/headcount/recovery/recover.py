@@ -29,7 +29,7 @@ from transformers.pytorch_utils import Conv1D
 from headcount.errors import UsageError
 from headcount.importance.batches import Batches, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
-from headcount.models.probe import evaluating, hooked
+from headcount.models.hooks import evaluating, hooked
 from headcount.models.sites import Site
 from headcount.recovery.ridge import NormalEquations
 from headcount.recovery.stages import Stages

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headcount.models.probe import hooked
+from headcount.models.hooks import hooked
 from headcount.models.sites import Site
 
 

@@ -22,7 +22,7 @@ from headcount.heads import Layout
 from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import identity, versions
-from headcount.models.probe import evaluating
+from headcount.models.hooks import evaluating
 from headcount.redundancy.attention import Stacks, attention_of, name_broken_head
 from headcount.redundancy.distances import distances as distances_of
 from headcount.redundancy.inputs import Stream, digest_of, open_stream

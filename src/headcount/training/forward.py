@@ -20,7 +20,8 @@ from transformers import PreTrainedModel
 from headcount.heads import Mask
 from headcount.models.find import require_layout, sites_of, unwrap
 from headcount.models.gates import gate
-from headcount.models.probe import evaluating, relative_difference
+from headcount.models.hooks import evaluating
+from headcount.models.probe import relative_difference
 from headcount.models.sites import Site
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.task import Kind

@@ -13,7 +13,8 @@ import torch
 from torch import nn
 
 from headcount.models.find import sites_of, unwrap
-from headcount.models.probe import evaluating, find_probe, hooked
+from headcount.models.hooks import evaluating, hooked
+from headcount.models.probe import find_probe
 from headcount.models.sites import Site
 
 

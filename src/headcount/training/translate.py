@@ -13,7 +13,7 @@ from transformers import GenerationConfig, PreTrainedModel
 from headcount.errors import UnsupportedError
 from headcount.heads import Mask
 from headcount.models.find import unwrap
-from headcount.models.probe import evaluating
+from headcount.models.hooks import evaluating
 from headcount.tasks.encoding import Encoded
 from headcount.training.forward import Board
 from headcount.training.loading import room

@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 from headcount.errors import UnsupportedError
 from headcount.heads import Layout
 from headcount.models.capture import Place, capture
-from headcount.models.probe import hooked
+from headcount.models.hooks import hooked
 from headcount.redundancy.attention import padding_masks
 from headcount.redundancy.inputs import Batch, model_inputs
 from headcount.training.layers import find_layers

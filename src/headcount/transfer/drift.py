@@ -17,7 +17,7 @@ from torch import nn
 from headcount.errors import UsageError
 from headcount.heads import Layout, Scores, Stack
 from headcount.models.find import layout as layout_of_model
-from headcount.models.probe import evaluating
+from headcount.models.hooks import evaluating
 from headcount.redundancy.inputs import open_stream
 from headcount.redundancy.running import Running
 from headcount.transfer.batch import compare_batch

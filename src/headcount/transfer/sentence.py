@@ -18,8 +18,8 @@ from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Mask
 from headcount.models.capture import Place, capture
 from headcount.models.find import layout, sites_of, unwrap
+from headcount.models.hooks import evaluating
 from headcount.models.pairs import mask_between
-from headcount.models.probe import evaluating
 from headcount.redundancy.inputs import Batch, encode_texts, model_inputs, open_stream
 from headcount.tasks.encoding import Encoded
 from headcount.training.loading import match, room, tokenizer_of
