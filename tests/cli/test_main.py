@@ -15,7 +15,8 @@ from rich.text import Text
 
 import headcount
 from headcount.cli import common, main
-from headcount.cli.common import COMMON, Common, emit, plain, progress, table
+from headcount.cli.common import COMMON, Common, emit, plain, table
+from headcount.cli.progress import progress
 from headcount.errors import MissingExtraError, NotFoundError, StudyError, UnsupportedError
 from headcount.registry import Registry
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from headcount.cli.amounts import percent
 from headcount.cli.bench_table import number, page, to_json
-from headcount.cli.common import Json, emit, progress, say, table
+from headcount.cli.common import Json, emit, say, table
+from headcount.cli.progress import progress, waiting
 from headcount.errors import UsageError, need_extra
 
 if TYPE_CHECKING:
@@ -93,7 +91,7 @@ def bench(
 
     where: Any = pick_device(device)
     with_onnx = wants_onnx(onnx, where)
-    with preparing() as prepared:
+    with waiting("loading and removing") as prepared:
         dense, weights = obtain(model, from_config, allow_pickle, seed)
         dense.to(where)
         if pruned is None:
@@ -119,14 +117,6 @@ def bench(
         )
     data = to_json(found, model=model, pruned=pruned, weights=weights, seed=seed)
     emit(data, as_json=as_json, table=page(found, weights))
-
-
-@contextmanager
-def preparing() -> Generator[Callable[[], None]]:
-    """A sign of life on a terminal until all is loaded, removed and exported."""
-    status = Console(stderr=True).status("loading and removing") if sys.stderr.isatty() else None
-    with status or nullcontext():
-        yield status.stop if status else lambda: None
 
 
 def obtain(

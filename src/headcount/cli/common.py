@@ -1,4 +1,4 @@
-"""What every command shares: options, output and progress.
+"""What every command shares: options and output.
 
 stdout is data, stderr is talk. A command returns None or its exit code.
 """
@@ -8,25 +8,15 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich import box
 from rich.console import Console, RenderableType
-from rich.progress import (
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TimeRemainingColumn,
-    track,
-)
 from rich.table import Table
-
-Item = TypeVar("Item")
 
 Json = Annotated[
     bool, Parameter(name="--json", negative=(), help="Print one JSON object instead of a table.")
@@ -123,37 +113,3 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # numpy and torch
         return plain(value.tolist())
     return [plain(item) for item in value]
-
-
-def progress(
-    items: Iterable[Item], description: str, *, total: float | None = None
-) -> Iterator[Item]:
-    """Go over `items` with a bar on stderr, shown only when stderr is a terminal."""
-    console = Console(stderr=True)
-    yield from track(
-        items,
-        description,
-        total=total,
-        console=console,
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-
-
-@contextmanager
-def bar(text: str) -> Generator[Callable[..., None]]:
-    """A progress bar on stderr, in a terminal only: `report(done, total, what else to say)`."""
-    columns = [*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn()]
-    with Progress(
-        SpinnerColumn(),
-        *columns,
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as shown:
-        task = shown.add_task(text, total=None)
-
-        def report(done: int, total: int | None, more: str = "") -> None:
-            shown.update(task, completed=done, total=total, description=text + more)
-
-        yield report

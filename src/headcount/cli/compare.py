@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.common import Json, bar, emit, plain, say, table
+from headcount.cli.common import Json, emit, plain, say, table
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
@@ -17,6 +17,7 @@ from headcount.cli.method_options import (
     read_texts,
     training,
 )
+from headcount.cli.progress import bar
 from headcount.cli.train import CHOICES, Choices
 from headcount.errors import UsageError
 from headcount.tasks.source import Source
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from headcount.studies.compare import Compared
 
 Data = Annotated[Source, Parameter(name="*")]
+METHODS = (
+    "all-heads", "random", "importance", "hard-concrete", "meta", "subset", "cluster",
+    "straight-through", "surgeon+recover",
+)  # fmt: skip
+"""What is compared when nobody says what."""
 
 
 def compare(
@@ -34,8 +40,7 @@ def compare(
     task: str,
     out: Path,
     ratio: float = 0.5,
-    methods: str = "all-heads,random,importance,hard-concrete,meta,subset,cluster,"
-    "straight-through,surgeon+recover",
+    methods: tuple[str, ...] = METHODS,
     seeds: int = 5,
     chosen: MethodOptions = METHOD_OPTIONS,
     source: Data = Source(),  # noqa: B008
@@ -75,7 +80,7 @@ def compare(
     ratio
         Share of heads to remove, 0 to 1.
     methods
-        Methods with a ratio, joined by commas; see `headcount ls methods`. +recover after a name
+        Methods with a ratio; see `headcount ls methods`. +recover after a name
         solves the output projections again before the training; all-heads trains without a cut.
     seeds
         Runs of each method: draws, clusterings, samples of rows, and seeds of training.
@@ -114,15 +119,14 @@ def compare(
     require_one("compare")
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file, not a folder for a comparison.")
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    own = chosen.for_methods([method_of(name) for name in names if name != ALL])
+    own = chosen.for_methods([method_of(name) for name in methods if name != ALL])
     trains = training(options, preset)
     opened = TASKS[task](source)
     loaded, words, _ = open_model(
         model, opened, tokenizer, trains=False, seed=trains.seed, allow_pickle=allow_pickle
     )
     if dry_run:
-        plan = {"class": type(loaded).__name__, "runs": len(names) * seeds, "ratio": ratio}
+        plan = {"class": type(loaded).__name__, "runs": len(methods) * seeds, "ratio": ratio}
         emit(plan, as_json=as_json, table=table(["would compare", ""], list(plan.items())))
         return
     loaded.to(pick_device(device))
@@ -131,7 +135,7 @@ def compare(
             found = run(
                 loaded,
                 opened,
-                names,
+                methods,
                 ratio=ratio,
                 seeds=seeds,
                 train=trains,

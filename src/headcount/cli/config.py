@@ -12,18 +12,16 @@ from __future__ import annotations
 import inspect
 import json
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from cyclopts import App, ArgumentCollection, CycloptsError
-from cyclopts.config import Dict
+from cyclopts import App, Argument, ArgumentCollection, CycloptsError, Token
 
 from headcount.cli.common import plain
+from headcount.cli.values import Provider, kind_of, tidy_argument
 from headcount.errors import NotFoundError, UsageError, did_you_mean
-
-Provider = Callable[[App, tuple[str, ...], ArgumentCollection], None]
 
 
 def read(path: Path) -> Provider:
@@ -37,10 +35,16 @@ def read(path: Path) -> Provider:
 
     def provide(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
         section = _section(data, commands, path)
-        mistakes = list(_unknown(section, arguments))
-        if not mistakes:
-            Dict(data, source=str(path))(app, commands, arguments)
-            mistakes = list(_unreadable(arguments, str(path)))
+        known = _by_key(arguments)
+        mistakes = []
+        for key, value in section.items():
+            if isinstance(value, dict) and key in app:
+                continue  # the section of a command below this one
+            argument = known.get(key.replace("_", "-"))
+            if argument is None:
+                mistakes.append(f"there is no option '{key}'.{did_you_mean(key, known)}")
+            elif not argument.tokens:  # the command line wins
+                mistakes += _fill(argument, key, value, str(path))
         if mistakes:
             raise UsageError(f"In the config file '{path}': {' '.join(mistakes)}")
 
@@ -61,26 +65,39 @@ def _section(data: dict[str, Any], commands: tuple[str, ...], path: Path) -> dic
     return section
 
 
-def _unknown(section: dict[str, Any], arguments: ArgumentCollection) -> Iterator[str]:
-    known = {
-        name.removeprefix("--")
+def _by_key(arguments: ArgumentCollection) -> dict[str, Argument]:
+    """What an option is called in a file -> the option."""
+    return {
+        name: argument
         for argument in arguments
-        for name in argument.names
-        if name.startswith("--")
+        if argument.parse and not argument.children
+        for name in _keys(argument)
     }
-    for key in section:
-        if key.replace("_", "-") not in known:
-            yield f"there is no option '{key}'.{did_you_mean(key, known)}"
 
 
-def _unreadable(arguments: ArgumentCollection, source: str) -> Iterator[str]:
-    for argument in arguments:
-        if any(token.source == source for token in argument.tokens):
-            try:
-                argument.convert()
-            except CycloptsError as error:
-                error.verbose = False
-                yield str(error)
+def _keys(argument: Argument) -> list[str]:
+    named = [name.removeprefix("--") for name in argument.names if name.startswith("--")]
+    # an argument that has a place and no name is called as in the help, in small letters
+    return named or [argument.name.lower().replace("_", "-")]
+
+
+def _fill(argument: Argument, key: str, value: Any, source: str) -> Iterator[str]:
+    """Give the option its value; what is wrong with it, as a sentence."""
+    several = kind_of(argument.hint)[1]
+    items = value if several and isinstance(value, list) else [value]
+    if any(isinstance(item, dict | list) for item in items):
+        yield f"'{key}' is {'a list of values' if several else 'one value'}, not {value}."
+        return
+    for place, item in enumerate(items):
+        text = str(item).lower() if isinstance(item, bool) else str(item)
+        argument.tokens.append(Token(keyword=f"[{key}]", value=text, source=source, index=place))
+    try:
+        tidy_argument(argument)
+        if argument.tokens:
+            argument.convert()
+    except CycloptsError as error:
+        error.verbose = False
+        yield str(error)
 
 
 def write(app: App, commands: tuple[str, ...], bound: inspect.BoundArguments) -> str:
@@ -93,15 +110,18 @@ def write(app: App, commands: tuple[str, ...], bound: inspect.BoundArguments) ->
             parameter = bound.arguments.get(argument.field_info.name)
         value = parameter
         for key in argument.keys:  # a field of the dataclass parameter that came just before
-            value = getattr(value, key, None)
+            # what was not typed is left to the preset, and must not be typed by the file
+            typed = getattr(value, "given", None)
+            left = isinstance(typed, tuple) and key not in typed
+            value = None if left else getattr(value, key, None)
         if argument.parse and not argument.children:
-            lines.append(_line(argument.name.removeprefix("--"), value))
+            lines.append(_line(_keys(argument)[0], value))
     return "\n".join(lines) + "\n"
 
 
 def _line(name: str, value: Any) -> str:
     value = plain(value.name if isinstance(value, Enum) else value)
-    if value is None:
+    if value is None or value == []:
         return f"# {name} ="  # TOML has no null: not set
     if isinstance(value, float):
         return f"{name} = {value!r}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.common import Json, bar, emit, plain, say, table
+from headcount.cli.common import Json, emit, plain, say, table
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
@@ -17,6 +17,7 @@ from headcount.cli.method_options import (
     read_texts,
     training,
 )
+from headcount.cli.progress import bar
 from headcount.cli.train import CHOICES, Choices
 from headcount.errors import UsageError
 from headcount.tasks.source import Source
@@ -33,8 +34,8 @@ def curve(
     *,
     task: str,
     out: Path,
-    methods: str = "random,cluster,importance",
-    ratios: str = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
+    methods: tuple[str, ...] = ("random", "cluster", "importance"),
+    ratios: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     seeds: int = 5,
     recover: bool = False,
     finetune: bool = False,
@@ -74,9 +75,9 @@ def curve(
     out
         The folder of the curve.
     methods
-        Methods with a ratio, joined by commas; see `headcount ls methods`.
+        Methods with a ratio; see `headcount ls methods`.
     ratios
-        Shares of heads to remove, joined by commas.
+        Shares of heads to remove.
     seeds
         Cuts at each ratio: draws, clusterings, samples of rows, and seeds of training.
     recover
@@ -118,16 +119,15 @@ def curve(
     need_matplotlib()
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file, not a folder for a curve.")
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    shares = read_ratios(ratios)
-    own = chosen.for_methods(names)
+    shares = list(dict.fromkeys(ratios))
+    own = chosen.for_methods(methods)
     trains = training(options, preset)
     opened = TASKS[task](source)
     loaded, words, fresh = open_model(
         model, opened, tokenizer, trains=finetune, seed=trains.seed, allow_pickle=allow_pickle
     )
     if dry_run:
-        plan = {"class": type(loaded).__name__, "points": 1 + len(names) * len(shares) * seeds}
+        plan = {"class": type(loaded).__name__, "points": 1 + len(methods) * len(shares) * seeds}
         emit(plan, as_json=as_json, table=table(["would score", ""], list(plan.items())))
         return
     loaded.to(pick_device(device))
@@ -137,7 +137,7 @@ def curve(
             found = run(
                 loaded,
                 opened,
-                names,
+                methods,
                 shares,
                 seeds=seeds,
                 out=out,
@@ -162,14 +162,6 @@ def curve(
         raise
     write(found, out, f"{Path(model).name} on {opened.name}{_after(recover, finetune)}")
     emit(found.to_json() | {"out": out}, as_json=as_json, table=_page(found))
-
-
-def read_ratios(text: str) -> list[float]:
-    """`0.1,0.5` as numbers."""
-    try:
-        return list(dict.fromkeys(float(word) for word in text.split(",") if word.strip()))
-    except ValueError:
-        raise UsageError(f"'{text}' is not ratios; write 0.25,0.5,0.75.") from None
 
 
 def write(found: Found, out: Path, title: str) -> None:

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from headcount.cli.common import Json, emit, table
+from headcount.cli.values import MaskText
 from headcount.errors import UsageError
 from headcount.tasks.source import Source
 
@@ -26,7 +27,7 @@ def evaluate(
     task: str,
     source: Data = Source(),  # noqa: B008
     split: str | None = None,
-    mask: list[str] | None = None,
+    mask: list[MaskText] | None = None,
     tokenizer: str | None = None,
     limit: int | None = None,
     fraction: float | None = None,

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from headcount.cli.amounts import amount
 from headcount.cli.common import Json, emit, table
+from headcount.cli.progress import waiting
 
 Format = Literal["zeroed", "standalone", "onnx", "torch-export"]
 Number = Literal["float32", "float16", "bfloat16", "float64"]
@@ -53,7 +53,7 @@ def export(
 
     check(to, out)
     options: dict[str, Any] = {"dtype": dtype} if dtype else {}
-    with Console(stderr=True).status(f"Writing {out} and reading it back"):
+    with waiting(f"writing {out} and reading it back"):
         done = write(load(model, allow_pickle=allow_pickle, **options), to, out)
     rows = [
         ("format", done.to),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.common import Json, emit, progress, table
+from headcount.cli.common import Json, emit, table
+from headcount.cli.progress import progress
 from headcount.heads import Scores
 from headcount.tasks.source import Source
 

@@ -18,6 +18,8 @@ from headcount.cli import config
 from headcount.cli.commands import COMMANDS
 from headcount.cli.common import say, stdout
 from headcount.cli.failures import PIPE_CLOSED, explain
+from headcount.cli.progress import alive
+from headcount.cli.values import tidy
 from headcount.errors import UsageError, did_you_mean
 
 ABOUT = "How many attention heads does your transformer need?"
@@ -80,8 +82,8 @@ def build(line: Line) -> App:
         help_epilogue=EPILOGUE,
         version=f"headcount {__version__}",
         version_format="plaintext",
-        default_parameter=Parameter(negative_iterable=()),
-        config=config.read(line.config) if line.config else None,
+        default_parameter=Parameter(negative_iterable=(), consume_multiple=True),
+        config=[*([config.read(line.config)] if line.config else []), tidy],
         console=stdout(),
         print_error=False,
         exit_on_error=False,
@@ -100,7 +102,8 @@ def run(line: Line) -> int:
     if line.print_config and commands and function is apps[-1].default_command:
         sys.stdout.write(config.write(apps[-1], commands, bound))
         return 0
-    code = function(*bound.args, **bound.kwargs)
+    with alive(line.command or ""):
+        code = function(*bound.args, **bound.kwargs)
     return code if isinstance(code, int) else 0
 
 

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from headcount.cli.amounts import parameters
-from headcount.cli.common import Json, emit, say, table
+from headcount.cli.common import Json, emit, table
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
@@ -20,6 +20,7 @@ from headcount.cli.method_options import (
     read_texts,
     training,
 )
+from headcount.cli.progress import talk
 from headcount.cli.train import CHOICES, Choices
 from headcount.tasks.source import Source
 
@@ -148,7 +149,7 @@ def prune(
         options=own,
         name=model,
         command=shlex.join(["headcount", *sys.argv[1:]]),
-        report=_talk if sys.stderr.isatty() and is_first() else None,
+        report=talk if is_first() else None,
         inputs=read_texts(inputs, loaded, words, trains.max_length),
         samples=samples,
         split=split,
@@ -174,10 +175,6 @@ def _draw(trace: Trace, out: Path) -> None:
     for ending in ("png", "svg"):
         save_figure(maps_figure(trace), out / f"gates.{ending}")
         save_figure(path_figure(trace), out / f"gates-path.{ending}")
-
-
-def _talk(text: str) -> None:
-    say(f"headcount: {text}")
 
 
 def _page(record: dict[str, Any]) -> Table:

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from headcount.cli.common import Json, bar, emit, say, table
+from headcount.cli.common import Json, emit, say, table
+from headcount.cli.progress import bar, progress
 from headcount.cli.redundancy_inputs import Tokens, random_rows, task_rows, text_rows
 from headcount.errors import UsageError
 
@@ -32,7 +33,7 @@ def measure(
     split: str | None = None,
     column: Names = None,
     label: str | None = None,
-    languages: tuple[str, str] | None = None,
+    languages: Names = None,
     distances: Names = None,
     limit: int | None = None,
     tolerance: float | None = None,
@@ -196,7 +197,6 @@ def compare(
     seed
         Seed of permutations and intervals.
     """
-    from headcount.cli.common import progress
     from headcount.report.figures import check_figures
 
     check_figures(figure or [])

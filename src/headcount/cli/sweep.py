@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.common import Json, bar, emit, plain, say, table
+from headcount.cli.common import Json, emit, plain, say, table
 from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model, training
+from headcount.cli.progress import bar
 from headcount.cli.train import CHOICES, Choices
 from headcount.errors import UsageError
 from headcount.tasks.source import Source
@@ -26,7 +27,7 @@ def sweep(
     /,
     *,
     task: str,
-    over: str,
+    over: tuple[str, ...],
     out: Path,
     method: str = "straight-through",
     seeds: int = 3,
@@ -102,7 +103,7 @@ def sweep(
     need_matplotlib()
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file, not a folder for a sweep.")
-    name, values = read_over(over)
+    name, values = read_over(",".join(over))
     own = chosen.for_methods([method])[method]
     check_sweep(method, name, values, seeds, own)
     trains = training(options, preset)

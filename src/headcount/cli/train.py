@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from headcount.cli.common import Json, bar, emit, say, table
+from headcount.cli.common import Json, emit, say, table
+from headcount.cli.progress import bar
 from headcount.errors import UsageError
 from headcount.tasks.source import Source
 from headcount.training.options import PRESETS, TrainOptions

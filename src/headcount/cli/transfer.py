@@ -8,7 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from headcount.cli.common import Json, bar, emit, plain, table
+from headcount.cli.common import Json, emit, plain, table
+from headcount.cli.progress import bar
 from headcount.cli.redundancy import COUNT, Flag, Names
 from headcount.errors import UsageError
 
@@ -27,7 +28,7 @@ def transfer(
     split: str | None = None,
     column: Names = None,
     label: str | None = None,
-    languages: tuple[str, str] | None = None,
+    languages: Names = None,
     pretraining_task: str | None = None,
     pretraining_data: Path | None = None,
     recall: Flag = False,

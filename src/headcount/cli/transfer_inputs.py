@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcount.cli.common import bar, say
+from headcount.cli.common import say
+from headcount.cli.progress import bar
 from headcount.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ class Source:
     """Names of the text columns, one or two."""
     label: str | None = None
     """Name of the label column."""
-    languages: tuple[str, str] | None = None
+    languages: tuple[str, ...] | None = None
     """Endings of the two parallel files, source first, as in `en de`."""
     size: int | None = None
     """Built-in tasks: how many rows are made for the train split."""

@@ -1,0 +1,134 @@
+"""Signs of life: a bar on a terminal; elsewhere a plain line now and then, whatever runs.
+
+`alive` is around every command. A command says what it is at through `bar`, `progress`, `waiting`
+or `talk`; where stderr is no terminal, the last of it is repeated in one line every half a minute.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TimeRemainingColumn, track
+
+from headcount.cli.common import say
+
+Item = TypeVar("Item")
+
+EVERY = 30.0
+"""Seconds between two lines."""
+TELLER = "headcount teller"
+"""Name of the thread that tells."""
+
+
+@dataclass
+class Doing:
+    """What is being done; set by the command, read by the thread that tells it."""
+
+    command: str = ""
+    text: str = ""
+    since: float = field(default_factory=time.monotonic)
+
+    def line(self) -> str:
+        """`headcount prune, 2:30 so far: fine-tuning, 120 of 3000`."""
+        minutes, seconds = divmod(int(time.monotonic() - self.since), 60)
+        at = f": {self.text}" if self.text else ""
+        return f"headcount {self.command}, {minutes}:{seconds:02} so far{at}"
+
+
+_doing: list[Doing] = []  # a command may run others, as the demo does: the last one tells
+
+
+@contextmanager
+def alive(command: str) -> Generator[None]:
+    """Around a command: lines on stderr while it runs, unless a terminal shows bars."""
+    _doing.append(Doing(command))
+    stop = threading.Event()
+    teller = threading.Thread(target=_tell, args=(stop,), name=TELLER, daemon=True)
+    # of several processes the first speaks for all; a command inside another has a teller already
+    told = not sys.stderr.isatty() and os.environ.get("RANK", "0") == "0" and len(_doing) == 1
+    if told:
+        teller.start()
+    try:
+        yield
+    finally:
+        _doing.pop()
+        stop.set()
+        if told:
+            teller.join()
+
+
+def _tell(stop: threading.Event) -> None:
+    while not stop.wait(EVERY):
+        for doing in _doing[-1:]:
+            say(doing.line())
+
+
+def _note(text: str) -> None:
+    if _doing:
+        _doing[-1].text = text
+
+
+def talk(text: str) -> None:
+    """What comes next in a run of several parts: a line of its own on a terminal."""
+    _note(text)
+    if sys.stderr.isatty():
+        say(f"headcount: {text}")
+
+
+@contextmanager
+def waiting(text: str) -> Generator[Callable[[], None]]:
+    """Something that cannot be counted; the function takes the sign off a terminal early."""
+    _note(text)
+    status = Console(stderr=True).status(text) if sys.stderr.isatty() else None
+    with status or nullcontext():
+        yield status.stop if status else lambda: None
+
+
+def progress(
+    items: Iterable[Item], description: str, *, total: float | None = None
+) -> Iterator[Item]:
+    """Go over `items` with a bar on stderr, shown only when stderr is a terminal."""
+    shown = track(
+        items,
+        description,
+        total=total,
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+    for done, item in enumerate(shown):
+        _note(_counted(description, done, total))
+        yield item
+
+
+@contextmanager
+def bar(text: str) -> Generator[Callable[..., None]]:
+    """A progress bar on stderr, in a terminal only: `report(done, total, what else to say)`."""
+    columns = [*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn()]
+    _note(text)
+    with Progress(
+        SpinnerColumn(),
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as shown:
+        task = shown.add_task(text, total=None)
+
+        def report(done: int, total: int | None, more: str = "") -> None:
+            _note(_counted(text, done, total) + more)
+            shown.update(task, completed=done, total=total, description=text + more)
+
+        yield report
+
+
+def _counted(text: str, done: int, total: float | None) -> str:
+    return f"{text}, {done}" + ("" if total is None else f" of {total:.0f}")

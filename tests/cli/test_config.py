@@ -1,0 +1,123 @@
+"""What --print-config writes is what --config reads, for every option of every command."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+from cyclopts import Argument
+
+from headcount.cli import config
+from headcount.cli.commands import COMMANDS
+from headcount.cli.main import Line, build
+from headcount.cli.values import MaskText, kind_of
+
+LINES = [[entry.name] for entry in COMMANDS] + [["redundancy", "compare"]]
+TYPED = {str: "a b", Path: "x y/z", int: "3", float: "0.25", MaskText: "3,2"}
+
+
+def parsed(tokens: list[str], file: Path | None = None) -> tuple[Any, Any, inspect.BoundArguments]:
+    app = build(Line(tokens=tokens, config=file))
+    function, bound, _ = app.parse_args(tokens)
+    commands, apps, _ = app.parse_commands(tokens)
+    assert function is apps[-1].default_command
+    return apps[-1], commands, bound
+
+
+def arguments(words: list[str]) -> list[Argument]:
+    return _arguments(tuple(words))
+
+
+@cache
+def _arguments(words: tuple[str, ...]) -> list[Argument]:
+    apps = build(Line(tokens=list(words))).parse_commands(words)[1]
+    return [each for each in apps[-1].assemble_argument_collection() if each.parse]
+
+
+def typed(argument: Argument) -> list[str]:
+    """The option with some value that is not its default."""
+    kind, several = kind_of(argument.hint)
+    if kind is bool:
+        on = argument.names[0]
+        return [argument.negatives[0] if argument.field_info.default is True else on]
+    value = get_args(kind)[-1] if get_origin(kind) is Literal else TYPED[kind]
+    return [argument.names[0], value, *([value + "1"] if several else [])]
+
+
+def full(words: list[str]) -> list[str]:
+    """A command line with every option of a command."""
+    leaves = [each for each in arguments(words) if not each.children]
+    placed = [each for each in leaves if not each.names[0].startswith("--")]
+    options = [token for each in leaves if each not in placed for token in typed(each)]
+    return [*words, *(f"m{place}" for place in range(len(placed))), *options]
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_every_option_comes_back(words: list[str], tmp_path: Path) -> None:
+    app, commands, bound = parsed(full(words))
+    file = tmp_path / "c.toml"
+    file.write_text(config.write(app, commands, bound))
+    assert "# " not in file.read_text(), "every option was given a value"
+    again = parsed(words, file)
+    again[2].apply_defaults()
+    assert again[2].arguments == bound.arguments
+    assert config.write(*again) == file.read_text()
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_what_must_be_given_alone_comes_back(words: list[str], tmp_path: Path) -> None:
+    needed = []
+    for each in arguments(words):
+        if each.required and not each.children:
+            needed += typed(each) if each.names[0].startswith("--") else ["m"]
+    app, commands, bound = parsed([*words, *needed])
+    file = tmp_path / "c.toml"
+    file.write_text(config.write(app, commands, bound))
+    again = parsed(words, file)
+    again[2].apply_defaults()
+    assert again[2].arguments == bound.arguments
+    assert config.write(*again) == file.read_text()
+
+
+def test_a_preset_is_not_overruled_by_what_nobody_typed(tmp_path: Path) -> None:
+    words = ["train", "m", "--task", "cola", "--out", "o", "--preset", "pocket", "--epochs", "2"]
+    app, commands, bound = parsed(words)
+    file = tmp_path / "c.toml"
+    file.write_text(config.write(app, commands, bound))
+    options = parsed(["train"], file)[2].arguments["options"]
+    assert options.on("pocket") == bound.arguments["options"].on("pocket")
+    assert options.on("pocket").learning_rate == 3e-4
+
+
+@pytest.mark.parametrize("text", ["steps = 1.5", "steps = '1.5'", "steps = true"])
+def test_a_number_of_things_is_not_rounded(cli: Any, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(f"[train]\nmodel = 'm'\ntask = 'cola'\nout = 'o'\n{text}\n")
+    ran = cli("train", "--config", file, "--print-config")
+    assert ran.code == 2
+    assert "steps" in ran.err
+    assert "int" in ran.err
+    assert cli("train", "m", "--task", "cola", "--out", "o", "--steps", "1.5").code == 2
+
+
+def test_the_section_of_a_command_below_is_not_an_option(cli: Any, tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("[redundancy]\nmodel = 'm'\n[redundancy.compare]\nfiles = ['a', 'b']\n")
+    assert "m" in cli("redundancy", "--config", file, "--print-config").out
+    assert '"b"' in cli("redundancy", "compare", "--config", file, "--print-config").out
+    file.write_text("[redundancy]\nmodel = 'm'\n[redundancy.compar]\nfiles = ['a', 'b']\n")
+    assert "no option 'compar'" in cli("redundancy", "--config", file, "--print-config").err
+
+
+@pytest.mark.parametrize("text", ["ratio = [0.1, 0.2]", "ratio = {a = 1}", "figure = [['a']]"])
+def test_a_value_of_another_shape_is_refused(cli: Any, tmp_path: Path, text: str) -> None:
+    command = "redundancy" if "figure" in text else "prune"
+    file = tmp_path / "c.toml"
+    file.write_text(f"[{command}]\nmodel = 'm'\nout = 'o'\n{text}\n")
+    ran = cli(command, "--config", file, "--print-config")
+    assert ran.code == 2
+    assert ran.out == ""
+    assert text.split()[0] in ran.err
