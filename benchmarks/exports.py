@@ -4,8 +4,9 @@
 
 Each family is built small with random weights and written twice: with heads missing in every way
 at once (a layer emptied, one uneven, one without a key-value group, one whole), and with no head
-left. A number is the largest difference from the model's answers, relative to the largest of them;
-a sentence is a refusal.
+left. It is verified on pairs of texts as a tokenizer writes them: with padding, segments and
+several lengths. A number is the largest difference from the model's answers, relative to the
+largest of them; a sentence is a refusal.
 """
 
 from __future__ import annotations
@@ -22,33 +23,48 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "critical"
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from transformers import AutoTokenizer
+
 from headcount.errors import HeadcountError
 from headcount.models.export import FORMATS, export
 from headcount.models.find import layout
 from headcount.models.remove import remove
+from headcount.models.shipped import locate
 from models.zoo import FAMILIES, build, masks, mixed, shallow
 
 
 def sweep(families: list[str], formats: list[str], layers: int | None = None) -> dict[str, Any]:
     """{family: {format: {pattern: difference or refusal}}}."""
     found: dict[str, Any] = {}
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     for family in families:
-        model = build(family, **(shallow(family, layers) if layers else {}))
+        model = build(family, **_changes(family, layers, len(tokenizer)))
         own = layout(model)
         for name, mask in (("mixed", mixed(own)), ("all emptied", masks(own)["all emptied"])):
             small = remove(model, mask)
             for to in formats:
-                outcome = written(small, to)
+                outcome = written(small, to, tokenizer)
                 found.setdefault(family, {}).setdefault(to, {})[name] = outcome
                 print(f"{family:20}{to:14}{name:12} {outcome}", file=sys.stderr, flush=True)
     return found
 
 
-def written(model: Any, to: str) -> float | str:
+def _changes(family: str, layers: int | None, words: int) -> dict[str, Any]:
+    """What makes a family as shallow as asked, with the tokenizer's words."""
+    made = shallow(family, layers) if layers else {}
+    known = FAMILIES[family][2]
+    if "vocab_size" in known:
+        made["vocab_size"] = words
+    elif "text_config" in known:
+        made["text_config"] = made.get("text_config", known["text_config"]) | {"vocab_size": words}
+    return made
+
+
+def written(model: Any, to: str, tokenizer: Any) -> float | str:
     """The largest difference after an export to a folder that is thrown away, or the refusal."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return export(model, to, Path(folder) / "out").difference
+            return export(model, to, Path(folder) / "out", tokenizer=tokenizer).difference
         except HeadcountError as error:
             return str(error)
 

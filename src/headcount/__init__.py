@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headcount.heads import Scores as Scores
     from headcount.importance.gradients import importance as importance
     from headcount.models.capture import capture as capture
+    from headcount.models.export import export as export
     from headcount.models.find import layout as layout
     from headcount.models.gates import gate as gate
     from headcount.models.load import load as load
@@ -52,6 +53,7 @@ _PUBLIC = {
     "curve": "headcount.studies.curve:curve",
     "difference": "headcount.training.evaluate:difference",
     "evaluate": "headcount.training.evaluate:evaluate",
+    "export": "headcount.models.export:export",
     "finetune": "headcount.training.finetune:finetune",
     "gate": "headcount.models.gates:gate",
     "importance": "headcount.importance.gradients:importance",

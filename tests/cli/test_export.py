@@ -5,14 +5,16 @@ from typing import get_args
 
 import pytest
 import torch
-from transformers import AutoModelForSequenceClassification
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from headcount.cli.export import Format
 from headcount.models.export import FORMATS
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs, relative_difference, run
 from headcount.models.remove import remove
+from headcount.models.shipped import locate
 from models.zoo import build, mixed
+from training.conftest import tiny
 
 
 @pytest.fixture
@@ -44,6 +46,20 @@ def test_the_table(cli, small, tmp_path):
     assert ran.code == 0, ran.err
     assert "modeling_headcount.py" in ran.out
     assert "0.0e+00 of the largest answer" in ran.out
+
+
+def test_the_rows_of_a_task_are_verified(cli, tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    tiny(tokenizer).save_pretrained(tmp_path / "whole")
+    asked = ["--to", "zeroed", "--task", "pocket-paraphrase", "--tokenizer", "pocket-bert"]
+    ran = cli("export", tmp_path / "whole", *asked, "--out", tmp_path / "out")
+    assert ran.code == 0, ran.err
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "text pairs, tokenised and padded and 64 rows of the task" in card
+    assert "tokenizer.json" in ran.out
+    ran = cli("export", tmp_path / "whole", "--to", "onnx", "--out", tmp_path / "b", "--data", ".")
+    assert (ran.code, ran.out) == (2, "")
+    assert "Data goes with --task" in ran.err
 
 
 def test_another_dtype(cli, small, tmp_path):

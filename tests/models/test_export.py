@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import os
 import subprocess
@@ -14,7 +15,9 @@ import torch
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
+    AutoTokenizer,
     BertForSequenceClassification,
+    dynamic_module_utils,
 )
 
 from headcount.errors import HeadcountError, MissingExtraError, UnsupportedError, UsageError
@@ -27,7 +30,11 @@ from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.probe import probe_inputs, relative_difference, run
 from headcount.models.remove import remove
+from headcount.models.shipped import locate
+from headcount.tasks import open_task
+from headcount.tasks.encoding import encode
 from models.zoo import FAMILIES, build, masks, mixed, shallow
+from training.conftest import tiny
 
 FRESH = Path(__file__).parent / "fresh.py"
 
@@ -267,7 +274,10 @@ def two_layers(family):
 
 def feeds_of(model):
     """Inputs of a shape that no export has seen."""
-    return probe_inputs(model, batch=5, length=13, seed=3)
+    inputs = probe_inputs(model, batch=5, length=13, seed=3)
+    if getattr(model.config, "type_vocab_size", 0) > 1:
+        inputs["token_type_ids"] = inputs["input_ids"] % 2
+    return inputs
 
 
 @pytest.mark.parametrize(
@@ -331,12 +341,10 @@ def test_torch_export_loads_again(family, made, tmp_path, capfd):
 def test_a_whole_model_as_a_graph_by_its_own_probe(tmp_path):
     model = build("bert", **shallow("bert", 1)).train()
     inputs = probe_inputs(model, batch=2, length=5)
-    inputs["token_type_ids"] = torch.ones_like(inputs["input_ids"])
     export(model, "torch-export", tmp_path / "out", probe=inputs)
     assert model.training
     again = torch.export.load(tmp_path / "out" / "model.pt2").module()
-    feeds = feeds_of(model)
-    feeds["token_type_ids"] = torch.ones_like(feeds["input_ids"])
+    feeds = {name: value for name, value in feeds_of(model).items() if name in inputs}
     model.eval()
     with torch.no_grad():
         difference = relative_difference([model(**feeds).logits], [again(**feeds)["logits"]])
@@ -385,3 +393,105 @@ def test_a_graph_for_one_shape_only_is_refused(tmp_path, monkeypatch):
     with pytest.raises(UnsupportedError, match=r"to torch.export: "):
         export(two_layers("bert"), "torch-export", tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+# --- text pairs ---
+
+
+@pytest.fixture(scope="module")
+def paired(tmp_path_factory):
+    """A pruned BERT that hears its segments well, saved, and rows of pairs with its own labels."""
+    folder = tmp_path_factory.mktemp("paired") / "small"
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    model = tiny(tokenizer, num_hidden_layers=2)
+    with torch.no_grad():
+        model.bert.embeddings.token_type_embeddings.weight.normal_(std=0.1)
+    mask = Mask.full(layout(model)).drop([("encoder", 0, 1), ("encoder", 1, 0), ("encoder", 1, 3)])
+    remove(model, mask).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    small = load(folder)
+    task = open_task("pocket-paraphrase")
+    rows = encode(task, task.load("dev", limit=48), tokenizer)
+    logits = answered(lambda batch: small(**batch).logits, rows)
+    small.classifier.bias.data -= logits.mean(0)  # about as many rows of each class
+    small.save_pretrained(folder)
+    return folder, rows, (logits - logits.mean(0)).argmax(1)
+
+
+def answered(answer, rows):
+    """(row, class) the logits of all rows, in their order."""
+    logits = {}
+    with torch.no_grad():
+        for numbers, batch in rows.batches(256):
+            batch.pop("labels")
+            logits |= dict(zip(numbers.tolist(), answer(batch), strict=True))
+    return torch.stack([logits[row] for row in range(len(rows))])
+
+
+def opened(folder, to):
+    """The export as a function from a batch to logits, loaded as its card says."""
+    if to == "onnx":
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(folder / "model.onnx")
+        return lambda batch: torch.from_numpy(session.run(None, numpy(batch))[0])
+    if to == "torch-export":
+        graph = torch.export.load(folder / "model.pt2").module()
+        return lambda batch: graph(**batch)["logits"]
+    kind = AutoModelForSequenceClassification
+    again = kind.from_pretrained(folder, trust_remote_code=to == "standalone")
+    return lambda batch: again(**batch).logits
+
+
+@pytest.mark.parametrize("to", list(room.FORMATS))
+def test_an_export_scores_text_pairs_as_the_model_does(to, paired, tmp_path, monkeypatch):
+    monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    folder, rows, labels = paired
+    small = load(folder)
+    own = answered(lambda batch: small(**batch).logits, rows)
+    deaf = answered(
+        lambda batch: small(batch["input_ids"], batch["attention_mask"]).logits, rows
+    ).argmax(1)
+    assert (deaf == labels).float().mean() < 0.8, "the segments do not matter"
+    done = export(small, to, tmp_path / "out")
+    found = answered(opened(tmp_path / "out", to), rows)
+    assert (found.argmax(1) == labels).all()
+    assert relative_difference([own], [found]) <= 1e-5
+    assert done.difference <= 1e-5
+    # the card's own code, on the folder where it lies
+    card = (tmp_path / "out" / "README.md").read_text()
+    code = card.split("```python\n")[1].split("```")[0]
+    answers: dict = {}
+    exec(code.replace("path/to/this/folder", str(tmp_path / "out")), answers)
+    given = answers["answers"]
+    logits = torch.as_tensor(given[0] if to == "onnx" else given["logits"])
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    pair = tokenizer("a text", "another text", return_tensors="pt")
+    assert relative_difference([small(**pair).logits.detach()], [logits.detach()]) <= 1e-5
+    assert "text pairs, tokenised and padded" in card
+
+
+def test_an_export_that_drops_an_input_is_refused(paired, tmp_path, monkeypatch):
+    def without(model, inputs, right=export_graph.named_answers):
+        made = right(model, inputs)
+        forward = type(made).forward
+
+        def deaf(self, **given):
+            zeros = torch.zeros_like(given["token_type_ids"])
+            return forward(self, **(given | {"token_type_ids": zeros}))
+
+        deaf.__signature__ = inspect.signature(forward)
+        type(made).deaf = deaf
+        return made
+
+    def deaf_trace(answers, inputs, right=export_graph.traced):
+        type(answers).forward, hearing = type(answers).deaf, type(answers).forward
+        try:
+            return right(answers, inputs)
+        finally:
+            type(answers).forward = hearing
+
+    monkeypatch.setattr(export_graph, "named_answers", without)
+    monkeypatch.setattr(export_graph, "traced", deaf_trace)
+    with pytest.raises(UnsupportedError, match=r"torch.export: its answers differ"):
+        export(load(paired[0]), "torch-export", tmp_path / "out")

@@ -10,9 +10,14 @@ from cyclopts import Parameter
 from headcount.cli.amounts import amount
 from headcount.cli.common import Json, emit, table
 from headcount.cli.progress import waiting
+from headcount.errors import UsageError
+from headcount.tasks.source import Source
 
 Format = Literal["zeroed", "standalone", "onnx", "torch-export"]
 Number = Literal["float32", "float16", "bfloat16", "float64"]
+Data = Annotated[Source, Parameter(name="*")]
+ROWS = 64
+"""Rows of a task that an export is verified on."""
 
 
 def export(
@@ -21,13 +26,17 @@ def export(
     *,
     to: Format,
     out: Path,
+    task: str | None = None,
+    source: Data = Source(),  # noqa: B008
+    tokenizer: str | None = None,
     dtype: Number | None = None,
     allow_pickle: Annotated[bool, Parameter(negative=())] = False,
     as_json: Json = False,
 ) -> None:
     """Write a model, pruned or not, so that it runs without headcount.
 
-    What is written is read back and must answer as the model does; if not, nothing is left.
+    What is written is read back and must answer text pairs (and rows of --task) as the model
+    does; if not, nothing is left. Graphs take every input that the tokenizer gives.
 
     - `zeroed`: full size with the removed heads' weights zero, for plain transformers.
     - `standalone`: small, for transformers with `trust_remote_code=True`.
@@ -42,6 +51,10 @@ def export(
         The format.
     out
         The folder to write; it must be new or empty.
+    task
+        Verify it on rows of this task as well; see `headcount ls tasks`.
+    tokenizer
+        Folder or name of the tokenizer, where it is not with the model.
     dtype
         Convert the weights to this first; as they were saved when left out.
     allow_pickle
@@ -50,11 +63,19 @@ def export(
     from headcount.models.export import check
     from headcount.models.export import export as write
     from headcount.models.load import load
+    from headcount.tasks import TASKS
+    from headcount.training.loading import load_tokenizer
 
     check(to, out)
+    if task is None and source != Source():
+        raise UsageError("Data goes with --task: which task's rows are they?")
+    opened = None if task is None else TASKS[task](source)
     options: dict[str, Any] = {"dtype": dtype} if dtype else {}
     with waiting(f"writing {out} and reading it back"):
-        done = write(load(model, allow_pickle=allow_pickle, **options), to, out)
+        loaded = load(model, allow_pickle=allow_pickle, **options)
+        words = load_tokenizer(tokenizer or model) if tokenizer or opened else None
+        batches = [] if opened is None else _batches(loaded, opened, words)
+        done = write(loaded, to, out, rows=batches, tokenizer=words)
     rows = [
         ("format", done.to),
         ("folder", done.folder),
@@ -63,3 +84,14 @@ def export(
         ("largest difference", f"{done.difference:.1e} of the largest answer"),
     ]
     emit({"model": model, **vars(done)}, as_json=as_json, table=table(["what", "written"], rows))
+
+
+def _batches(model: Any, task: Any, tokenizer: Any) -> list[Any]:
+    """Rows of the task as the model takes them, of several lengths."""
+    from headcount.tasks.encoding import encode
+    from headcount.training.loading import match, room
+
+    match(model, tokenizer)
+    examples = task.load(task.evaluation, limit=ROWS)
+    rows = encode(task, examples, tokenizer, max_length=room(model, 128))
+    return [batch for _, batch in rows.batches(1024)]

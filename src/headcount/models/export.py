@@ -5,13 +5,14 @@
     hc.export(small, "onnx", "out")           # model.onnx, any batch and length
     hc.export(small, "torch-export", "out")   # model.pt2, any batch and length
 
-What was written is read back and must answer as the model does, or nothing is left behind.
+What was written is read back and must answer as the model does to tokenised text pairs (and to
+the rows of a task where they are given), or nothing is left behind.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,9 +31,16 @@ from headcount.models.export_checkpoint import (
     write_zeroed,
 )
 from headcount.models.export_graph import write_torch_export
+from headcount.models.export_inputs import (
+    TOKENIZER,
+    Feeds,
+    Probes,
+    find_probes,
+    find_tokenizer,
+)
 from headcount.models.export_onnx import write_onnx
 from headcount.models.find import unwrap
-from headcount.models.probe import find_probe, require_finite, run
+from headcount.models.probe import require_finite, run
 from headcount.models.pruned import copy_companions, whole_folder
 
 
@@ -42,10 +50,16 @@ class Format:
 
     name: str
     summary: str
-    write: Callable[[PreTrainedModel, Path, dict[str, Any], bool], float]
-    """(model, folder, probe inputs, whether they were made up) -> the largest difference found."""
+    write: Callable[[PreTrainedModel, Path, list[Feeds]], float]
+    """(model, folder, inputs to verify it on) -> the largest difference found."""
+    imports: str
     usage: str
-    """How to load it, for the card; `{auto}` is the transformers class that does."""
+    """How to load and call it, for the card; `{auto}` is the transformers class that loads it."""
+    tensors: str = "pt"
+    call: str = "answers = model(**inputs)"
+    fed: str = "inputs = {name: inputs[name] for name in {names}}"
+    """How it takes what it needs of what the tokenizer gives."""
+    graph: bool = False
 
 
 FORMATS = {
@@ -55,31 +69,34 @@ FORMATS = {
             "zeroed",
             "full size, the removed heads' weights zero: loads with plain transformers",
             write_zeroed,
-            "from transformers import {auto}\n\n"
-            'model = {auto}.from_pretrained("path/to/this/folder")',
+            imports="from transformers import {auto}",
+            usage='model = {auto}.from_pretrained("path/to/this/folder")',
         ),
         Format(
             "standalone",
             "small, with its own modelling file: loads with trust_remote_code=True",
             write_standalone,
-            "from transformers import {auto}\n\n"
-            'model = {auto}.from_pretrained("path/to/this/folder", trust_remote_code=True)',
+            imports="from transformers import {auto}",
+            usage='model = {auto}.from_pretrained("path/to/this/folder", trust_remote_code=True)',
         ),
         Format(
             "onnx",
             "model.onnx for onnxruntime, any batch and length",
             write_onnx,
-            "import onnxruntime\n\n"
-            'session = onnxruntime.InferenceSession("path/to/this/folder/model.onnx")\n'
-            "answers = session.run(None, {inputs})",
+            imports="import onnxruntime",
+            usage='session = onnxruntime.InferenceSession("path/to/this/folder/model.onnx")',
+            tensors="np",
+            call="answers = session.run(None, inputs)",
+            fed="inputs = {put.name: inputs[put.name] for put in session.get_inputs()}",
+            graph=True,
         ),
         Format(
             "torch-export",
             "model.pt2 for torch.export.load, any batch and length",
             write_torch_export,
-            "import torch\n\n"
-            'model = torch.export.load("path/to/this/folder/model.pt2").module()\n'
-            "answers = model(**{inputs})",
+            imports="import torch",
+            usage='model = torch.export.load("path/to/this/folder/model.pt2").module()',
+            graph=True,
         ),
     )
 }
@@ -106,19 +123,33 @@ def export(
     folder: str | os.PathLike[str],
     *,
     probe: Mapping[str, Any] | None = None,
+    rows: Sequence[Mapping[str, Any]] = (),
+    tokenizer: Any = None,
 ) -> Exported:
-    """Write `model` (pruned or not) into a new folder as one of FORMATS, verified on `probe`."""
+    """Write `model` (pruned or not) into a new folder as one of FORMATS, and verify it.
+
+    A graph takes every input that the tokenizer gives and the model names. The tokenizer is the
+    one that the model was loaded with, or `tokenizer`. `rows` are tokenised batches of a task on
+    which it is verified as well; `probe` takes the place of all that: the graph has its inputs.
+    """
     chosen, folder = check(to, folder)
     bare = unwrap(model)
     if not isinstance(bare, PreTrainedModel):
         raise UsageError(f"hc.export takes a transformers model, not {type(bare).__name__}.")
-    inputs = dict(probe) if probe is not None else find_probe(bare)
-    require_finite(bare, run(bare, inputs))
-    source = Path(getattr(bare.config, "_name_or_path", "") or "")
+    name = getattr(bare.config, "_name_or_path", "") or ""
+    tokenizer = tokenizer or find_tokenizer(name)
+    if probe is not None:
+        probes = Probes([dict(probe)], "the given probe input")
+    else:
+        probes = find_probes(bare, tokenizer, rows)
+    for feeds in probes.feeds:
+        require_finite(bare, run(bare, feeds))
     with whole_folder(folder) as made:
-        difference = chosen.write(bare, made, inputs, probe is None)
-        copy_companions(source, made)
-        text = _card(bare, chosen, inputs, difference)
+        difference = chosen.write(bare, made, probes.feeds)
+        copy_companions(Path(name), made)
+        if tokenizer is not None and not any((made / file).is_file() for file in TOKENIZER):
+            tokenizer.save_pretrained(made)
+        text = _card(bare, chosen, probes, difference)
         (made / "README.md").write_text(text, encoding="utf-8")
         files = sorted(path for path in made.iterdir() if path.is_file())
         names, size = tuple(path.name for path in files), sum(f.stat().st_size for f in files)
@@ -145,23 +176,44 @@ USAGE = """```python
 ```
 
 Written by `headcount export --to {to}` (headcount {version}): {summary}.
-Read back on a probe input, its answers differed from the model's by at most {difference:.1e} of
-the largest value.
+Read back on {probes}, its answers differed from the model's by at most
+{difference:.1e} of the largest value.
 """
 
 
-def _card(model: PreTrainedModel, chosen: Format, inputs: dict[str, Any], difference: float) -> str:
-    kind = plain_class(model)
-    auto = next(iter(auto_names(model.config, kind)), kind.__name__)
-    feeds = ", ".join(f'"{name}": {name}' for name in inputs)
+def _card(model: PreTrainedModel, chosen: Format, probes: Probes, difference: float) -> str:
     usage = USAGE.format(
-        code=chosen.usage.replace("{auto}", auto).replace("{inputs}", f"{{{feeds}}}"),
+        code=_snippet(model, chosen, probes),
         to=chosen.name,
         version=__version__,
         summary=chosen.summary,
+        probes=probes.said,
         difference=difference,
     )
     if getattr(model.config, "headcount", None):
         return card(model, usage)
-    name = Path(getattr(model.config, "_name_or_path", "")).name or kind.__name__
+    name = Path(getattr(model.config, "_name_or_path", "")).name or plain_class(model).__name__
     return f"---\nlibrary_name: transformers\n---\n\n# {name}\n\n## How to load\n\n{usage}"
+
+
+def _snippet(model: PreTrainedModel, chosen: Format, probes: Probes) -> str:
+    """Python that loads the export and asks it, from texts where the tokenizer gives all inputs."""
+    names = list(probes.feeds[0])
+    imports, asked = [chosen.imports], []
+    if set(names) <= set(probes.tokenized):
+        imports.append("from transformers import AutoTokenizer")
+        if chosen.imports.startswith("from transformers"):
+            imports = ["from transformers import {auto}, AutoTokenizer"]
+        asked = [
+            'tokenizer = AutoTokenizer.from_pretrained("path/to/this/folder")',
+            f'inputs = tokenizer("a text", "another text", return_tensors="{chosen.tensors}")',
+            *([chosen.fed] if chosen.graph or probes.more else []),
+            chosen.call,
+        ]
+    elif chosen.graph:
+        feeds = ", ".join(f'"{name}": {name}' for name in names)
+        asked = [f"inputs = {{{feeds}}}", chosen.call]
+    kind = plain_class(model)
+    auto = next(iter(auto_names(model.config, kind)), kind.__name__)
+    code = "\n".join([*imports, "", chosen.usage, *asked])
+    return code.replace("{auto}", auto).replace("{names}", repr(names))

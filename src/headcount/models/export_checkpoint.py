@@ -26,6 +26,7 @@ from transformers.utils import logging
 from headcount import __version__
 from headcount.errors import UnsupportedError, UsageError
 from headcount.models import cut
+from headcount.models.export_inputs import Feeds
 from headcount.models.probe import TOLERANCE, relative_difference, run
 
 MODELLING = "modeling_headcount"
@@ -53,13 +54,11 @@ def plain_class(model: PreTrainedModel) -> type[PreTrainedModel]:
     return getattr(type(model), "base_class", type(model))
 
 
-def write_zeroed(
-    model: PreTrainedModel, folder: Path, inputs: dict[str, Any], made_up: bool
-) -> float:
+def write_zeroed(model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
     """A full-size checkpoint in which the removed heads are zero, for plain transformers."""
     with quiet():
         _at_full_size(model).save_pretrained(folder)
-        return _verified(model, plain_class(model), folder, inputs)
+        return _verified(model, plain_class(model), folder, feeds)
 
 
 def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
@@ -119,9 +118,7 @@ def _output_axis(layer: Any) -> int:
     return 1 if isinstance(layer, Conv1D) else 0
 
 
-def write_standalone(
-    model: PreTrainedModel, folder: Path, inputs: dict[str, Any], made_up: bool
-) -> float:
+def write_standalone(model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
     """The small checkpoint with a modelling file of its own and an `auto_map` that points to it."""
     base = plain_class(model)
     if not getattr(model.config, "headcount", None):
@@ -146,7 +143,7 @@ def write_standalone(
         modelling = folder / f"{MODELLING}.py"
         modelling.write_text(_source(set(autos.values())), encoding="utf-8")
         with _imported(modelling) as module:
-            return _verified(model, getattr(module, base.__name__), folder, inputs)
+            return _verified(model, getattr(module, base.__name__), folder, feeds)
 
 
 def auto_names(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> list[str]:
@@ -197,13 +194,14 @@ def _imported(file: Path) -> Generator[Any]:
         del sys.modules[name]
 
 
-def _verified(model: PreTrainedModel, kind: Any, folder: Path, inputs: dict[str, Any]) -> float:
+def _verified(model: PreTrainedModel, kind: Any, folder: Path, feeds: list[Feeds]) -> float:
     """How far what is in the folder answers from the model; refuses when that is too far."""
     attention = model.config._attn_implementation
     again = kind.from_pretrained(folder, attn_implementation=attention)
     if again.dtype != model.dtype:
         raise UnsupportedError(f"The export has become {again.dtype}; the model is {model.dtype}.")
-    difference = relative_difference(run(model, inputs), run(again.to(model.device), inputs))
+    again.to(model.device)
+    difference = max(relative_difference(run(model, each), run(again, each)) for each in feeds)
     if not difference <= TOLERANCE.get(model.dtype, 1e-5):
         raise UnsupportedError(
             f"headcount cannot export {type(model).__name__} ('{model.config.model_type}') "

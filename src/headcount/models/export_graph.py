@@ -1,6 +1,6 @@
 """Export as a graph with batch and length left open: `torch-export`, and the trace for `onnx`.
 
-The graph takes the probe's inputs by name and gives the model's answers by name (logits, hidden
+The graph takes the probes' inputs by name and gives the model's answers by name (logits, hidden
 states), without a key-value cache.
 """
 
@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headcount.errors import UnsupportedError
+from headcount.models.export_inputs import Feeds
 from headcount.models.hooks import evaluating
-from headcount.models.probe import TOLERANCE, probe_inputs, relative_difference, run
+from headcount.models.probe import TOLERANCE, relative_difference
 
 AXES = {
     "input_ids": ("batch", "length"),
@@ -37,23 +38,22 @@ AXES = {
 }
 """Which axes of an input may have any size; of other inputs (images, spectra) the first may."""
 
-Answer = Callable[[dict[str, Tensor]], list[Tensor]]
+Answer = Callable[[Feeds], list[Tensor]]
 
 
-def write_torch_export(
-    model: PreTrainedModel, folder: Path, inputs: dict[str, Any], made_up: bool
-) -> float:
+def write_torch_export(model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
     """model.pt2, for `torch.export.load`."""
     file = folder / "model.pt2"
+    inputs = feeds[0]
     answers = named_answers(model, inputs)
     with refusing(model, "torch.export"), silenced(), evaluating(answers), torch.no_grad():
         torch.export.save(traced(answers, inputs), file)
         again = torch.export.load(file).module()
 
-        def answer(feeds: dict[str, Tensor]) -> list[Tensor]:
-            return list(again(**feeds).values())
+        def answer(given: Feeds) -> list[Tensor]:
+            return list(again(**given).values())
 
-        return verified(model, answers, answer, inputs, made_up)
+        return verified(model, answers, answer, feeds)
 
 
 class Answers(nn.Module):
@@ -76,7 +76,7 @@ class Answers(nn.Module):
         }
 
 
-def named_answers(model: PreTrainedModel, inputs: dict[str, Any]) -> nn.Module:
+def named_answers(model: PreTrainedModel, inputs: Feeds) -> nn.Module:
     """`Answers` whose forward names its arguments, as torch.export wants them."""
     names = list(inputs)
 
@@ -99,7 +99,7 @@ def open_axes(name: str, tensor: Tensor) -> dict[int, str]:
     }
 
 
-def traced(answers: nn.Module, inputs: dict[str, Any]) -> torch.export.ExportedProgram:
+def traced(answers: nn.Module, inputs: Feeds) -> torch.export.ExportedProgram:
     """The graph of the answers to inputs like these, of any batch and length."""
     dynamic = torch.export.Dim.DYNAMIC
     shapes = {
@@ -114,32 +114,19 @@ def traced(answers: nn.Module, inputs: dict[str, Any]) -> torch.export.ExportedP
 
 
 def verified(
-    model: PreTrainedModel, answers: nn.Module, answer: Answer, inputs: dict[str, Any], own: bool
+    model: PreTrainedModel, answers: nn.Module, answer: Answer, feeds: list[Feeds]
 ) -> float:
     """The largest difference between the model and the graph over inputs of several shapes."""
-    shapes = [inputs, _smaller(inputs), *(_larger(model, inputs) if own else ())]
     worst = max(
-        relative_difference(list(answers(**feeds).values()), answer(feeds)) for feeds in shapes
+        relative_difference(list(answers(**each).values()), answer(each))
+        for each in (*feeds, _smaller(feeds[0]))
     )
     if not worst <= max(1e-4, TOLERANCE.get(model.dtype, 1e-4)):
         raise UnsupportedError(f"its answers differ from the model's by {worst:.2g} of their size")
     return worst
 
 
-def _larger(model: PreTrainedModel, inputs: dict[str, Any]) -> list[dict[str, Any]]:
-    """Made-up inputs with more examples and tokens, if the model itself takes them."""
-    one = all(tensor.shape[0] == 1 for tensor in inputs.values())
-    made = probe_inputs(model, batch=1 if one else 3, length=11, seed=1)
-    made = {name: made[name] for name in inputs}
-    try:
-        run(model, made)
-    except Exception:
-        # it has fewer positions than that
-        return []
-    return [made]
-
-
-def _smaller(inputs: dict[str, Any]) -> dict[str, Any]:
+def _smaller(inputs: Feeds) -> Feeds:
     """One example of the inputs, two tokens shorter where that leaves any."""
     # the last tokens stay: some classifiers read the end token's state
     made = {}

@@ -18,17 +18,17 @@ from headcount.models.export_graph import (
     traced,
     verified,
 )
+from headcount.models.export_inputs import Feeds
 from headcount.models.hooks import evaluating
 from headcount.models.probe import TOLERANCE, relative_difference
 
 
-def write_onnx(
-    model: PreTrainedModel, folder: Path, inputs: dict[str, Any], made_up: bool
-) -> float:
+def write_onnx(model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
     """model.onnx, for onnxruntime; weights of 2 GB and more lie beside it."""
     import onnxruntime
 
     file = folder / "model.onnx"
+    inputs = feeds[0]
     answers = named_answers(model, inputs)
     with refusing(model, "ONNX"), silenced(), evaluating(answers), torch.no_grad():
         expected = answers(**inputs)
@@ -40,15 +40,15 @@ def write_onnx(
         made.save(file)
         session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
 
-        def answer(feeds: dict[str, Tensor]) -> list[Tensor]:
-            wanted = {put.name: feeds[put.name].numpy() for put in session.get_inputs()}
+        def answer(given: Feeds) -> list[Tensor]:
+            wanted = {put.name: given[put.name].numpy() for put in session.get_inputs()}
             return [torch.from_numpy(found) for found in session.run(None, wanted)]
 
-        return verified(model, answers, answer, inputs, made_up)
+        return verified(model, answers, answer, feeds)
 
 
 def _traced_plainly(
-    model: PreTrainedModel, answers: nn.Module, inputs: dict[str, Any], expected: dict[str, Tensor]
+    model: PreTrainedModel, answers: nn.Module, inputs: Feeds, expected: dict[str, Tensor]
 ) -> torch.export.ExportedProgram:
     """The graph with attention written out: torch cannot turn every fused attention into ONNX."""
     with eager(model):
@@ -60,7 +60,7 @@ def _traced_plainly(
     return traced(answers, inputs)
 
 
-def _axis_names(made: Any, inputs: dict[str, Any]) -> dict[str, str]:
+def _axis_names(made: Any, inputs: Feeds) -> dict[str, str]:
     """{symbol of an axis in the graph: a word for it}, the first input's word where they meet."""
     words: dict[str, str] = {}
     for put in made.model.graph.inputs:
