@@ -34,7 +34,7 @@ def test_masks_in_one_pass(cli: Callable[..., Any], folder: Path, tmp_path: Path
     assert [each["heads_kept"] for each in found["masks"]] == ["444", "400"]
     assert found["masks"][0]["score"] == found["score"]
     nothing, cost = (each["differences"]["accuracy"] for each in found["masks"])
-    assert nothing == {"metric": "accuracy", "value": 0, "low": 0, "high": 0}
+    assert [nothing[name] for name in ("metric", "value", "low", "high")] == ["accuracy", 0, 0, 0]
     assert cost["value"] == pytest.approx(found["masks"][1]["score"] - found["score"])
     assert cost["low"] <= cost["value"] <= cost["high"]
     assert pq.read_table(tmp_path / "p.parquet").num_rows == 150
@@ -45,6 +45,22 @@ def test_masks_in_one_pass(cli: Callable[..., Any], folder: Path, tmp_path: Path
     assert "0.000 [0.000, 0.000]" in table.out
     plan = json.loads(cli(*line, "--dry-run", "--json").out)
     assert plan["rows"] == 50
+
+
+def test_one_class_only(cli: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "dev.csv").write_text("text,label\n" + "the cat sings,0\n" * 9 + "a dog,1\n")
+    (tmp_path / "train.csv").write_text("text,label\nthe cat sings,0\n")
+    line = ["evaluate", folder, "--task", "classification", "--text", "text", "--label", "label"]
+    line += ["--data", tmp_path, "--split", "train"]
+    ran = cli(*line, "--json")
+    assert ran.code == 0, ran.err
+    scores = json.loads(ran.out)["scores"]
+    assert scores["matthews"]["value"] is scores["matthews"]["low"] is None
+    assert scores["f1"]["value"] is None
+    assert scores["accuracy"]["value"] in (0, 1)
+    shown = cli(*line).out
+    assert shown.count("undefined") == 2
+    assert "nan" not in shown
 
 
 @pytest.mark.parametrize(

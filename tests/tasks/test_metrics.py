@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from headcount.tasks.metrics import (
     METRICS,
     Difference,
     Outcome,
+    Score,
     difference,
     get_metric,
     score,
@@ -79,6 +81,57 @@ def test_constant_predictions_score_zero_without_a_warning() -> None:
     assert result.value == 0.0
 
 
+@pytest.mark.parametrize("name", ["matthews", "f1", "accuracy_f1", "spearman", "pearson"])
+@pytest.mark.parametrize("said", [[0, 0, 0, 0], [0, 1, 0, 2]])
+def test_one_class_only_is_undefined(name: str, said: list[int]) -> None:
+    outcome = Outcome(np.array(said), np.zeros(4, int))
+    found = score(name, outcome, draws=30)
+    assert np.isnan([found.value, found.low, found.high]).all()
+    assert found.draws_undefined == 30
+    assert str(found) == f"{name} undefined"
+    assert found.to_json() == {
+        "metric": name, "value": None, "low": None, "high": None, "draws_undefined": 30,
+    }  # fmt: skip
+    assert Score.from_json(found.to_json()).to_json() == found.to_json()
+    gap = difference(name, outcome, outcome, draws=30)
+    assert (str(gap), gap.to_json()["value"], gap.draws_undefined) == ("undefined", None, 30)
+
+
+def test_a_model_that_says_one_class_only_has_scores() -> None:
+    labels = np.array([0, 1, 1, 0])
+    for name in ("matthews", "f1", "spearman", "pearson"):
+        assert get_metric(name).score(np.zeros(4, int), labels) == 0.0
+    assert get_metric("f1").score(np.ones(3, int), np.ones(3, int)) == 1.0
+
+
+@pytest.mark.parametrize("name", ["matthews", "f1", "spearman", "pearson"])
+def test_draws_without_a_score_are_left_out_and_counted(name: str) -> None:
+    predictions, labels = np.array([1, 0, 1, 0, 0]), np.array([1, 0, 0, 0, 0])
+    found = score(name, Outcome(predictions, labels), draws=200, seed=5)
+    drawn = np.random.default_rng(5).integers(5, size=(200, 5))
+    values = [METRICS[name].score(predictions[rows], labels[rows]) for rows in drawn]
+    assert found.draws_undefined == np.isnan(values).sum() > 20
+    assert found.low == pytest.approx(np.nanquantile(values, 0.025))
+    assert found.high == pytest.approx(np.nanquantile(values, 0.975))
+    assert f", {found.draws_undefined} draws undefined" in str(found)
+
+
+def test_matthews_of_many_classes_needs_little_memory() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 400, 1000)
+    said = np.where(rng.random(1000) < 0.5, labels, rng.integers(0, 400, 1000))
+    tracemalloc.start()
+    try:
+        found = score("matthews", Outcome(said, labels), draws=30)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 50_000_000  # one number for every pair of classes and row would be 1.3 GB
+    drawn = np.random.default_rng(0).integers(1000, size=(30, 1000))
+    values = [METRICS["matthews"].score(said[rows], labels[rows]) for rows in drawn]
+    assert [found.low, found.high] == pytest.approx(list(np.quantile(values, [0.025, 0.975])))
+
+
 def test_the_interval_is_seeded_covers_the_score_and_shrinks() -> None:
     small, large = (outcome_for("accuracy", n, 1) for n in (100, 10_000))
     first = score("accuracy", Outcome(*small), seed=3)
@@ -135,8 +188,9 @@ def test_a_difference_is_that_of_a_plain_loop_over_drawn_rows(name: str) -> None
     want = metric(after.predictions, after.labels) - metric(before.predictions, before.labels)
     assert found.value == pytest.approx(want, abs=1e-12)
     assert [found.low, found.high] == pytest.approx(
-        np.quantile(gaps, [0.025, 0.975]).tolist(), abs=1e-8
+        np.nanquantile(gaps, [0.025, 0.975]).tolist(), abs=1e-8
     )
+    assert found.draws_undefined == np.isnan(gaps).sum()
     assert found.low < found.high
 
 

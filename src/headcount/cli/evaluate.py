@@ -144,8 +144,8 @@ def _page(found: list[Evaluation], lost: list[list[Difference]]) -> Table:
         (
             "all" if each.mask is None or not each.mask.dropped else each.mask.pattern,
             score.metric,
-            f"{score.value:.4f}",
-            f"[{score.low:.4f}, {score.high:.4f}]",
+            score.shown,
+            score.interval,
             *([str(change) if change else ""] if lost else []),
             each.n,
             f"{each.seconds:.2f}",

@@ -162,10 +162,9 @@ def _show(model: str, task: Task, trained: Trained, *, as_json: bool) -> None:
         rows += [("last loss", f"{losses[-1]:.4f}")] if losses else []
     if trained.evaluation is not None:
         rows += [
-            (f"{trained.evaluation.split} {each.metric}", f"{each.value:.4f} "
-             f"[{each.low:.4f}, {each.high:.4f}]")
+            (f"{trained.evaluation.split} {each.metric}", f"{each.shown} {each.interval}".rstrip())
             for each in trained.evaluation.scores
-        ]  # fmt: skip
+        ]
         rows.append(("n", str(trained.evaluation.n)))
     emit(data, as_json=as_json, table=table(["trained", task.name], rows))
 

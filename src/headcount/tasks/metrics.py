@@ -2,7 +2,8 @@
 
 The scores themselves come from scikit-learn, scipy and sacrebleu. For the interval, rows are drawn
 again with replacement; a draw is a vector of how often each row was drawn, and every metric is
-written as a function of such weights, so that a thousand draws are one matrix product.
+written as a function of such weights, so that a thousand draws are one matrix product. A metric
+that the rows cannot tell (Matthews where they have one class only) is not a number: undefined.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from headcount.errors import UsageError, did_you_mean
-from headcount.tasks import bleu
+from headcount.tasks import bleu, classes
 from headcount.tasks.ranks import weighted_spearman
+from headcount.tasks.sums import Weighted, constant, from_sums, ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +39,50 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """One metric's value with its 95 % interval."""
+    """One metric's value with its 95 % interval; not a number where the metric is undefined.
+
+    >>> print(Score(metric="f1", value=0.5, low=0.4, high=0.6))
+    f1 0.5000 [0.4000, 0.6000]
+    >>> print(Score(metric="f1", value=math.nan, low=math.nan, high=math.nan, draws_undefined=99))
+    f1 undefined
+    """
 
     metric: str
     value: float
     low: float
     high: float
+    draws_undefined: int = 0
+    """Draws of the bootstrap that have no score; the interval is that of the others."""
+
+    @property
+    def shown(self) -> str:
+        """The value to read."""
+        return "undefined" if math.isnan(self.value) else f"{self.value:.4f}"
+
+    @property
+    def interval(self) -> str:
+        """The interval to read, and how many draws are missing in it; empty without one."""
+        if math.isnan(self.low):
+            return ""
+        missing = f", {self.draws_undefined} draws undefined" if self.draws_undefined else ""
+        return f"[{self.low:.4f}, {self.high:.4f}]{missing}"
 
     def __str__(self) -> str:
-        return f"{self.metric} {self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+        return f"{self.metric} {self.shown} {self.interval}".rstrip()
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dict."""
-        return asdict(self)
+        """A plain dict; what is undefined is None."""
+        return _plain(asdict(self))
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Score:
+        """What `to_json` wrote."""
+        numbers = {name: data[name] for name in ("value", "low", "high")}
+        return cls(
+            metric=data["metric"],
+            draws_undefined=data.get("draws_undefined", 0),
+            **{name: math.nan if value is None else value for name, value in numbers.items()},
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,15 +97,18 @@ class Difference:
     value: float
     low: float
     high: float
+    draws_undefined: int = 0
+    """Draws in which one side has no score; the interval is that of the others."""
 
     def __str__(self) -> str:
-        if math.isnan(self.low):  # no draws, no interval
+        if math.isnan(self.low):
             return _signed(self.value)
-        return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]"
+        missing = f", {self.draws_undefined} draws undefined" if self.draws_undefined else ""
+        return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]{missing}"
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dict."""
-        return asdict(self)
+        """A plain dict; what is undefined is None."""
+        return _plain(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -80,7 +116,7 @@ class Metric:
     """A score, and the same score under weightings (draw, row) of the rows."""
 
     score: Callable[[Any, Any], float]
-    weighted: Callable[[Any, Any], Callable[[np.ndarray], np.ndarray]]
+    weighted: Callable[[Any, Any], Weighted]
     higher_is_better: bool = True
     range: tuple[float, float] = (0.0, 1.0)
     """The least and the largest value there is; intervals stay inside."""
@@ -93,11 +129,11 @@ def score(metric: str, outcome: Outcome, *, draws: int = 1000, seed: int = 0) ->
         raise UsageError(f"There is nothing to score by {metric}: no rows.")
     value = known.score(outcome.predictions, outcome.labels)
     if not draws:
-        return Score(metric=metric, value=value, low=float("nan"), high=float("nan"))
+        return Score(metric=metric, value=value, low=math.nan, high=math.nan)
     weighted = known.weighted(outcome.predictions, outcome.labels)
     values = np.concatenate([weighted(chunk) for chunk in _weights(len(outcome), draws, seed)])
-    low, high = np.nanquantile(values, [0.025, 0.975]).clip(*known.range)  # rounding goes past it
-    return Score(metric=metric, value=value, low=float(low), high=float(high))
+    low, high, undefined = _interval(values.clip(*known.range))  # rounding goes past it
+    return Score(metric=metric, value=value, low=low, high=high, draws_undefined=undefined)
 
 
 def difference(
@@ -125,8 +161,10 @@ def difference(
     values = np.concatenate(
         [weighted[1](chunk) - weighted[0](chunk) for chunk in _weights(len(before), draws, seed)]
     )
-    low, high = np.nanquantile(values, [0.025, 0.975])
-    return Difference(metric=metric, value=last - first, low=float(low), high=float(high))
+    low, high, undefined = _interval(values)
+    return Difference(
+        metric=metric, value=last - first, low=low, high=high, draws_undefined=undefined
+    )
 
 
 def get_metric(name: str) -> Metric:
@@ -137,8 +175,27 @@ def get_metric(name: str) -> Metric:
     return METRICS[name]
 
 
+def _interval(values: np.ndarray) -> tuple[float, float, int]:
+    """The 2.5 and 97.5 percentiles of the draws that have a value, and how many have none."""
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return math.nan, math.nan, len(values)
+    low, high = np.quantile(defined, [0.025, 0.975])
+    return float(low), float(high), len(values) - len(defined)
+
+
+def _plain(data: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no word for what is not a finite number."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in data.items()
+    }
+
+
 def _signed(value: float) -> str:
     """Three decimals with a sign, a true minus; nothing has none."""
+    if math.isnan(value):
+        return "undefined"
     shown = f"{value:+.3f}"
     return "0.000" if float(shown) == 0 else shown.replace("-", "\N{MINUS SIGN}")
 
@@ -154,89 +211,16 @@ def _weights(size: int, draws: int, seed: int) -> Iterator[np.ndarray]:
         yield np.bincount(drawn.ravel(), minlength=count * size).reshape(count, size).astype(float)
 
 
-def _from_sums(
-    rows: Callable[[Any, Any], np.ndarray], combine: Callable[[np.ndarray], np.ndarray]
-) -> Callable[[Any, Any], Callable[[np.ndarray], np.ndarray]]:
-    """A metric that only needs sums over rows: rows (row, k), combine (draw, k) -> (draw,)."""
-
-    def weighted(predictions: Any, labels: Any) -> Callable[[np.ndarray], np.ndarray]:
-        table = rows(predictions, labels).astype(float)
-        return lambda weights: combine(weights @ table)
-
-    return weighted
-
-
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    return np.divide(above, below, out=np.zeros_like(above, dtype=float), where=below != 0)
-
-
-def _constant(values: np.ndarray) -> bool:
-    return len(values) < 2 or bool((values == values[0]).all())
-
-
-# -- classification ------------------------------------------------------------------------------
-
-
-def _accuracy(predictions: np.ndarray, labels: np.ndarray) -> float:
-    from sklearn.metrics import accuracy_score
-
-    return float(accuracy_score(labels, predictions))
-
-
-def _f1(predictions: np.ndarray, labels: np.ndarray) -> float:
-    """F1 of class 1, as GLUE counts it."""
-    from sklearn.metrics import f1_score
-
-    return float(f1_score(labels == 1, predictions == 1, zero_division=0.0))  # pyright: ignore[reportArgumentType]
-
-
-def _matthews(predictions: np.ndarray, labels: np.ndarray) -> float:
-    from sklearn.metrics import matthews_corrcoef
-
-    if _constant(predictions) or _constant(labels):
-        return 0.0  # as sklearn says too, but with a warning
-    return float(matthews_corrcoef(labels, predictions))
-
-
-def _hits(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return np.stack([predictions == labels, np.ones(len(labels), bool)], axis=1)
-
-
-def _positives(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Correct, all, and of class 1: true positives, predicted, labelled."""
-    said, right = predictions == 1, labels == 1
-    return np.column_stack([_hits(predictions, labels), said & right, said, right])
-
-
-def _f1_sums(sums: np.ndarray) -> np.ndarray:
-    return _ratio(2 * sums[:, 2], sums[:, 3] + sums[:, 4])
-
-
-def _confusion(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(row, class * class) one-hot of (label, prediction)."""
-    size = int(max(predictions.max(), labels.max())) + 1
-    return np.eye(size * size, dtype=bool)[labels * size + predictions]
-
-
-def _matthews_sums(sums: np.ndarray) -> np.ndarray:
-    size = round(sums.shape[1] ** 0.5)
-    table = sums.reshape(-1, size, size)
-    right, said = table.sum(2), table.sum(1)
-    total = right.sum(1)
-    hits = np.trace(table, axis1=1, axis2=2)
-    above = hits * total - (right * said).sum(1)
-    below = (total**2 - (right**2).sum(1)) * (total**2 - (said**2).sum(1))
-    return _ratio(above, np.sqrt(below))
-
-
 # -- regression ----------------------------------------------------------------------------------
 
 
 def _spearman(predictions: np.ndarray, labels: np.ndarray) -> float:
-    """0 where one side is constant: such predictions rank nothing."""
+    """0 where the predictions are all one: they rank nothing. Undefined where the labels are."""
     from scipy.stats import spearmanr
 
-    if _constant(predictions) or _constant(labels):
+    if constant(labels):
+        return math.nan
+    if constant(predictions):
         return 0.0
     return float(spearmanr(predictions, labels).statistic)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -244,7 +228,9 @@ def _spearman(predictions: np.ndarray, labels: np.ndarray) -> float:
 def _pearson(predictions: np.ndarray, labels: np.ndarray) -> float:
     from scipy.stats import pearsonr
 
-    if _constant(predictions) or _constant(labels):
+    if constant(labels):
+        return math.nan
+    if constant(predictions):
         return 0.0
     return float(pearsonr(predictions, labels).statistic)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -257,8 +243,13 @@ def _moments(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def _pearson_sums(sums: np.ndarray) -> np.ndarray:
     n, x, y, xx, yy, xy = sums.T
-    below = (n * xx - x**2).clip(min=0) * (n * yy - y**2).clip(min=0)
-    return _ratio(n * xy - x * y, np.sqrt(below))
+    # what rounding leaves of a draw of equal values is no spread
+    spreads = [
+        np.where(own > 1e-12 * n * squares, own, 0.0)
+        for own, squares in ((n * xx - x**2, xx), (n * yy - y**2, yy))
+    ]
+    found = ratio(n * xy - x * y, np.sqrt(spreads[0] * spreads[1]))
+    return np.where(spreads[1] > 0, found, np.nan)
 
 
 # -- language modelling and translation ----------------------------------------------------------
@@ -277,23 +268,25 @@ def _tokens(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 METRICS: dict[str, Metric] = {
-    "accuracy": Metric(_accuracy, _from_sums(_hits, lambda s: _ratio(s[:, 0], s[:, 1]))),
-    "f1": Metric(_f1, _from_sums(_positives, _f1_sums)),
-    "accuracy_f1": Metric(
-        lambda p, y: (_accuracy(p, y) + _f1(p, y)) / 2,
-        _from_sums(_positives, lambda s: (_ratio(s[:, 0], s[:, 1]) + _f1_sums(s)) / 2),
+    "accuracy": Metric(
+        classes.accuracy, from_sums(classes.hits, lambda s: ratio(s[:, 0], s[:, 1]))
     ),
-    "matthews": Metric(_matthews, _from_sums(_confusion, _matthews_sums), range=(-1.0, 1.0)),
+    "f1": Metric(classes.f1, from_sums(classes.positives, classes.f1_sums)),
+    "accuracy_f1": Metric(
+        lambda p, y: (classes.accuracy(p, y) + classes.f1(p, y)) / 2,
+        from_sums(classes.positives, lambda s: (ratio(s[:, 0], s[:, 1]) + classes.f1_sums(s)) / 2),
+    ),
+    "matthews": Metric(classes.matthews, classes.weighted_matthews, range=(-1.0, 1.0)),
     "spearman": Metric(_spearman, weighted_spearman, range=(-1.0, 1.0)),
-    "pearson": Metric(_pearson, _from_sums(_moments, _pearson_sums), range=(-1.0, 1.0)),
-    "recall@1": Metric(_recall, _from_sums(_tokens, lambda s: _ratio(s[:, 0], s[:, 2]))),
+    "pearson": Metric(_pearson, from_sums(_moments, _pearson_sums), range=(-1.0, 1.0)),
+    "recall@1": Metric(_recall, from_sums(_tokens, lambda s: ratio(s[:, 0], s[:, 2]))),
     "perplexity": Metric(
         _perplexity,
-        _from_sums(_tokens, lambda s: np.exp(_ratio(s[:, 1], s[:, 2]))),
+        from_sums(_tokens, lambda s: np.exp(ratio(s[:, 1], s[:, 2]))),
         higher_is_better=False,
         range=(1.0, math.inf),
     ),
     "bleu": Metric(
-        bleu.corpus_bleu, _from_sums(bleu.sentence_counts, bleu.from_counts), range=(0.0, 100.0)
+        bleu.corpus_bleu, from_sums(bleu.sentence_counts, bleu.from_counts), range=(0.0, 100.0)
     ),
 }

@@ -69,15 +69,16 @@ class Evaluation:
         return f"{self.task} {self.split}: {numbers} (n={self.n}, {self.seconds:.1f} s)"
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dict, without the predictions."""
+        """A plain dict, without the predictions; what is undefined is None."""
+        scores = [each.to_json() for each in self.scores]
         data = {
             "task": self.task,
             "split": self.split,
             "metric": self.scores[0].metric,
-            "score": self.score,
-            "low": self.scores[0].low,
-            "high": self.scores[0].high,
-            "scores": {each.metric: each.to_json() for each in self.scores},
+            "score": scores[0]["value"],
+            "low": scores[0]["low"],
+            "high": scores[0]["high"],
+            "scores": {each["metric"]: each for each in scores},
             "n": self.n,
             "seconds": round(self.seconds, 3),
             "seed": self.seed,
@@ -95,7 +96,7 @@ class Evaluation:
         return cls(
             task=data["task"],
             split=data["split"],
-            scores=tuple(Score(**each) for each in data["scores"].values()),
+            scores=tuple(Score.from_json(each) for each in data["scores"].values()),
             n=data["n"],
             seconds=data["seconds"],
             seed=data["seed"],
