@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from transformers import AutoTokenizer
 
 from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate
 from headcount.models.remove import remove
+from headcount.models.shipped import locate
 from headcount.tasks import Examples, Task, open_task
 from headcount.training.evaluate import (
     Evaluation,
@@ -196,11 +198,8 @@ def test_a_uniform_language_model_has_the_vocabularys_perplexity(tokenizer: Any)
     assert found.scores[1].value == pytest.approx(len(tokenizer), rel=1e-4)
 
 
-def test_translation_with_masks_side_by_side() -> None:
-    from transformers import AutoTokenizer
-
-    from headcount.models.shipped import locate
-
+def translator() -> tuple[Any, Any]:
+    """An untrained translator and its tokenizer."""
     words = AutoTokenizer.from_pretrained(locate("pocket-translator"))
     model = build(
         "marian",
@@ -209,6 +208,11 @@ def test_translation_with_masks_side_by_side() -> None:
         eos_token_id=words.eos_token_id,
         decoder_start_token_id=words.pad_token_id,
     )
+    return model, words
+
+
+def test_translation_with_masks_side_by_side() -> None:
+    model, words = translator()
     heads = layout(model)
     masks = [Mask.full(heads), Mask.parse("encoder:4200 decoder:1234", heads), Mask.none(heads)]
     settings = {"tokenizer": words, "limit": 3, "draws": 20, "max_length": 4}
@@ -223,6 +227,40 @@ def test_translation_with_masks_side_by_side() -> None:
             assert alone.predictions["prediction"] == texts
     with pytest.raises(UnsupportedError, match="cannot translate"):
         evaluate(build("gpt2", vocab_size=len(words)), "pocket-translation", **settings)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_weight_that_is_no_number_is_refused(
+    value: float, model: Any, tokenizer: Any, task: Task
+) -> None:
+    with torch.no_grad():  # one row of an embedding that no text of the task uses
+        model.bert.embeddings.word_embeddings.weight[tokenizer.mask_token_id, :2] = value
+    want = r"its weight 'bert\.embeddings\.word_embeddings\.weight' has 2 values that are NaN or"
+    with pytest.raises(UsageError, match=want):
+        evaluate(model, task, tokenizer=tokenizer, draws=0)
+    with pytest.raises(UsageError, match=want):
+        evaluate_many(model, task, [Mask.full(layout(model))], tokenizer=tokenizer, draws=0)
+    with torch.no_grad():
+        model.classifier.bias[0] = value
+    with pytest.raises(UsageError, match="and so have 1 more weights"):
+        evaluate(model, task, tokenizer=tokenizer, draws=0)
+
+
+def test_answers_that_are_no_numbers_are_refused(model: Any, tokenizer: Any, task: Task) -> None:
+    with torch.no_grad():
+        model.classifier.weight.fill_(3e38)
+    with pytest.raises(UsageError, match=r"NaN or infinite for 96 of 96 rows, although"):
+        evaluate(model, task, tokenizer=tokenizer, draws=0)
+    with pytest.raises(UsageError, match="with heads 444: what it says is NaN"):
+        evaluate(model, task, Mask.full(layout(model)), tokenizer=tokenizer, draws=0)
+
+
+def test_a_translator_that_says_no_numbers_is_refused() -> None:
+    model, words = translator()
+    with torch.no_grad():
+        model.model.decoder.layers[-1].final_layer_norm.weight.fill_(3e38)
+    with pytest.raises(UsageError, match="what it says is NaN or infinite"):
+        evaluate(model, "pocket-translation", tokenizer=words, limit=2, draws=0, max_length=8)
 
 
 def test_a_model_without_a_folder_needs_a_tokenizer(model: Any, task: Task) -> None:

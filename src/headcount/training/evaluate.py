@@ -27,7 +27,7 @@ from headcount.tasks.encoding import Encoded, encode, rows_fingerprint
 from headcount.tasks.metrics import Difference, Outcome, Score, score
 from headcount.tasks.task import Examples, Limit
 from headcount.training.forward import run_masks
-from headcount.training.loading import class_order, match, room, tokenizer_of
+from headcount.training.loading import class_order, match, require_finite, room, tokenizer_of
 from headcount.training.translate import translate
 
 TOKENS = {"cpu": 1024, "gpu": 16384}
@@ -220,6 +220,7 @@ def _evaluate(
     split = split or task.evaluation
     examples = task.load(split, limit=limit, seed=seed)
     match(model, tokenizer)
+    require_finite(model)
     order = None
     if task.kind == "classification":
         order = class_order(model, task, examples.labels)
@@ -235,6 +236,8 @@ def _evaluate(
         if task.kind in ("masked-lm", "causal-lm"):
             tokens = max(1, min(tokens, LOGITS // len(tokenizer)))
         tables = run_masks(model, _asked(rows), task.kind, masks, tokens=tokens, share=share)
+        for place, table in enumerate(tables):
+            _require_finite_answers(table, masks[place] if masks else None)
         results = [_outcome(task, examples, table, order) for table in tables]
     seconds = (time.monotonic() - started) / len(results)
     fingerprint = _fingerprint(task, examples, rows)
@@ -263,6 +266,17 @@ def _fingerprint(task: Task, examples: Examples, rows: Encoded) -> str:
     labels = None if examples.labels is None else examples.labels.tolist()
     content = json.dumps([[list(column) for column in examples.texts], labels])
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+def _require_finite_answers(table: np.ndarray, mask: Mask | None) -> None:
+    wrong = int((~np.isfinite(table)).any(axis=1).sum())
+    if wrong:
+        masked = "" if mask is None else f" with heads {mask.pattern}"
+        raise UsageError(
+            f"The model cannot be scored{masked}: what it says is NaN or infinite for {wrong} of "
+            f"{len(table)} rows, although its weights are numbers. Numbers grow too large inside "
+            "it: load it in float32."
+        )
 
 
 def _asked(rows: Encoded) -> Encoded:

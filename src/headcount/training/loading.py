@@ -138,6 +138,22 @@ def room(model: PreTrainedModel, asked: int) -> int:
     return min(asked, positions)
 
 
+def require_finite(model: PreTrainedModel) -> None:
+    """Refuse a model with weights that are NaN or infinite: it scores like one that guesses."""
+    broken = {
+        name: wrong
+        for name, weight in model.named_parameters()
+        if (wrong := int((~torch.isfinite(weight)).sum()))
+    }
+    if broken:
+        name, wrong = next(iter(broken.items()))
+        more = f", and so have {len(broken) - 1} more weights" if len(broken) > 1 else ""
+        raise UsageError(
+            f"The model cannot be scored: its weight '{name}' has {wrong} values that are NaN or "
+            f"infinite{more}. The file is damaged, or its training ran away: take another one."
+        )
+
+
 def class_order(model: PreTrainedModel, task: Task, labels: np.ndarray | None = None) -> np.ndarray:
     """(task class,) -> the model's number for it; by name where the model knows the names.
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import GenerationConfig, PreTrainedModel
+from transformers import GenerationConfig, LogitsProcessor, PreTrainedModel
 
-from headcount.errors import UnsupportedError
+from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import unwrap
 from headcount.models.hooks import evaluating
@@ -54,11 +54,24 @@ def translate(
                     input_ids=batch["input_ids"].repeat(len(part), 1).to(device),
                     attention_mask=batch["attention_mask"].repeat(len(part), 1).to(device),
                     generation_config=settings,
+                    logits_processor=[_Finite()],
                 )
                 said = tokenizer.batch_decode(written, skip_special_tokens=True)
                 for place in range(len(part)):
                     _put(texts[at + place], numbers, said[place * len(numbers) :])
     return texts
+
+
+class _Finite(LogitsProcessor):
+    """Changes nothing; a word chosen among NaN would be no word of the model's."""
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        if torch.isnan(scores).any() or torch.isposinf(scores).any():
+            raise UsageError(
+                "The model cannot be scored: what it says is NaN or infinite, although its weights "
+                "are numbers. Numbers grow too large inside it: load it in float32."
+            )
+        return scores
 
 
 def _put(texts: list[str], numbers: np.ndarray, said: Sequence[str]) -> None:
