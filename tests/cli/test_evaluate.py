@@ -63,6 +63,24 @@ def test_one_class_only(cli: Callable[..., Any], folder: Path, tmp_path: Path) -
     assert "nan" not in shown
 
 
+def test_labels_that_the_model_does_not_know(
+    cli: Callable[..., Any], folder: Path, tmp_path: Path
+) -> None:
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.csv").write_text("text,label\na cat,yes\na dog,no\n")
+    line = ["evaluate", folder, "--task", "classification", "--text", "text", "--label", "label"]
+    line += ["--data", tmp_path, "--json"]
+    ran = cli(*line)
+    assert ran.code == 2
+    assert "labels are no, yes, and the model knows none of them" in ran.err
+    scores = []
+    for order in (("yes=LABEL_0", "no=LABEL_1"), ("yes=1", "no=0")):
+        ran = cli(*line, "--labels", order[0], "--labels", order[1])
+        assert ran.code == 0, ran.err
+        scores.append(json.loads(ran.out)["score"])
+    assert sum(scores) == 1
+
+
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [

@@ -151,7 +151,7 @@ def test_labels_the_model_has_no_class_for(tokenizer: Any, task: Task) -> None:
         metrics=("accuracy",),
         loader=lambda split: Examples((["the cat", "the dog"],), np.array([0, 2])),
     )
-    with pytest.raises(UsageError, match=r"no class for: fish. The model's 2 classes: label_0"):
+    with pytest.raises(UsageError, match=r"no class for: fish. The model's 2 classes: LABEL_0"):
         evaluate(model, three, tokenizer=tokenizer)
     model.config.id2label = {0: "cat", 1: "bird"}
     with pytest.raises(UsageError, match="no class for: dog"):

@@ -8,7 +8,14 @@ import torch
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.tasks import Task, open_task
-from headcount.training.loading import load_for_task, load_tokenizer, match, room, tokenizer_of
+from headcount.training.loading import (
+    class_order,
+    load_for_task,
+    load_tokenizer,
+    match,
+    room,
+    tokenizer_of,
+)
 from models.zoo import build
 
 from .conftest import tiny
@@ -35,6 +42,62 @@ def test_a_head_of_the_right_size_is_kept(folder: Path, task: Task, tokenizer: A
     model = load_for_task(folder, task)
     assert torch.equal(model.classifier.weight, tiny(tokenizer).classifier.weight)
     assert model.config.id2label[0] == "LABEL_0"
+
+
+def named(tokenizer: Any, *names: str) -> Any:
+    model = tiny(tokenizer, num_labels=len(names))
+    model.config.id2label = dict(enumerate(names))
+    return model
+
+
+def own(tmp_path: Path, values: list[str], **more: Any) -> Task:
+    rows = [f"{word} {i},{label}" for label in values for i, word in enumerate("ab")]
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.csv").write_text("\n".join(["text,label", *rows]))
+    return open_task("classification", data=tmp_path, text="text", label="label", **more)
+
+
+@pytest.mark.parametrize("names", [("NEGATIVE", "POSITIVE"), ("LABEL_0", "LABEL_1")])
+def test_labels_unknown_to_the_model_are_asked_for(
+    names: tuple[str, str], tokenizer: Any, tmp_path: Path
+) -> None:
+    model = named(tokenizer, *names)
+    with pytest.raises(UsageError) as caught:
+        class_order(model, own(tmp_path, ["good", "bad"]))
+    for word in ("bad, good", ", ".join(names), "--labels"):
+        assert word in str(caught.value)
+    told = own(tmp_path, ["good", "bad"], labels={"good": names[0], "bad": "1"})
+    assert class_order(model, told).tolist() == [1, 0]  # bad, good
+    part = own(tmp_path, ["good", "bad"], labels="good=1")
+    with pytest.raises(UsageError, match="no class for: bad"):
+        class_order(model, part)
+
+
+def test_labels_that_are_numbers_are_the_models_numbers(tokenizer: Any, tmp_path: Path) -> None:
+    model = named(tokenizer, "LABEL_0", "LABEL_1", "LABEL_2", "LABEL_3")
+    assert class_order(model, own(tmp_path, ["3", "0"])).tolist() == [0, 3]
+    with pytest.raises(UsageError, match="no class for: 4"):
+        class_order(model, own(tmp_path, ["1", "4"]))
+    stars = named(tokenizer, "1", "2", "3")
+    assert class_order(stars, own(tmp_path, ["1", "3"])).tolist() == [0, 2]
+
+
+def test_known_numbers_are_trusted_where_the_model_has_no_names(tokenizer: Any) -> None:
+    sst2 = open_task("sst2")
+    assert class_order(named(tokenizer, "LABEL_0", "LABEL_1"), sst2).tolist() == [0, 1]
+    assert class_order(named(tokenizer, "POSITIVE", "negative"), sst2).tolist() == [1, 0]
+    with pytest.raises(UsageError, match="the model knows none of them"):
+        class_order(named(tokenizer, "bad", "good"), sst2)
+    told = open_task("sst2", labels=["negative=bad", "positive=good"])
+    assert class_order(named(tokenizer, "good", "bad"), told).tolist() == [1, 0]
+
+
+def test_training_on_other_classes_renames_the_head(tokenizer: Any, tmp_path: Path) -> None:
+    model = named(tokenizer, "NEGATIVE", "POSITIVE")
+    model.save_pretrained(tmp_path / "model")
+    loaded = load_for_task(tmp_path / "model", own(tmp_path, ["good", "bad"]))
+    assert loaded.config.id2label == {0: "bad", 1: "good"}
+    assert torch.equal(loaded.classifier.weight, model.classifier.weight)
 
 
 def test_heads_for_every_kind(folder: Path) -> None:

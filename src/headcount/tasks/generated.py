@@ -37,6 +37,7 @@ def pocket_task(name: str, source: Source) -> Task:
         kind=task.kind,
         texts=task.fields,
         labels=task.labels,
+        called=source.called(task.labels),
         metrics=METRICS.get(task.metric, (task.metric,)),
         loader=load,
         splits=tuple(SIZES),

@@ -109,11 +109,13 @@ def glue_task(name: str, source: Source) -> Task:
     spec = LAYOUTS[name]
     kind: Kind = "classification" if spec.classes else "regression"
     load = partial(_from_folder, name, spec, source) if _has_files(source) else None
+    labels = tuple(spec.classes.values()) if spec.classes else ()
     return Task(
         name=name,
         kind=kind,
         texts=spec.hub_texts or spec.texts,
-        labels=tuple(spec.classes.values()) if spec.classes else (),
+        labels=labels,
+        called=source.called(labels),
         metrics=spec.metrics,
         loader=load or partial(_from_hub, name, spec),
     )

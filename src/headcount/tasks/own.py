@@ -96,6 +96,8 @@ def _task(
         kind=kind,
         texts=source.text,
         labels=labels,
+        numbered=False,
+        called=source.called(labels),
         metrics=metrics,
         loader=splits.__getitem__,
         splits=tuple(splits),

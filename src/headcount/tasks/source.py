@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.errors import NotFoundError, UsageError, did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,8 @@ class Source:
     """Names of the text columns, one or two."""
     label: str | None = None
     """Name of the label column."""
+    labels: tuple[str, ...] = ()
+    """Which of the model's classes a label is, by name or number, as in `pos=POSITIVE`."""
     languages: tuple[str, ...] | None = None
     """Endings of the two parallel files, source first, as in `en de`."""
     size: int | None = None
@@ -34,6 +37,25 @@ class Source:
             raise UsageError(f"A row has one or two texts, not {len(self.text)}.")
         if self.languages is not None and len(self.languages) != 2:
             raise UsageError("A translation has two languages, as in en de.")
+
+    def called(self, known: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """(label, the model's name for it) for the labels that were named; `known` are all."""
+        pairs = [text.rpartition("=") for text in self.labels]
+        for text, (label, _, name) in zip(self.labels, pairs, strict=True):
+            if not label or not name:
+                raise UsageError(f"A label is named as in pos=POSITIVE, not '{text}'.")
+            if label not in known:
+                raise UsageError(
+                    f"The data has no label '{label}'.{did_you_mean(label, known)} "
+                    f"It has: {', '.join(known[:8])}."
+                )
+        for which in (0, 2):
+            names = [pair[which].lower() for pair in pairs]
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise UsageError(
+                    f"'{twice[0]}' is named twice in --labels {' '.join(self.labels)}."
+                )
+        return tuple((label, name) for label, _, name in pairs)
 
     def folder(self) -> Path:
         """`data` as a folder that exists."""
@@ -50,9 +72,12 @@ def make_source(**settings: object) -> Source:
     for name in ("data", "train", "dev"):
         if name in clean:
             clean[name] = Path(str(clean[name])).expanduser()
-    if isinstance(clean.get("text"), str):
-        clean["text"] = (clean["text"],)
-    for name in ("text", "languages"):
+    if isinstance(clean.get("labels"), Mapping):
+        clean["labels"] = [f"{label}={name}" for label, name in clean["labels"].items()]  # pyright: ignore[reportAttributeAccessIssue]
+    for name in ("text", "labels"):
+        if isinstance(clean.get(name), str):
+            clean[name] = (clean[name],)
+    for name in ("text", "labels", "languages"):
         if name in clean:
             clean[name] = tuple(clean[name])  # pyright: ignore[reportArgumentType]
     unknown = set(clean) - set(Source.__dataclass_fields__)

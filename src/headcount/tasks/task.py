@@ -64,6 +64,10 @@ class Task:
     """What the text columns are called, one or two."""
     labels: tuple[str, ...] = ()
     """Names of the classes, in the order of their numbers; empty without classes."""
+    numbered: bool = True
+    """Classes: their numbers mean something (GLUE's do), and are not just the names sorted."""
+    called: tuple[tuple[str, str], ...] = ()
+    """Classes: what the model calls them, by name or number, where the user has said so."""
     metrics: tuple[str, ...]
     """How predictions are scored; the first is the task's score."""
     loader: Callable[[str], Examples] = field(repr=False, compare=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,8 @@ def load_for_task(
 ) -> PreTrainedModel:
     """The model with a head for the task; what is new (a head, or all of it) is drawn by `seed`.
 
-    A checkpoint that has the right number of classes already keeps them and their names. Without
+    A checkpoint that has the task's classes already keeps them and their names; one with as many
+    others keeps its head and is given the task's names. Without
     `new_head`, one that has none is refused: there is no point in scoring random weights.
     From scratch, `new_tokenizer` decides the vocabulary and the special tokens.
     """
@@ -155,30 +157,68 @@ def require_finite(model: PreTrainedModel) -> None:
 
 
 def class_order(model: PreTrainedModel, task: Task, labels: np.ndarray | None = None) -> np.ndarray:
-    """(task class,) -> the model's number for it; by name where the model knows the names.
+    """(task class,) -> the model's number for it: as the user said, by name, or by number.
 
-    `labels` are the classes that occur: only those must be known to the model.
+    Numbers are trusted where the model's names say nothing (LABEL_0) and the task's numbers mean
+    something. `labels` are the classes that occur: only those must be known to the model.
     """
-    config: Any = model.config
-    known = [str(config.id2label.get(i, i)).lower() for i in range(config.num_labels)]
-    wanted = [label.lower() for label in task.labels]
-    needed = range(len(wanted)) if labels is None else sorted({int(label) for label in labels})
-    if set(wanted) & set(known):
-        order = [known.index(name) if name in known else -1 for name in wanted]
-    else:  # LABEL_0, LABEL_1 and the like say nothing: trust the order
-        order = [i if i < len(known) else -1 for i in range(len(wanted))]
+    known = _class_names(model.config)
+    order = _match_classes(known, task)
+    shown = f"The model's {len(known)} classes: {_few(known, 8)}."
+    if order is None:
+        raise UsageError(
+            f"The data's labels are {_few(task.labels, 8)}, and the model knows none of them. "
+            f"{shown} Say which is which, as in --labels LABEL=CLASS, once for every label."
+        )
+    needed = range(len(order)) if labels is None else sorted({int(label) for label in labels})
     missing = [task.labels[i] for i in needed if order[i] < 0]
     if missing:
         raise UsageError(
-            f"The data has labels the model has no class for: {', '.join(missing[:5])}. "
-            f"The model's {len(known)} classes: {', '.join(known[:8])}."
+            f"The data has labels the model has no class for: {_few(missing, 5)}. {shown}"
         )
     return np.array(order)
 
 
+def _class_names(config: Any) -> list[str]:
+    return [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
+
+
+def _few(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _match_classes(known: Sequence[str], task: Task) -> list[int] | None:
+    """(task class,) the number of the model's class or -1; None where nothing tells them apart."""
+    names = [name.lower() for name in known]
+    said = dict(task.called)
+    if said:
+        wanted = [said.get(label, label).lower() for label in task.labels]
+        return [_place(name, names) for name in wanted]
+    wanted = [label.lower() for label in task.labels]
+    if set(wanted) & set(names):
+        return [names.index(name) if name in names else -1 for name in wanted]
+    if any(name not in (f"label_{i}", str(i)) for i, name in enumerate(names)):
+        return None
+    if all(name.isdecimal() for name in wanted):
+        return [_place(name, names) for name in wanted]
+    if task.numbered:
+        return [i if i < len(names) else -1 for i in range(len(wanted))]
+    return None
+
+
+def _place(name: str, names: Sequence[str]) -> int:
+    """Where a class is, by its name or its number."""
+    if name in names:
+        return names.index(name)
+    return int(name) if name.isdecimal() and int(name) < len(names) else -1
+
+
 def _has_classes(config: Any, task: Task) -> bool:
     saved = (getattr(config, "architectures", None) or [""])[0]
-    return "ForSequenceClassification" in saved and config.num_labels == len(task.labels)
+    if "ForSequenceClassification" not in saved or config.num_labels != len(task.labels):
+        return False
+    order = _match_classes(_class_names(config), task)
+    return order is not None and min(order) >= 0
 
 
 def _require_head(name: str | os.PathLike[str], config: Any, task: Task) -> None:
