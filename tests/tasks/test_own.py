@@ -54,9 +54,10 @@ def test_classes_are_those_of_all_splits_and_stable(tmp_path: Path) -> None:
 
 def test_regression_and_single_file(tmp_path: Path) -> None:
     task = open_task("regression", data=write(tmp_path / "x.jsonl"), text="body", label="y")
-    assert task.splits == ("dev",)
+    assert task.splits == ("train", "dev", "all")
     assert task.metric == "spearman"
-    assert task.load().labels.tolist() == [10.0, 2.0, 2.0]  # type: ignore[union-attr]
+    assert task.load("all").labels.tolist() == [10.0, 2.0, 2.0]  # type: ignore[union-attr]
+    assert sorted(len(task.load(split)) for split in ("train", "dev")) == [1, 2]
     with pytest.raises(UsageError, match="not a number: row 1 'wet'"):
         open_task("regression", data=tmp_path / "x.jsonl", text="body", label="other")
 

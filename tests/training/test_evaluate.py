@@ -181,12 +181,32 @@ def test_masked_and_causal_language_models(tokenizer: Any, tmp_path: Path) -> No
     masked = evaluate(build("distilbert", vocab_size=size), corpus, tokenizer=tokenizer, limit=30)
     assert [each.metric for each in masked.scores] == ["recall@1", "perplexity"]
     assert sum(masked.predictions["tokens"]) > 60
-    (tmp_path / "dev.txt").write_text("the dog sees a cat .\n" * 30)
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.txt").write_text("the dog sees a cat .\n" * 30)
     causal = open_task("causal-lm", data=tmp_path)
     found = evaluate(build("gpt2", vocab_size=size), causal, tokenizer=tokenizer, max_length=16)
     nll, tokens = found.predictions["nll"].sum(), found.predictions["tokens"].sum()
     assert found.score == pytest.approx(np.exp(nll / tokens))
     assert found.scores[0].low < found.score < found.scores[0].high
+
+
+@pytest.mark.parametrize(("family", "name"), [("gpt2", "causal-lm"), ("distilbert", "masked-lm")])
+def test_a_language_model_is_scored_on_as_many_rows_as_asked(
+    family: str, name: str, tokenizer: Any, tmp_path: Path
+) -> None:
+    lines = list(open_task("pocket-corpus").load(limit=90).texts[0])
+    for split in ("train", "dev"):  # zero-width spaces are a line, and no tokens
+        text = "\n".join(line for both in zip(lines, ["\u200b"] * 90, strict=True) for line in both)
+        (tmp_path / f"{split}.txt").write_text(text, encoding="utf-8")
+    task = open_task(name, data=tmp_path)
+    model = build(family, vocab_size=len(tokenizer))
+    for limit in (8, 20):
+        found = evaluate(model, task, tokenizer=tokenizer, limit=limit, max_length=16, draws=0)
+        assert found.n == limit
+        assert (found.predictions["tokens"] > 0).all()
+    every = evaluate(model, task, tokenizer=tokenizer, max_length=16, draws=0).n
+    half = evaluate(model, task, tokenizer=tokenizer, max_length=16, draws=0, limit=0.5).n
+    assert half == pytest.approx(every / (2 if name == "causal-lm" else 1), abs=1)
 
 
 def test_a_uniform_language_model_has_the_vocabularys_perplexity(tokenizer: Any) -> None:

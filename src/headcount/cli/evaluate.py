@@ -90,10 +90,11 @@ def evaluate(
     from headcount.heads import Mask
     from headcount.models.find import layout
     from headcount.tasks import TASKS
+    from headcount.tasks.sampling import rows_of
     from headcount.training.devices import pick_device
     from headcount.training.evaluate import difference, evaluate_many, save_predictions
     from headcount.training.evaluate import evaluate as score
-    from headcount.training.loading import hush, load_for_task, load_tokenizer
+    from headcount.training.loading import hush, load_for_task, load_tokenizer, room
 
     hush()
     opened = TASKS[task](source)
@@ -110,8 +111,9 @@ def evaluate(
         "beams": beams,
     }
     if dry_run:
-        rows = len(opened.load(split, limit=settings["limit"], seed=seed))
-        plan = {"class": type(loaded).__name__, "task": task, "rows": rows}
+        how = {"limit": settings["limit"], "seed": seed, "max_length": room(loaded, max_length)}
+        rows = rows_of(opened, words, split, **how)[1]
+        plan = {"class": type(loaded).__name__, "task": task, "rows": len(rows)}
         emit(plan, as_json=as_json, table=table(["would score", ""], list(plan.items())))
         return
     loaded.to(pick_device(device))  # pyright: ignore[reportArgumentType]

@@ -31,12 +31,14 @@ class Tokens:
 def task_rows(task: str, source: Mapping[str, Any], split: str | None, tokens: Tokens) -> Encoded:
     """The texts of a task, or a sample of them where there are very many."""
     from headcount.tasks import open_task
-    from headcount.tasks.encoding import encode
+    from headcount.tasks.sampling import rows_of
 
     opened = open_task(task, **source)
-    examples = opened.load(split, limit=POOL * tokens.count, seed=tokens.seed)
+    if split is None and opened.parts is not None:
+        split = "train"  # what is measured may decide which heads go
+    how = {"limit": POOL * tokens.count, "seed": tokens.seed, "max_length": tokens.longest}
     # nothing is masked: attention is looked at as it is in use
-    return encode(opened, examples, tokens.tokenizer, max_length=tokens.longest, masked=False)
+    return rows_of(opened, tokens.tokenizer, split, **how, masked=False)[1]
 
 
 def text_rows(path: Path, tokens: Tokens) -> Encoded:

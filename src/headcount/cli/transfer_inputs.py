@@ -67,7 +67,7 @@ class Work:
     ) -> tuple[Encoded, str]:
         """Rows of tokens that both models read, and what they are."""
         from headcount.cli.redundancy_inputs import POOL, Tokens, random_rows, text_rows
-        from headcount.tasks.encoding import encode
+        from headcount.tasks.sampling import rows_of
         from headcount.training.loading import room
 
         longest = room(model, self.max_length)
@@ -76,10 +76,9 @@ class Work:
             return text_rows(text, tokens), text.name
         if task is None:
             return random_rows(tokens), "random tokens"
-        examples = task.load(split, limit=POOL * self.count, seed=self.seed)
+        how = {"limit": POOL * self.count, "seed": self.seed, "max_length": longest}
         # nothing is masked: attention is looked at as it is in use
-        rows = encode(task, examples, self.tokenizer, max_length=longest, masked=False)
-        return rows, task.name
+        return rows_of(task, self.tokenizer, split, **how, masked=False)[1], task.name
 
     def rank(self, model: Any, task: Task, samples: int, normalize: str | None) -> Scores:
         """Importance on a sample of labelled rows."""

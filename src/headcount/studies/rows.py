@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedModel
 
+from headcount.errors import UsageError
 from headcount.tasks import Task
-from headcount.tasks.encoding import Encoded, encode
+from headcount.tasks.encoding import Encoded
+from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Limit
 from headcount.training.loading import class_order, match, room
 
@@ -26,13 +28,17 @@ def labelled_rows(
     """A seeded sample of rows with labels in the model's own numbers.
 
     They come from the train split, so that what is decided on them is scored on others; a task
-    that has none lends its evaluation split.
+    without other rows than those that are scored is refused, unless the split is named.
     """
-    split = split or ("train" if "train" in task.splits else task.evaluation)
-    examples = task.load(split, limit=limit, seed=seed)
+    if split is None and ("train" not in task.splits or task.evaluation == "train"):
+        raise UsageError(
+            f"Task '{task.name}' has no rows to decide on but those that are scored: pass --train "
+            "FILE as well."
+        )
+    split = split or "train"
     match(model, tokenizer)
     length = room(model, max_length)
-    rows = encode(task, examples, tokenizer, max_length=length, seed=seed)
+    examples, rows = rows_of(task, tokenizer, split, limit=limit, seed=seed, max_length=length)
     if task.kind != "classification" or examples.labels is None:
         return rows
     labels = class_order(model, task, examples.labels)[examples.labels]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.tasks.files import read_lines
-from headcount.tasks.own import find_splits
+from headcount.tasks.own import evaluated, find_splits
+from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Kind, Task
 
@@ -28,19 +29,26 @@ def _language_task(kind: Kind, source: Source, metrics: tuple[str, ...]) -> Task
             f"Task '{kind}' needs a text file: pass --data FILE, or --train and --dev."
         )
 
-    def load(split: str) -> Examples:
+    def read(split: str) -> Examples:
         lines = [line for line in read_lines(files[split]) if line.strip()]
         if not lines:
             raise NotFoundError(f"'{files[split]}' has no text.")
         return Examples((lines,))
 
+    packed = kind == "causal-lm"
+    splits, parts, load = tuple(files), None, read
+    if len(files) == 1:
+        (only,) = files
+        divided, parts = apart({only: read(only)}, files[only].name, packed=packed)
+        splits, load = tuple(divided), divided.__getitem__
     return Task(
         name=kind,
         kind=kind,
         texts=("text",),
         metrics=metrics,
         loader=load,
-        splits=tuple(files),
-        evaluation="dev" if "dev" in files else "train",
-        packed=kind == "causal-lm",
+        splits=splits,
+        evaluation=evaluated(splits),
+        parts=parts,
+        packed=packed,
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.tasks import hub
 from headcount.tasks.files import Table, listing, pick, read_table
 from headcount.tasks.glue import classes, numbers
+from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Kind, Task
 
@@ -37,8 +39,24 @@ def regression(source: Source) -> Task:
     return _task("regression", source, (), ("spearman", "pearson"), splits)
 
 
+def origin(source: Source) -> str:
+    """What the rows come from, in short."""
+    if source.hub is not None:
+        return source.hub
+    return next(path.name for path in (source.dev, source.train, source.data) if path is not None)
+
+
+def evaluated(splits: Iterable[str]) -> str:
+    """The split that is scored when none is named."""
+    names = list(splits)
+    return "dev" if "dev" in names else names[0]
+
+
 def find_splits(source: Source, suffixes: tuple[str, ...] | None = None) -> dict[str, Path]:
-    """Files of the train and dev splits, from explicit paths, a folder, or a single file."""
+    """Files of the train and dev splits, from explicit paths, a folder, or a single file.
+
+    A single file is split into parts by who reads it.
+    """
     found = {"train": source.train, "dev": source.dev}
     if source.data is not None and source.data.is_file():
         found["dev"] = found["dev"] or source.data
@@ -91,6 +109,7 @@ def _task(
     metrics: tuple[str, ...],
     splits: dict[str, Examples],
 ) -> Task:
+    splits, parts = apart(splits, origin(source))
     return Task(
         name=kind,
         kind=kind,
@@ -101,7 +120,8 @@ def _task(
         metrics=metrics,
         loader=splits.__getitem__,
         splits=tuple(splits),
-        evaluation="dev" if "dev" in splits else "train",
+        evaluation=evaluated(splits),
+        parts=parts,
     )
 
 

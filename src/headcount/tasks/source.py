@@ -14,7 +14,8 @@ class Source:
     """A user's own data. Everything is optional; a task says what it needs."""
 
     data: Path | None = None
-    """A folder with the splits as files (`train.tsv`, `dev.csv` …), or a file: the dev split."""
+    """A folder with the splits as files (`train.tsv`, `dev.csv` …), or a single file, which is
+    split into rows that decide and rows that are scored."""
     train: Path | None = None
     """The file of the train split, where it is not in `data`."""
     dev: Path | None = None

@@ -17,6 +17,8 @@ from headcount.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     import numpy as np
 
+    from headcount.tasks.parts import Parts
+
 Kind = Literal["classification", "regression", "masked-lm", "causal-lm", "translation"]
 KINDS: tuple[Kind, ...] = (
     "classification",
@@ -75,6 +77,8 @@ class Task:
     splits: tuple[str, ...] = ("train", "dev")
     evaluation: str = "dev"
     """The split that is evaluated on when none is named."""
+    parts: Parts | None = field(default=None, repr=False, compare=False)
+    """Which rows are in which split, where a single file was split."""
     packed: bool = False
     """Language modelling: texts are joined and cut into blocks instead of one row per line."""
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.tasks.files import listing, read_lines
-from headcount.tasks.own import STEMS, read_splits
+from headcount.tasks.own import STEMS, evaluated, origin, read_splits
+from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Task
 
@@ -15,14 +16,19 @@ from headcount.tasks.task import Examples, Task
 def translation(source: Source) -> Task:
     """`train.en` beside `train.de`, or columns named by `text`; scored by sacrebleu."""
     splits = _from_table(source) if source.text else _from_parallel(source)
+    names, load, parts = tuple(splits), lambda split: splits[split](), None
+    if len(splits) == 1:
+        divided, parts = apart({name: load(name) for name in names}, origin(source))
+        names, load = tuple(divided), divided.__getitem__
     return Task(
         name="translation",
         kind="translation",
         texts=source.text or source.languages or ("source", "target"),
         metrics=("bleu",),
-        loader=lambda split: splits[split](),
-        splits=tuple(splits),
-        evaluation="dev" if "dev" in splits else next(iter(splits)),
+        loader=load,
+        splits=names,
+        evaluation=evaluated(names),
+        parts=parts,
     )
 
 
@@ -52,6 +58,8 @@ def _from_parallel(source: Source) -> dict[str, Callable[[], Examples]]:
             pair = folder / f"{stem}.{first}", folder / f"{stem}.{second}"
             if pair[0].is_file() and pair[1].is_file():
                 found.setdefault(split, pair)
+    if len(found) > 1 and len(set(found.values())) == 1:
+        found.pop("test")  # the one pair of files there is, under another name
     if not found:
         raise NotFoundError(
             f"No parallel files like train.{first} and train.{second} in '{folder}'; "

@@ -23,8 +23,9 @@ from transformers import PreTrainedModel
 from headcount.errors import UsageError
 from headcount.heads import Mask
 from headcount.tasks import Task, bleu, metrics, open_task
-from headcount.tasks.encoding import Encoded, encode, rows_fingerprint
+from headcount.tasks.encoding import Encoded, rows_fingerprint
 from headcount.tasks.metrics import Difference, Outcome, Score, score
+from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Examples, Limit
 from headcount.training.forward import run_masks
 from headcount.training.loading import class_order, match, require_finite, room, tokenizer_of
@@ -218,14 +219,14 @@ def _evaluate(
     task = open_task(task)
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     split = split or task.evaluation
-    examples = task.load(split, limit=limit, seed=seed)
     match(model, tokenizer)
     require_finite(model)
+    examples, rows = rows_of(
+        task, tokenizer, split, limit=limit, seed=seed, max_length=room(model, max_length)
+    )
     order = None
     if task.kind == "classification":
         order = class_order(model, task, examples.labels)
-    length = room(model, max_length)
-    rows = encode(task, examples, tokenizer, max_length=length, seed=seed)
     if tokens is None:
         tokens = TOKENS["cpu" if next(model.parameters()).device.type == "cpu" else "gpu"]
     started = time.monotonic()
@@ -235,7 +236,7 @@ def _evaluate(
     else:
         if task.kind in ("masked-lm", "causal-lm"):
             tokens = max(1, min(tokens, LOGITS // len(tokenizer)))
-        tables = run_masks(model, _asked(rows), task.kind, masks, tokens=tokens, share=share)
+        tables = run_masks(model, rows, task.kind, masks, tokens=tokens, share=share)
         for place, table in enumerate(tables):
             _require_finite_answers(table, masks[place] if masks else None)
         results = [_outcome(task, examples, table, order) for table in tables]
@@ -277,16 +278,6 @@ def _require_finite_answers(table: np.ndarray, mask: Mask | None) -> None:
             f"{len(table)} rows, although its weights are numbers. Numbers grow too large inside "
             "it: load it in float32."
         )
-
-
-def _asked(rows: Encoded) -> Encoded:
-    """Rows in which something is asked: a masked-LM row of special tokens only has nothing."""
-    if not isinstance(rows.labels, list):
-        return rows
-    kept = [row for row, labels in enumerate(rows.labels) if any(label >= 0 for label in labels)]
-    if not kept:
-        raise UsageError("No row has a token to predict.")
-    return rows if len(kept) == len(rows) else rows.take(kept)
 
 
 def _outcome(

@@ -26,7 +26,8 @@ from headcount.models.find import unwrap
 from headcount.models.fingerprint import weights_fingerprint
 from headcount.models.pruned import whole_folder
 from headcount.tasks import Task, open_task
-from headcount.tasks.encoding import Encoded, encode, rows_fingerprint
+from headcount.tasks.encoding import Encoded, rows_fingerprint
+from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import Curve, Point
@@ -147,9 +148,9 @@ def training_rows(
     """The task's train split as tokens, with labels in the model's own numbers."""
     if "train" not in task.splits:
         raise UsageError(f"Task '{task.name}' has no train split: pass --train FILE as well.")
-    examples = task.load("train", limit=limit, seed=options.seed)
     length = room(model, options.max_length)
-    rows = encode(task, examples, tokenizer, max_length=length, masked=False)
+    how = {"limit": limit, "seed": options.seed, "max_length": length}
+    examples, rows = rows_of(task, tokenizer, "train", **how, masked=False)
     if task.kind == "classification":
         assert examples.labels is not None
         labels = class_order(model, task, examples.labels)[examples.labels]

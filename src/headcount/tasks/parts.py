@@ -1,0 +1,105 @@
+"""One file as two parts that share no row: one to decide and train on, one to be scored.
+
+Heads that were chosen, projections that were solved or weights that were trained on some rows look
+better on those rows than on any others. So a task that comes as a single file is never scored on
+what decided: its parts are drawn once, always with the same seed, for every command alike.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headcount.tasks.task import Examples
+
+SEED = 0
+"""Not that of a run: rows that decided under one seed must not be scored under another."""
+SCORED = 1 / 3
+"""Share of the rows that are scored."""
+WORDS = 32
+"""A text of a single line is cut into pieces of so many words, or into four."""
+
+talk = logging.getLogger("headcount")
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Which rows of a file, counted from 0, are in which split."""
+
+    file: str
+    rows: Mapping[str, np.ndarray]
+    seed: int = SEED
+
+    def __str__(self) -> str:
+        decide, scored = len(self.rows["train"]), len(self.rows["dev"])
+        return (
+            f"'{self.file}' is a single file and was split (seed {self.seed}): {decide} of its "
+            f"rows may decide and train (split train), {scored} others are scored (split dev). "
+            "Pass --split all to score every row, or --train and --dev for files of your own."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict, with the number of rows in each part."""
+        sizes = {split: len(rows) for split, rows in self.rows.items()}
+        return {"file": self.file, "seed": self.seed, "rows": sizes}
+
+
+def apart(
+    splits: Mapping[str, Examples], file: str, *, packed: bool = False
+) -> tuple[dict[str, Examples], Parts | None]:
+    """The splits as they are where there are several; a single one as `train`, `dev` and `all`.
+
+    Equal rows go to the same part. `packed` texts stay in one piece, and no line is in both. What
+    cannot be split, because all rows are alike, stays as it is.
+    """
+    if len(splits) != 1:
+        return dict(splits), None
+    (rows,) = splits.values()
+    pieces = rows
+    if packed:
+        pieces = Examples((_pieces(rows.texts[0]),))
+        train, dev = _stretch_apart([str(line) for line in pieces.texts[0]])
+    else:
+        train, dev = _rows_apart(list(zip(*rows.texts, strict=True)))
+    if not (len(train) and len(dev)):
+        return dict(splits), None
+    parts = Parts(file, {"train": train, "dev": dev})
+    talk.warning("%s", parts)
+    return {"train": pieces.take(train), "dev": pieces.take(dev), "all": rows}, parts
+
+
+def _rows_apart(keys: Sequence[tuple[str | None, ...]]) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of the two parts, each ascending; equal rows are never on two sides."""
+    number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    group = np.array([number[key] for key in keys])
+    order = np.random.default_rng(SEED).permutation(len(number))
+    sizes = np.cumsum(np.bincount(group)[order])
+    count = int(np.searchsorted(sizes, SCORED * len(keys))) + 1
+    scored = np.isin(group, order[: min(count, len(number) - 1)])
+    return np.flatnonzero(~scored), np.flatnonzero(scored)
+
+
+def _stretch_apart(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Line numbers: one stretch that is scored, and the lines around it that it has not, too."""
+    ends = np.cumsum([len(line) + 1 for line in lines])
+    size = SCORED * ends[-1]
+    start = np.random.default_rng(SEED).random() * (ends[-1] - size)
+    first, last = np.searchsorted(ends, [start, start + size], side="right")
+    inside = np.arange(first, max(last, first + 1))
+    there = {lines[place] for place in inside}
+    around = [place for place, line in enumerate(lines) if line not in there]
+    return np.array(around, dtype=np.int64), inside
+
+
+def _pieces(lines: Sequence[str | None]) -> list[str]:
+    """The lines; a single one is cut at spaces, with nothing lost."""
+    if len(lines) > 1:
+        return [str(line) for line in lines]
+    words = re.findall(r"\s*\S+\s*", str(lines[0]))
+    size = max(1, min(WORDS, len(words) // 4))
+    return ["".join(words[at : at + size]) for at in range(0, len(words), size)]
