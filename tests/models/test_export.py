@@ -471,6 +471,14 @@ def test_an_export_scores_text_pairs_as_the_model_does(to, paired, tmp_path, mon
     assert "text pairs, tokenised and padded" in card
 
 
+def test_padding_outside_a_window_of_attention_is_no_answer(tmp_path):
+    # a window of 4 in a row with 9 padded tokens: softmax over nothing is anything
+    small = one_layer("mistral")
+    light, heavy = (probe_inputs(small, length=length) for length in (7, 14))
+    heavy["attention_mask"][1, 5:] = 0
+    assert export(small, "onnx", tmp_path / "out", rows=[light, heavy]).difference <= 1e-4
+
+
 def test_an_export_that_drops_an_input_is_refused(paired, tmp_path, monkeypatch):
     def without(model, inputs, right=export_graph.named_answers):
         made = right(model, inputs)

@@ -1,7 +1,8 @@
 """Cut heads out of a transformers model by written instructions (`config.headcount`).
 
 This file stands alone on torch and transformers: `headcount export --to standalone` ships it
-beside the weights. `config.headcount["sites"]` holds, for each attention module that lost heads:
+beside the weights. `config.headcount["base"]` names the model that heads were removed from, and
+`config.headcount["sites"]` holds, for each attention module that lost heads:
 
     path, out       the attention module and its output projection
     projections     [child, kind] pairs; kind says which rows of a child belong to which head

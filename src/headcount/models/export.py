@@ -15,15 +15,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from torch import nn
 from transformers import PreTrainedModel
 
 from headcount import __version__
-from headcount.errors import UsageError, did_you_mean, need_extra
-from headcount.models.card import card
+from headcount.errors import HeadcountError, UsageError, did_you_mean, need_extra
+from headcount.files import read_json
+from headcount.models.card import card, escaped, front, write_results
 from headcount.models.export_checkpoint import (
     auto_names,
     plain_class,
@@ -40,8 +41,9 @@ from headcount.models.export_inputs import (
 )
 from headcount.models.export_onnx import write_onnx
 from headcount.models.find import unwrap
+from headcount.models.origin import base_name, copy_companions
 from headcount.models.probe import require_finite, run
-from headcount.models.pruned import copy_companions, whole_folder
+from headcount.models.pruned import whole_folder
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Format:
     fed: str = "inputs = {name: inputs[name] for name in {names}}"
     """How it takes what it needs of what the tokenizer gives."""
     graph: bool = False
+    library: str = "transformers"
 
 
 FORMATS = {
@@ -89,6 +92,7 @@ FORMATS = {
             call="answers = session.run(None, inputs)",
             fed="inputs = {put.name: inputs[put.name] for put in session.get_inputs()}",
             graph=True,
+            library="onnx",
         ),
         Format(
             "torch-export",
@@ -97,6 +101,7 @@ FORMATS = {
             imports="import torch",
             usage='model = torch.export.load("path/to/this/folder/model.pt2").module()',
             graph=True,
+            library="pytorch",
         ),
     )
 }
@@ -146,13 +151,16 @@ def export(
         require_finite(bare, run(bare, feeds))
     with whole_folder(folder) as made:
         difference = chosen.write(bare, made, probes.feeds)
-        copy_companions(Path(name), made)
+        copy_companions(name, made)
         if tokenizer is not None and not any((made / file).is_file() for file in TOKENIZER):
             tokenizer.save_pretrained(made)
-        text = _card(bare, chosen, probes, difference)
+        record = _record_of(name)
+        text = _card(bare, chosen, probes, difference, record)
         (made / "README.md").write_text(text, encoding="utf-8")
-        files = sorted(path for path in made.iterdir() if path.is_file())
-        names, size = tuple(path.name for path in files), sum(f.stat().st_size for f in files)
+        write_results(made, record or {})
+        files = sorted(path for path in made.rglob("*") if path.is_file())
+        names = tuple(path.relative_to(made).as_posix() for path in files)
+        size = sum(file.stat().st_size for file in files)
     return Exported(folder=folder, to=to, files=names, bytes=size, difference=difference)
 
 
@@ -181,7 +189,13 @@ Read back on {probes}, its answers differed from the model's by at most
 """
 
 
-def _card(model: PreTrainedModel, chosen: Format, probes: Probes, difference: float) -> str:
+def _card(
+    model: PreTrainedModel,
+    chosen: Format,
+    probes: Probes,
+    difference: float,
+    record: Mapping[str, Any] | None,
+) -> str:
     usage = USAGE.format(
         code=_snippet(model, chosen, probes),
         to=chosen.name,
@@ -190,10 +204,24 @@ def _card(model: PreTrainedModel, chosen: Format, probes: Probes, difference: fl
         probes=probes.said,
         difference=difference,
     )
+    options: dict[str, Any] = {"record": record, "library": chosen.library}
     if getattr(model.config, "headcount", None):
-        return card(model, usage)
-    name = Path(getattr(model.config, "_name_or_path", "")).name or plain_class(model).__name__
-    return f"---\nlibrary_name: transformers\n---\n\n# {name}\n\n## How to load\n\n{usage}"
+        return card(model, usage, **options, zeros=chosen.name == "zeroed")
+    name = PurePath(base_name(model.config)).name or plain_class(model).__name__
+    lines = front(model, name, **options)
+    return f"---\n{lines}---\n\n# {escaped(name)}\n\n## How to load\n\n{usage}"
+
+
+def _record_of(name: str) -> dict[str, Any] | None:
+    """How the model in a folder was made, where a study left its record."""
+    file = Path(name) / "record.json"
+    if not name or not file.is_file():
+        return None
+    try:
+        found = read_json(file, "record")
+    except HeadcountError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _snippet(model: PreTrainedModel, chosen: Format, probes: Probes) -> str:

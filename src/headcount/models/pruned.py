@@ -16,33 +16,15 @@ from headcount.errors import HeadcountError
 from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.card import write_card
-
-COMPANIONS = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "spiece.model",
-    "source.spm",
-    "target.spm",
-    "sentencepiece.bpe.model",
-    "tokenizer.model",
-    "chat_template.jinja",
-    "preprocessor_config.json",
-    "processor_config.json",
-)
-"""Files that travel with a model: its tokenizer's and its image or audio processor's."""
+from headcount.models.origin import copy_companions
 
 
 class PrunedModel(cut.Pruned):
     """A transformers model with heads missing; load it again with `headcount.load`."""
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any):
-        """Write the folder whole or not at all: weights, config, card, and its tokenizer."""
-        source = Path(getattr(self.config, "_name_or_path", "") or "")
+        """Write the folder whole or not at all: weights, config, card, and what lay beside them."""
+        source = getattr(self.config, "_name_or_path", "") or ""
         if kwargs.get("push_to_hub"):
             kwargs.setdefault("repo_id", Path(save_directory).name)
         with whole_folder(save_directory) as folder, bars_on_terminals_only():
@@ -56,13 +38,6 @@ def pruned_class(base: type[PreTrainedModel]) -> type[PreTrainedModel]:
     return cut.mixed_class(PrunedModel, getattr(base, "base_class", base))
 
 
-def copy_companions(source: Path, folder: Path) -> None:
-    """Copy the tokenizer and processor files of a local model folder, where it has them."""
-    for name in COMPANIONS:
-        if str(source) and (source / name).is_file() and not (folder / name).exists():
-            shutil.copyfile(source / name, folder / name)
-
-
 @contextmanager
 def whole_folder(target: str | os.PathLike[str]) -> Generator[Path]:
     """A temporary folder whose files move into `target` only when everything in it is written."""
@@ -73,8 +48,10 @@ def whole_folder(target: str | os.PathLike[str]) -> Generator[Path]:
         made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         yield made
         target.mkdir(exist_ok=True)
-        for item in sorted(made.iterdir()):
-            os.replace(item, target / item.name)
+        for item in sorted(path for path in made.rglob("*") if path.is_file()):
+            place = target / item.relative_to(made)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(item, place)
     except OSError as error:
         raise HeadcountError(f"Cannot write to {target}: {error.strerror or error}.") from error
     finally:

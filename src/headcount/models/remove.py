@@ -16,6 +16,7 @@ from headcount.models import cut
 from headcount.models.find import require_layout, sites_of, unwrap
 from headcount.models.gates import gate
 from headcount.models.hooks import hooked
+from headcount.models.origin import base_name
 from headcount.models.probe import TOLERANCE, find_probe, relative_difference, require_finite, run
 from headcount.models.pruned import pruned_class
 from headcount.models.sites import PER_HEAD_PARAMETERS, Site
@@ -128,7 +129,7 @@ def instructions(
             entry |= {key: before[key] for key in ("projections", "heads", "groups")}
             entry["kept"] = [before["kept"][index] for index in kept]
         written.append(entry)
-    return {"version": 1, "sites": written}
+    return {"version": 1, "base": base_name(model.config), "sites": written}
 
 
 def _attempts(sites: list[Site], mask: Mask) -> Iterator[tuple[str, str, bool]]:

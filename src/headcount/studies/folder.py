@@ -14,14 +14,8 @@ from transformers import PreTrainedModel
 from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace
-
-CARD = """
-## What it cost
-
-{how}
-
-{scores}
-"""
+from headcount.models.card import write_card, write_results
+from headcount.tasks.glue import HUB, LAYOUTS
 
 
 def require_new(out: str | Path) -> Path:
@@ -51,11 +45,12 @@ class Folder:
             if tokenizer is not None:
                 tokenizer.save_pretrained(made)
             _json(made / "mask.json", mask.to_json())
-            _json(made / "record.json", self.record)
+            record = _with_dataset(self.record)
+            _json(made / "record.json", record)
             if trace is not None:
                 trace.save(made / FILE)
-            with (made / "README.md").open("a", encoding="utf-8") as card:
-                card.write(CARD.format(how=_how(self.record), scores=_table(self.record)))
+            write_card(model, made, record=record)
+            write_results(made, record)
             made.chmod(0o755)  # mkdtemp's folders are private
             made.replace(self.target)
         except OSError as error:
@@ -71,33 +66,10 @@ def _json(path: Path, data: Any) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def _how(record: dict[str, Any]) -> str:
-    heads = record["heads"]
-    text = f"Method `{record['method']}`, seed {record['seed']}"
-    text += f": {heads['before']} heads before, {heads['after']} after (`{heads['kept']}`)."
-    if record["recover"]:
-        text += f" Output projections were solved again on inputs: {record['recovered_on']}."
-    if record["finetune"]:
-        text += f" Trained after the cut for {record['trained']['steps']} steps."
-    if record["command"]:
-        text += f"\n\n```sh\n{record['command']}\n```"
-    return text
-
-
-def _table(record: dict[str, Any]) -> str:
+def _with_dataset(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with the hub's name of the task's data set, where it is one of the hub's."""
     scores = record.get("scores")
-    if scores is None:
-        return "It was not scored: no task was given."
-    rows = [f"| {scores['task']} {scores['split']}, n = {scores['n']} | {scores['metric']} |"]
-    rows.append("|---|---|")
-    for name, each in (("all heads", scores["before"]), ("this model", scores["after"])):
-        interval = f"[{each['low']:.4f}, {each['high']:.4f}]"
-        rows.append(f"| {name} | {each['score']:.4f}, 95 % interval {interval} |")
-    if "random" in scores:
-        draw = scores["random"]
-        spread = f"{draw['worst']:.4f} to {draw['best']:.4f}"
-        rows.append(
-            f"| as many heads removed at random, {draw['draws']} draws | {draw['mean']:.4f}, "
-            f"{spread} |"
-        )
-    return "\n".join(rows)
+    if not scores or scores["task"] not in LAYOUTS:
+        return record
+    dataset = {"id": HUB, "task": LAYOUTS[scores["task"]].config}
+    return record | {"scores": scores | {"dataset": dataset}}
