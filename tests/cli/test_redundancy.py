@@ -96,11 +96,32 @@ def test_interrupted_it_goes_on(
     calls.clear()
     other = cli(*line, "--out", out, "--seed", 1)
     assert other.code == 2
-    assert "has other settings (seed)" in other.err
+    assert "has other settings: seed was 0, now 1; " in other.err
     assert cli(*line, "--out", out).code == 0
     assert len(calls) == 40, "the first 120 were kept"
     assert out.read_bytes() == whole.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.npz", "whole.npz"]
+
+
+def test_killed_before_its_figure_it_gets_it_without_measuring_again(
+    cli: Cli, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, figure = tmp_path / "r.npz", tmp_path / "r.svg"
+    line = ["redundancy", folder, "--random", 40, "--max-length", 12, "--distances", "cos"]
+    line += ["--out", out, "--figure", figure]
+
+    def killed(found: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("headcount.report.redundancy.heat_maps", killed)
+        assert cli(*line).code == 130
+    assert not figure.exists()
+    calls: list[int] = []
+    monkeypatch.setattr(measure_room.Running, "add", lambda *_: calls.append(1))
+    assert cli(*line).code == 0
+    assert calls == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.npz", "r.svg"]
 
 
 def test_files_are_compared(cli: Cli, folder: Path, lines: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from headcount.models.shipped import locate
+from headcount.training.trainer import TaskTrainer
 from training.conftest import pets, tiny
 
 
@@ -166,3 +167,35 @@ def test_translation_from_scratch_with_a_new_tokenizer(
     settings = ["--task", "pocket-translation", "--limit", 3, "--beams", 2, "--json"]
     scored = cli("evaluate", tmp_path / "run", *settings)
     assert scored.code == 0, scored.err
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ([], "no checkpoint was saved yet, so the same command starts anew; --save-minutes and"),
+        (["--save-every", 2], "the same command again goes on from step 2 in "),
+        (["--save-minutes", 1e-9], "the same command again goes on from step 3 in "),
+    ],
+)
+def test_an_interruption_tells_the_truth(
+    more: list[Any],
+    told: str,
+    cli: Callable[..., Any],
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, passes = TaskTrainer.training_step, []
+
+    def step(self: Any, *args: Any, **more: Any) -> Any:
+        passes.append(0)
+        if len(passes) == 4:
+            raise KeyboardInterrupt
+        return real(self, *args, **more)
+
+    monkeypatch.setattr(TaskTrainer, "training_step", step)
+    line = ["train", *words(folder, *FAST, *more, "--out", tmp_path / "run", "--json")]
+    ran = cli(*line)
+    assert ran.code == 130
+    assert told in ran.err
+    assert ran.err.endswith("headcount: Interrupted.\n")

@@ -30,6 +30,7 @@ def test_all_mistakes_are_said_at_once() -> None:
             freeze=-1,
             log_every=0,
             save_every=0,
+            save_minutes=-1,
             attention_dropout=1.0,
             hidden_dropout=-0.1,
         )

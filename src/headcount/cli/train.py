@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -114,6 +113,7 @@ def train(
     from headcount.tasks.vocabulary import tokenizer_for
     from headcount.training.finetune import finetune
     from headcount.training.loading import hush, load_for_task, load_tokenizer
+    from headcount.training.processes import is_first
 
     hush()
     chosen = options.on(preset)
@@ -141,10 +141,24 @@ def train(
                 report=lambda step, steps, point: report(step, steps, _loss(point)),
             )
     except KeyboardInterrupt:
-        say(f"headcount: the same command again goes on from the last checkpoint in {out}.")
+        if is_first():
+            say(f"headcount: {_after_interruption(out)}")
         raise
-    if int(os.environ.get("RANK", "0")) == 0:
+    if is_first():
         _show(model, opened, trained, as_json=as_json)
+
+
+def _after_interruption(out: Path) -> str:
+    """What the same command would do."""
+    from headcount.training.checkpoints import last_checkpoint, step_of
+
+    step = step_of(last_checkpoint(out.expanduser()))
+    if step is None:
+        return (
+            "no checkpoint was saved yet, so the same command starts anew; --save-minutes and "
+            "--save-every save sooner."
+        )
+    return f"the same command again goes on from step {step} in {out}."
 
 
 def _show(model: str, task: Task, trained: Trained, *, as_json: bool) -> None:

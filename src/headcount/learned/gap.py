@@ -14,8 +14,8 @@ from transformers import PreTrainedModel
 from headcount.errors import UsageError
 from headcount.tasks import Task
 from headcount.training.evaluate import evaluate
-from headcount.training.finetune import own_randomness
 from headcount.training.options import TrainOptions
+from headcount.training.runs import own_randomness
 
 if TYPE_CHECKING:
     from headcount.learned.keeper import Keeper

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 
-from headcount.files import whole
+from headcount.files import read_json, write_json
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
+from headcount.models.fingerprint import versions
 from headcount.training import checkpoints
 
-WEIGHTS = "weights.safetensors"
 MASK = "mask.json"
 NUMBERS = ("steps", "rows", "examples", "seconds", "route", "gap", "resumed_from")
 
@@ -48,26 +44,20 @@ class Learned:
 
     def save(self, folder: Path) -> None:
         """Weights, mask and trace, then the result, then the checkpoints go."""
-        weights = {name: value.detach() for name, value in self.model.named_parameters()}
-        with whole(folder / WEIGHTS) as partial:
-            save_file({name: value.contiguous() for name, value in weights.items()}, partial)
-        checkpoints.write_json(folder / MASK, self.mask.to_json())
+        checkpoints.save_weights(self.model, folder)
+        write_json(folder / MASK, self.mask.to_json())
         self.trace.save(folder / FILE)
-        checkpoints.write_json(folder / checkpoints.RESULT, self.to_json())
-        for path in folder.glob("checkpoint-*"):
-            shutil.rmtree(path)
+        write_json(folder / checkpoints.RESULT, {**self.to_json(), "versions": versions()})
+        checkpoints.drop_checkpoints(folder)
 
 
 def finished(model: PreTrainedModel, folder: Path) -> Learned | None:
     """A run that was done before, its weights loaded into the model; None when it was not."""
     if not (folder / checkpoints.RESULT).is_file():
         return None
-    own = dict(model.named_parameters())
-    with torch.no_grad():
-        for name, value in load_file(folder / WEIGHTS).items():
-            own[name].copy_(value)
-    result = json.loads((folder / checkpoints.RESULT).read_text(encoding="utf-8"))
-    mask = Mask.from_json(json.loads((folder / MASK).read_text(encoding="utf-8")))
+    checkpoints.load_weights(model, folder)
+    result = read_json(folder / checkpoints.RESULT, "result of a run")
+    mask = Mask.from_json(read_json(folder / MASK, "mask"))
     numbers = {name: result[name] for name in NUMBERS}
     return Learned(model=model.eval(), mask=mask, trace=load_trace(folder), **numbers)
 

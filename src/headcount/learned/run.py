@@ -18,6 +18,7 @@ from typing import Any
 from transformers import PreTrainedModel, TrainingArguments
 
 from headcount.errors import HeadcountError, UsageError
+from headcount.files import write_json
 from headcount.heads import Layout, Scores
 from headcount.learned.gap import gap_measure, score_measure
 from headcount.learned.keeper import AllClosedError, Keeper
@@ -25,26 +26,20 @@ from headcount.learned.kinds import Kind
 from headcount.learned.options import GateOptions
 from headcount.learned.result import Learned, examples_seen, finished
 from headcount.models.find import layout as layout_of_model
-from headcount.models.fingerprint import weights_fingerprint
+from headcount.models.fingerprint import identity
 from headcount.pruning.choose import keep_best
 from headcount.tasks import Task, open_task
-from headcount.tasks.encoding import rows_fingerprint
 from headcount.training import checkpoints
+from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import Curve, Point
 from headcount.training.devices import pick_device
 from headcount.training.dropout import set_dropout
-from headcount.training.finetune import (
-    leave,
-    own_randomness,
-    per_process,
-    run_folder,
-    take_up,
-    training_rows,
-)
+from headcount.training.finetune import go_on, leave, per_process, training_rows
 from headcount.training.freezing import frozen
 from headcount.training.loading import match, tokenizer_of
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
+from headcount.training.runs import own_randomness, run_folder, settings_of, take_up
 from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
 
 
@@ -85,16 +80,14 @@ def learn(
         "method": kind.name,
         "ratio": ratio,
         **{f"gate_{name}": value for name, value in {**gates.to_json(), **kind.describe()}.items()},
-        "model": f"{type(model).__name__} {weights_fingerprint(model)}",
-        "task": task.name,
-        "metric": task.metric,
-        "data": rows_fingerprint(encoded),
-        **options.to_json(),
-    }
+        **settings_of(
+            identity(model, tokenizer), task, encoded, options,
+            scored=bool(gap or gates.score_points),
+        ),
+        "gap_draws": gap,
+    }  # fmt: skip
     with run_folder(out) as folder, own_randomness():
-        arguments = training_arguments(
-            options, str(folder), device=pick_device(device), saving=out is not None
-        )
+        arguments = training_arguments(options, str(folder), device=pick_device(device))
         arguments.per_device_train_batch_size = per_process(options, arguments.world_size)
         checkpoint = None
         if out is not None:
@@ -109,10 +102,10 @@ def learn(
             keeper=Keeper(
                 layout, kind, gates, keep=keep, seed=options.seed, device=arguments.device
             ),
-            curve=Curve(folder / "curve.jsonl" if out is not None else None, report=report),
+            curve=Curve(None if out is None else folder / CURVE, report=report),
             arguments=arguments,
         )
-        run.keeper.trace.about = about
+        run.keeper.trace.about = {key: said for key, said in about.items() if key != "config"}
         if gap:
             run.keeper.measure_gap = gap_measure(own, task, tokenizer, options, draws=gap)
         run.keeper.measure_score = score
@@ -145,10 +138,12 @@ class _Run:
     ) -> None:
         self.model, task, self.options = trainer_for
         self.rows, self.keeper, self.curve = rows, keeper, curve
+        saver = checkpoints.Saver(self.options.save_every, self.options.save_minutes)
         self.trainer = TaskTrainer(
             model=self.model, args=arguments, kind=task.kind, options=self.options, rows=rows,
-            # the keeper writes into a checkpoint before it is marked as whole
-            callbacks=[curve, keeper, checkpoints.MarkWhole()],
+            curve=curve,
+            # the keeper writes into a checkpoint before the saver marks it as whole
+            callbacks=[keeper] if curve.path is None else [keeper, saver],
         )  # fmt: skip
         if (scaler := getattr(self.trainer.accelerator, "scaler", None)) is not None:
             keeper.scale = scaler.get_scale
@@ -171,7 +166,7 @@ class _Run:
             seconds=time.monotonic() - started,
             route=keeper.route,
             gap=keeper.gap,
-            resumed_from=int(checkpoint.name.split("-")[1]) if checkpoint else None,
+            resumed_from=checkpoints.step_of(checkpoint),
         )
         if folder is not None and self.trainer.is_world_process_zero():
             found.save(folder)
@@ -182,7 +177,7 @@ class _Run:
         trainer, model = self.trainer, self.model
         try:
             with self.keeper.attached(model), frozen(model, self.options.freeze):
-                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+                go_on(trainer, checkpoint)
         except DivergedError as error:
             raise HeadcountError(
                 f"{error} Try a lower learning rate of the weights or of the gates, or a warm-up."
@@ -190,7 +185,7 @@ class _Run:
         except AllClosedError as error:
             error.model = model
             if folder is not None and trainer.is_world_process_zero():
-                checkpoints.write_json(folder / "last-open.json", error.mask.to_json())
+                write_json(folder / "last-open.json", error.mask.to_json())
             raise
         finally:
             leave(trainer, model, self.options)

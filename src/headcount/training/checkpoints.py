@@ -3,27 +3,35 @@
     settings.json       what was asked for; a run with other settings is refused
     curve.jsonl         the learning curve
     checkpoint-120/     weights, optimizer, schedule and random states; whole once marked so
+    weights.safetensors what it came to, where the finished model is not wanted in the folder
     result.json         written last: the run is done
 
-The finished model itself lies in the folder too, ready for `headcount evaluate`.
+The finished model itself lies in the folder of `headcount train`, ready for `headcount evaluate`.
 """
 
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
 from transformers import TrainerCallback
 
 from headcount.errors import UsageError
-from headcount.files import read_json, write_json
+from headcount.files import read_json, whole, write_json
 from headcount.models.fingerprint import differences, versions
+from headcount.training.curve import FILE as CURVE
+from headcount.training.processes import first_says
 
 MARK = "whole.json"
 SETTINGS = "settings.json"
 RESULT = "result.json"
+WEIGHTS = "weights.safetensors"
 VERSIONS = "versions"
 
 
@@ -57,27 +65,96 @@ def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
 def last_checkpoint(folder: Path, processes: int = 1) -> Path | None:
     """The latest whole checkpoint; those a kill left unfinished are deleted."""
     found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
-    whole = [path for path in found if (path / MARK).is_file()]
-    whole = [path for path in whole if len(list(path.glob("rng_state*"))) >= processes]
+    marked = [path for path in found if (path / MARK).is_file()]
+    good = [path for path in marked if len(list(path.glob("rng_state*"))) >= processes]
     for path in found:
-        if path not in whole:
+        if path not in good:
             shutil.rmtree(path, ignore_errors=True)
-    return whole[-1] if whole else None
+    return good[-1] if good else None
+
+
+def step_of(checkpoint: Path | None) -> int | None:
+    """The step a checkpoint was saved after."""
+    return None if checkpoint is None else int(checkpoint.name.split("-")[1])
+
+
+def drop_checkpoints(folder: Path) -> None:
+    """Delete all of them; one that a kill leaves half deleted is not taken for a whole one."""
+    for path in folder.glob("checkpoint-*"):
+        (path / MARK).unlink(missing_ok=True)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def clear(folder: Path) -> None:
-    """Delete everything a run left in the folder."""
-    for path in [*folder.glob("checkpoint-*")]:
-        shutil.rmtree(path)
-    for name in (SETTINGS, RESULT, "curve.jsonl"):
+    """Delete everything a run left in the folder, what says that it is done first."""
+    (folder / RESULT).unlink(missing_ok=True)
+    drop_checkpoints(folder)
+    for name in (CURVE, WEIGHTS, SETTINGS):
         (folder / name).unlink(missing_ok=True)
 
 
-class MarkWhole(TrainerCallback):
-    """Marks a checkpoint once Trainer has written all of it."""
+def sweep(folder: Path) -> None:
+    """Delete what a kill left half written."""
+    for path in folder.glob(".*partial*"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def save_weights(model: nn.Module, folder: Path) -> None:
+    """Every parameter and saved buffer in one file, whole or not at all."""
+    kept = {name: value.detach().contiguous() for name, value in model.named_parameters()}
+    saved = model.state_dict().keys()
+    kept |= {name: each.clone() for name, each in model.named_buffers() if name in saved}
+    with whole(folder / WEIGHTS) as partial:
+        save_file(kept, partial)
+
+
+def load_weights(model: nn.Module, folder: Path) -> None:
+    """Put what `save_weights` saved into the model."""
+    own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    with torch.no_grad():
+        for name, value in load_file(folder / WEIGHTS).items():
+            own[name].copy_(value)
+
+
+class Saver(TrainerCallback):
+    """Says when Trainer saves, and marks a checkpoint once all of it is there.
+
+    At the end of an epoch and of the run a checkpoint waits for the epoch's scores, so that a run
+    that goes on from it has them. This must be the last callback: others save beside Trainer.
+    """
+
+    def __init__(self, every: int | None, minutes: float = 0.0) -> None:
+        self.every, self.minutes = every, minutes
+        self._step, self._time = 0, time.monotonic()
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Nothing is new since the checkpoint that the run goes on from."""
+        self._step, self._time = state.global_step, time.monotonic()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Save by steps or by time."""
+        due = self._due(state)  # asked in every step: processes agree on the time
+        ends = float(state.epoch).is_integer() or state.global_step >= state.max_steps
+        control.should_save = due and not ends
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Save after an epoch, or where a step's turn was its last; and at the end of the run."""
+        wanted = self.every is None or self._due(state) or state.global_step >= state.max_steps
+        control.should_save = wanted and state.global_step > self._step
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Trainer has saved."""
+        """Trainer and the other callbacks have saved."""
+        self._step, self._time = state.global_step, time.monotonic()
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
             write_json(folder / MARK, {"step": state.global_step})
+
+    def _due(self, state: Any) -> bool:
+        if self.every is not None and state.global_step % self.every == 0:
+            return True
+        if not self.minutes:
+            return False
+        return first_says(time.monotonic() - self._time >= 60 * self.minutes)

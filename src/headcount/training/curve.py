@@ -1,4 +1,8 @@
-"""The learning curve: one JSON object per line, written as training goes."""
+"""The learning curve: one JSON object per line, written as training goes.
+
+The loss that was summed up since the last line goes into every checkpoint, so a run that was killed
+and resumed leaves the same lines as one that was not.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
 from transformers import TrainerCallback
 
+from headcount.files import append_line, read_json, read_lines, whole, write_json
+
 Point = dict[str, float]
-KEPT = ("loss", "grad_norm", "learning_rate")
+FILE = "curve.jsonl"
+PENDING = "loss.json"
+"""In a checkpoint: the loss since the last line, in every process."""
+KEPT = ("grad_norm", "learning_rate")
 
 
 class Curve(TrainerCallback):
@@ -29,38 +40,62 @@ class Curve(TrainerCallback):
         self.report = report
         """Called with (step, all steps, newest point)."""
         self.points: list[Point] = []
+        self.gather: Callable[[Tensor], Tensor] = lambda value: value
+        """One number of every process, for all of them."""
+        self._pending: Tensor = torch.zeros(())
+        self._since = self._began = 0
+
+    def add(self, loss: Tensor) -> None:
+        """The loss of a step, or of a piece of one."""
+        self._pending = self._pending + loss.detach()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Take up the curve of a run that goes on, without what came after its checkpoint."""
+        self._since = self._began = state.global_step
+        self._pending = torch.zeros((), device=args.device)
         if self.path is not None and self.path.is_file():
-            lines = self.path.read_text(encoding="utf-8").splitlines()
-            points = [json.loads(line) for line in lines if line.endswith("}")]
+            points, _ = read_lines(self.path, "learning curve")
             self.points = [point for point in points if point["step"] <= state.global_step]
-        if state.is_world_process_zero:
-            self._write()
+        if self.path is not None and state.is_world_process_zero:
+            with whole(self.path) as partial:
+                text = "".join(json.dumps(point) + "\n" for point in self.points)
+                partial.write_text(text, encoding="utf-8")
+        pending = Path(args.output_dir) / f"checkpoint-{state.global_step}" / PENDING
+        if pending.is_file():
+            saved = read_json(pending, "loss of a checkpoint")
+            sums, same = saved["sums"], len(saved["sums"]) == args.world_size
+            own = sums[args.process_index] if same else sum(sums) / len(sums)
+            self._since, self._pending = saved["since"], torch.tensor(own, device=args.device)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """A point of the curve."""
-        numbers = {name: float(logs[name]) for name in KEPT if name in (logs or {})}
-        if "loss" in numbers:
-            self._add(state, numbers)
+        """A point of the curve: the mean loss since the last one."""
+        if "loss" not in (logs or {}):
+            return
+        total = self.gather(self._pending).mean().item()
+        numbers = {"loss": total / (state.global_step - self._since)}
+        numbers |= {name: float(logs[name]) for name in KEPT if name in logs}
+        self._since, self._pending = state.global_step, torch.zeros_like(self._pending)
+        self._add(state, numbers)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Scores after an epoch."""
-        if self.score is not None and state.is_world_process_zero:
+        """Scores after an epoch, unless the run went on from its very end."""
+        if self.score is None or not state.is_world_process_zero:
+            return
+        if state.global_step > self._began:
             self._add(state, self.score())
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Put the loss that has no line yet beside the checkpoint."""
+        sums = self.gather(self._pending).reshape(-1).tolist()
+        if state.is_world_process_zero:
+            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            write_json(folder / PENDING, {"since": self._since, "sums": sums})
 
     def _add(self, state: Any, numbers: Point) -> None:
         point = {"step": state.global_step, "epoch": round(state.epoch or 0.0, 4), **numbers}
         self.points.append(point)
         if state.is_world_process_zero:
             if self.path is not None:
-                with self.path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(point) + "\n")
+                append_line(self.path, point)
             if self.report is not None:
                 self.report(state.global_step, state.max_steps, point)
-
-    def _write(self) -> None:
-        if self.path is not None:
-            text = "".join(json.dumps(point) + "\n" for point in self.points)
-            self.path.write_text(text, encoding="utf-8")

@@ -6,30 +6,25 @@ run survives a crash: the same call again goes on from the last checkpoint.
 
 from __future__ import annotations
 
-import json
-import random
-import shutil
-import tempfile
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
+from safetensors.torch import load_file
 from transformers import PreTrainedModel, TrainingArguments
 
 from headcount.errors import HeadcountError, UsageError
+from headcount.files import read_json, read_lines, write_json
 from headcount.models.find import unwrap
-from headcount.models.fingerprint import weights_fingerprint
-from headcount.models.pruned import whole_folder
+from headcount.models.fingerprint import identity, versions
 from headcount.tasks import Task, open_task
-from headcount.tasks.encoding import Encoded, rows_fingerprint
+from headcount.tasks.encoding import Encoded
 from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
+from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import Curve, Point
 from headcount.training.devices import pick_device
 from headcount.training.dropout import set_dropout
@@ -38,6 +33,7 @@ from headcount.training.freezing import frozen
 from headcount.training.loading import class_order, match, room, tokenizer_of
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
+from headcount.training.runs import own_randomness, run_folder, save_model, settings_of, take_up
 from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
 
 
@@ -73,6 +69,7 @@ def finetune(
     *,
     options: TrainOptions | None = None,
     out: str | Path | None = None,
+    work: str | Path | None = None,
     tokenizer: Any = None,
     device: str = "auto",
     limit: Limit = None,
@@ -83,63 +80,138 @@ def finetune(
 ) -> Trained:
     """Train `model` in place on the task's train split, then score it on its dev split.
 
-    `limit` trains on a seeded sample of the rows. `curve_scores` adds the dev score after every
-    epoch to the learning curve. `report` is called with (step, all steps, newest point).
+    `out` is a folder for the finished model, in which a killed run goes on. `work`, in its place,
+    is one for the caller to delete: a killed run goes on there, and a finished one is given again,
+    but there is no model to load. `limit` trains on a seeded sample of the rows. `curve_scores`
+    adds the dev score after every epoch to the learning curve. `report` is called with (step, all
+    steps, newest point).
     """
+    if out is not None and work is not None:
+        raise UsageError("Pass out or work, not both: a run has one folder.")
     options = options or TrainOptions()
     task = open_task(task)
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     match(model, tokenizer)
+    home = work if out is None else out
+    given = {} if home is None else identity(model, tokenizer)
     set_dropout(model, attention=options.attention_dropout, hidden=options.hidden_dropout)
     encoded = training_rows(model, task, tokenizer, options, limit)
-    masking = tokenizer if task.kind == "masked-lm" else None
-    rows = Rows(encoded, seed=options.seed, mask_with=masking)
     started = time.monotonic()
-    with run_folder(out) as folder, own_randomness():
-        arguments = training_arguments(
-            options, str(folder), device=pick_device(device), saving=out is not None
-        )
+    with run_folder(home) as folder, own_randomness():
+        arguments = training_arguments(options, str(folder), device=pick_device(device))
         arguments.per_device_train_batch_size = per_process(options, arguments.world_size)
-        checkpoint = None
-        if out is not None:
-            settings = _settings(model, task, encoded, options)
+        run = _Run(
+            model, task, tokenizer, options, arguments, folder=None if home is None else folder
+        )
+        if run.folder is not None:
+            scored = {"evaluation": evaluation, "curve_scores": curve_scores}
+            settings = settings_of(given, task, encoded, options, scored=any(scored.values()))
+            anew = {} if out is None else {"anew": "--overwrite to start anew"}
             with arguments.main_process_first():
-                checkpoint = take_up(folder, settings, arguments, overwrite=overwrite)
-        if (folder / checkpoints.RESULT).is_file():
-            return _finished(model, folder, len(rows))
+                run.checkpoint = take_up(
+                    folder, {**settings, **scored}, arguments, overwrite=overwrite, **anew
+                )
+            if (folder / checkpoints.RESULT).is_file():
+                return run.finished(rows=len(encoded), out=out is not None)
+        masking = tokenizer if task.kind == "masked-lm" else None
+        run.train(Rows(encoded, seed=options.seed, mask_with=masking), curve_scores, report)
+        return run.end(started, evaluation=evaluation, out=out is not None)
 
-        def scores() -> Point:
-            found = evaluate(model, task, tokenizer=tokenizer, draws=0, **_same(options))
-            return {each.metric: each.value for each in found.scores}
 
-        curve = Curve(
-            folder / "curve.jsonl" if out is not None else None,
-            score=scores if curve_scores else None,
+@dataclass
+class _Run:
+    """A training under way, in a folder where there is one."""
+
+    model: PreTrainedModel
+    task: Task
+    tokenizer: Any
+    options: TrainOptions
+    arguments: TrainingArguments
+    folder: Path | None = None
+    checkpoint: Path | None = None
+
+    def train(self, rows: Rows, curve_scores: bool, report: Any) -> None:
+        """All steps that are left."""
+        options, folder = self.options, self.folder
+        self.curve = Curve(
+            None if folder is None else folder / CURVE,
+            score=self._points if curve_scores else None,
             report=report,
         )
-        trainer = TaskTrainer(
-            model=model, args=arguments, kind=task.kind, options=options, rows=rows,
-            callbacks=[curve, checkpoints.MarkWhole()],
+        saver = checkpoints.Saver(options.save_every, options.save_minutes)
+        self.trainer = TaskTrainer(
+            model=self.model, args=self.arguments, kind=self.task.kind, options=options, rows=rows,
+            curve=self.curve, callbacks=[] if folder is None else [saver],
         )  # fmt: skip
-        _run(trainer, model, options, checkpoint, folder if out is not None else None)
+        try:
+            with frozen(self.model, options.freeze):
+                go_on(self.trainer, self.checkpoint)
+        except DivergedError as error:
+            kept = checkpoints.last_checkpoint(folder) if folder else None
+            where = "No checkpoint was saved yet."
+            where = f"The last good checkpoint is '{kept}'." if kept else where
+            raise HeadcountError(
+                f"{error} {where} Try a lower learning rate, a warm-up or --precision fp32."
+            ) from error
+        finally:
+            leave(self.trainer, self.model, options)
+
+    def end(self, started: float, *, evaluation: bool, out: bool) -> Trained:
+        """Score, and leave the files; the result last, then the checkpoints go."""
+        trainer, found = self.trainer, None
         first = trainer.is_world_process_zero()
-        found = None
-        if evaluation and first and task.evaluation != "train":
-            found = evaluate(model, task, tokenizer=tokenizer, **_same(options))
+        if evaluation and first and self.task.evaluation != "train":
+            found = self._evaluate()
         trained = Trained(
-            model=model,
+            model=self.model,
             steps=trainer.state.global_step,
-            rows=len(rows),
+            rows=len(trainer.train_dataset),  # pyright: ignore[reportArgumentType]
             seconds=time.monotonic() - started,
-            curve=tuple(curve.points),
+            curve=tuple(self.curve.points),
             evaluation=found,
-            resumed_from=int(checkpoint.name.split("-")[1]) if checkpoint else None,
-            out=folder if out is not None else None,
+            resumed_from=checkpoints.step_of(self.checkpoint),
+            out=self.folder if out else None,
         )
-        if out is not None and first:
-            _save(trained, tokenizer, folder)
+        if self.folder is not None and first:
+            if out:
+                save_model(self.model, self.tokenizer, self.folder)
+            else:
+                checkpoints.save_weights(self.model, self.folder)
+            write_json(
+                self.folder / checkpoints.RESULT, {**trained.to_json(), "versions": versions()}
+            )
+            checkpoints.drop_checkpoints(self.folder)
         trainer.accelerator.wait_for_everyone()
         return trained
+
+    def finished(self, *, rows: int, out: bool) -> Trained:
+        """The result of a run that was done before, its weights loaded into the model."""
+        assert self.folder is not None
+        result = read_json(self.folder / checkpoints.RESULT, "result of a run")
+        if out:
+            for file in sorted(self.folder.glob("*.safetensors")):
+                unwrap(self.model).load_state_dict(load_file(file), strict=False)
+        else:
+            checkpoints.load_weights(self.model, self.folder)
+        found = result["evaluation"]
+        points, _ = read_lines(self.folder / CURVE, "learning curve")
+        return Trained(
+            model=self.model.eval(),
+            steps=result["steps"],
+            rows=rows,
+            seconds=result["seconds"],
+            curve=tuple(points),
+            evaluation=Evaluation.from_json(found) if found else None,
+            resumed_from=result["resumed_from"],
+            out=self.folder if out else None,
+        )
+
+    def _points(self) -> Point:
+        return {each.metric: each.value for each in self._evaluate(draws=0).scores}
+
+    def _evaluate(self, **more: Any) -> Evaluation:
+        settings = {"max_length": self.options.max_length, "seed": self.options.seed, **more}
+        return evaluate(self.model, self.task, tokenizer=self.tokenizer, **settings)
 
 
 def training_rows(
@@ -169,24 +241,9 @@ def per_process(options: TrainOptions, processes: int) -> int:
     return options.batch_size // pieces
 
 
-def _run(
-    trainer: TaskTrainer,
-    model: PreTrainedModel,
-    options: TrainOptions,
-    checkpoint: Path | None,
-    folder: Path | None,
-) -> None:
-    try:
-        with frozen(model, options.freeze):
-            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    except DivergedError as error:
-        kept = checkpoints.last_checkpoint(folder) if folder else None
-        where = f"The last good checkpoint is '{kept}'." if kept else "No checkpoint was saved yet."
-        raise HeadcountError(
-            f"{error} {where} Try a lower learning rate, a warm-up or --precision fp32."
-        ) from error
-    finally:
-        leave(trainer, model, options)
+def go_on(trainer: TaskTrainer, checkpoint: Path | None) -> None:
+    """Train from the checkpoint, or from the start."""
+    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
 
 
 def leave(trainer: TaskTrainer, model: PreTrainedModel, options: TrainOptions) -> None:
@@ -196,89 +253,3 @@ def leave(trainer: TaskTrainer, model: PreTrainedModel, options: TrainOptions) -
         model.gradient_checkpointing_disable()
     model.zero_grad(set_to_none=True)
     model.eval()
-
-
-def take_up(
-    folder: Path, settings: dict[str, Any], arguments: TrainingArguments, *, overwrite: bool = False
-) -> Path | None:
-    """Check what is in the folder against what is asked, and find where to go on."""
-    first = arguments.process_index == 0
-    if overwrite and first:
-        checkpoints.clear(folder)
-    checkpoints.require_same_settings(folder, settings)
-    if first:
-        checkpoints.write_json(folder / checkpoints.SETTINGS, settings)
-    return checkpoints.last_checkpoint(folder, arguments.world_size)
-
-
-def _finished(model: PreTrainedModel, folder: Path, rows: int) -> Trained:
-    """The result of a run that was done before, its weights loaded into the model."""
-    from safetensors.torch import load_file
-
-    for file in sorted(folder.glob("*.safetensors")):
-        unwrap(model).load_state_dict(load_file(file), strict=False)
-    result = json.loads((folder / checkpoints.RESULT).read_text(encoding="utf-8"))
-    found = result["evaluation"]
-    lines = (folder / "curve.jsonl").read_text(encoding="utf-8").splitlines()
-    return Trained(
-        model=model.eval(),
-        steps=result["steps"],
-        rows=rows,
-        seconds=result["seconds"],
-        curve=tuple(json.loads(line) for line in lines),
-        evaluation=Evaluation.from_json(found) if found else None,
-        resumed_from=result["resumed_from"],
-        out=folder,
-    )
-
-
-def _save(trained: Trained, tokenizer: Any, folder: Path) -> None:
-    """The model and its tokenizer, then the result, then the checkpoints go."""
-    with whole_folder(folder) as made:
-        trained.model.save_pretrained(made)
-        tokenizer.save_pretrained(made)
-    checkpoints.write_json(folder / checkpoints.RESULT, trained.to_json())
-    for path in folder.glob("checkpoint-*"):
-        shutil.rmtree(path)
-
-
-def _settings(
-    model: PreTrainedModel, task: Task, rows: Encoded, options: TrainOptions
-) -> dict[str, Any]:
-    """What a run depends on, by name; two runs with the same settings end in the same weights."""
-    return {
-        "model": f"{type(model).__name__} {weights_fingerprint(model)}",
-        "task": task.name,
-        "data": rows_fingerprint(rows),
-        **options.to_json(),
-    }
-
-
-def _same(options: TrainOptions) -> dict[str, Any]:
-    return {"max_length": options.max_length, "seed": options.seed}
-
-
-@contextmanager
-def run_folder(out: str | Path | None) -> Generator[Path]:
-    """The run's folder, or one that is gone afterwards."""
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="headcount-") as made:
-            yield Path(made)
-    else:
-        folder = Path(out).expanduser()
-        if folder.exists() and not folder.is_dir():
-            raise UsageError(f"'{folder}' is a file, not a folder to train into.")
-        folder.mkdir(parents=True, exist_ok=True)
-        yield folder
-
-
-@contextmanager
-def own_randomness() -> Generator[None]:
-    """Trainer seeds every global generator: put their states back afterwards."""
-    python, numpy = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng():
-        try:
-            yield
-        finally:
-            random.setstate(python)
-            np.random.set_state(numpy)

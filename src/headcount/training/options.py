@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from headcount.errors import UsageError
 
+SAVING = ("save_every", "save_minutes")
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
@@ -58,6 +60,8 @@ class TrainOptions:
     """Steps between two points of the learning curve."""
     save_every: int | None = None
     """Steps between two checkpoints; None saves one after every epoch."""
+    save_minutes: float = 5.0
+    """Save also when the last checkpoint is so many minutes old; 0 goes by steps alone."""
 
     def __post_init__(self) -> None:
         problems = [
@@ -90,6 +94,10 @@ class TrainOptions:
                     self.save_every is not None and self.save_every < 1,
                     f"save_every must be at least 1, not {self.save_every}",
                 ),
+                (
+                    self.save_minutes < 0,
+                    f"save_minutes must not be negative, not {self.save_minutes}",
+                ),
                 *(
                     (
                         value is not None and not 0 <= value < 1,
@@ -109,6 +117,10 @@ class TrainOptions:
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def identity(self) -> dict[str, Any]:
+        """What the weights and the learning curve depend on: all but how often a run saves."""
+        return {name: value for name, value in self.to_json().items() if name not in SAVING}
 
 
 TRANSLATION = TrainOptions(

@@ -14,6 +14,15 @@ def is_first() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def first_says(value: bool) -> bool:
+    """What the first process found, in all of them: their clocks differ."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        from accelerate.utils import broadcast_object_list
+
+        return broadcast_object_list([value])[0]
+    return value
+
+
 def wait_for_all() -> None:
     """Go on once every process is here; those that never trained together do not wait."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():

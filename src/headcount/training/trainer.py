@@ -4,7 +4,7 @@ numbers; everything else (devices, precision, accumulation, checkpoints) is Trai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,6 +16,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 from headcount.errors import HeadcountError
 from headcount.models.find import unwrap
 from headcount.tasks.task import Kind
+from headcount.training.curve import Curve
 from headcount.training.inputs import model_inputs
 from headcount.training.losses import count_labels, loss_sum
 from headcount.training.options import TrainOptions
@@ -33,10 +34,22 @@ class DivergedError(HeadcountError):
 class TaskTrainer(Trainer):
     """A Trainer for one of headcount's task kinds."""
 
-    def __init__(self, *, kind: Kind, options: TrainOptions, rows: Rows, **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        kind: Kind,
+        options: TrainOptions,
+        rows: Rows,
+        curve: Curve,
+        callbacks: Sequence[TrainerCallback] = (),
+        **settings: Any,
+    ) -> None:
         self.kind: Kind = kind
         self.options = options
-        super().__init__(train_dataset=rows, data_collator=rows.collate, **settings)
+        self.curve = curve
+        settings |= {"train_dataset": rows, "data_collator": rows.collate}
+        super().__init__(callbacks=[curve, *callbacks], **settings)
+        curve.gather = self.accelerator.gather  # pyright: ignore[reportAttributeAccessIssue]
         # the loss below is divided by the labels of the whole batch already
         self.loss_is_scaled_for_ga = True
         processes = self.args.world_size
@@ -64,7 +77,13 @@ class TaskTrainer(Trainer):
     def get_batch_samples(
         self, epoch_iterator: Iterator, num_batches: int, device: torch.device
     ) -> tuple[list, Tensor | int | None]:
-        """The pieces of the next step, and how many labels count in all of them everywhere."""
+        """The pieces of the next step, and how many labels count in all of them everywhere.
+
+        There are none after the last step: Trainer would take one more in a run that goes on from
+        its end, where that is not the end of an epoch.
+        """
+        if self.state.global_step >= self.state.max_steps:
+            return [], None
         pieces = list(islice(epoch_iterator, num_batches))
         counts = [count_labels(self.kind, piece["labels"]) for piece in pieces]
         total = torch.stack(counts).sum().to(device) if counts else torch.zeros((), device=device)
@@ -101,6 +120,7 @@ class TaskTrainer(Trainer):
         loss = super().training_step(model, inputs, num_items_in_batch)
         if not torch.isfinite(loss):
             raise DivergedError(self.state.global_step + 1)
+        self.curve.add(loss)
         return loss
 
 
@@ -114,10 +134,8 @@ class _SetEpoch(TrainerCallback):
         self.order.set_epoch(int((state.epoch or 0.0) + 1e-6))
 
 
-def training_arguments(
-    options: TrainOptions, folder: str, *, device: str, saving: bool
-) -> TrainingArguments:
-    """headcount's options in Trainer's words."""
+def training_arguments(options: TrainOptions, folder: str, *, device: str) -> TrainingArguments:
+    """headcount's options in Trainer's words; `checkpoints.Saver` decides when it saves."""
     precision = _precision(options.precision, device)
     arguments = TrainingArguments(
         output_dir=folder,
@@ -138,8 +156,7 @@ def training_arguments(
         gradient_checkpointing_kwargs={"use_reentrant": False},
         logging_steps=options.log_every,
         logging_nan_inf_filter=False,
-        save_strategy="no" if not saving else "steps" if options.save_every else "epoch",
-        save_steps=options.save_every or 500,
+        save_strategy="no",
         save_total_limit=2,
         seed=options.seed,
         data_seed=options.seed,
