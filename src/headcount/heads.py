@@ -16,7 +16,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -51,8 +51,8 @@ class Stack:
     def __post_init__(self) -> None:
         if self.name not in STACKS:
             raise UsageError(f"There is no stack '{self.name}'. Known: {', '.join(STACKS)}.")
-        for field in ("heads", "groups", "uses"):
-            object.__setattr__(self, field, _whole(getattr(self, field), self.name))
+        for counts in ("heads", "groups", "uses"):
+            object.__setattr__(self, counts, _whole(getattr(self, counts), self.name))
         if not len(self.heads) == len(self.groups) == len(self.uses):
             raise UsageError(f"Stack '{self.name}' counts its layers in two ways.")
         for layer, (heads, groups, uses) in enumerate(
@@ -96,6 +96,8 @@ class Layout:
     """Which heads a model has: counts per stack and layer, key-value groups, shared layers."""
 
     stacks: tuple[Stack, ...]
+    unread: tuple[str, ...] = field(default=(), compare=False)
+    """Attention of the model that is seen and not understood: its heads are not counted here."""
 
     def __post_init__(self) -> None:
         names = [stack.name for stack in self.stacks]
@@ -164,7 +166,10 @@ class Layout:
         return math.ceil(round(len(self) * (1 - ratio), 9))
 
     def __repr__(self) -> str:
-        return f"Layout({'; '.join(f'{stack.name}: {stack}' for stack in self.stacks)})"
+        parts = [f"{stack.name}: {stack}" for stack in self.stacks]
+        if self.unread:
+            parts.append(f"not understood: {', '.join(self.unread)}")
+        return f"Layout({'; '.join(parts)})"
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict that `Layout.from_json` reads back."""

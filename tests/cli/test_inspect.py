@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import BertConfig, FNetConfig, ReformerConfig
+from transformers import BertConfig, FNetConfig, ReformerConfig, SiglipConfig
 
 import headcount as hc
 from headcount.cli.main import main
@@ -202,3 +202,22 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch, width: int, *tokens: str) -> 
     os.close(master)
     plain = re.sub(r"\x1b\[[\d;]*m", "", seen)
     return [line.rstrip() for line in plain.replace("\r", "").splitlines()]
+
+
+def test_attention_that_is_not_understood_is_named(cli: Cli, tmp_path: Path) -> None:
+    tower = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4}
+    tower |= {"intermediate_size": 40, "image_size": 16, "patch_size": 8, "vocab_size": 61}
+    config = SiglipConfig(text_config=tower, vision_config=tower, architectures=["SiglipModel"])
+    config.save_pretrained(tmp_path)
+    path = "vision_model.head.attention"
+    ran = cli("inspect", tmp_path)
+    assert f"not understood: 1 x MultiheadAttention ({path}): its heads are not counted" in ran.out
+    found = json.loads(cli("inspect", tmp_path, "--json").out)
+    assert found["not_understood"] == [{"path": path, "class": "MultiheadAttention"}]
+
+
+def test_tied_layers_are_one_that_runs_twice(cli: Cli, folder: Callable[..., Path]) -> None:
+    found = json.loads(cli("inspect", folder("zamba"), "--json").out)
+    (module,) = found["modules"]
+    assert module["uses"] == 2
+    assert found["layout"]["decoder"] == {"heads": [4], "groups": [4], "uses": [2]}

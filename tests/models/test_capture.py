@@ -89,3 +89,26 @@ def test_refuses_modules_that_return_no_probabilities(monkeypatch):
     ):
         model(**probe_inputs(model))
     assert model.config._attn_implementation == "sdpa"
+
+
+def test_refuses_attention_that_is_worked_without_being_called(monkeypatch):
+    model = build("llama")
+    layer = model.model.layers[2]
+    attention = layer.self_attn
+    monkeypatch.setitem(layer._modules, "self_attn", Around(attention))
+    with (
+        pytest.raises(UnsupportedError, match=r"without calling its attention at .*2\.self_attn"),
+        capture(model, lambda *_: None),
+    ):
+        model(**probe_inputs(model))
+
+
+class Around(torch.nn.Module):
+    """Looks like an attention module, but calls the inner one's forward as a function."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *args, **kwargs):
+        return self.inner.forward(*args, **kwargs)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate, open_gates
@@ -161,6 +161,48 @@ def test_hooks_go_even_when_the_inside_fails(bert):
     with pytest.raises(ZeroDivisionError), gate(bert, Mask.none(layout(bert))):
         raise ZeroDivisionError
     assert not any(module._forward_pre_hooks for module in bert.modules())
+
+
+def test_attention_that_does_not_call_its_output_projection_is_refused_by_name():
+    wavlm = build("wavlm")
+    mask = Mask.full(layout(wavlm)).drop([("encoder", 1, 2)])
+    inputs = probe_inputs(wavlm)
+    with (
+        pytest.raises(
+            UnsupportedError,
+            match=r"Gates do nothing in WavLMModel: encoder.layers.1.attention runs without "
+            r"calling its output projection encoder.layers.1.attention.out_proj",
+        ),
+        gate(wavlm, mask),
+    ):
+        run(wavlm, inputs)
+    run(wavlm, inputs)
+
+
+def test_an_output_projection_beside_the_attention_that_is_not_called_is_refused(bert, monkeypatch):
+    dense = bert.bert.encoder.layer[2].attention.output.dense
+    monkeypatch.setattr(
+        type(bert.bert.encoder.layer[2].attention.output),
+        "forward",
+        lambda self, hidden, residual: (
+            torch.nn.functional.linear(hidden, self.dense.weight, self.dense.bias) + residual
+            if self.dense is dense
+            else self.dense(hidden) + residual
+        ),
+    )
+    with (
+        pytest.raises(UnsupportedError, match=r"encoder.layer.2.attention.self runs without"),
+        gate(bert, open_gates(layout(bert))),
+    ):
+        run(bert, probe_inputs(bert))
+
+
+def test_attention_that_an_input_does_not_reach_is_no_mistake():
+    gpt = build("gpt2-cross")
+    inputs = {"input_ids": torch.tensor([[5, 7, 9]])}
+    with gate(gpt, Mask.full(layout(gpt)).drop([("cross", 0, 0)])):
+        masked = run(gpt, inputs)
+    assert relative_difference(run(gpt, inputs), masked) == 0
 
 
 def test_refuses_what_does_not_fit(bert):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.load import load
@@ -151,3 +151,9 @@ def test_refusals():
     none = [{**data(model, 1)[0], "attention_mask": torch.zeros(4, 10).long()}]
     with pytest.raises(UsageError, match="No token of the inputs counts"):
         recover(small, model, none)
+
+
+def test_layers_of_the_same_weights_are_refused():
+    model = build("zamba")
+    with pytest.raises(UnsupportedError, match=r"layers\.2\..* and .*layers\.4\..* same weights"):
+        recover(model, model, [{"input_ids": torch.tensor([[5, 6, 7]])}])

@@ -51,6 +51,7 @@ def to_json(name: str, cost: Cost) -> dict[str, Any]:
         "heads": len(cost.layout),
         "heads_before": cost.heads_before,
         "layout": cost.layout,
+        "not_understood": [{"path": item.path, "class": item.kind} for item in cost.unread],
         "parameters": cost.parameters,
         "memory": cost.memory,
         "flops": cost.flops,
@@ -97,6 +98,8 @@ def summary(cost: Cost) -> Iterator[str]:
         widths = {item.site.head_dim for item in cost.sites if item.site.stack == stack.name}
         wide = " or ".join(map(str, sorted(widths)))
         yield f"{stack.name:8} {stack}  ({stack.total} heads, {wide} wide)"
+    for name in cost.layout.unread:
+        yield f"not understood: {name}: its heads are not counted and stay as they are"
     if heads < cost.heads_before:
         yield f"pruned   {heads} of {cost.heads_before} heads are left"
     yield ""

@@ -45,6 +45,7 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
         raise UsageError(f"hc.capture takes a transformers model, not {type(bare).__name__}.")
     sites = sites_of(bare)
     uses: dict[str, int] = {}
+    projected: set[str] = set()
 
     def reset(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         if module.training:
@@ -52,11 +53,12 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
                 "Attention captured in training mode has dropout in it; call model.eval() first."
             )
         uses.clear()
+        projected.clear()
         if "output_attentions" in explicit:
             kwargs = kwargs | {"output_attentions": True}
         return args, kwargs
 
-    def watch(site: Site) -> Callable[[], Any]:
+    def watch(site: Site, path: str) -> Callable[[], Any]:
         def take(module: nn.Module, args: tuple, output: Any) -> Any:
             use = uses.get(site.path, 0)
             uses[site.path] = use + 1
@@ -64,11 +66,20 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
             consumer(Place(site.stack, site.layer, use), attention)
             return rest
 
-        return lambda: bare.get_submodule(site.path).register_forward_hook(take)
+        return lambda: bare.get_submodule(path).register_forward_hook(take)
+
+    def used(site: Site, out: str) -> Callable[[], Any]:
+        return lambda: bare.get_submodule(out).register_forward_pre_hook(
+            lambda *_: projected.add(site.path)
+        )
 
     def finish(module: nn.Module, args: tuple, output: Any) -> None:
-        if not uses:
-            raise UnsupportedError(f"{type(bare).__name__} ran without calling its attention.")
+        missed = sorted(projected - set(uses))
+        if missed or not uses:
+            raise UnsupportedError(
+                f"{type(bare).__name__} ran without calling its attention"
+                + (f" at {missed[0]}." if missed else ".")
+            )
 
     # a few families (DeBERTa, MPNet) compute no probabilities to return unless told to
     explicit = [
@@ -77,7 +88,10 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
         for name in inspect.signature(bare.get_submodule(site.path).forward).parameters
         if name == "output_attentions"
     ]
-    hooks: list[Callable[[], Any]] = [watch(site) for site in sites]
+    hooks: list[Callable[[], Any]] = []
+    for site in sites:
+        for path, out in site.places:
+            hooks += [watch(site, path), used(site, out)]
     hooks.append(lambda: bare.register_forward_pre_hook(reset, with_kwargs=True))
     hooks.append(lambda: bare.register_forward_hook(finish))
     with eager(bare), hooked(hooks):

@@ -27,6 +27,7 @@ from headcount.models.find import layout_of, sites_of
 from headcount.models.flops import Counted, count_flops, fitting_length
 from headcount.models.load import from_pruned_heads, load_config, model_class, skeleton
 from headcount.models.sites import Site
+from headcount.models.unread import Unread, find_unread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,12 +76,14 @@ class Cost:
     flops: int | None
     heads_before: int
     """Heads before any were removed; as many as there are when none were."""
+    unread: tuple[Unread, ...]
+    """Attention that is seen and not understood; its heads are not counted."""
 
     @cached_property
     def layout(self) -> Layout:
         """The heads that were counted."""
         uses = {cost.site.path: max(1, cost.uses) for cost in self.sites}
-        return layout_of([cost.site for cost in self.sites], uses)
+        return layout_of([cost.site for cost in self.sites], uses, self.unread)
 
     @property
     def attention_parameters(self) -> int:
@@ -187,19 +190,22 @@ def cost_of(
         memory=parameters * dtype.itemsize,
         flops=counted.total if counted else None,
         heads_before=_heads_before(config, sites),
+        unread=tuple(find_unread(model, sites)),
     )
 
 
 def _site_cost(
     model: PreTrainedModel, site: Site, counted: Counted | None, dtype: torch.dtype
 ) -> SiteCost:
-    paths = [(f"{site.path}.{child}", kind) for child, kind in site.projections]
+    paths = [
+        (f"{path}.{child}", kind) for path, _ in site.places for child, kind in site.projections
+    ]
     parameters = sum(
         parameter.numel()
-        for path in (*(path for path, _ in paths), site.out)
+        for path in (*(f"{site.path}.{child}" for child, _ in site.projections), site.out)
         for parameter in model.get_submodule(path).parameters()
     )
-    runs = counted.runs.get(site.path, 0) if counted else 1
+    runs = sum(counted.runs.get(path, 0) if counted else 1 for path, _ in site.places)
     remembers = site.stack in ("decoder", "cross")
     return SiteCost(
         site=site,
@@ -213,9 +219,10 @@ def _site_cost(
 
 
 def _site_flops(site: Site, flops: Mapping[str, int]) -> int:
-    inside = flops.get(site.path, 0)
+    inside = sum(flops.get(path, 0) for path, _ in site.places)
     # BERT's output projection stands outside its attention module
-    return inside if site.out.startswith(site.path + ".") else inside + flops.get(site.out, 0)
+    beside = (out for path, out in site.places if not out.startswith(path + "."))
+    return inside + sum(flops.get(out, 0) for out in beside)
 
 
 def _group_flops(site: Site, paths: list[tuple[str, str]], flops: Mapping[str, int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from headcount.heads import Layout, Stack
 from headcount.models.hooks import evaluating, hooked
 from headcount.models.probe import find_probe
 from headcount.models.sites import Site, find_sites
+from headcount.models.unread import Unread, describe, find_unread
 
 
 def unwrap(model: Any) -> nn.Module:
@@ -29,9 +31,11 @@ def sites_of(model: nn.Module) -> list[Site]:
     sites = find_sites(unwrap(model))
     if not sites:
         kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
+        seen = describe(find_unread(unwrap(model), []))
         raise UnsupportedError(
             f"headcount finds no attention heads in {type(model).__name__} ('{kind}'): it looks "
-            "for modules with query, key, value and output projections."
+            "for modules with query, key, value and output projections"
+            + (f", and does not understand {'; '.join(seen)}." if seen else ".")
         )
     return sites
 
@@ -45,11 +49,16 @@ def layout(model: nn.Module) -> Layout:
     """
     model = unwrap(model)
     sites = sites_of(model)
-    return layout_of(sites, count_uses(model, sites))
+    return layout_of(sites, count_uses(model, sites), find_unread(model, sites))
 
 
-def layout_of(sites: list[Site], uses: dict[str, int] | None = None) -> Layout:
-    """The layout of these sites; `uses` says how often each path runs (default once)."""
+def layout_of(
+    sites: list[Site], uses: dict[str, int] | None = None, unread: Iterable[Unread] = ()
+) -> Layout:
+    """The layout of these sites; `uses` says how often each one runs (default: every place once).
+
+    `unread` is the attention beside them that is not understood.
+    """
     stacks = []
     for name in dict.fromkeys(site.stack for site in sites):
         own = [site for site in sites if site.stack == name]
@@ -58,10 +67,10 @@ def layout_of(sites: list[Site], uses: dict[str, int] | None = None) -> Layout:
                 name,
                 tuple(site.heads for site in own),
                 tuple(site.groups for site in own),
-                tuple((uses or {}).get(site.path, 1) for site in own),
+                tuple((uses or {}).get(site.path, len(site.places)) for site in own),
             )
         )
-    return Layout(tuple(stacks))
+    return Layout(tuple(stacks), describe(unread))
 
 
 def count_uses(model: nn.Module, sites: list[Site]) -> dict[str, int]:
@@ -72,13 +81,18 @@ def count_uses(model: nn.Module, sites: list[Site]) -> dict[str, int]:
         return lambda *_: calls.update([path])
 
     hooks = [
-        lambda site=site: model.get_submodule(site.path).register_forward_pre_hook(count(site.path))
+        lambda path=path, site=site: model.get_submodule(path).register_forward_pre_hook(
+            count(site.path)
+        )
         for site in sites
+        for path, _ in site.places
     ]
     try:
         probe = find_probe(model)
-    except UnsupportedError:
-        return {}
+    except UsageError:
+        raise
+    except Exception:
+        return {}  # what kind of input it takes is not known here; the heads are
     with hooked(hooks), torch.no_grad(), evaluating(model):
         model(**probe)
     return {path: count for path, count in calls.items() if count > 0}

@@ -5,8 +5,9 @@
     with hc.gate(model, gates): model(**batch).loss.backward()
 
 A gate acts on the input of the output projection, where heads still lie side by side, so it
-works with every attention implementation and is exact under dropout. With gradient
-checkpointing, call `backward` inside the `with`: it runs the forward pass again.
+works with every attention implementation and is exact under dropout; attention that runs without
+calling that projection is refused by name. With gradient checkpointing, call `backward` inside
+the `with`: it runs the forward pass again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UsageError
+from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Layout, Mask
 from headcount.models.find import require_layout, sites_of, unwrap
 from headcount.models.hooks import hooked
@@ -58,7 +59,13 @@ def gate(model: nn.Module, gates: Mask | Gates) -> Generator[nn.Module]:
     bare = unwrap(model)
     sites = sites_of(bare)
     by_site = _from_mask(bare, sites, gates) if isinstance(gates, Mask) else _check(sites, gates)
-    hooks = [_hook_on(bare.get_submodule(site.out), site, g) for site, g in by_site]
+    hooks = [
+        hook
+        for site, g in by_site
+        for path, out in site.places
+        if site.heads
+        for hook in _hooks_on(bare, path, out, site, g)
+    ]
     _forget_compiled()
     try:
         with hooked(hooks), _synchronised([g for _, g in by_site]):
@@ -99,10 +106,27 @@ def _check(sites: list[Site], gates: Gates) -> list[tuple[Site, Tensor]]:
     return found
 
 
-def _hook_on(out: nn.Module, site: Site, value: Tensor) -> Callable[[], Any]:
+def _hooks_on(
+    model: nn.Module, path: str, out: str, site: Site, value: Tensor
+) -> list[Callable[[], Any]]:
+    """The gate at one place, and the check that it acts whenever the attention there runs."""
     heads, head_dim = site.heads, site.head_dim
+    own = out.startswith(path + ".") or not path
+    around = model.get_submodule(path if own else path.rpartition(".")[0])
+    acted = [True]
+
+    def start(*_: Any) -> None:
+        acted[0] = False
+
+    def end(*_: Any) -> None:
+        if not acted[0]:
+            raise UnsupportedError(
+                f"Gates do nothing in {type(model).__name__}: {path or 'it'} runs without calling "
+                f"its output projection {out}, so its heads cannot be masked, scored or removed."
+            )
 
     def multiply(_: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        acted[0] = True
         z = args[0]  # (batch, token, head * head_dim), or (batch * token, …) in some vision models
         gate_values = value.to(z.device, z.dtype)
         if gate_values.ndim == 1:
@@ -113,7 +137,11 @@ def _hook_on(out: nn.Module, site: Site, value: Tensor) -> Callable[[], Any]:
         split = z.reshape(batch, -1, heads, head_dim) * gate_values[:, None, :, None]
         return (split.reshape(z.shape), *args[1:])
 
-    return lambda: out.register_forward_pre_hook(multiply)
+    return [
+        lambda: around.register_forward_pre_hook(start),
+        lambda: model.get_submodule(out).register_forward_pre_hook(multiply),
+        lambda: around.register_forward_hook(end),
+    ]
 
 
 @contextmanager

@@ -109,7 +109,7 @@ def held(model: nn.Module, how: str) -> Generator[None]:
         if not torch.compiler.is_compiling() and not _is_own(own):
             raise _in_two_threads(model, how)
 
-    handle = model.register_forward_pre_hook(refuse)
+    handle = model.register_forward_pre_hook(refuse, prepend=True)
     try:
         yield
     finally:

@@ -26,6 +26,7 @@ MEDIA = ("pixel_values", "input_features", "input_values")
 def probe_inputs(model: nn.Module, *, batch: int = 2, length: int = 7, seed: int = 0) -> dict:
     """Inputs of the kind `model` takes: tokens with padding, pixels, audio features, or several."""
     config: Any = model.config
+    length = max(length, _shortest(config))
     names = inspect.signature(model.forward).parameters
     device = next(model.parameters()).device
     generator = torch.Generator().manual_seed(seed)
@@ -142,7 +143,7 @@ def _image_shape(config: Any) -> tuple[int, int, int]:
 
 
 def _tokens(config: Any, batch: int, length: int, generator: torch.Generator) -> Tensor:
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    text = _text_config(config)
     vocabulary = getattr(text, "vocab_size", None) or getattr(config, "vocab_size", 30)
     special = {
         value
@@ -157,6 +158,23 @@ def _tokens(config: Any, batch: int, length: int, generator: torch.Generator) ->
         # classifiers on BART read the state of the last end token
         ids[:, -1] = end
     return ids
+
+
+def _text_config(config: Any) -> Any:
+    if not hasattr(config, "get_text_config"):
+        return config
+    try:
+        return config.get_text_config()
+    except ValueError:
+        # a text encoder and a decoder of something else, as in Musicgen
+        return config.get_text_config(encoder=True)
+
+
+def _shortest(config: Any) -> int:
+    """Tokens below which BigBird's block-sparse attention gives way to another."""
+    if getattr(config, "attention_type", "") != "block_sparse":
+        return 1
+    return (5 + 2 * config.num_random_blocks) * config.block_size + 1
 
 
 def _padding(batch: int, length: int) -> Tensor:

@@ -6,11 +6,12 @@ together in an output projection: its own child, or `output.dense` beside it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
+from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 QUERY = ("q_proj", "query", "q", "q_lin", "query_proj", "Wq", "wq", "linear_q", "to_q", "q_attn")
@@ -60,6 +61,13 @@ class Site:
     groups: int
     stack: str
     layer: int = -1
+    twins: tuple[tuple[str, str], ...] = ()
+    """(path, out) of further modules that have the very same weights, as in Zamba."""
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """(path, out) of every module that runs these weights."""
+        return ((self.path, self.out), *self.twins)
 
 
 def linear_sizes(module: nn.Module) -> tuple[int, int] | None:
@@ -74,16 +82,28 @@ def linear_sizes(module: nn.Module) -> tuple[int, int] | None:
 
 def find_sites(model: nn.Module) -> list[Site]:
     """Every site of `model`, in module order, numbered within its stack."""
-    found: list[Site] = []
+    found: dict[Any, Site] = {}
     counts: dict[str, int] = {}
     for path, module in model.named_modules():
         site = _site_at(model, path, module)
-        if site is not None:
-            layer = counts.get(site.stack, 0)
-            counts[site.stack] = layer + 1
-            found.append(Site(**{**vars(site), "layer": layer}))
+        if site is None:
+            continue
+        weights = _weights(model, site)
+        first = found.get(weights)
+        if first is not None:
+            found[weights] = replace(first, twins=(*first.twins, (site.path, site.out)))
+            continue
+        layer = counts.get(site.stack, 0)
+        counts[site.stack] = layer + 1
+        found[weights] = replace(site, layer=layer)
     order = {"encoder": 0, "cross": 1, "decoder": 2}
-    return sorted(found, key=lambda site: (order[site.stack], site.layer))
+    return sorted(found.values(), key=lambda site: (order[site.stack], site.layer))
+
+
+def _weights(model: nn.Module, site: Site) -> tuple[int, ...]:
+    """Which tensors a site computes with: modules of the same ones are one site."""
+    paths = (*(f"{site.path}.{child}".lstrip(".") for child, _ in site.projections), site.out)
+    return tuple(id(model.get_submodule(path).weight) for path in paths)
 
 
 def _first(children: dict[str, nn.Module], names: tuple[str, ...]) -> str | None:
@@ -186,9 +206,24 @@ def _stack_of(model: nn.Module, path: str, module: nn.Module) -> str:
     parts = lowered.split(".")
     if "decoder" in parts:
         return "decoder"
-    if "encoder" in parts or hasattr(module, "is_causal"):
+    if "encoder" in parts:
         return "encoder"
-    return "decoder" if _only_causal(getattr(model, "config", None)) else "encoder"
+    tower = _tower(model, path)
+    if tower is model and hasattr(module, "is_causal"):
+        return "encoder"
+    # the language model inside PaliGemma sees its prefix both ways, and still is the decoder
+    return "decoder" if _only_causal(getattr(tower, "config", None)) else "encoder"
+
+
+def _tower(model: nn.Module, path: str) -> nn.Module:
+    """The smallest model of its own kind around a module: a vision tower, a language model."""
+    kind = getattr(getattr(model, "config", None), "model_type", None)
+    while path:
+        path = path.rpartition(".")[0]
+        inner = model.get_submodule(path)
+        if isinstance(inner, PreTrainedModel) and inner.config.model_type != kind:
+            return inner
+    return model
 
 
 def _only_causal(config: Any) -> bool:

@@ -153,16 +153,16 @@ def _watching(
 ) -> list[Callable[[], Any]]:
     """Hooks that note every layer's z and its attention output, which gets a gradient."""
 
-    def watch(site: Site) -> Callable[[], Any]:
+    def watch(site: Site, out: str) -> Callable[[], Any]:
         def take(_: nn.Module, args: tuple, output: Tensor) -> Tensor:
             # weights are frozen: the lowest layer is where gradients begin
             output = output if output.requires_grad else output.detach().requires_grad_()
             seen.append((site, args[0].detach(), output))
             return output
 
-        return lambda: model.get_submodule(site.out).register_forward_hook(take)
+        return lambda: model.get_submodule(out).register_forward_hook(take)
 
-    return [watch(site) for site in sites]
+    return [watch(site, out) for site in sites for _, out in site.places]
 
 
 def _add(sums: Sums, site: Site, z: Tensor, g: Tensor, inputs: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from headcount.errors import UsageError
+from headcount.errors import UnsupportedError, UsageError
 from headcount.importance.batches import Batches, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating, hooked
@@ -102,6 +102,12 @@ def recover_layers(
 
 def _pairs(small: nn.Module, model: nn.Module) -> list[tuple[Site, Site]]:
     new, old = sites_of(small), sites_of(model)
+    tied = next((site for site in old if site.twins), None)
+    if tied is not None:
+        raise UnsupportedError(
+            f"{tied.path} and {tied.twins[0][0]} of {type(model).__name__} have the same weights; "
+            "recovery solves one layer at a time, so repair this model by training."
+        )
     if [site.path for site in new] != [site.path for site in old] or any(
         mine.heads > whole.heads or mine.head_dim != whole.head_dim
         for mine, whole in zip(new, old, strict=True)

@@ -55,7 +55,7 @@ def set_dropout(
         if own:
             _change(model, own, attention, "attention")
         else:
-            sites = {site.path for site in sites_of(model)}
+            sites = {path for site in sites_of(model) for path, _ in site.places}
             _change(model, _present(model, HIDDEN), attention, "attention", only=sites)
 
 
