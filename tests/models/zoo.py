@@ -7,11 +7,12 @@ model = build("bert")
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.heads import Layout, Mask
 
@@ -219,6 +220,39 @@ def shake(model: PreTrainedModel, seed: int = 0) -> PreTrainedModel:
             else:
                 parameter.add_(0.1 * noise)
     return model
+
+
+@contextmanager
+def unchanged(model: PreTrainedModel) -> Generator[None]:
+    """Fail when the model is not as it was: weights, config, mode, kind of attention, hooks."""
+    before = _state(model)
+    yield
+    after = _state(model)
+    assert before.keys() == after.keys(), before.keys() ^ after.keys()
+    changed = [name for name, value in before.items() if not _same(value, after[name])]
+    assert not changed, changed
+
+
+def _state(model: PreTrainedModel) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for path, module in model.named_modules():
+        found[f"{path} is"] = (id(module), type(module), module.training)
+        for name, value in vars(module).items():
+            if name.endswith("_hooks"):
+                found[f"{path} {name}"] = list(value or ())
+            elif isinstance(value, (bool, int, float, str)):
+                found[f"{path} {name}"] = value
+        config = getattr(module, "config", None)
+        if isinstance(config, PreTrainedConfig):
+            found[f"{path} config"] = (config.to_dict(), config._attn_implementation)
+    for name, value in (*model.named_parameters(), *model.named_buffers()):
+        found[name] = value.detach().clone()
+        found[f"{name} learns"] = (id(value), value.requires_grad, value.grad is None)
+    return found
+
+
+def _same(left: Any, right: Any) -> bool:
+    return torch.equal(left, right) if torch.is_tensor(left) else left == right
 
 
 def attention_of(family: str) -> tuple[str, ...]:

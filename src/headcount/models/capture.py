@@ -94,8 +94,26 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
             hooks += [watch(site, path), used(site, out)]
     hooks.append(lambda: bare.register_forward_pre_hook(reset, with_kwargs=True))
     hooks.append(lambda: bare.register_forward_hook(finish))
-    with eager(bare), hooked(hooks):
+    with eager(bare), hooked(hooks), _without_recorders(bare):
         yield model
+
+
+@contextmanager
+def _without_recorders(model: nn.Module) -> Generator[None]:
+    """Take off the hooks that transformers leaves on a model once it was asked for attention."""
+    flag = "_output_capturing_hooks_installed"
+    asked = {module for module in model.modules() if flag in vars(module)}
+    before = {hook for module in model.modules() for hook in module._forward_hooks}
+    try:
+        yield
+    finally:
+        for module in model.modules():
+            if module not in asked:
+                vars(module).pop(flag, None)
+            for number, hook in list(module._forward_hooks.items()):
+                theirs = hook.__module__ == "transformers.utils.output_capturing"
+                if theirs and number not in before:
+                    del module._forward_hooks[number]
 
 
 def _split_off(site: Site, output: Any) -> tuple[Tensor, Any]:
