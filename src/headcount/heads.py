@@ -47,6 +47,8 @@ class Stack:
     """Key-value heads in each layer; fewer than `heads` in grouped-query attention."""
     uses: tuple[int, ...]
     """How often the model runs each layer in one forward pass; above 1 where it is shared."""
+    numbers: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
+    """Where heads were removed: the numbers in each layer that its heads had before."""
 
     def __post_init__(self) -> None:
         if self.name not in STACKS:
@@ -67,6 +69,10 @@ class Stack:
                     f"{self.name} layer {layer}: {heads} heads do not share {groups} key-value "
                     "heads evenly."
                 )
+        numbers = tuple(_whole(layer, self.name) for layer in self.numbers)
+        object.__setattr__(self, "numbers", numbers)
+        if numbers and tuple(map(len, numbers)) != self.heads:
+            raise UsageError(f"Stack '{self.name}' numbers other heads than it has.")
 
     @property
     def total(self) -> int:
@@ -154,6 +160,15 @@ class Layout:
             for layer, count in enumerate(stack.heads):
                 yield stack.name, layer, count
 
+    def original(self, head: Head) -> Head:
+        """The head with the number it had before heads were removed; the same in a whole model.
+
+        >>> Layout((Stack("encoder", (2,), (2,), (1,), ((1, 3),)),)).original(Head("encoder", 0, 1))
+        Head(stack='encoder', layer=0, index=3)
+        """
+        numbers = self[head.stack].numbers
+        return head._replace(index=numbers[head.layer][head.index]) if numbers else head
+
     def kept_at(self, ratio: float) -> int:
         """How many heads stay when `ratio` of them go: ceil(H (1 - ratio)), exactly.
 
@@ -178,6 +193,7 @@ class Layout:
                 "heads": list(stack.heads),
                 "groups": list(stack.groups),
                 "uses": list(stack.uses),
+                **({"numbers": [list(layer) for layer in stack.numbers]} if stack.numbers else {}),
             }
             for stack in self.stacks
         }
@@ -188,7 +204,13 @@ class Layout:
         try:
             return cls(
                 tuple(
-                    Stack(name, tuple(v["heads"]), tuple(v["groups"]), tuple(v["uses"]))
+                    Stack(
+                        name,
+                        tuple(v["heads"]),
+                        tuple(v["groups"]),
+                        tuple(v["uses"]),
+                        tuple(v.get("numbers", ())),
+                    )
                     for name, v in sorted(data.items(), key=lambda item: _stack_order(item[0]))
                 )
             )
@@ -431,8 +453,8 @@ class Scores:
         ranked = sorted(self.items(), key=lambda item: item[1])
         (low, low_value), (high, high_value) = ranked[0], ranked[-1]
         return (
-            f"Scores({len(self.values)} heads; lowest {low} {low_value:.4g}, "
-            f"highest {high} {high_value:.4g})"
+            f"Scores({len(self.values)} heads; lowest {self.layout.original(low)} "
+            f"{low_value:.4g}, highest {self.layout.original(high)} {high_value:.4g})"
         )
 
     def to_json(self) -> dict[str, Any]:

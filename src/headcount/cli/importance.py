@@ -105,13 +105,17 @@ def _page(found: Importance) -> Table:
     by_layer = found.by_layer()
     largest = max(found.values, default=0.0)
     digits = 3 if largest >= 0.05 else 5
-    widest = max((len(values) for layers in by_layer.values() for values in layers), default=0)
+    shown: dict[tuple[str, int], dict[int, str]] = {}
+    for head, value in found.items():
+        number = found.layout.original(head).index
+        shown.setdefault((head.stack, head.layer), {})[number] = f"{value:.{digits}f}"
+    widest = max((number + 1 for cells in shown.values() for number in cells), default=0)
     rows = []
     for stack, layers in by_layer.items():
-        for layer, values in enumerate(layers):
-            cells = [f"{value:.{digits}f}" for value in values]
+        for layer in range(len(layers)):
+            cells = shown.get((stack, layer), {})
             error = f"{max(errors[stack][layer], default=0.0):.{digits}f}"
-            rows.append((f"{stack} {layer}", *cells, *[""] * (widest - len(cells)), error))
+            rows.append((f"{stack} {layer}", *(cells.get(i, "") for i in range(widest)), error))
     unit = {"none": "", "l1": ", ℓ1 per layer", "l2": ", ℓ2 per layer"}[found.normalize]
     title = f"E |∂L/∂ξ|{unit}, {found.n} examples, mean loss {found.loss:.4f}"
     return table(["layer", *map(str, range(widest)), "error ≤"], rows, title=title)

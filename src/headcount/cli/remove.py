@@ -40,6 +40,7 @@ def remove(
     from headcount.heads import Mask
     from headcount.models.find import layout
     from headcount.models.load import load
+    from headcount.models.numbers import original_mask
     from headcount.models.remove import remove as cut
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -55,7 +56,8 @@ def remove(
         ("parameters", f"{parameters(before)} -> {parameters(after)}"),
         ("folder", out),
     ]
-    data = {"model": model, "mask": mask, "parameters": {"before": before, "after": after}}
+    kept = original_mask(small, mask)
+    data = {"model": model, "mask": kept, "parameters": {"before": before, "after": after}}
     emit(data | {"folder": out}, as_json=as_json, table=table(["what", "result"], rows))
 
 

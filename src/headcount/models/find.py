@@ -12,6 +12,7 @@ from torch import nn
 from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Layout, Stack
 from headcount.models.hooks import evaluating, hooked
+from headcount.models.numbers import numbered
 from headcount.models.probe import find_probe
 from headcount.models.sites import Site, find_sites
 from headcount.models.unread import Unread, describe, find_unread
@@ -49,7 +50,8 @@ def layout(model: nn.Module) -> Layout:
     """
     model = unwrap(model)
     sites = sites_of(model)
-    return layout_of(sites, count_uses(model, sites), find_unread(model, sites))
+    found = layout_of(sites, count_uses(model, sites), find_unread(model, sites))
+    return numbered(model, sites, found)
 
 
 def layout_of(

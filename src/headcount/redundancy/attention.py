@@ -58,7 +58,7 @@ def padding_masks(model: nn.Module, batch: Batch) -> dict[str, tuple[Tensor | No
 def name_broken_head(stacks: Mapping[str, list[Tensor]], layout: Layout) -> Head | None:
     """The first head whose attention is not all numbers."""
     for name, runs in stacks.items():
-        heads = [head for head in layout if head.stack == name]
+        heads = [layout.original(head) for head in layout if head.stack == name]
         for run in runs:
             bad = (~torch.isfinite(run)).flatten(1).any(1).nonzero()
             if len(bad):

@@ -106,8 +106,8 @@ class Redundancy:
         }
 
     def heads(self, stack: str) -> list[Head]:
-        """The heads of a stack in the order of its matrices."""
-        return [head for head in self.layout if head.stack == stack]
+        """The heads of a stack in the order of its matrices, with the original's numbers."""
+        return [self.layout.original(head) for head in self.layout if head.stack == stack]
 
     @property
     def largest_error(self) -> float:

@@ -139,9 +139,11 @@ def _title(trace: Trace) -> str:
 
 def _grid(trace: Trace, flat: np.ndarray, stack: str) -> np.ndarray:
     """(layer, head) of one stack, blank where a layer has fewer heads than another."""
-    heads = trace.layout[stack].heads
-    grid = np.full((len(heads), max([*heads, 1])), np.nan)
-    for head, value in zip(trace.layout, flat, strict=True):
+    layers = len(trace.layout[stack].heads)
+    own = [trace.layout.original(head) for head in trace.layout]
+    widest = max((head.index + 1 for head in own if head.stack == stack), default=1)
+    grid = np.full((layers, widest), np.nan)
+    for head, value in zip(own, flat, strict=True):
         if head.stack == stack:
             grid[head.layer, head.index] = value
     return grid

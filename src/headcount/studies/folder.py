@@ -15,6 +15,7 @@ from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace
 from headcount.models.card import write_card, write_results
+from headcount.models.numbers import original_mask
 from headcount.tasks.glue import HUB, LAYOUTS
 
 
@@ -44,7 +45,7 @@ class Folder:
             model.save_pretrained(made)
             if tokenizer is not None:
                 tokenizer.save_pretrained(made)
-            _json(made / "mask.json", mask.to_json())
+            _json(made / "mask.json", original_mask(model, mask).to_json())
             record = _with_dataset(self.record)
             _json(made / "record.json", record)
             if trace is not None:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headcount.errors import UnsupportedError, UsageError
-from headcount.heads import Head, Mask
+from headcount.heads import Head, Layout, Mask
 from headcount.models.capture import Place, capture
 from headcount.models.find import layout, sites_of, unwrap
 from headcount.models.hooks import evaluating
@@ -54,12 +54,12 @@ def attention(
     match(model, tokenizer)
     batch, cut, target = _read(model, text, pair, target, tokenizer, room(model, max_length))
     heads = layout(model)
-    before = _maps(model, batch, Mask.full(heads))
+    before = _maps(model, batch, Mask.full(heads), heads)
     return AttentionMaps(
         layout=heads,
         tokens=_tokens(model, batch, tokenizer, before),
         before=before,
-        after=None if pruned is None or mask is None else _maps(pruned, batch, mask),
+        after=None if pruned is None or mask is None else _maps(pruned, batch, mask, heads),
         mask=mask,
         text=text if pair is None else f"{text} | {pair}",
         target=target,
@@ -114,8 +114,8 @@ def _written(model: PreTrainedModel, rows: Encoded, tokenizer: Any) -> str:
     return translate(model, rows, tokenizer)[0][0]
 
 
-def _maps(model: PreTrainedModel, batch: Batch, mask: Mask) -> dict[Run, Map]:
-    """All maps; the model's heads are those of the mask, and have the numbers they have there."""
+def _maps(model: PreTrainedModel, batch: Batch, mask: Mask, heads: Layout) -> dict[Run, Map]:
+    """All maps; the model's heads are those of the mask, and `heads` knows their numbers."""
     kept: dict[Place, Tensor] = {}
     bare = unwrap(model)
     with capture(model, kept.__setitem__), torch.no_grad(), evaluating(bare):
@@ -128,7 +128,7 @@ def _maps(model: PreTrainedModel, batch: Batch, mask: Mask) -> dict[Run, Map]:
                 "map of the whole text."
             )
         for index, values in zip(mask.indices(place.stack, place.layer), found[0], strict=True):
-            head = Head(place.stack, place.layer, index)
+            head = heads.original(Head(place.stack, place.layer, index))
             maps[Run(head, place.use)] = values.float().cpu().numpy()
             if not np.isfinite(maps[Run(head, place.use)]).all():
                 raise UsageError(f"The attention of head {head} is not all numbers (NaN).")

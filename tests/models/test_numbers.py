@@ -1,0 +1,105 @@
+"""Heads of a pruned model keep the numbers they had in the model that was cut first."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import torch
+from transformers import AutoTokenizer
+
+from headcount.cli.redundancy_table import found_to_json
+from headcount.heads import Head, Layout, Mask, Scores
+from headcount.importance.gradients import importance
+from headcount.models.find import layout
+from headcount.models.load import load
+from headcount.models.numbers import original_mask
+from headcount.models.remove import remove
+from headcount.models.shipped import locate
+from headcount.redundancy.measure import redundancy
+from headcount.studies.folder import Folder
+from headcount.transfer.sentence import attention
+from models.zoo import build, masks, mixed
+from studies.test_folder import RECORD
+from training.conftest import tiny
+
+LEFT = {"encoder.0.1", "encoder.0.3", "encoder.1.0", "encoder.1.1", "encoder.1.2", "encoder.1.3"}
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory):
+    """A BERT of two layers, without heads 0 and 2 of layer 0, in a folder with its tokenizer."""
+    folder = tmp_path_factory.mktemp("numbers") / "cut"
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    model = tiny(tokenizer, num_hidden_layers=2)
+    mask = Mask.full(layout(model)).drop([("encoder", 0, 0), ("encoder", 0, 2)])
+    remove(model, mask).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_a_layout_knows_the_numbers(cut):
+    found = layout(load(cut))
+    assert found["encoder"].numbers == ((1, 3), (0, 1, 2, 3))
+    assert {str(found.original(head)) for head in found} == LEFT
+    again = Layout.from_json(json.loads(json.dumps(found.to_json())))
+    assert again == found == Layout.of(encoder=[2, 4])
+    assert again.original(Head("encoder", 0, 1)) == Head("encoder", 0, 3)
+    assert repr(Scores(again, (0.0, 9.0, 1, 1, 1, 1))).endswith("highest encoder.0.3 9)")
+    whole = layout(build("bert"))
+    assert whole["encoder"].numbers == ()
+    assert "numbers" not in whole.to_json()["encoder"]
+
+
+def test_importance_tells_the_numbers(cut, cli):
+    model = load(cut)
+    batch = {"input_ids": torch.tensor([[1, 5, 6, 2]] * 2), "labels": torch.tensor([0, 1])}
+    found = importance(model, [batch])
+    assert found.to_json()["layout"]["encoder"]["numbers"] == [[1, 3], [0, 1, 2, 3]]
+    ran = cli("importance", cut, "--task", "pocket-sentiment", "--limit", 4)
+    assert ran.code == 0, ran.err
+    title, first = (
+        next(line for line in ran.out.splitlines() if word in line)
+        for word in ("error ≤", "encoder 0")
+    )
+    columns = {found.start(): found[0] for found in re.finditer(r"\b\d\b", title)}
+    starts = [found.start() for found in re.finditer(r"\d\.\d+", first)]
+    assert [columns.get(start) for start in starts] == ["1", "3", None], ran.out
+
+
+def test_redundancy_tells_the_numbers(cut):
+    rows = [{"input_ids": torch.tensor([[1, 5 + i, 6, 7, 2]])} for i in range(3)]
+    found = redundancy(load(cut), rows, "js")
+    told = found_to_json(found)
+    named = {name for each in told["summary"][0]["nearest"] for name in each["heads"]}
+    assert named <= LEFT
+    assert {str(head) for head in found.heads("encoder")} == LEFT
+
+
+def test_attention_tells_the_numbers(cut):
+    found = attention(load(cut), "the cat")
+    assert {f"{r['stack']}.{r['layer']}.{r['head']}" for r in found.rows()} == LEFT
+    assert [r["head"] for r in found.only(layers=[0], heads=[3]).rows()] == [3]
+
+
+def test_a_second_cut_is_written_in_the_first_ones_numbers(cut, tmp_path):
+    once = load(cut)
+    mask = Mask.full(layout(once)).drop([("encoder", 0, 0), ("encoder", 1, 3)])
+    twice = remove(once, mask)
+    Folder(tmp_path / "out", RECORD).write(twice, mask)
+    written = Mask.from_json(json.loads((tmp_path / "out" / "mask.json").read_text()))
+    assert written.layout == Layout.of(encoder=[4, 4])
+    assert {str(head) for head in written} == LEFT - {"encoder.0.1", "encoder.1.3"}
+    # the same cut in one step from the whole model
+    whole = tiny(AutoTokenizer.from_pretrained(cut), num_hidden_layers=2)
+    straight = remove(whole, written)
+    ids = torch.tensor([[1, 5, 6, 2]])
+    assert torch.allclose(straight(ids).logits, twice(ids).logits, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "t5", "llama", "gpt2-cross"])
+def test_one_cut_is_its_mask(family):
+    model = build(family)
+    for mask in (mixed(layout(model)), masks(layout(model))["all emptied"]):
+        assert original_mask(remove(model, mask), mask) == mask
