@@ -33,6 +33,11 @@ def test_a_sparse_model_is_looked_at_while_it_is_sparse(tmp_path):
     assert relative_difference(expected, run(load(tmp_path / "small"), inputs)) == 0
 
 
+def test_a_sparse_model_that_is_too_short_to_be_sparse_gets_a_short_input():
+    model = build("big-bird", max_position_embeddings=12)
+    assert find_probe(model)["input_ids"].shape[1] == 7
+
+
 def test_layout_of_a_model_with_two_text_configs():
     model = build("musicgen")
     with unchanged(model):

@@ -174,7 +174,9 @@ def _shortest(config: Any) -> int:
     """Tokens below which BigBird's block-sparse attention gives way to another."""
     if getattr(config, "attention_type", "") != "block_sparse":
         return 1
-    return (5 + 2 * config.num_random_blocks) * config.block_size + 1
+    least = (5 + 2 * config.num_random_blocks) * config.block_size + 1
+    # one that takes fewer tokens is never sparse
+    return least if least <= getattr(config, "max_position_embeddings", least) else 1
 
 
 def _padding(batch: int, length: int) -> Tensor:
