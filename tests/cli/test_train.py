@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
+from headcount.cli import progress
 from headcount.models.shipped import locate
 from headcount.training.trainer import TaskTrainer
 from training.conftest import pets, tiny
@@ -199,3 +201,24 @@ def test_an_interruption_tells_the_truth(
     assert ran.code == 130
     assert told in ran.err
     assert ran.err.endswith("headcount: Interrupted.\n")
+
+
+def test_without_a_terminal_it_says_how_far_it_is(
+    cli: Callable[..., Any], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, told = TaskTrainer.training_step, threading.Event()
+
+    def say(text: str) -> None:
+        if "headcount train, " in text and "training on classification, 1 of 2, loss " in text:
+            told.set()
+
+    def step(self: Any, *args: Any, **more: Any) -> Any:
+        if self.state.global_step:
+            assert told.wait(60)  # a line, while the second step takes its time
+        return real(self, *args, **more)
+
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "say", say)
+    monkeypatch.setattr(TaskTrainer, "training_step", step)
+    line = words(folder, "--steps", 2, "--log-every", 1, "--out", tmp_path / "run")
+    assert cli("train", *line).code == 0

@@ -11,10 +11,12 @@ import torch
 from transformers import AutoTokenizer
 
 from headcount.errors import HeadcountError, UsageError
+from headcount.files import locked
 from headcount.heads import Mask
 from headcount.learned.concrete import HardConcrete, hard_concrete
 from headcount.learned.keeper import AllClosedError
 from headcount.learned.options import GateOptions
+from headcount.learned.result import Learned
 from headcount.learned.run import learn
 from headcount.learned.straight import StraightThrough, straight_through
 from headcount.learned.subset import Subset, subset
@@ -25,6 +27,7 @@ from headcount.models.shipped import locate
 from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
 from models.zoo import build
+from training.conftest import interrupt, tiny
 
 from .conftest import SHORT, STILL
 
@@ -308,3 +311,42 @@ def test_a_finished_run_is_not_done_again(model, task, tokenizer, tmp_path: Path
     assert weights_fingerprint(again.model) == weights_fingerprint(first.model)
     with pytest.raises(UsageError, match=r"ratio was 0\.5, now 0\.25"):
         learn(model, task, Subset(), 0.25, **settings)
+
+
+@pytest.mark.parametrize("killed", ["in step 8", "before its last files"])
+def test_a_run_that_goes_on_leaves_the_trace_of_an_undisturbed_one(
+    killed, task, tokenizer, tmp_path: Path, monkeypatch
+):
+    # 12 steps of 6 an epoch would end with an epoch; 11 do not
+    train = replace(SHORT, steps=11, log_every=4, save_every=3)
+    settings = {"train": train, "tokenizer": tokenizer, **LEARN}
+    learn(tiny(tokenizer), task, HardConcrete(), 0.5, out=tmp_path / "a", **settings)
+    stopped = tiny(tokenizer)
+    if killed == "in step 8":
+        interrupt(stopped, 7)
+    else:
+        monkeypatch.setattr(Learned, "save", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        learn(stopped, task, HardConcrete(), 0.5, out=tmp_path / "b", **settings)
+    monkeypatch.undo()
+    again = learn(tiny(tokenizer), task, HardConcrete(), 0.5, out=tmp_path / "b", **settings)
+    assert again.resumed_from == (6 if killed == "in step 8" else 11)
+    assert again.steps == 11
+    for name in ("gates.npz", "weights.safetensors", "curve.jsonl", "mask.json", "settings.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_run_is_not_mixed_with_another_and_has_one_writer(task, tokenizer, tmp_path: Path):
+    settings = {"train": SHORT, "tokenizer": tokenizer, "out": tmp_path, **LEARN}
+    with pytest.raises(KeyboardInterrupt):
+        learn(interrupt(tiny(tokenizer), 3), task, Subset(), 0.5, **settings)
+    other = tiny(tokenizer, hidden_act="relu")
+    advice = r"config.hidden_act was gelu, now relu\. .* or delete it to start anew"
+    with pytest.raises(UsageError, match=advice):
+        learn(other, task, Subset(), 0.5, **settings)
+    with locked(tmp_path), pytest.raises(UsageError, match="is being worked on by process"):
+        learn(tiny(tokenizer), task, Subset(), 0.5, **settings)

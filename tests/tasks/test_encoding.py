@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,15 @@ from transformers import AutoTokenizer
 
 from headcount.errors import UsageError
 from headcount.models.shipped import locate
-from headcount.tasks import open_task
-from headcount.tasks.encoding import IGNORED, encode, plan_batches
+from headcount.tasks import Examples, open_task
+from headcount.tasks.encoding import (
+    IGNORED,
+    Encoded,
+    encode,
+    examples_fingerprint,
+    plan_batches,
+    rows_fingerprint,
+)
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +148,26 @@ def test_left_padding(tokenizer: Any) -> None:
     assert (mask.sort(dim=1).values == mask).all()
     assert not mask.bool().all()
     assert batch["labels"].dtype == torch.long
+
+
+def test_fingerprints_tell_rows_apart() -> None:
+    rows = Encoded({"input_ids": [[1, 2], [3]]}, np.array([0, 1]), {"input_ids": 0})
+    assert rows_fingerprint(rows).startswith("2 rows ")
+    assert rows_fingerprint(rows) == rows_fingerprint(replace(rows))
+    others = [
+        replace(rows, columns={"input_ids": [[1], [2, 3]]}),
+        replace(rows, columns={"token_type_ids": [[1, 2], [3]], "input_ids": [[1, 2], [3]]}),
+        replace(rows, labels=np.array([1, 1])),
+        replace(rows, labels=[[1, 2], [3]]),
+        replace(rows, padding={"input_ids": 1}),
+        replace(rows, left=True),
+    ]
+    assert len({rows_fingerprint(each) for each in [rows, *others]}) == 7
+    texts = [
+        Examples((["a", "b"],)),
+        Examples((["a", "c"],)),
+        Examples((["a", "b"],), np.array([0, 1])),
+        Examples((["a", "b"],), np.array([0.0, 1.0])),
+        Examples((["a", "b"], ["c", None])),
+    ]
+    assert len({examples_fingerprint(each) for each in texts}) == 5

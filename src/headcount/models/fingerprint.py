@@ -51,7 +51,7 @@ def weights_fingerprint(model: nn.Module) -> str:
 def raw(tensor: Tensor) -> memoryview:
     """The bytes of a tensor of any dtype, not copied where it lies in one piece on the CPU."""
     flat = tensor.detach().cpu().contiguous().flatten()
-    return memoryview(flat.view(torch.uint8).numpy())
+    return flat.view(torch.uint8).numpy().data
 
 
 def config_of(model: nn.Module) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Curve(TrainerCallback):
         self._since = self._began = state.global_step
         self._pending = torch.zeros((), device=args.device)
         if self.path is not None and self.path.is_file():
-            points, _ = read_lines(self.path, "learning curve")
+            points, _cut = read_lines(self.path, "learning curve")
             self.points = [point for point in points if point["step"] <= state.global_step]
         if self.path is not None and state.is_world_process_zero:
             with whole(self.path) as partial:
