@@ -83,6 +83,14 @@ def whole_folder(path: str | os.PathLike[str]) -> Generator[Path]:
             shutil.rmtree(made, ignore_errors=True)
 
 
+def require_new(out: str | os.PathLike[str]) -> Path:
+    """The folder to write, which must be new or empty: asked before any work is done."""
+    path = Path(out).expanduser()
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(f"{path} is there already; --out takes a new or empty folder.")
+    return path
+
+
 def cannot_write(path: Path, error: OSError) -> HeadcountError:
     """The refusal of a full disk, a missing right, or a folder in the way."""
     return HeadcountError(f"Cannot write {path}: {error.strerror or error}.")

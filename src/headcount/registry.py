@@ -37,12 +37,17 @@ class Registry:
             raise UsageError(f"The {self.kind} '{name}' is registered already.")
         self._entries[name] = Entry(name, target, summary)
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
+    def require(self, name: str) -> Entry:
+        """The entry of this name; an unknown one is refused, and nothing is imported."""
         entry = self._entries.get(name)
         if entry is None:
             known = ", ".join(sorted(self._entries))
             hint = did_you_mean(name, self._entries)
             raise UsageError(f"There is no {self.kind} '{name}'.{hint} Known: {known}.")
+        return entry
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        entry = self.require(name)
         if isinstance(entry.target, str):
             module, _, attribute = entry.target.partition(":")
             return getattr(import_module(module), attribute)

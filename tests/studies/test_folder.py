@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from headcount.errors import HeadcountError, UsageError
+from headcount.files import require_new
 from headcount.heads import Mask
 from headcount.learned.trace import Trace, load_trace
 from headcount.models.find import layout
 from headcount.models.remove import remove
-from headcount.studies.folder import Folder, require_new
+from headcount.studies.folder import Folder
 from models.zoo import build
 
 RECORD = {

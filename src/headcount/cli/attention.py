@@ -11,7 +11,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from headcount.cli.common import Json, emit, plain, say, table
-from headcount.errors import UsageError
 
 if TYPE_CHECKING:
     from headcount.transfer.maps import AttentionMaps
@@ -80,8 +79,6 @@ def attention(
         Where to run: auto, cpu, cuda, cuda:1, mps.
     """
     if out is not None:
-        if out.exists() and not out.is_dir():
-            raise UsageError(f"{out} is a file, not a folder.")
         from headcount.report.figures import need_matplotlib
 
         need_matplotlib()

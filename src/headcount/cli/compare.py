@@ -15,11 +15,9 @@ from headcount.cli.method_options import (
     MethodOptions,
     open_model,
     read_texts,
-    training,
 )
 from headcount.cli.progress import bar
 from headcount.cli.train import CHOICES, Choices
-from headcount.errors import UsageError
 from headcount.tasks.source import Source
 
 if TYPE_CHECKING:
@@ -117,10 +115,8 @@ def compare(
 
     hush()
     require_one("compare")
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file, not a folder for a comparison.")
     own = chosen.for_methods([method_of(name) for name in methods if name != ALL])
-    trains = training(options, preset)
+    trains = options.on(preset)
     opened = TASKS[task](source)
     loaded, words, _ = open_model(
         model, opened, tokenizer, trains=False, seed=trains.seed, allow_pickle=allow_pickle

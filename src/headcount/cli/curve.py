@@ -15,11 +15,9 @@ from headcount.cli.method_options import (
     MethodOptions,
     open_model,
     read_texts,
-    training,
 )
 from headcount.cli.progress import bar
 from headcount.cli.train import CHOICES, Choices
-from headcount.errors import UsageError
 from headcount.tasks.source import Source
 
 if TYPE_CHECKING:
@@ -117,11 +115,9 @@ def curve(
     hush()
     require_one("curve")
     need_matplotlib()
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file, not a folder for a curve.")
     shares = list(dict.fromkeys(ratios))
     own = chosen.for_methods(methods)
-    trains = training(options, preset)
+    trains = options.on(preset)
     opened = TASKS[task](source)
     loaded, words, fresh = open_model(
         model, opened, tokenizer, trains=finetune, seed=trains.seed, allow_pickle=allow_pickle

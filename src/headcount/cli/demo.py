@@ -9,7 +9,7 @@ from typing import Any
 
 from headcount.cli.amounts import parameters
 from headcount.cli.common import say
-from headcount.errors import HeadcountError, UsageError
+from headcount.errors import HeadcountError
 
 TASK = "--task pocket-paraphrase --preset pocket"
 CUT = f"--ratio 0.5 {TASK} --finetune --epochs 1 --baseline 0"
@@ -48,8 +48,6 @@ def demo(*, out: Path = Path("demo")) -> None:
     """
     from headcount.cli.main import main
 
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} is there already; --out takes a new or empty folder.")
     out.mkdir(parents=True, exist_ok=True)
     commands = [[word.format(out=out) for word in shlex.split(step)] for step in STEPS]
     for words in commands:

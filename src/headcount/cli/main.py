@@ -17,6 +17,7 @@ from headcount import __version__
 from headcount.cli import config
 from headcount.cli.commands import COMMANDS
 from headcount.cli.common import say, stdout
+from headcount.cli.early import check
 from headcount.cli.failures import PIPE_CLOSED, explain
 from headcount.cli.progress import alive
 from headcount.cli.values import tidy
@@ -102,6 +103,7 @@ def run(line: Line) -> int:
     if line.print_config and commands and function is apps[-1].default_command:
         sys.stdout.write(config.write(apps[-1], commands, bound))
         return 0
+    check(line.command or "", bound.arguments)
     with alive(line.command or ""):
         code = function(*bound.args, **bound.kwargs)
     return code if isinstance(code, int) else 0

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
-from headcount.errors import NotFoundError, UsageError, did_you_mean
+from headcount.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from headcount.cli.train import Choices
     from headcount.tasks import Task
-    from headcount.training.options import TrainOptions
 
 
 @Parameter(name="*", group="Methods")
@@ -112,16 +110,6 @@ class MethodOptions:
 
 
 METHOD_OPTIONS = MethodOptions()
-
-
-def training(options: Choices, preset: str) -> TrainOptions:
-    """The training options: a preset with what was typed."""
-    from headcount.training.options import PRESETS
-
-    if preset not in PRESETS:
-        hint = did_you_mean(preset, PRESETS)
-        raise UsageError(f"There is no preset '{preset}'.{hint} Known: {', '.join(PRESETS)}.")
-    return options.on(preset)
 
 
 def open_model(

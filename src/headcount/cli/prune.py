@@ -18,7 +18,6 @@ from headcount.cli.method_options import (
     MethodOptions,
     open_model,
     read_texts,
-    training,
 )
 from headcount.cli.progress import talk
 from headcount.cli.train import CHOICES, Choices
@@ -109,7 +108,6 @@ def prune(
         Say what would be done, and stop.
     """
     from headcount.models.find import layout
-    from headcount.studies.folder import require_new
     from headcount.studies.prune import prune as run
     from headcount.tasks import TASKS
     from headcount.training.devices import pick_device
@@ -117,10 +115,8 @@ def prune(
     from headcount.training.processes import is_first
 
     hush()
-    if is_first():
-        require_new(out)
     own = chosen.for_methods([method])[method]
-    trains = training(options, preset)
+    trains = options.on(preset)
     opened = TASKS[task](source) if task is not None else None
     how = {"allow_pickle": allow_pickle}
     loaded, words, fresh = open_model(

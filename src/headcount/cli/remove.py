@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from headcount.cli.amounts import parameters
 from headcount.cli.common import Json, emit, table
-from headcount.errors import NotFoundError, UsageError
+from headcount.errors import NotFoundError
 
 
 def remove(
@@ -43,8 +43,6 @@ def remove(
     from headcount.models.numbers import original_mask
     from headcount.models.remove import remove as cut
 
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} is there already; --out takes a new or empty folder.")
     full = load(model, allow_pickle=allow_pickle)
     mask = Mask.parse(read_mask(keep), layout(full))
     small = cut(full, mask)

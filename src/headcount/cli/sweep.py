@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from headcount.cli.common import Json, emit, plain, say, table
-from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model, training
+from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model
 from headcount.cli.progress import bar
 from headcount.cli.train import CHOICES, Choices
 from headcount.errors import UsageError
@@ -101,12 +101,10 @@ def sweep(
     hush()
     require_one("sweep")
     need_matplotlib()
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file, not a folder for a sweep.")
     name, values = read_over(",".join(over))
     own = chosen.for_methods([method])[method]
     check_sweep(method, name, values, seeds, own)
-    trains = training(options, preset)
+    trains = options.on(preset)
     opened = TASKS[task](source)
     loaded, words, _ = open_model(
         model, opened, tokenizer, trains=False, seed=trains.seed, allow_pickle=allow_pickle

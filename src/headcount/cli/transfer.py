@@ -189,8 +189,6 @@ def _check(
     if points < 1:
         raise UsageError(f"At least one number of heads is scored, not {points}.")
     if out is not None:
-        if out.exists() and not out.is_dir():
-            raise UsageError(f"{out} is a file, not a folder.")
         from headcount.report.figures import need_matplotlib
 
         need_matplotlib()

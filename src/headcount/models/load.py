@@ -18,7 +18,7 @@ from headcount.models.bars import bars_on_terminals_only
 from headcount.models.find import layout_of, sites_of
 from headcount.models.pruned import pruned_class
 from headcount.models.remove import instructions, watch_lending
-from headcount.models.shipped import NAMES, locate
+from headcount.models.shipped import locate, no_model
 
 HEADS = {
     "base": "AutoModel",
@@ -100,12 +100,7 @@ def load_config(
     except (OSError, ValueError) as error:
         if isinstance(error, ValueError) and file.is_file():
             raise UnsupportedError(f"'{name}': {_first_line(error)}") from error
-        offline = os.environ.get("HF_HUB_OFFLINE") in ("1", "true", "ON", "YES")
-        where = (
-            "a folder here, and the hub is switched off" if offline else "a folder or on the hub"
-        )
-        hint = did_you_mean(name, NAMES) or " Pass the path of a model folder."
-        raise NotFoundError(f"There is no model '{name}': it is not {where}.{hint}") from error
+        raise no_model(name) from error
 
 
 def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTrainedModel]:

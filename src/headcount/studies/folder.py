@@ -11,20 +11,12 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.errors import HeadcountError
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace
 from headcount.models.card import write_card, write_results
 from headcount.models.numbers import original_mask
 from headcount.tasks.glue import HUB, LAYOUTS
-
-
-def require_new(out: str | Path) -> Path:
-    """The folder to write, which must be new or empty: asked before any work is done."""
-    path = Path(out).expanduser()
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise UsageError(f"{path} is there already; --out takes a new or empty folder.")
-    return path
 
 
 @dataclass(frozen=True)

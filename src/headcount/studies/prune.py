@@ -19,12 +19,13 @@ from transformers import PreTrainedModel
 
 from headcount import __version__
 from headcount.errors import UsageError
+from headcount.files import require_new
 from headcount.heads import Layout, Mask
 from headcount.learned.trace import Trace
 from headcount.pruning.methods import METHODS
 from headcount.pruning.select import prepare
 from headcount.studies.budget import Budget, together
-from headcount.studies.folder import Folder, require_new
+from headcount.studies.folder import Folder
 from headcount.studies.trial import Report, Trial, make_trial
 from headcount.tasks import Task, open_task
 from headcount.training.evaluate import Evaluation

@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from headcount.errors import NotFoundError, did_you_mean
+
 
 class Shipped(NamedTuple):
     """A model that is inside the package."""
@@ -22,6 +24,7 @@ MODELS: Final = (
     Shipped("pocket-translator", "an encoder-decoder of 3 + 3 layers for pocket-translation"),
 )
 NAMES: Final = tuple(model.name for model in MODELS)
+OFFLINE: Final = ("1", "true", "ON", "YES")
 
 
 def locate(name: str | os.PathLike[str]) -> str:
@@ -30,3 +33,34 @@ def locate(name: str | os.PathLike[str]) -> str:
     if full in NAMES and not Path(name).exists():
         return str(Path(__file__).parent / full)
     return str(name)
+
+
+def no_model(name: str) -> NotFoundError:
+    """The refusal of a name that leads nowhere."""
+    off = os.environ.get("HF_HUB_OFFLINE") in OFFLINE
+    where = "a folder here, and the hub is switched off" if off else "a folder or on the hub"
+    hint = did_you_mean(name, NAMES) or " Pass the path of a model folder."
+    return NotFoundError(f"There is no model '{name}': it is not {where}.{hint}")
+
+
+def require_model(name: str | os.PathLike[str]) -> None:
+    """Refuse what can be no model, without loading anything: a name may still be on the hub."""
+    path = Path(locate(name))
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise NotFoundError(f"'{name}' is not a model folder: it has no config.json.")
+    if path.exists():
+        return
+    text = str(name)
+    # names on the hub are `name` or `owner/name`
+    if text.startswith((".", "/", "~")) or text.endswith("/") or text.count("/") > 1:
+        raise no_model(text)
+    if os.environ.get("HF_HUB_OFFLINE") in OFFLINE:
+        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
+
+        try:
+            cached = try_to_load_from_cache(text, "config.json")
+        except HFValidationError:
+            cached = None
+        if not isinstance(cached, str):
+            raise no_model(text)

@@ -1,0 +1,134 @@
+"""What is wrong with a command line and can be told at once, before torch takes its seconds.
+
+Options of one name mean the same in every command, so they are checked by their names.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from headcount.errors import UsageError, did_you_mean
+from headcount.files import cannot_write, require_new
+from headcount.heads import STACKS, Layout
+from headcount.models.shipped import require_model
+
+MODELS = ("model", "pruned", "pretrained", "finetuned")
+NEW = ("prune", "remove", "export", "demo")
+"""Commands whose --out is a folder that must be new or empty."""
+FILE = ("redundancy", "importance")
+"""Commands whose --out is a file; of the others it is a folder that may be there."""
+
+
+def check(command: str, arguments: Mapping[str, Any]) -> None:
+    """Refuse unknown names, ratios out of range, models and folders that cannot be."""
+    given = dict(_flat(arguments))
+    for name, look in CHECKS.items():
+        if given.get(name) is not None:
+            look(given[name])
+    for name in ("methods", "method"):
+        if given.get(name) is not None:
+            _methods(given[name], command)
+    # of several processes, the first one makes the folder while the others start
+    if given.get("out") is not None and os.environ.get("RANK", "0") == "0":
+        _out(Path(given["out"]).expanduser(), command)
+    for name in MODELS:
+        if given.get(name) is not None:
+            require_model(given[name])
+
+
+def _flat(arguments: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Every option with its value; those of a group by their own names."""
+    for name, value in arguments.items():
+        if is_dataclass(value):
+            yield from ((field.name, getattr(value, field.name)) for field in fields(value))
+        else:
+            yield name, value
+
+
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _methods(value: Any, command: str) -> None:
+    from headcount.pruning.methods import METHODS
+
+    for name in _several(value):
+        plain = name.partition("+")[0] if command == "compare" else name
+        if not (command == "compare" and name == "all-heads"):
+            METHODS.require(plain)
+
+
+def _task(name: str) -> None:
+    from headcount.tasks.catalog import TASKS
+
+    TASKS.require(name)
+
+
+def _ratio(value: Any) -> None:
+    for ratio in _several(value):
+        Layout(()).kept_at(ratio)
+
+
+def _distances(names: Any) -> None:
+    from headcount.redundancy.names import check_names
+
+    if names:
+        check_names(_several(names))
+
+
+def _preset(name: str) -> None:
+    from headcount.training.options import PRESETS
+
+    if name not in PRESETS:
+        hint = did_you_mean(name, PRESETS)
+        raise UsageError(f"There is no preset '{name}'.{hint} Known: {', '.join(PRESETS)}.")
+
+
+def _stack(name: str) -> None:
+    if name not in STACKS:
+        hint = did_you_mean(name, STACKS)
+        raise UsageError(f"There is no stack '{name}'.{hint} Known: {', '.join(STACKS)}.")
+
+
+def _file(value: Any) -> None:
+    for path in map(Path, _several(value)):
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder, not a file to write.")
+        _writable(path)
+
+
+def _out(path: Path, command: str) -> None:
+    if command in FILE:
+        _file(path)
+    elif command in NEW:
+        require_new(path)
+    elif path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file, not a folder.")
+    _writable(path)
+
+
+def _writable(path: Path) -> None:
+    """Refuse a place below a file, or in a folder of someone else."""
+    there = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+    if there != path.absolute() and not there.is_dir():
+        raise cannot_write(path, OSError(errno.ENOTDIR, f"{there} is a file"))
+    if not os.access(there, os.W_OK):
+        raise cannot_write(path, OSError(errno.EACCES, os.strerror(errno.EACCES)))
+
+
+CHECKS: dict[str, Callable[[Any], None]] = {
+    "task": _task,
+    "pretraining_task": _task,
+    "ratio": _ratio,
+    "ratios": _ratio,
+    "distances": _distances,
+    "preset": _preset,
+    "stack": _stack,
+    "figure": _file,
+    "predictions": _file,
+}

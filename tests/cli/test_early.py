@@ -1,0 +1,109 @@
+"""A wrong name, ratio or folder is refused before torch is imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headcount.cli.early import check
+from headcount.errors import HeadcountError, UsageError
+
+STUDY = ["--task", "cola", "--out", "new"]
+WRONG: list[tuple[list[str], int, str]] = [
+    (["inspect", "./nowhere"], 4, "There is no model './nowhere'"),
+    (["inspect", "pockt"], 4, "Did you mean 'pocket-bert'?"),
+    (["inspect", "full"], 4, "it has no config.json"),
+    (["redundancy", "pocket", "--distances", "jss"], 2, "There is no distance 'jss'"),
+    (["redundancy", "pocket", "--task", "colla"], 2, "There is no task 'colla'"),
+    (["redundancy", "pocket", "--out", "full"], 2, "full is a folder, not a file"),
+    (["redundancy", "pocket", "--figure", "full"], 2, "full is a folder, not a file"),
+    (["importance", "pocket", "--task", "colla"], 2, "There is no task 'colla'"),
+    (["importance", "pocket", "--task", "cola", "--out", "full"], 2, "is a folder"),
+    (["transfer", "pocket", "./no"], 4, "There is no model './no'"),
+    (["transfer", "pocket", "pocket", "--pretraining-task", "x"], 2, "There is no task 'x'"),
+    (["transfer", "pocket", "pocket", "--out", "file"], 2, "file is a file, not a folder"),
+    (["attention", "pocket", "--text", "a", "--stack", "encodr"], 2, "no stack 'encodr'"),
+    (["attention", "pocket", "./no", "--text", "a"], 4, "There is no model './no'"),
+    (["attention", "pocket", "--text", "a", "--out", "file"], 2, "is a file, not a folder"),
+    (["prune", "pocket", "--out", "full"], 2, "new or empty folder"),
+    (["prune", "pocket", "--out", "file/sub"], 1, "Cannot write file/sub"),
+    (["prune", "pocket", "--out", "new", "--method", "clustr"], 2, "Did you mean 'cluster'?"),
+    (["prune", "pocket", "--out", "new", "--ratio", "1.5"], 2, "between 0 and 1, not 1.5"),
+    (["prune", "pocket", "--out", "new", "--distances", "jss"], 2, "There is no distance"),
+    (["prune", "pocket", "--out", "new", "--preset", "poket"], 2, "There is no preset 'poket'"),
+    (["prune", "pocket", "--out", "new", "--stack", "encodr"], 2, "Did you mean 'encoder'?"),
+    (["curve", "pocket", *STUDY, "--methods", "random,clustr"], 2, "There is no method 'clustr'"),
+    (["curve", "pocket", *STUDY, "--ratios", "0.5,2"], 2, "between 0 and 1, not 2.0"),
+    (["curve", "pocket", "--task", "cola", "--out", "file"], 2, "is a file, not a folder"),
+    (["compare", "pocket", *STUDY, "--methods", "all-heads,surgen+recover"], 2, "'surgen'"),
+    (["compare", "pocket", *STUDY, "--ratio", "-1"], 2, "between 0 and 1, not -1"),
+    (["sweep", "pocket", *STUDY, "--over", "mu=1", "--method", "rndom"], 2, "method 'rndom'"),
+    (["sweep", "pockt", *STUDY, "--over", "mu=1"], 4, "There is no model 'pockt'"),
+    (["remove", "pocket", "--keep", "1", "--out", "full"], 2, "new or empty folder"),
+    (["bench", "pocket", "--ratio", "0.5", "7"], 2, "between 0 and 1, not 7"),
+    (["export", "pocket", "--to", "onnx", "--out", "full"], 2, "new or empty folder"),
+    (["train", "pocket", "--task", "colla", "--out", "new"], 2, "There is no task 'colla'"),
+    (["train", "pocket", "--task", "cola", "--out", "file"], 2, "is a file, not a folder"),
+    (["evaluate", "./no", "--task", "cola"], 4, "There is no model './no'"),
+    (["evaluate", "pocket", "--task", "cola", "--predictions", "full"], 2, "is a folder"),
+    (["demo", "--out", "full"], 2, "new or empty folder"),
+]
+SCRIPT = """
+import sys
+from headcount.cli.main import main
+for line in {lines!r}:
+    code = main(line)
+    print(code, sorted({{"torch", "transformers", "numba"}} & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def test_nothing_heavy_is_imported_to_say_no(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("")
+    (tmp_path / "file").write_text("")
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(lines=[line for line, _, _ in WRONG])],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = done.stderr.splitlines()
+    assert len(told) == 2 * len(WRONG), done.stderr
+    for (line, code, words), sentence, state in zip(WRONG, told[::2], told[1::2], strict=True):
+        assert words in sentence, line
+        assert state == f"{code} []", (line, sentence)
+
+
+def test_names_that_may_be_on_the_hub_are_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    check("inspect", {"model": "owner/name"})
+    check("inspect", {"model": "bert-base-uncased"})
+    with pytest.raises(HeadcountError, match="not a folder or on the hub"):
+        check("inspect", {"model": "runs/mrpc/1"})
+
+
+def test_a_folder_of_someone_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(HeadcountError, match=r"Cannot write .*new: Permission denied\."):
+        check("curve", {"out": tmp_path / "new"})
+
+
+def test_the_first_process_looks_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x").write_text("")
+    monkeypatch.setenv("RANK", "1")
+    check("prune", {"out": tmp_path})
+    monkeypatch.setenv("RANK", "0")
+    with pytest.raises(UsageError, match="new or empty"):
+        check("prune", {"out": tmp_path})
+
+
+def test_what_is_right_passes(cli: Any, tmp_path: Path) -> None:
+    check("compare", {"methods": ("all-heads", "surgeon+recover"), "ratio": 0.5})
+    check("redundancy", {"distances": ["all"], "out": tmp_path / "a" / "b.npz", "model": "pocket"})
+    with pytest.raises(UsageError, match="no method 'all-heads'"):
+        check("curve", {"methods": ("all-heads",)})
