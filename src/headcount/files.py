@@ -9,6 +9,7 @@ with locked(folder): ...                  # a second process is refused
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -81,6 +82,44 @@ def whole_folder(path: str | os.PathLike[str]) -> Generator[Path]:
     finally:
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
+
+
+class _Patient(io.RawIOBase):
+    """A file that keeps its failure to itself."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("wb", buffering=0)
+        self.failure: OSError | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self.file.seek(offset, whence)
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data).cast("B")
+        try:
+            while left and self.failure is None:
+                left = left[self.file.write(left) :]
+        except OSError as error:
+            self.failure = error
+        return len(memoryview(data).cast("B"))
+
+
+@contextmanager
+def patient(path: Path) -> Generator[Any]:
+    """A file for writers that cannot bear a failure; what failed is raised in the end."""
+    bearing = _Patient(path)
+    try:
+        yield bearing
+    finally:
+        bearing.file.close()
+    if bearing.failure is not None:
+        raise bearing.failure
 
 
 def require_new(out: str | os.PathLike[str]) -> Path:

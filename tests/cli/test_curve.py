@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from transformers import AutoTokenizer
@@ -84,3 +85,16 @@ def test_a_file_in_the_way(cli, folder, tmp_path):
     ran = cli("curve", folder, *SMALL, "--out", tmp_path / "c")
     assert ran.code == 2
     assert "is a file" in ran.err
+
+
+def test_without_matplotlib_only_the_figures_are_missing(cli, folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    few = ("--methods", "random", "--ratios", "0.5", "--seeds", 1)
+    ran = cli("curve", folder, *LINE, *few, "--out", tmp_path / "c")
+    assert ran.code == 0, ran.err
+    assert "There will be no figures." in ran.err
+    assert "pip install 'headcount[report]'" in ran.err
+    assert "worst to best" in ran.out
+    names = {path.name for path in (tmp_path / "c").iterdir()}
+    assert {"curve.json", "curve.parquet", "points.jsonl"} <= names
+    assert not any(name.endswith(("png", "svg")) for name in names)

@@ -105,4 +105,4 @@ def test_a_folder_in_use_is_refused_before_anything_is_loaded(cli, tmp_path):
     (tmp_path / "out" / "note.txt").write_text("mine")
     ran = cli("export", tmp_path / "nowhere", "--to", "zeroed", "--out", tmp_path / "out")
     assert ran.code == 2
-    assert "not empty" in ran.err
+    assert "new or empty folder" in ran.err

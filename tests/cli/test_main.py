@@ -24,7 +24,7 @@ Cli = Callable[..., Any]
 
 
 def dummy(
-    model: str,
+    thing: str,
     *,
     ratio: float = 0.5,
     layers: list[int] | None = None,
@@ -36,14 +36,14 @@ def dummy(
 
     Parameters
     ----------
-    model
+    thing
         What to do it to.
     """
-    if model == "seven":
+    if thing == "seven":
         return 7
     if isinstance(FAIL, BaseException):
         raise FAIL
-    found = {"model": model, "ratio": ratio, "layers": layers, "kind": kind, "out": out}
+    found = {"thing": thing, "ratio": ratio, "layers": layers, "kind": kind, "out": out}
     emit({**found, "common": common}, as_json=True, table="")
     return None
 
@@ -111,7 +111,7 @@ def test_a_command_gives_its_exit_code(cli: Cli) -> None:
         (["dummy", "m", "--rato", "1"], "Unknown option: --rato. Did you mean --ratio?"),
         (["dummy", "m", "--ratio", "half"], 'Invalid value for --ratio: unable to convert "half"'),
         (["dummy", "m", "n"], "Too many arguments: n."),
-        (["dummy"], 'Command "dummy" parameter --model requires an argument.'),
+        (["dummy"], 'Command "dummy" parameter --thing requires an argument.'),
         (["--jsn"], "--jsn"),
         (["dummy", "m", "--config"], "--config needs a file."),
     ],
@@ -138,10 +138,14 @@ def test_wrong_usage_is_one_sentence_and_2(cli: Cli, tokens: list[str], sentence
         (KeyboardInterrupt(), 130, "Interrupted."),
         (MemoryError(), 1, "Not enough memory. Try"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: x"), 1, "Not enough memory."),
-        (OSError(errno.ENOSPC, "No space left", "a.bin"), 1, "No space left (a.bin)."),
+        (OSError(errno.ENOSPC, "No space left", "a.bin"), 1, "No space left (a.bin). Make room"),
+        (OSError(errno.EDQUOT, None), 1, "Make room or choose another place"),
+        (RuntimeError("PytorchStreamWriter failed writing: file write failed"), 1, "Make room"),
+        (OSError("4096 requested and 512 written"), 1, "Cannot write: No space left on device."),
         (PermissionError(errno.EACCES, "Permission denied", "out"), 1, "Permission denied (out)."),
         (OSError(errno.ENOSPC, None), 1, "No space left on device."),
-        (ModuleNotFoundError("no torch", name="torch"), 3, "needs torch, which is not installed"),
+        (ModuleNotFoundError("no torch", name="torch"), 3, "not installed: pip install torch"),
+        (ModuleNotFoundError("no", name="sklearn"), 3, "pip install scikit-learn"),
         (KeyError("x"), 1, "Unexpected KeyError: 'x' (run again with --debug"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
@@ -175,7 +179,7 @@ def test_debug_shows_the_traceback_and_keeps_the_code(
 
 def test_after_two_dashes_everything_is_an_argument(cli: Cli) -> None:
     ran = cli("dummy", "--", "--debug")
-    assert json.loads(ran.out)["model"] == "--debug"
+    assert json.loads(ran.out)["thing"] == "--debug"
 
 
 def test_a_closed_pipe_ends_quietly() -> None:
@@ -212,15 +216,15 @@ def test_print_config_can_be_read_back(cli: Cli, tmp_path: Path) -> None:
 
 def test_the_command_line_wins_over_the_file(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
-    file.write_text('[dummy]\nmodel = "file"\nratio = 0.1\nseed = 5\n[other]\nx = 1\n')
+    file.write_text('[dummy]\nthing = "file"\nratio = 0.1\nseed = 5\n[other]\nx = 1\n')
     found = json.loads(cli("--config", file, "dummy", "--ratio", "0.9").out)
-    assert (found["model"], found["ratio"], found["common"]["seed"]) == ("file", 0.9, 5)
+    assert (found["thing"], found["ratio"], found["common"]["seed"]) == ("file", 0.9, 5)
 
 
 def test_a_dash_or_an_underscore_in_the_file(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     for name in ("dry-run", "dry_run"):
-        file.write_text(f'[dummy]\nmodel = "m"\n{name} = true\n')
+        file.write_text(f'[dummy]\nthing = "m"\n{name} = true\n')
         assert json.loads(cli("dummy", "--config", file).out)["common"]["dry_run"] is True
 
 
@@ -327,6 +331,14 @@ def test_progress_goes_to_the_terminal_on_stderr(monkeypatch: pytest.MonkeyPatch
     with terminal(monkeypatch, "stderr") as seen:
         assert list(progress([1, 2], "counting heads")) == [1, 2]
     assert "counting heads" in "".join(seen)
+
+
+def test_a_log_on_a_full_disk_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(_: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys.stderr, "write", write)
+    common.say("hello")
 
 
 def test_say_is_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:

@@ -164,7 +164,7 @@ def test_an_unwritable_folder_leaves_nothing(cli, folder, tmp_path):
     (tmp_path / "file").write_text("in the way")
     ran = cli("prune", folder, "--ratio", 0.5, "--out", tmp_path / "file" / "small")
     assert ran.code == 1
-    assert "Cannot write to" in ran.err
+    assert "Cannot write" in ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

@@ -57,7 +57,7 @@ def test_bad_masks(cli, saved, tmp_path):
     refused(cli("remove", bert, "--keep", "444", *out), 2, "counts 3 layers")
     refused(cli("remove", bert, "--keep", "many", *out), 2, "not heads per layer")
     refused(cli("remove", llama, "--keep", "4344", *out), 2, "key-value groups")
-    refused(cli("remove", bert, "--keep", "no.json", *out), 4, "Cannot read the mask")
+    refused(cli("remove", bert, "--keep", "no.json", *out), 4, "Cannot read no.json")
     other = Mask.full(Layout.of(encoder=[4, 4]))
     (tmp_path / "other.json").write_text(json.dumps(other.to_json()))
     refused(cli("remove", bert, "--keep", tmp_path / "other.json", *out), 2, "another layout")
@@ -99,7 +99,7 @@ def test_an_unwritable_folder(cli, saved, tmp_path):
     bert = saved()
     (tmp_path / "file").write_text("in the way")
     ran = cli("remove", bert, "--keep", "2222", "--out", tmp_path / "file" / "small")
-    refused(ran, 1, "Cannot write to")
+    refused(ran, 1, "Cannot write")
     refused(cli("remove", bert, "--keep", "2222", "--out", bert), 2, "new or empty folder")
     assert sorted(os.listdir(tmp_path)) == ["bert", "file"]
 

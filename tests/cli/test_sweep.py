@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from transformers import AutoTokenizer
@@ -102,3 +103,12 @@ def test_a_file_in_the_way(cli, line, tmp_path):
     ran = cli(*line, "--over", "mu=0.1,1", "--out", tmp_path / "s")
     assert ran.code == 2
     assert "is a file" in ran.err
+
+
+def test_without_matplotlib_only_the_figures_are_missing(cli, line, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ran = cli(*line, "--over", "mu=1e-6", "--seeds", 1, "--out", tmp_path / "s")
+    assert ran.code == 0, ran.err
+    assert "There will be no figures." in ran.err
+    assert (tmp_path / "s" / "sweep.json").exists()
+    assert not (tmp_path / "s" / "sweep.png").exists()

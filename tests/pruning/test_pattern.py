@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from headcount.errors import UsageError
-from headcount.heads import Layout
+from headcount.heads import Layout, Mask
 from headcount.pruning.pattern import pattern
 
 SIX = Layout.of(encoder=[8] * 6)
@@ -19,6 +21,12 @@ def test_heads_per_layer_of_each_stack():
 
 def test_the_first_heads():
     assert pattern(SIX, keep="111111", pick="first")(None, 7).indices("encoder", 3) == (0,)
+
+
+def test_a_mask_keeps_exactly_its_heads():
+    mask = Mask.parse("222222", SIX).drop([("encoder", 0, 0)])
+    decide = pattern(SIX, keep=json.dumps(mask.to_json()))
+    assert decide(None, 0) == decide(None, 1) == mask
 
 
 def test_heads_per_component():

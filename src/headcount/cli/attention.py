@@ -112,14 +112,13 @@ def _write(maps: AttentionMaps, data: Any, folder: Path, names: list[str], large
     """attention.json and a figure for each stack, each whole or not at all."""
     from headcount.files import whole
     from headcount.report.attention import closeup, overview
-    from headcount.report.figures import save_figure
+    from headcount.report.figures import save_both
 
     folder.mkdir(parents=True, exist_ok=True)
     for stack in maps.tokens:
         figure = (closeup if large else overview)(maps, stack, names)
         name = "attention" if len(maps.tokens) == 1 else f"attention-{stack}"
-        for ending in ("png", "svg"):
-            save_figure(figure, folder / f"{name}.{ending}")
+        save_both(figure, folder / name)
     with whole(folder / "attention.json") as partial:
         written = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
         partial.write_text(written + "\n", encoding="utf-8")

@@ -9,6 +9,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -60,8 +61,9 @@ def _console(width: int) -> Console:
 
 def say(text: str) -> None:
     """One line of talk, on stderr."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # a log on a full disk: nobody can be told, the work goes on
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from headcount.cli.common import Json, emit, plain, say, table
+from headcount.cli.drawing import can_draw
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
@@ -56,9 +57,9 @@ def curve(
     """Score a model at many ratios and by several methods, several seeds each.
 
     Finished points are kept in --out: the same command again goes on after a crash, and one with
-    more methods, ratios or seeds computes only what is missing. Written there: curve.png and
-    .svg, curve.parquet, curve.json, and for the method cluster chance.png and .svg, how often
-    each head goes.
+    more methods, ratios or seeds computes only what is missing. Written there: curve.parquet,
+    curve.json, and where matplotlib is installed curve.png and .svg, and for the method cluster
+    chance.png and .svg, how often each head goes.
 
     Examples: `headcount curve ./run --task mrpc --data glue --out curve` ·
     `headcount curve ./run --task sst2 --methods random,importance --ratios 0.25,0.5,0.75
@@ -105,7 +106,6 @@ def curve(
     dry_run
         Say what would be done, and stop.
     """
-    from headcount.report.figures import need_matplotlib
     from headcount.studies.curve import curve as run
     from headcount.tasks import TASKS
     from headcount.training.devices import pick_device
@@ -114,7 +114,7 @@ def curve(
 
     hush()
     require_one("curve")
-    need_matplotlib()
+    figures = can_draw()
     shares = list(dict.fromkeys(ratios))
     own = chosen.for_methods(methods)
     trains = options.on(preset)
@@ -156,28 +156,29 @@ def curve(
     except KeyboardInterrupt:
         say(f"headcount: the same command again goes on with the points in {out}.")
         raise
-    write(found, out, f"{Path(model).name} on {opened.name}{_after(recover, finetune)}")
+    title = f"{Path(model).name} on {opened.name}{_after(recover, finetune)}"
+    write(found, out, title, figures=figures)
     emit(found.to_json() | {"out": out}, as_json=as_json, table=_page(found))
 
 
-def write(found: Found, out: Path, title: str) -> None:
+def write(found: Found, out: Path, title: str, *, figures: bool) -> None:
     """The curve as figures, as a table and as JSON, each file whole or not at all."""
     from headcount.files import whole
     from headcount.report.curves import chance_figure, curve_figure
-    from headcount.report.figures import save_figure
+    from headcount.report.figures import save_both
 
     data = plain(found.to_json())
     with whole(out / "curve.json") as partial:
         partial.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
     found.save_parquet(out / "curve.parquet")
+    if not figures:
+        return
     metric = str(found.about["metric"])
     figure = curve_figure(found.summary(), vars(found.full), title=title, metric=metric)
-    for ending in ("png", "svg"):
-        save_figure(figure, out / f"curve.{ending}")
+    save_both(figure, out / "curve")
     if found.chance:
         maps = chance_figure(found.chance, title="How often each head goes, by clustering")
-        for ending in ("png", "svg"):
-            save_figure(maps, out / f"chance.{ending}")
+        save_both(maps, out / "chance")
 
 
 def _after(recover: bool, finetune: bool) -> str:

@@ -9,14 +9,15 @@ from typing import Any
 
 from headcount.cli.amounts import parameters
 from headcount.cli.common import say
-from headcount.errors import HeadcountError
+from headcount.cli.drawing import can_draw
+from headcount.files import whole
 
 TASK = "--task pocket-paraphrase --preset pocket"
 CUT = f"--ratio 0.5 {TASK} --finetune --epochs 1 --baseline 0"
 STEPS = (
     "inspect pocket",
     f"train pocket {TASK} --out {{out}}/full",
-    "redundancy {out}/full --random 200 --out {out}/heads.npz --figure {out}/heads.png",
+    "redundancy {out}/full --random 200 --out {out}/heads.npz {figure}",
     f"prune {{out}}/full --method random {CUT} --out {{out}}/random",
     f"prune {{out}}/full --method cluster --redundancy {{out}}/heads.npz {CUT} --out {{out}}/small",
     "bench {out}/full {out}/small --batch 8 --length 32 --no-onnx",
@@ -27,18 +28,17 @@ The pocket BERT, fine-tuned on `pocket-paraphrase`, lost half of its heads twice
 clustering heads that attend alike. Both were trained for one more epoch. Intervals are 95 %.
 
 {table}
-
-![Distances between the heads](heads.png)
-
+{picture}
 Every step again:
 
 ```sh
 {commands}
 ```
 """
+PICTURE = "\n![Distances between the heads](heads.png)\n"
 
 
-def demo(*, out: Path = Path("demo")) -> None:
+def demo(*, out: Path = Path("demo")) -> int:
     """Fine-tune the pocket model, remove half of its heads in two ways, and compare.
 
     Parameters
@@ -48,17 +48,26 @@ def demo(*, out: Path = Path("demo")) -> None:
     """
     from headcount.cli.main import main
 
+    figure = can_draw()
     out.mkdir(parents=True, exist_ok=True)
-    commands = [[word.format(out=out) for word in shlex.split(step)] for step in STEPS]
+    drawn = "--figure {out}/heads.png" if figure else ""
+    steps = [shlex.split(step.replace("{figure}", drawn)) for step in STEPS]
+    commands = [[word.format(out=out) for word in step] for step in steps]
     for words in commands:
         say(f"\n$ headcount {shlex.join(words)}")
-        if main(words):
-            raise HeadcountError(f"The demo stopped at: headcount {shlex.join(words)}")
+        code = main(words)
+        if code:
+            say(f"headcount: The demo stopped at: headcount {shlex.join(words)}")
+            return code
     records = [json.loads((out / name / "record.json").read_text()) for name in ("random", "small")]
     text = summary(*records)
     said = "\n".join(f"headcount {shlex.join(words)}" for words in commands)
-    (out / "report.md").write_text(REPORT.format(table=text, commands=said))
+    picture = PICTURE if figure else ""
+    with whole(out / "report.md") as partial:
+        report = REPORT.format(table=text, picture=picture, commands=said)
+        partial.write_text(report, encoding="utf-8")
     say(f"\n{text}\n\nDone. The report is {out / 'report.md'}, the smaller model {out / 'small'}.")
+    return 0
 
 
 def summary(random: dict[str, Any], cluster: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from headcount.cli.common import Json, emit, table
+from headcount.cli.masks import mask_of
 from headcount.cli.values import MaskText
 from headcount.errors import UsageError
 from headcount.tasks.source import Source
@@ -59,7 +60,7 @@ def evaluate(
     split
         Which rows; the task's dev split when left out.
     mask
-        Heads to keep, as 777322, 6x12 or JSON; may be given several times.
+        Heads to keep, as 777322, 6x12, JSON or mask.json; may be given several times.
     tokenizer
         Folder or name of the tokenizer, where it is not with the model.
     limit
@@ -119,7 +120,7 @@ def evaluate(
     loaded.to(pick_device(device))  # pyright: ignore[reportArgumentType]
     if mask:
         heads = layout(loaded)
-        masks = [Mask.full(heads), *(Mask.parse(text, heads) for text in mask)]
+        masks = [Mask.full(heads), *(mask_of(text, heads) for text in mask)]
         found = evaluate_many(loaded, opened, masks, **settings)
     else:
         found = [score(loaded, opened, **settings)]

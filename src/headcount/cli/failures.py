@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 
 from cyclopts import CycloptsError, UnusedCliTokensError
 
+from headcount.cli.diagnosis import CORE
 from headcount.errors import HeadcountError
 
+PACKAGES = {module: name for name, module in CORE.items()}
 INTERRUPTED = 130
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+WROTE_LESS = re.compile(
+    "No space left|Disk quota exceeded|File too large|StorageFull|FileTooLarge|file write failed|"
+    r"\d+ requested and \d+ written"
+)
+"""A full disk in the words of libraries that raise errors of their own for it."""
+ADVICE = "Make room or choose another place, and run the same command again."
 PIPE_CLOSED = 141  # what a shell reports for any program whose reader went away: 128 + SIGPIPE
 
 
 def explain(error: BaseException) -> tuple[str, int]:
     """(sentence, exit code) for anything a command can raise."""
+    if _disk_is_full(error):
+        return f"{_unwritten(error)} {ADVICE}", 1
     match error:
         case HeadcountError():
             return str(error), error.exit_code
@@ -24,7 +37,8 @@ def explain(error: BaseException) -> tuple[str, int]:
         case KeyboardInterrupt():
             return "Interrupted.", INTERRUPTED
         case ModuleNotFoundError() if not (error.name or "").startswith("headcount"):
-            return f"This needs {error.name}, which is not installed: pip install headcount", 3
+            package = PACKAGES.get(error.name or "", error.name)
+            return f"This needs {error.name}, which is not installed: pip install {package}", 3
         case OSError() if error.errno is not None:
             where = f" ({os.fspath(error.filename)})" if error.filename else ""
             return f"{error.strerror or os.strerror(error.errno)}{where}.", 1
@@ -32,6 +46,28 @@ def explain(error: BaseException) -> tuple[str, int]:
         return "Not enough memory. Try a smaller batch, a smaller --limit or another --device.", 1
     name = type(error).__name__
     return f"Unexpected {name}: {error} (run again with --debug for the whole story).", 1
+
+
+def _disk_is_full(error: BaseException | None) -> bool:
+    """Whether this, or what it came from, is a disk or a quota that is full."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return True
+        # a user's text is never taken for a full disk: only what headcount did not say itself
+        if not isinstance(error, HeadcountError) and WROTE_LESS.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _unwritten(error: BaseException) -> str:
+    """What could not be written, as one sentence."""
+    if isinstance(error, HeadcountError) and str(error).startswith("Cannot write"):
+        return str(error)
+    name = getattr(error, "filename", None)
+    where = f" ({os.fspath(name)})" if name else ""
+    reason = getattr(error, "strerror", None) or os.strerror(errno.ENOSPC)
+    return f"Cannot write: {reason}{where}."
 
 
 def _out_of_memory(error: BaseException) -> bool:

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from headcount.cli.common import Json, emit, table
+from headcount.cli.masks import mask_of
 from headcount.cli.progress import progress
 from headcount.heads import Scores
 from headcount.tasks.source import Source
@@ -29,7 +30,7 @@ def importance(
     normalize: str = "none",
     split: str | None = None,
     limit: int | None = 1000,
-    keep: str | None = None,
+    keep: Annotated[str | None, Parameter(name=("--keep", "--mask"))] = None,
     tokenizer: str | None = None,
     max_length: int = 128,
     out: Path | None = None,
@@ -56,7 +57,7 @@ def importance(
     limit
         Look at a seeded sample of so many rows.
     keep
-        Heads that are open, as 777322, 6x12 or JSON; all when left out.
+        Heads that are open, as 777322, 6x12, JSON or mask.json; all when left out.
     tokenizer
         Folder or name of the tokenizer, where it is not with the model.
     max_length
@@ -71,7 +72,6 @@ def importance(
         Where to run: auto, cpu, cuda, cuda:1, mps.
     """
     from headcount.files import whole
-    from headcount.heads import Mask
     from headcount.importance.gradients import importance as measure
     from headcount.importance.gradients import require_norm
     from headcount.models.find import layout
@@ -89,7 +89,7 @@ def importance(
         loaded, opened, words, split=split, limit=limit, seed=seed, max_length=max_length
     )
     loaded.to(pick_device(device))  # pyright: ignore[reportArgumentType]
-    mask = Mask.parse(keep, layout(loaded)) if keep else None
+    mask = mask_of(keep, layout(loaded)) if keep else None
     batches = progress((batch for _, batch in rows.batches(1024)), "gradients")
     found = measure(loaded, batches, normalize=normalize, mask=mask, kind=opened.kind)
     data = {"model": model, "task": task, "seed": seed, **found.to_json()}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from headcount.cli.masks import mask_text
 from headcount.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ class MethodOptions:
     """random: cut this stack only: encoder, cross or decoder."""
     leave: int | None = None
     """random: heads left in every layer; without a ratio exactly so many are left."""
-    keep: str | None = None
-    """pattern: heads to keep, per layer (777322) or component (14,31,30)."""
+    keep: Annotated[str | None, Parameter(name=("--keep", "--mask"))] = None
+    """pattern: heads to keep, per layer (777322), component (14,31,30), or exactly (mask.json)."""
     pick: str | None = None
     """pattern: which heads of a layer stay, random or first."""
     empty: str | None = None
@@ -90,6 +91,8 @@ class MethodOptions:
         """What was typed."""
         every = {field.name: getattr(self, field.name) for field in fields(self)}
         typed = {name: value for name, value in every.items() if value is not None}
+        if "keep" in typed:
+            typed["keep"] = mask_text(typed["keep"])
         return {n: list(v) if isinstance(v, tuple) else v for n, v in typed.items()}
 
     def for_methods(self, methods: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,7 @@ from rich.table import Table
 
 from headcount.cli.amounts import parameters
 from headcount.cli.common import Json, emit, table
+from headcount.cli.drawing import can_draw
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
@@ -157,7 +157,7 @@ def prune(
     )
     if not is_first():
         return  # the first of several processes speaks for all
-    if found.trace is not None and find_spec("matplotlib") is not None:
+    if found.trace is not None and can_draw():
         _draw(found.trace, out)
     data = {**found.record, "mask": found.mask, "out": out}
     emit(data, as_json=as_json, table=_page(found.record))
@@ -165,12 +165,11 @@ def prune(
 
 def _draw(trace: Trace, out: Path) -> None:
     """Figures of the gates beside their trace."""
-    from headcount.report.figures import save_figure
+    from headcount.report.figures import save_both
     from headcount.report.gates import maps_figure, path_figure
 
-    for ending in ("png", "svg"):
-        save_figure(maps_figure(trace), out / f"gates.{ending}")
-        save_figure(path_figure(trace), out / f"gates-path.{ending}")
+    save_both(maps_figure(trace), out / "gates")
+    save_both(path_figure(trace), out / "gates-path")
 
 
 def _page(record: dict[str, Any]) -> Table:

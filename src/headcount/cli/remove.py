@@ -9,14 +9,14 @@ from cyclopts import Parameter
 
 from headcount.cli.amounts import parameters
 from headcount.cli.common import Json, emit, table
-from headcount.errors import NotFoundError
+from headcount.cli.masks import mask_of
 
 
 def remove(
     model: str,
     /,
     *,
-    keep: str,
+    keep: Annotated[str, Parameter(name=("--keep", "--mask"))],
     out: Path,
     allow_pickle: Annotated[bool, Parameter(negative=())] = False,
     as_json: Json = False,
@@ -37,14 +37,13 @@ def remove(
     allow_pickle
         Load weights that are pickled (.bin), which can run code: only if you trust them.
     """
-    from headcount.heads import Mask
     from headcount.models.find import layout
     from headcount.models.load import load
     from headcount.models.numbers import original_mask
     from headcount.models.remove import remove as cut
 
     full = load(model, allow_pickle=allow_pickle)
-    mask = Mask.parse(read_mask(keep), layout(full))
+    mask = mask_of(keep, layout(full))
     small = cut(full, mask)
     small.save_pretrained(out)
     before, after = full.num_parameters(), small.num_parameters()
@@ -57,13 +56,3 @@ def remove(
     kept = original_mask(small, mask)
     data = {"model": model, "mask": kept, "parameters": {"before": before, "after": after}}
     emit(data | {"folder": out}, as_json=as_json, table=table(["what", "result"], rows))
-
-
-def read_mask(keep: str) -> str:
-    """The mask's text: what was typed, or what is in the file that was named."""
-    if not keep.endswith(".json"):
-        return keep
-    try:
-        return Path(keep).read_text(encoding="utf-8")
-    except OSError as error:
-        raise NotFoundError(f"Cannot read the mask {keep}: {error.strerror}.") from error

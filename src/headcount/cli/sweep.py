@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from headcount.cli.common import Json, emit, plain, say, table
+from headcount.cli.drawing import can_draw
 from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model
 from headcount.cli.progress import bar
 from headcount.cli.train import CHOICES, Choices
@@ -50,8 +51,8 @@ def sweep(
     No ratio is asked for: the penalty and the gates' learning rate decide how many heads stay. A
     run in which all gates close is a point with sparsity 1 and the score without any head.
     Finished runs are kept in --out: the same command again goes on after a crash, and one with
-    more values or seeds computes only what is missing. Written there: sweep.png and .svg,
-    sweep.parquet, sweep.json and runs.jsonl.
+    more values or seeds computes only what is missing. Written there: sweep.parquet,
+    sweep.json, runs.jsonl, and where matplotlib is installed sweep.png and .svg.
 
     Examples: `headcount sweep ./run --task cola --data glue --over gate-lr=0.1,0.5,1,5
     --out sweep` · `headcount sweep ./run --task cola --method hard-concrete
@@ -90,7 +91,6 @@ def sweep(
     dry_run
         Say what would be done, and stop.
     """
-    from headcount.report.figures import need_matplotlib
     from headcount.studies.sweep import check_sweep
     from headcount.studies.sweep import sweep as run
     from headcount.tasks import TASKS
@@ -100,7 +100,7 @@ def sweep(
 
     hush()
     require_one("sweep")
-    need_matplotlib()
+    figures = can_draw()
     name, values = read_over(",".join(over))
     own = chosen.for_methods([method])[method]
     check_sweep(method, name, values, seeds, own)
@@ -139,7 +139,8 @@ def sweep(
     except KeyboardInterrupt:
         say(f"headcount: the same command again goes on with the runs in {out}.")
         raise
-    write(found, out, f"{Path(model).name} on {opened.name}, {method}")
+    title = f"{Path(model).name} on {opened.name}, {method}"
+    write(found, out, title, figures=figures)
     emit(found.to_json() | {"out": out}, as_json=as_json, table=_page(found))
 
 
@@ -158,21 +159,22 @@ def read_over(text: str) -> tuple[str, list[float]]:
     return name.strip().removeprefix("--").replace("-", "_"), values
 
 
-def write(found: Swept, out: Path, title: str) -> None:
+def write(found: Swept, out: Path, title: str, *, figures: bool) -> None:
     """The sweep as figure, as a table and as JSON, each file whole or not at all."""
     from headcount.files import whole
-    from headcount.report.figures import save_figure
+    from headcount.report.figures import save_both
     from headcount.report.sweep import sweep_figure
 
     with whole(out / "sweep.json") as partial:
         partial.write_text(json.dumps(plain(found.to_json()), indent=2) + "\n", encoding="utf-8")
     found.save_parquet(out / "sweep.parquet")
+    if not figures:
+        return
     figure = sweep_figure(
         found.summary(), found.full, over=_dashed(found), title=title,
         metric=str(found.about["metric"]),
     )  # fmt: skip
-    for ending in ("png", "svg"):
-        save_figure(figure, out / f"sweep.{ending}")
+    save_both(figure, out / "sweep")
 
 
 def _dashed(found: Swept) -> str:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from headcount.transfer.correlation import Correlation
     from headcount.transfer.measure import Transfer
 
-FIGURES = (".png", ".svg")
-
 
 def page(found: Transfer) -> Group:
     """A row for each layer; under it how drift goes with depth and importance, and recall."""
@@ -32,7 +30,7 @@ def write(found: Transfer, data: Any, folder: Path) -> None:
     """transfer.json and the figures, each whole or not at all."""
     from headcount.files import whole
     from headcount.report import transfer as draw
-    from headcount.report.figures import save_figure
+    from headcount.report.figures import save_both
 
     title = f"{Path(found.made['pretrained']).name} → {Path(found.made['finetuned']).name}"
     on = f"{title}\n{found.drift.n} inputs ({found.made['inputs']})"
@@ -54,8 +52,7 @@ def write(found: Transfer, data: Any, folder: Path) -> None:
         figures["recall"] = draw.recall_lines(data["recall"], title=names)
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
-        for ending in FIGURES:
-            save_figure(figure, folder / f"{name}{ending}")
+        save_both(figure, folder / name)
     with whole(folder / "transfer.json") as partial:
         text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
         partial.write_text(text + "\n", encoding="utf-8")

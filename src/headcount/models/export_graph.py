@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headcount.errors import UnsupportedError
+from headcount.files import patient
 from headcount.models.export_inputs import Feeds
 from headcount.models.hooks import evaluating
 from headcount.models.probe import TOLERANCE, relative_difference
@@ -47,7 +48,9 @@ def write_torch_export(model: PreTrainedModel, folder: Path, feeds: list[Feeds])
     inputs = feeds[0]
     answers = named_answers(model, inputs)
     with refusing(model, "torch.export"), silenced(), evaluating(answers), torch.no_grad():
-        torch.export.save(traced(answers, inputs), file)
+        # torch's own writer would end the process when the disk is full
+        with patient(file) as bearing:
+            torch.export.save(traced(answers, inputs), bearing)
         again = torch.export.load(file).module()
 
         def answer(given: Feeds) -> list[Tensor]:
@@ -162,6 +165,8 @@ def refusing(model: PreTrainedModel, to: str) -> Generator[None]:
     """Turn whatever goes wrong inside into one sentence that names the model."""
     try:
         yield
+    except OSError:
+        raise  # a full disk says nothing about the model
     except Exception as error:
         reason: BaseException = error
         while reason.__cause__ is not None:

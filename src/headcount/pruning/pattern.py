@@ -2,7 +2,8 @@
 
 `777322` keeps 7, 7, 7, 3, 2, 2 heads in six layers; `encoder:777322 decoder:223777` says so for
 each stack. `14,31,30` keeps so many heads in the three components of an encoder–decoder, in the
-order encoder, cross, decoder; `cross=31` names one. What is not named keeps all its heads.
+order encoder, cross, decoder; `cross=31` names one. What is not named keeps all its heads. A mask
+as JSON keeps exactly its heads.
 """
 
 from __future__ import annotations
@@ -34,15 +35,18 @@ def pattern(model: Any, *, keep: str = "", pick: str = "random") -> Decide:
     """
     layout = as_layout(model)
     if not keep:
-        raise UsageError("The method 'pattern' needs heads to keep: 777322, or 14,31,30.")
+        raise UsageError("The method 'pattern' needs heads to keep: 777322, 14,31,30 or a mask.")
     if pick not in PICK:
         raise UsageError(
             f"Heads are picked random or first, not '{pick}'.{did_you_mean(pick, PICK)}"
         )
-    parts = read_parts(keep, layout)
+    exact = Mask.parse(keep, layout) if keep.lstrip().startswith("{") else None
+    parts = [] if exact is not None else read_parts(keep, layout)
 
     def decide(ratio: float | None, seed: int) -> Mask:
         require_no_ratio("pattern", ratio)
+        if exact is not None:
+            return exact
         draw = np.random.default_rng(seed).random(len(layout))
         values = draw if pick == "random" else -np.arange(len(layout), dtype=float)
         return keep_in_parts(Scores(layout, tuple(values)), parts)

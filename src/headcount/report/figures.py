@@ -77,3 +77,9 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     with whole(path) as partial, matplotlib.rc_context(STYLE):
         figure.savefig(partial, dpi=150, metadata=about)
     return path
+
+
+def save_both(figure: Figure, path: Path) -> None:
+    """Write the figure as PNG and as SVG; `path` has no ending."""
+    for ending in SUFFIXES:
+        save_figure(figure, path.with_name(path.name + ending))

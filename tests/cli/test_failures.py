@@ -1,0 +1,87 @@
+"""A full disk: one sentence for every command, nothing half-written, and the work can go on."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import AutoTokenizer
+
+from headcount.cli.failures import explain
+from headcount.errors import HeadcountError, UsageError
+from headcount.models.shipped import locate
+from training.conftest import tiny
+
+TASK = ("--task", "pocket-sentiment", "--limit", 16)
+TRAIN = ("--task", "pocket-sentiment", "--steps", 1, "--batch-size", 4, "--max-length", 16)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("model")
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    tiny(tokenizer).save_pretrained(made)
+    tokenizer.save_pretrained(made)
+    return made
+
+
+@contextmanager
+def full_after(size: int) -> Generator[None]:
+    """No file may grow beyond so many bytes; Python is told so as it is of a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("words", "size"),
+    [
+        (("remove", "MODEL", "--keep", "222", "--out", "new"), 4000),
+        (("remove", "MODEL", "--keep", "222", "--out", "new"), 500),
+        (("prune", "MODEL", "--method", "random", "--ratio", 0.5, "--out", "new"), 4000),
+        (("export", "MODEL", "--to", "zeroed", "--out", "new"), 4000),
+        (("export", "MODEL", "--to", "torch-export", "--out", "new"), 4000),
+        (("export", "MODEL", "--to", "torch-export", "--out", "new"), 40_000),
+        (("redundancy", "MODEL", "--random", 4, "--max-length", 8, "--out", "new.npz"), 1000),
+        (("redundancy", "MODEL", "--random", 4, "--max-length", 8, "--figure", "new.svg"), 2000),
+        (("importance", "MODEL", *TASK, "--out", "new.json"), 500),
+        (("evaluate", "MODEL", *TASK, "--draws", 9, "--predictions", "new.parquet"), 400),
+        (("attention", "MODEL", "--text", "the king sees", "--out", "new"), 2000),
+        (("train", "MODEL", *TRAIN, "--out", "new"), 4000),
+    ],
+    ids=lambda value: f"{value[0]} {value[3]}" if isinstance(value, tuple) else str(value),
+)
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_done(
+    cli: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: Any, size: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = [folder if word == "MODEL" else word for word in words]
+    with full_after(size):
+        ran = cli(*line)
+    assert ran.code == 1, ran.err
+    assert ran.out == ""
+    told = ran.err.strip().splitlines()
+    assert len(told) == 1, ran.err
+    assert told[0].startswith("headcount: Cannot write")
+    assert told[0].endswith("Make room or choose another place, and run the same command again.")
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in left if ".partial" in path.name or ".safetensors" in path.name]
+    if words[0] != "train":  # which keeps what it can go on from
+        assert left == []
+    again = cli(*line)
+    assert again.code == 0, again.err
+
+
+def test_other_failures_are_not_taken_for_a_full_disk() -> None:
+    assert explain(UsageError("There is no task 'No space left'.")) == (
+        "There is no task 'No space left'.",
+        2,
+    )
+    assert explain(HeadcountError("It failed."))[0] == "It failed."
