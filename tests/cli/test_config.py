@@ -17,6 +17,7 @@ from headcount.cli.values import MaskText, kind_of
 
 LINES = [[entry.name] for entry in COMMANDS] + [["redundancy", "compare"]]
 TYPED = {str: "a b", Path: "x y/z", int: "3", float: "0.25", MaskText: "3,2"}
+TYPED |= {float | Literal["free"] | None: "0.25"}
 
 
 def parsed(tokens: list[str], file: Path | None = None) -> tuple[Any, Any, inspect.BoundArguments]:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import pytest
+import torch
 from transformers import AutoTokenizer
 
+from headcount.cli.main import main
+from headcount.models.load import load
 from headcount.models.shipped import locate
-from training.conftest import tiny
+from headcount.tasks.metrics import Difference
+from training.conftest import pets, tiny
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +39,15 @@ def test_files_and_table(cli, folder, tmp_path):
     names = {path.name for path in (tmp_path / "c").iterdir()}
     assert names == {
         "curve.png", "curve.svg", "curve.json", "curve.parquet", "chance.png", "chance.svg",
-        "points.jsonl", "settings.json",
+        "full.json", "points.jsonl", "settings.json",
     }  # fmt: skip
     points = (tmp_path / "c" / "points.jsonl").read_text()
     table = cli("curve", folder, *SMALL, "--out", tmp_path / "c")
     assert "worst to best" in table.out
+    for row in found["summary"]:
+        assert row["lost"] == str(Difference(**row["difference"]))
+        assert row["lost"] in table.out
+    assert "look at up to 16 rows of train; 40 rows of dev are scored." in table.out
     assert (tmp_path / "c" / "points.jsonl").read_text() == points
 
 
@@ -98,3 +107,82 @@ def test_without_matplotlib_only_the_figures_are_missing(cli, folder, tmp_path, 
     names = {path.name for path in (tmp_path / "c").iterdir()}
     assert {"curve.json", "curve.parquet", "points.jsonl"} <= names
     assert not any(name.endswith(("png", "svg")) for name in names)
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory, folder):
+    """A model and data of one's own, and a curve of them; the start of its line."""
+    made = tmp_path_factory.mktemp("own")
+    shutil.copytree(folder, made / "model")
+    for split in ("train", "dev"):
+        rows = pets(rows=24).load(split)
+        lines = [f"{text},{label}" for text, label in zip(rows.texts[0], rows.labels, strict=True)]
+        (made / f"{split}.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
+    (made / "inputs").write_text("the king sees a small cat\nthe queen sees the dog\n")
+    line = ["curve", made / "model", "--task", "classification", "--data", made, "--text", "text"]
+    line += ["--label", "label", "--inputs", made / "inputs", "--draws", 5, "--seeds", 1]
+    line += ["--methods", "random", "--ratios", 0.5, "--out", made / "curve"]
+    assert main([str(word) for word in line]) == 0
+    return made, line
+
+
+def rewritten(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "said"),
+    [
+        (("dev.csv", "queen", "king"), (), "scored was 24 rows"),
+        (("train.csv", "queen", "king"), (), "rows was 24 rows"),
+        (("inputs", "king", "queen"), (), "inputs was 2 rows"),
+        (("model/config.json", '"gelu"', '"relu"'), (), "config.hidden_act was gelu, now relu"),
+        (("model/tokenizer.json", '"avoid"', '"avoids"'), (), "tokenizer was"),
+        (None, ("--seed", 9), "seed was 0, now 9"),
+        (None, ("--limit", 9), "limit was None, now 9"),
+        (None, ("--max-length", 9), "max_length was 128, now 9"),
+        (None, ("--recover",), "recover was False, now True"),
+        (None, ("--within", "layer"), "random.within was not there, now layer"),
+    ],
+    ids=lambda value: str(value)[:24],
+)
+def test_a_curve_never_goes_on_with_something_else(cli, own, change, more, said):
+    made, line = own
+    if change is None:
+        ran = cli(*line, *more)
+    else:
+        kept = (made / change[0]).read_text()
+        rewritten(made / change[0], *change[1:])
+        ran = cli(*line, *more)
+        (made / change[0]).write_text(kept)
+    assert ran.code == 2
+    assert said in ran.err
+    assert ", now " in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_the_same_curve_goes_on(cli, own):
+    _, line = own
+    ran = cli(*line)
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_another_size_of_a_made_task_is_refused(cli, folder, tmp_path):
+    line = ("curve", folder, *LINE, "--methods", "random", "--ratios", 0.5, "--seeds", 1)
+    assert cli(*line, "--out", tmp_path / "c").code == 0
+    ran = cli(*line, "--size", 50, "--out", tmp_path / "c")
+    assert ran.code == 2
+    assert "rows was 4000 rows" in ran.err
+
+
+def test_a_model_that_is_not_a_number_has_no_curve(cli, folder, tmp_path):
+    model = load(folder)
+    with torch.no_grad():
+        model.bert.encoder.layer[0].output.dense.weight[0, 0] = float("nan")
+    model.save_pretrained(tmp_path / "nan")
+    AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "nan")
+    ran = cli("curve", tmp_path / "nan", *SMALL, "--methods", "random", "--out", tmp_path / "c")
+    assert ran.code != 0
+    assert "NaN" in ran.err

@@ -7,10 +7,12 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
+import headcount as hc
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.shipped import locate
+from headcount.tasks.metrics import Difference
 from models.zoo import build
 from training.conftest import tiny
 
@@ -42,8 +44,10 @@ TASK = ("--task", "pocket-sentiment", "--limit", 60, "--samples", 24, "--draws",
 def test_without_data(cli, folder, tmp_path, more, kept):
     ran = cli("prune", folder, *more, "--out", tmp_path / "small", "--json")
     assert ran.code == 0, ran.err
-    assert ran.err == ""
     found = json.loads(ran.out)
+    # what is done where nothing was said is told
+    assert ran.err == "".join(f"headcount: {note}\n" for note in found["notes"])
+    assert ("chosen by 'cluster', which needs no data" in ran.err) == ("--method" not in more)
     assert found["heads"]["after"] == kept
     names = {path.name for path in (tmp_path / "small").iterdir()}
     assert {"config.json", "model.safetensors", "mask.json", "record.json", "README.md"} <= names
@@ -88,6 +92,14 @@ def test_scored_recovered_and_beside_random(cli, folder, tmp_path):
     again = json.loads(cli("evaluate", tmp_path / "a", *TASK[:4], "--json").out)
     assert again["score"] == scores["after"]["score"]
     ran = cli(*line, "--out", tmp_path / "b")
+    assert scores["lost"] == str(Difference(**scores["difference"]))
+    assert scores["lost"] in ran.out
+    assert (
+        "Decided on 24 rows of train (seed 0), repaired on 24 rows of train (seed 0), " in ran.out
+    )
+    assert "scored on 60 rows of dev (seed 0)." in ran.out
+    assert "scored on 60 rows of dev (seed 0)." in card
+    assert scores["lost"].replace("[", "\\[").replace("]", "\\]") in card
     assert "importance, recovered" in ran.out
     assert "random, mean of 3" in ran.out
     one, two = load(tmp_path / "a"), load(tmp_path / "b")
@@ -115,6 +127,13 @@ def test_fine_tuned_from_a_model_without_a_task_head(cli, folder, tmp_path):
     assert found["scores"]["random"]["sd"] is None
 
 
+def test_without_draws_there_are_no_intervals(cli, folder, tmp_path):
+    line = ("prune", folder, *TASK[:-1], 0, "--method", "random", "--ratio", 0.5)
+    ran = cli(*line, "--baseline", 1, "--out", tmp_path / "a")
+    assert ran.code == 0, ran.err
+    assert "[" not in ran.out
+
+
 def test_dry_run(cli, folder, tmp_path):
     line = ("prune", folder, "--ratio", 0.5, "--out", tmp_path / "small", "--dry-run", "--json")
     assert json.loads(cli(*line).out)["kept"] == 6
@@ -126,14 +145,22 @@ def test_dry_run(cli, folder, tmp_path):
     [
         (("--method", "clustr", "--ratio", 0.5), 2, "Did you mean 'cluster'"),
         (("--method", "random", "--ratio", 1.5), 2, "between 0 and 1, not 1.5"),
-        (("--method", "random"), 2, "needs a ratio"),
+        (("--method", "random"), 2, "needs a ratio: pass --ratio"),
+        ((), 2, "needs a ratio: pass --ratio"),
+        (("--task", "pocket-sentiment"), 2, "'surgeon' needs a ratio: pass --ratio"),
+        (("--method", "cluster"), 2, "or --ratio free"),
+        (("--method", "importance", "--ratio", "free"), 2, "needs a ratio"),
         (("--method", "pattern", "--keep", "555"), 2, "keeps 5 heads in encoder layer 0"),
         (("--method", "pattern", "--keep", "44"), 2, "counts 2 layers; the encoder has 3"),
         (("--method", "pattern", "--keep", "cross=2"), 2, "no cross heads"),
         (("--method", "random", "--ratio", 0.5, "--stack", "cross"), 2, "no cross heads"),
         (("--method", "random", "--ratio", 0.5, "--keep", "444"), 2, "--keep is no option of"),
         (("--method", "importance", "--ratio", 0.5), 2, "needs data with labels"),
-        (("--method", "cluster", "--redundancy", "no.npz"), 4, "There is no file 'no.npz'"),
+        (
+            ("--method", "cluster", "--ratio", 1, "--redundancy", "no.npz"),
+            4,
+            "There is no file 'no.npz'",
+        ),
         (("--ratio", 0.5, "--recover"), 2, "Recovery needs inputs like those"),
         (("--ratio", 0.5, "--inputs", "no.txt"), 4, "Cannot read the inputs no.txt"),
         (("--ratio", 0.5, "--inputs", os.devnull), 2, "not a single line of text"),
@@ -188,3 +215,61 @@ def test_learned_gates_leave_their_trace_and_figures(cli, folder, tmp_path):
     ran = cli(*line[:-1], tmp_path / "other", "--mu", 0)
     assert ran.code == 2
     assert "mu must be above 0" in ran.err
+
+
+def test_the_default_is_the_same_in_the_shell_and_in_python(cli, folder, tmp_path):
+    line = ("prune", folder, *TASK, "--ratio", 0.5, "--baseline", 0, "--seed", 3, "--json")
+    ran = cli(*line, "--out", tmp_path / "a")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert (found["method"], found["recover"]) == ("surgeon", True)
+    assert "heads are chosen by 'surgeon'" in ran.err
+    how = {"limit": 60, "samples": 24, "draws": 50, "baseline": 0, "seed": 3}
+    python = hc.prune(hc.load(folder), ratio=0.5, task="pocket-sentiment", **how)
+    assert python.mask.pattern == found["heads"]["kept"]
+    assert python.record["scores"]["after"]["score"] == found["scores"]["after"]["score"]
+    plan = json.loads(cli(*line, "--out", tmp_path / "b", "--dry-run").out)
+    assert (plan["method"], plan["recover"], plan["kept"]) == ("surgeon", True, 6)
+
+
+def test_the_seed_chooses_the_sample_that_is_scored(cli, folder, tmp_path):
+    line = ("prune", folder, *TASK, "--method", "random", "--ratio", 0.5, "--baseline", 0)
+    ran = cli(*line, "--seed", 9, "--out", tmp_path / "a", "--json")
+    scored = [
+        json.loads(cli("evaluate", folder, *TASK[:4], "--seed", seed, "--json").out)["rows"]
+        for seed in (0, 9)
+    ]
+    assert json.loads(ran.out)["scores"]["before"]["rows"] == scored[1] != scored[0]
+
+
+def test_figures_that_a_kill_left_out_come_with_the_same_command(
+    cli, folder, tmp_path, monkeypatch
+):
+    line = ("prune", folder, *TASK, "--method", "straight-through", "--ratio", 0.5, "--steps", 2)
+    line += ("--baseline", 0, "--out", tmp_path / "small", "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr("headcount.report.figures.save_figure", interrupted)
+        assert cli(*line).code == 130
+    record = (tmp_path / "small" / "record.json").read_bytes()
+    assert not (tmp_path / "small" / "gates.png").exists()
+    ran = cli(*line)
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "small" / "gates.png").stat().st_size > 1000
+    assert (tmp_path / "small" / "record.json").read_bytes() == record
+    refused = cli(*line, "--seed", 1)
+    assert refused.code == 2
+    assert "seed was 0, now 1" in refused.err
+    assert cli(*line, "--seed", 1, "--overwrite").code == 0
+    assert json.loads((tmp_path / "small" / "record.json").read_text())["seed"] == 1
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_cut_that_is_not_better_than_random_says_so(cli, folder, tmp_path):
+    line = ("prune", folder, *TASK, "--ratio", 1, "--method", "importance")
+    ran = cli(*line, "--out", tmp_path / "a")
+    assert ran.code == 0, ran.err
+    assert "headcount: This is not better than random" in ran.err
+    assert "This is not better than random" in (tmp_path / "a" / "README.md").read_text()

@@ -72,7 +72,7 @@ def made(scores: dict[str, list[float]]) -> Compared:
         for method, values in scores.items()
         for seed, score in enumerate(values)
     ]  # fmt: skip
-    return Compared(about={}, full={}, runs=runs)
+    return Compared(about={"metric": "accuracy"}, full={"score": 0.75}, runs=runs)
 
 
 def test_the_paired_test_is_scipys():

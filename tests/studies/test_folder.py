@@ -3,12 +3,11 @@ from __future__ import annotations
 import pytest
 
 from headcount.errors import HeadcountError, UsageError
-from headcount.files import require_new
 from headcount.heads import Mask
 from headcount.learned.trace import Trace, load_trace
 from headcount.models.find import layout
 from headcount.models.remove import remove
-from headcount.studies.folder import Folder
+from headcount.studies.folder import Folder, require_free
 from models.zoo import build
 
 RECORD = {
@@ -48,8 +47,9 @@ def test_a_folder_that_cannot_be_finished_is_not_there(tmp_path, error, seen):
     assert load_trace(tmp_path / "out").about == {"method": "subset"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / "record.json").is_file()
+    assert require_free(tmp_path / "out") == tmp_path / "out"  # its own: `finished` looks into it
     with pytest.raises(UsageError, match="new or empty"):
-        require_new(tmp_path / "out")
+        require_free(tmp_path)
 
 
 class BrokenTrace(Trace):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from headcount.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
 from headcount.studies.prune import prune
+from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
 from models.zoo import build
 
@@ -66,3 +68,100 @@ def test_refusals(model, task, tmp_path):
     (tmp_path / "x").write_text("")
     with pytest.raises(UsageError, match="new or empty"):
         prune(model, "random", 0.5, out=tmp_path)
+
+
+def test_the_seed_is_that_of_the_rows_that_are_scored(model, task, tokenizer):
+    how = {"task": task, "tokenizer": tokenizer, "limit": 20, "draws": 0, "baseline": 0}
+    found = prune(model, "random", 0.5, seed=9, **how).record["scores"]["before"]
+    for seed, same in ((9, True), (0, False)):
+        scored = evaluate(model, task, tokenizer=tokenizer, limit=20, seed=seed, draws=0)
+        assert (found["rows"] == scored.rows) == same
+
+
+def test_what_is_best_without_training_is_the_default(model, task, tokenizer, caplog):
+    how = {"tokenizer": tokenizer, "samples": 16, "draws": 0, "baseline": 0}
+    found = hc.prune(model, ratio=0.5, task=task, **how)
+    assert (found.record["method"], found.record["recover"]) == ("surgeon", True)
+    named = hc.prune(model, "surgeon", 0.5, task=task, recover=True, **how)
+    assert found.mask == named.mask
+    assert "heads are chosen by 'surgeon'" in found.record["notes"][0]
+    assert found.record["notes"][0] in caplog.messages
+    assert not any("surgeon" in text for text in named.record["notes"])
+    assert not hc.prune(model, ratio=0.5, task=task, recover=False, **how).record["recover"]
+    bare = hc.prune(model, ratio=0.5)
+    assert (bare.record["method"], bare.record["recover"]) == ("cluster", False)
+    assert "Nothing is scored" in bare.record["notes"][0]
+
+
+@pytest.mark.parametrize("method", [None, "cluster", "random", "importance", "straight-through"])
+def test_how_many_heads_go_is_for_the_user_to_say(model, task, tokenizer, method):
+    with pytest.raises(UsageError, match="--ratio"):
+        hc.prune(model, method, task=task, tokenizer=tokenizer)
+
+
+def test_a_method_that_can_may_decide_if_it_is_asked_to(model):
+    found = hc.prune(model, "cluster", "free")
+    assert 0 < len(found.mask) < 12
+    assert found.record["ratio"] == "free"
+    with pytest.raises(UsageError, match="needs a ratio"):
+        hc.prune(model, "random", "free")
+
+
+def test_the_loss_has_the_interval_of_the_difference_on_the_same_rows(model, task, tokenizer):
+    how = {"tokenizer": tokenizer, "draws": 40}
+    found = prune(model, "random", 0.75, task=task, baseline=0, **how)
+    before, after = (evaluate(each, task, **how) for each in (model, found.model))
+    loss = hc.difference(before, after, draws=40)
+    assert found.record["scores"]["difference"] == loss.to_json()
+    assert loss.value == pytest.approx(after.score - before.score)
+
+
+def test_the_record_says_which_rows_decided_repaired_and_scored(model, task, tokenizer):
+    how = {"task": task, "tokenizer": tokenizer, "samples": 20, "draws": 0, "baseline": 2}
+    one = prune(model, "importance", 0.5, recover=True, limit=30, seed=3, **how).record["rows"]
+    assert list(one) == ["decided", "repaired", "scored"]
+    assert one["decided"] == one["repaired"]
+    assert {"split": "train", "n": 20, "seed": 3}.items() <= one["decided"].items()
+    assert {"split": "dev", "n": 30, "seed": 3}.items() <= one["scored"].items()
+    other = prune(model, "importance", 0.5, recover=True, limit=30, seed=4, **how).record["rows"]
+    for use in one:
+        assert one[use]["fingerprint"] != other[use]["fingerprint"]
+
+
+def test_rows_that_decided_and_are_scored_are_told(model, task, tokenizer, tmp_path):
+    said: list[str] = []
+    how = {"task": task, "tokenizer": tokenizer, "samples": 90, "draws": 0, "note": said.append}
+    found = prune(model, "importance", 0.5, split="train", baseline=0, out=tmp_path / "a", **how)
+    assert said == found.record["notes"]
+    assert "The rows that decided are of train, which is scored" in said[0]
+    assert said[0] in (tmp_path / "a" / "README.md").read_text()
+    assert prune(model, "random", 0.5, split="train", baseline=0, **how).record["notes"] == []
+
+
+def test_too_few_tokens_for_recovery_are_told(model, task, tokenizer):
+    how = {"task": task, "tokenizer": tokenizer, "draws": 0, "baseline": 2, "recover": True}
+    few = prune(model, "random", 0.5, samples=2, **how).record
+    (told,) = few["notes"]
+    tokens = few["recovered"][0]["tokens"]
+    assert f"Recovery had {tokens} tokens for" in told
+    assert few["recovered"][0]["unknowns"] <= 4 * 8 + 1
+    assert prune(model, "random", 0.5, samples=96, **how).record["notes"] == []
+
+
+def test_a_cut_that_is_not_better_than_random_says_so(model, task, tokenizer, tmp_path):
+    how = {"task": task, "tokenizer": tokenizer, "draws": 0, "out": tmp_path / "a"}
+    found = prune(model, "importance", 1.0, **how).record  # no head is left, nor at random
+    (told,) = found["notes"]
+    assert "not better than random" in told
+    assert found["scores"]["random"]["beaten"] is False
+    assert told in (tmp_path / "a" / "README.md").read_text()
+
+
+def test_of_perplexity_the_least_is_best(tokenizer):
+    model = build("gpt2", vocab_size=len(tokenizer))
+    task = replace(open_task("pocket-corpus"), kind="causal-lm", metrics=("perplexity",))
+    how = {"limit": 20, "draws": 0, "baseline": 3, "max_length": 16}
+    found = prune(model, "random", 0.75, task=task, tokenizer=tokenizer, **how)
+    scores = found.record["scores"]
+    assert scores["metric"] == "perplexity"
+    assert scores["random"]["best"] == min(scores["random"]["scores"])

@@ -299,3 +299,9 @@ def test_wrong_requests(model: Any, tokenizer: Any, task: Task, tmp_path: Path) 
         finetune(model, task, tokenizer=tokenizer, out=tmp_path / "file")
     three = replace(task, labels=("cat", "dog", "fish"))
     assert finetune(model, three, tokenizer=tokenizer, options=replace(FAST, steps=1)).steps == 1
+
+
+def test_a_trained_model_still_generates_with_its_cache(model: Any, tokenizer: Any, task: Task):
+    assert model.config.use_cache
+    finetune(model, task, tokenizer=tokenizer, options=TrainOptions(steps=1), evaluation=False)
+    assert model.config.use_cache  # Trainer switches it off

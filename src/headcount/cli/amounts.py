@@ -1,6 +1,10 @@
-"""Large numbers for people: `2.36 M`, `9.45 MB`, `654 M`."""
+"""Numbers for people: `2.36 M`, `9.45 MB`, `0.8531`, `[0.8312, 0.8754]`."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
 
 STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -41,3 +45,23 @@ def percent(share: float | None) -> str:
     ('35.1 %', '-')
     """
     return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def scored(value: float | None) -> str:
+    """A score with four digits.
+
+    >>> scored(0.85312), scored(None)
+    ('0.8531', 'undefined')
+    """
+    return "undefined" if value is None or math.isnan(value) else f"{value:.4f}"
+
+
+def interval(row: Mapping[str, Any], digits: int = 4) -> str:
+    """The ends of an interval; empty where there is none.
+
+    >>> interval({"low": 0.8, "high": 0.9}, 2), interval({"low": None, "high": None})
+    ('[0.80, 0.90]', '')
+    """
+    low = row["low"]
+    missing = low is None or math.isnan(low)
+    return "" if missing else f"[{low:.{digits}f}, {row['high']:.{digits}f}]"

@@ -66,6 +66,11 @@ def say(text: str) -> None:
         sys.stderr.flush()
 
 
+def warn(text: str) -> None:
+    """What must not be missed, on stderr."""
+    say(f"headcount: {text}")
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
     """A plain table; numbers are set to the right."""
     rows = [list(row) for row in rows]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.common import Json, emit, plain, say, table
+from headcount.cli.amounts import interval, scored
+from headcount.cli.common import Json, emit, plain, say, table, warn
+from headcount.cli.curve import not_better_than_random
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
@@ -29,6 +32,7 @@ METHODS = (
     "straight-through", "surgeon+recover",
 )  # fmt: skip
 """What is compared when nobody says what."""
+TRAINED = "against_all_heads"
 
 
 def compare(
@@ -140,6 +144,7 @@ def compare(
                 options={name: values for name, values in own.items() if values},
                 overwrite=overwrite,
                 progress=report,
+                note=warn,
                 inputs=read_texts(inputs, loaded, words, trains.max_length),
                 samples=samples,
                 split=split,
@@ -160,31 +165,40 @@ def compare(
 
 def _page(found: Compared) -> Table:
     full = found.full
-    rows: list[tuple[Any, ...]] = [
-        ("all heads, as given", "", "", f"{full['score']:.4f}", _range(full), "", "", "", "", "")
-    ]
+    shown = (scored(full["score"]), interval(full), *[""] * 7)
+    rows: list[tuple[Any, ...]] = [("all heads, as given", "", "", *shown)]
     for row in found.summary():
-        budget, versus = row["budget"], row.get("against_random")
+        budget, versus, trained = row["budget"], row.get("against_random"), row.get(TRAINED)
         rows.append(
             (
                 row["method"],
                 str(row["kept"]),
                 str(row["seeds"]),
-                f"{row['mean']:.4f}",
-                _range(row),
+                scored(row["mean"]),
+                interval(row),
                 "" if versus is None else f"{versus['mean']:+.4f}",
-                "" if versus is None else _range(versus),
+                "" if versus is None else interval(versus),
                 "" if versus is None else f"{versus['p']:.3g}",
+                row["lost"],
+                "" if trained is None else signed(trained, found.metric),
                 f"{budget['epochs']:g}",
                 str(budget["examples_measured"]),
             )
         )
     columns = ["method", "kept", "seeds", "mean", "95 % interval", "against random"]
-    columns += ["95 % interval ", "p", "epochs", "rows measured"]
+    columns += ["95 % interval ", "p", "from the given model", "from all-heads"]
+    columns += ["epochs", "rows measured"]
     about = found.about
     title = f"{about['task']} {about['split']}, {about['metric']}, n = {full['n']}, "
-    return table(columns, rows, title=f"{title}{100 * about['ratio']:g} % of the heads removed")
+    title += f"{100 * about['ratio']:g} % of the heads removed"
+    built = table(columns, rows, title=title)
+    built.caption, built.caption_justify = not_better_than_random(found.summary()) or None, "left"
+    return built
 
 
-def _range(row: dict[str, Any]) -> str:
-    return "" if row["low"] != row["low"] else f"[{row['low']:.4f}, {row['high']:.4f}]"
+def signed(paired: Mapping[str, float], metric: str) -> str:
+    """A difference over seeds, as differences are written: −0.003 [−0.011, +0.004]."""
+    from headcount.tasks.metrics import Difference
+
+    low, high = paired["low"], paired["high"]
+    return str(Difference(metric=metric, value=paired["mean"], low=low, high=high))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.common import Json, emit, plain, say, table
+from headcount.cli.amounts import scored
+from headcount.cli.common import Json, emit, plain, say, table, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
@@ -143,6 +145,7 @@ def curve(
                 options=own,
                 overwrite=overwrite,
                 progress=report,
+                note=warn,
                 inputs=texts,
                 samples=samples,
                 split=split,
@@ -189,7 +192,7 @@ def _after(recover: bool, finetune: bool) -> str:
 def _page(found: Found) -> Table:
     full = found.full
     rows: list[tuple[Any, ...]] = [
-        ("all heads", "0", full.kept, 1, f"{full.score:.4f}", "", "", "100.0 %")
+        ("all heads", "0", full.kept, 1, scored(full.score), "", "", "100.0 %", "")
     ]
     rows += [
         (
@@ -197,13 +200,33 @@ def _page(found: Found) -> Table:
             f"{row['ratio']:g}",
             row["kept"],
             row["seeds"],
-            f"{row['mean']:.4f}",
+            scored(row["mean"]),
             f"{row['sd']:.4f}" if row["seeds"] > 1 else "",
             f"{row['worst']:.4f} to {row['best']:.4f}",
             f"{100 * row['relative']:.1f} %",
+            row["lost"],
         )
         for row in found.summary()
     ]
     columns = ["method", "ratio", "kept", "seeds", "mean", "sd", "worst to best", "relative"]
-    title = f"{found.about['task']} {found.about['split']}, {found.about['metric']}, n = {full.n}"
-    return table(columns, rows, title=title)
+    about = found.about
+    title = f"{about['task']} {about['split']}, {about['metric']}, n = {full.n}"
+    built = table([*columns, "from all heads"], rows, title=title)
+    built.caption_justify = "left"
+    built.caption = f"Methods and recovery look at up to {about['samples']} rows of "
+    built.caption += f"{about['looked_at']}; {full.n} rows of {about['split']} are scored."
+    if worse := not_better_than_random(found.summary(), lambda row: f" at {row['ratio']:g}"):
+        built.caption += f"\n{worse}"
+    return built
+
+
+def not_better_than_random(
+    summary: Sequence[Mapping[str, Any]], where: Callable[[Any], str] = lambda row: ""
+) -> str:
+    """Which methods a study did not tell apart from random cuts, or found worse; empty if none."""
+    named = [
+        f"{row['method']}{where(row)}"
+        for row in summary
+        if row.get("than_random", "better") != "better"
+    ]
+    return f"Not shown to be better than random: {', '.join(named)}." if named else ""

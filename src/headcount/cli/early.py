@@ -16,6 +16,7 @@ from headcount.errors import UsageError, did_you_mean
 from headcount.files import cannot_write, require_new
 from headcount.heads import STACKS, Layout
 from headcount.models.shipped import require_model
+from headcount.studies.advice import FREE, choose, read_ratio
 
 MODELS = ("model", "pruned", "pretrained", "finetuned")
 NEW = ("prune", "remove", "export", "demo")
@@ -39,6 +40,8 @@ def check(command: str, arguments: Mapping[str, Any]) -> None:
     for name in MODELS:
         if given.get(name) is not None:
             require_model(given[name])
+    if command == "prune" and "model" in given:
+        _say_how_many(given)
 
 
 def _flat(arguments: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
@@ -71,7 +74,14 @@ def _task(name: str) -> None:
 
 def _ratio(value: Any) -> None:
     for ratio in _several(value):
-        Layout(()).kept_at(ratio)
+        if ratio != FREE:
+            Layout(()).kept_at(ratio)
+
+
+def _say_how_many(given: Mapping[str, Any]) -> None:
+    """How many heads go is for the user to say."""
+    choice = choose(given.get("method"), None, task=given.get("task") is not None)
+    read_ratio(choice.method, given.get("ratio"), {"leave": given.get("leave")})
 
 
 def _distances(names: Any) -> None:
@@ -105,6 +115,8 @@ def _file(value: Any) -> None:
 def _out(path: Path, command: str) -> None:
     if command in FILE:
         _file(path)
+    elif command == "prune" and (path / "record.json").is_file():
+        pass  # what the same command finds done; it looks there itself
     elif command in NEW:
         require_new(path)
     elif path.exists() and not path.is_dir():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.amounts import parameters
-from headcount.cli.common import Json, emit, table
+from headcount.cli.amounts import interval, parameters, scored
+from headcount.cli.common import Json, emit, table, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
@@ -21,6 +21,7 @@ from headcount.cli.method_options import (
 )
 from headcount.cli.progress import talk
 from headcount.cli.train import CHOICES, Choices
+from headcount.studies.advice import choose, read_ratio
 from headcount.tasks.source import Source
 
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ def prune(
     /,
     *,
     out: Path,
-    method: str = "cluster",
-    ratio: float | None = None,
+    method: str | None = None,
+    ratio: float | Literal["free"] | None = None,
     task: str | None = None,
-    recover: bool = False,
+    recover: bool | None = None,
     finetune: bool = False,
     chosen: MethodOptions = METHOD_OPTIONS,
     source: Data = Source(),  # noqa: B008
@@ -50,6 +51,7 @@ def prune(
     draws: int = 1000,
     preset: str = "finetune",
     options: Choices = CHOICES,
+    overwrite: bool = False,
     allow_pickle: bool = False,
     device: str = "auto",
     dry_run: bool = False,
@@ -57,16 +59,18 @@ def prune(
 ) -> None:
     """Decide which heads stay, remove the others, repair if asked, score, and save.
 
-    The ratio is the share of heads that go: of H heads ⌈H (1 - ratio)⌉ stay, exactly.
+    The ratio is the share of heads that go: of H heads ⌈H (1 - ratio)⌉ stay, exactly. Without
+    --method it is surgeon, followed by recovery, where there is a --task, and cluster where there
+    is none: the best that needs no training.
 
-    Examples: `headcount prune ./bert --method cluster --ratio 0.5 --out small` (no data needed) ·
-    `headcount prune ./mrpc --method importance --ratio 0.5 --task mrpc --data glue --recover
-    --out small` · `headcount prune ./nmt --method pattern --keep "encoder:777322" --out small` ·
+    Examples: `headcount prune ./mrpc --ratio 0.5 --task mrpc --data glue --out small` ·
+    `headcount prune ./bert --ratio 0.5 --out small` (no data needed) ·
+    `headcount prune ./nmt --method pattern --keep "encoder:777322" --out small` ·
     `headcount prune ./mrpc --method straight-through --ratio 0.5 --task mrpc --out small`
 
     The methods straight-through, hard-concrete and subset train gates and weights together with
-    the training options below, before the cut; --finetune then trains further. A killed run goes
-    on when the same command is given again.
+    the training options below, before the cut; --finetune then trains further. The same command
+    again goes on after a crash, and gives what is there when it is done.
 
     Parameters
     ----------
@@ -75,13 +79,15 @@ def prune(
     out
         The folder to write: model, mask.json, record.json and card; it must be new or empty.
     method
-        How heads are chosen; see `headcount ls methods`.
+        How heads are chosen; see `headcount ls methods`. surgeon with a task, cluster without.
     ratio
-        Share of heads to remove, 0 to 1.
+        Share of heads to remove, 0 to 1; free lets cluster, straight-through and hard-concrete
+        decide.
     task
         What to score on, before and after; see `headcount ls tasks`.
     recover
-        Solve the output projections again after the cut, without training.
+        Solve the output projections again after the cut, without training; done when no method is
+        named and there is a task.
     finetune
         Train on the task after the cut.
     tokenizer
@@ -100,6 +106,8 @@ def prune(
         Where training options start from; see `headcount train --help`.
     draws
         Draws of the bootstrap behind the intervals.
+    overwrite
+        Replace the pruned model in --out, and forget what an unfinished run left.
     allow_pickle
         Load weights that are pickled (.bin), which can run code.
     device
@@ -115,17 +123,21 @@ def prune(
     from headcount.training.processes import is_first
 
     hush()
-    own = chosen.for_methods([method])[method]
+    choice = choose(method, recover, task=task is not None)
+    own = chosen.for_methods([choice.method])[choice.method]
     trains = options.on(preset)
     opened = TASKS[task](source) if task is not None else None
     how = {"allow_pickle": allow_pickle}
     loaded, words, fresh = open_model(
         model, opened, tokenizer, trains=finetune, seed=trains.seed, **how
     )
+    choice = choose(method, recover, task=task is not None, fresh=fresh)
+    own = chosen.for_methods([choice.method])[choice.method]
     if dry_run:
-        heads = layout(loaded)
-        kept = None if ratio is None else heads.kept_at(ratio)
-        plan = {"class": type(loaded).__name__, "heads": len(heads), "kept": kept, "method": method}
+        heads, share = layout(loaded), read_ratio(choice.method, ratio, own)
+        kept = None if share is None else heads.kept_at(share)
+        plan = {"class": type(loaded).__name__, "heads": len(heads), "kept": kept}
+        plan |= {"method": choice.method, "recover": choice.recover}
         if is_first():
             emit(plan, as_json=as_json, table=table(["would cut", ""], list(plan.items())))
         return
@@ -145,7 +157,9 @@ def prune(
         options=own,
         name=model,
         command=shlex.join(["headcount", *sys.argv[1:]]),
+        overwrite=overwrite,
         report=talk if is_first() else None,
+        note=warn if is_first() else lambda text: None,
         inputs=read_texts(inputs, loaded, words, trains.max_length),
         samples=samples,
         split=split,
@@ -173,32 +187,27 @@ def _draw(trace: Trace, out: Path) -> None:
 
 
 def _page(record: dict[str, Any]) -> Table:
-    heads, counts = record["heads"], record["parameters"]
+    heads, counts, scores = record["heads"], record["parameters"], record.get("scores")
     rows: list[tuple[Any, ...]] = []
-    scores = record.get("scores")
-
-    def interval(each: dict[str, Any]) -> str:
-        return f"[{each['low']:.4f}, {each['high']:.4f}]"
-
-    def line(name: str, which: str) -> None:
-        kept = record["heads"]["kept"] if which == "after" else ""
+    for name, which in (("all heads", "before"), (_name(record), "after")):
+        kept = heads["kept"] if which == "after" else ""
         row = [name, str(heads[which]), kept, parameters(counts[which])]
         if scores is not None:
             each = scores[which]
-            row += [f"{each['score']:.4f}", interval(each), str(each["n"])]
+            row += [scored(each["score"]), interval(each)]
+            row += [scores["lost"] if which == "after" else "", str(each["n"])]
         rows.append(tuple(row))
-
-    line("all heads", "before")
-    line(_name(record), "after")
     columns = ["", "heads", "kept per layer", "parameters"]
     if scores is not None:
-        columns += [scores["metric"], "95 % interval", "n"]
+        columns += [scores["metric"], "95 % interval", "from all heads", "n"]
     if scores is not None and "random" in scores:
         draw = scores["random"]
-        spread = f"{draw['worst']:.4f} to {draw['best']:.4f}"
+        spread = f"{scored(draw['worst'])} to {scored(draw['best'])}"
         what = f"random, mean of {draw['draws']}"
-        rows.append((what, str(heads["after"]), "", "", f"{draw['mean']:.4f}", spread, ""))
-    return table(columns, rows)
+        rows.append((what, str(heads["after"]), "", "", scored(draw["mean"]), spread, "", ""))
+    built = table(columns, rows)
+    built.caption, built.caption_justify = record["rows_said"] or None, "left"
+    return built
 
 
 def _name(record: dict[str, Any]) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.common import Json, emit, plain, say, table
+from headcount.cli.amounts import interval, scored
+from headcount.cli.common import Json, emit, plain, say, table, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model
 from headcount.cli.progress import bar
@@ -129,6 +130,7 @@ def sweep(
                 options=own,
                 overwrite=overwrite,
                 progress=report,
+                note=warn,
                 split=split,
                 limit=limit,
                 max_length=trains.max_length,
@@ -184,7 +186,7 @@ def _dashed(found: Swept) -> str:
 def _page(found: Swept) -> Table:
     full, over = found.full, _dashed(found)
     rows: list[tuple[Any, ...]] = [
-        ("all heads", "", "", "", "", f"{full['score']:.4f}", _range(full), "100.0 %", "")
+        ("all heads", "", "", "", "", scored(full["score"]), interval(full), "100.0 %", "", "")
     ]
     rows += [
         (
@@ -192,17 +194,18 @@ def _page(found: Swept) -> Table:
             str(row["seeds"]),
             f"{row['kept']:g}",
             f"{row['sparsity']['mean']:.3f}",
-            _range(row["sparsity"], 3),
-            f"{row['score']['mean']:.4f}",
-            _range(row["score"]),
+            interval(row["sparsity"], 3),
+            scored(row["score"]["mean"]),
+            interval(row["score"]),
             f"{100 * row['relative']:.1f} %",
+            row["lost"],
             f"in {row['all_closed']} of {row['seeds']}" if row["all_closed"] else "",
         )
         for row in found.summary()
     ]
     metric = str(found.about["metric"])
     columns = [over, "seeds", "kept", "sparsity", "95 % interval", metric, "95 % interval "]
-    columns += ["relative", "all gates closed"]
+    columns += ["relative", "from all heads", "all gates closed"]
     about = found.about
     title = f"{about['method']} on {about['task']} {about['split']}, n = {full['n']}"
     built = table(columns, rows, title=title)
@@ -217,9 +220,3 @@ def _trend(trend: dict[str, float]) -> str:
     if trend["rho"] != trend["rho"]:
         return f"none, it is the same in all {trend['n']} runs"
     return f"{trend['rho']:+.3f}, p = {trend['p']:.3g}, {trend['n']} runs"
-
-
-def _range(row: dict[str, Any], digits: int = 4) -> str:
-    if row["low"] != row["low"]:
-        return ""
-    return f"[{row['low']:.{digits}f}, {row['high']:.{digits}f}]"

@@ -202,6 +202,10 @@ def _how(record: Mapping[str, Any]) -> str:
         text += f" Output projections were solved again on inputs: {where}."
     if record["finetune"]:
         text += f" Trained after the cut for {escaped(record['trained']['steps'])} steps."
+    if record.get("rows_said"):
+        text += f"\n\n{escaped(record['rows_said'])}"
+    for note in record.get("notes") or []:
+        text += f"\n\n> {escaped(note)}"
     if record["command"]:
         text += f"\n\n{_fenced(without_paths(record['command']))}"
     return text
@@ -237,6 +241,8 @@ def _table(record: Mapping[str, Any]) -> str:
     for name, each in (("all heads", scores["before"]), ("this model", scores["after"])):
         interval = f"[{_number(each['low'])}, {_number(each['high'])}]"
         rows.append(f"| {name} | {_number(each['score'])}, 95 % interval {interval} |")
+    if "lost" in scores:
+        rows.append(f"| difference, on the same rows | {escaped(scores['lost'])} |")
     if "random" in scores:
         draw = scores["random"]
         spread = f"{_number(draw['worst'])} to {_number(draw['best'])}"

@@ -48,6 +48,8 @@ class Fit:
     before: float
     after: float
     tokens: int
+    unknowns: int
+    """Solved for with these tokens, for every output: the kept heads' outputs and a bias."""
 
 
 def recover(
@@ -184,4 +186,4 @@ def _put(small: nn.Module, site: Site, sums: NormalEquations, ridge: float) -> F
     out.weight.copy_(weight if isinstance(out, Conv1D) else weight.T)
     if sums.bias:
         out.bias.copy_(solved[-1])
-    return Fit(site.stack, site.layer, sums.error(start), sums.error(solved), sums.rows)
+    return Fit(site.stack, site.layer, sums.error(start), sums.error(solved), sums.rows, len(start))

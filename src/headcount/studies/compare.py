@@ -25,14 +25,16 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
-from headcount.models.fingerprint import weights_fingerprint
 from headcount.pruning.methods import METHODS
 from headcount.pruning.select import options_of
 from headcount.studies.budget import Budget
-from headcount.studies.points import interval
-from headcount.studies.store import WORK, Store
+from headcount.studies.identity import identity
+from headcount.studies.notes import Note, log
+from headcount.studies.points import ends, interval, loss_columns, loss_of, paired, versus_random
+from headcount.studies.store import WORK, Store, held
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task
+from headcount.training.evaluate import Evaluation
 from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
 
@@ -71,6 +73,10 @@ class Run:
     learned: dict[str, Any] | None
     """How gates came to their number, their gap and what reopened, where they were trained."""
     seconds: float
+    difference: float = math.nan
+    """From the model as it was given, on the same rows; below with the 95 % interval of its own."""
+    difference_low: float = math.nan
+    difference_high: float = math.nan
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +89,11 @@ class Compared:
     runs: list[Run]
 
     def summary(self) -> list[dict[str, Any]]:
-        """For each method: mean over seeds with its interval, and the difference from random."""
+        """For each method: mean over seeds with its interval, and the differences.
+
+        `against_random` and `against_all_heads` are paired by seed: from random cuts, and from the
+        same training without a cut. `difference` is from the model as it was given.
+        """
         scores = {
             method: {run.seed: run.score for run in self.runs if run.method == method}
             for method in dict.fromkeys(run.method for run in self.runs)
@@ -94,13 +104,26 @@ class Compared:
             first = next(run for run in self.runs if run.method == method)
             row: dict[str, Any] = {
                 "method": method, "seeds": len(own), "kept": first.kept, "mean": mean,
-                "low": low, "high": high, "worst": min(own.values()), "best": max(own.values()),
+                "low": low, "high": high, **ends([*own.values()], self.metric),
                 "budget": first.budget, "gap": self._gap(method),
+                **self._lost(method),
             }  # fmt: skip
+            if method != ALL and ALL in scores:
+                row["against_all_heads"] = paired(own, scores[ALL])
             if method != "random" and "random" in scores:
-                row["against_random"] = paired(own, scores["random"])
+                row |= versus_random(own, scores["random"], self.metric)
             rows.append(row)
         return rows
+
+    @property
+    def metric(self) -> str:
+        """What is scored."""
+        return str(self.about["metric"])
+
+    def _lost(self, method: str) -> dict[str, Any]:
+        """From the model as it was given."""
+        own = [run for run in self.runs if run.method == method]
+        return loss_of(own, self.full["score"], self.metric)
 
     def _gap(self, method: str) -> float | None:
         """Mean gap between training and test gates, where it was measured."""
@@ -118,28 +141,6 @@ class Compared:
         }
 
 
-def paired(own: Mapping[int, float], other: Mapping[int, float]) -> dict[str, float]:
-    """Differences seed by seed: mean, 95 % interval, and p of the paired t-test, two-sided.
-
-    >>> found = paired({0: 0.9, 1: 0.8, 2: 0.9}, {0: 0.5, 1: 0.6, 2: 0.4})
-    >>> round(found["mean"], 4), round(found["p"], 3)
-    (0.3667, 0.053)
-    """
-    from scipy.stats import t
-
-    differences = [own[seed] - other[seed] for seed in own if seed in other]
-    if not differences:
-        return {"mean": math.nan, "low": math.nan, "high": math.nan, "p": math.nan, "seeds": 0}
-    mean, low, high = interval(differences)
-    many = len(differences)
-    error = float(np.std(differences, ddof=1)) / math.sqrt(many) if many > 1 else math.nan
-    if error == 0:
-        p = 1.0 if mean == 0 else 0.0
-    else:
-        p = float(2 * t.sf(abs(mean) / error, many - 1)) if many > 1 else math.nan
-    return {"mean": mean, "low": low, "high": high, "p": p, "seeds": many}
-
-
 def compare(
     model: PreTrainedModel,
     task: str | Task,
@@ -153,40 +154,46 @@ def compare(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    note: Note = log,
     **settings: Any,
 ) -> Compared:
     """Cut by every method with every seed, train each alike, score, and compare with random.
 
     `options` are by method; `settings` go to the trial: inputs, samples, split, limit, max_length,
-    draws, device.
+    draws, seed (of what is scored), device. `note` is called with what must not be missed.
     """
     options = options or {}
     _check(methods, ratio, seeds, options)
     opened = open_task(task) if isinstance(task, str) else task
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     trial = make_trial(
-        model, task=opened, tokenizer=tokenizer, finetune=train or TrainOptions(), **settings
-    )
+        model, task=opened, tokenizer=tokenizer, finetune=train or TrainOptions(), note=note,
+        **settings,
+    )  # fmt: skip
     for name in methods:
         if name != ALL and not {"data", "inputs"} & set(options_of(method_of(name))):
             own = replace(trial, recover=name.endswith(RECOVER))
             own.prepare(method_of(name), options.get(method_of(name), {}), 0)  # told first if wrong
-    about = about_runs(trial, options, ratio=ratio)
+    about = identity(trial, options, ratio=ratio, train=(train or TrainOptions()).identity())
+    trial.tell_seen(())
     folder = None if out is None else Path(out).expanduser()
-    store = Store(Run, lambda run: (run.method, run.seed), folder, about, overwrite=overwrite)
-    work = None if folder is None else folder / WORK
     total, done = len(methods) * seeds, 0
-    for seed in range(seeds):
-        # seed by seed, so that a comparison that is stopped is even
-        for name in methods:
-            if (name, seed) not in store.done:
-                own = options.get(method_of(name), {})
-                store.add(run_once(trial, name, ratio, seed, own, work))
-            done += 1
-            if progress is not None:
-                progress(done, total)
+    with held(folder):
+        how = {"overwrite": overwrite, "note": note}
+        store = Store(Run, lambda run: (run.method, run.seed), folder, about, **how)
+        full = trial.score(model)
+        for seed in range(seeds):
+            # seed by seed, so that a comparison that is stopped is even
+            for name in methods:
+                if (name, seed) not in store.done:
+                    own = options.get(method_of(name), {})
+                    work = None if folder is None else folder / WORK
+                    store.add(run_once(trial, name, ratio, seed, own, work, full))
+                done += 1
+                if progress is not None:
+                    progress(done, total)
     runs = [store.done[name, seed] for name in methods for seed in range(seeds)]
-    return Compared(about=about, full=trial.score(model).to_json(), runs=runs)
+    return Compared(about=about, full=full.to_json(), runs=runs)
 
 
 def _check(
@@ -214,28 +221,6 @@ def method_of(name: str) -> str:
     return name.removesuffix(RECOVER)
 
 
-def about_runs(
-    trial: Trial, options: Mapping[str, Mapping[str, Any]], **more: Any
-) -> dict[str, Any]:
-    """What every run depends on, apart from what tells runs apart; `options` are by method."""
-    assert trial.task is not None
-    assert trial.finetune is not None
-    named = {f"{m}.{name}": str(value) for m, own in options.items() for name, value in own.items()}
-    return {
-        "model": trial.model.name_or_path or type(trial.model).__name__,
-        "weights": weights_fingerprint(trial.model),
-        "task": trial.task.name,
-        "split": trial.split or trial.task.evaluation,
-        "metric": trial.task.metric,
-        **more,
-        "limit": trial.limit,
-        "samples": trial.samples,
-        "max_length": trial.max_length,
-        "train": trial.finetune.to_json(),
-        **named,
-    }
-
-
 def run_once(
     trial: Trial,
     name: str,
@@ -243,14 +228,19 @@ def run_once(
     seed: int,
     options: Mapping[str, Any],
     work: Path | None,
+    full: Evaluation,
 ) -> Run:
-    """One cut with its training and score; `work` is where it can be resumed, and gone after it."""
+    """One cut with its training and score, and what it lost against the `full` model.
+
+    `work` is where it can be resumed, and gone after it.
+    """
     started = time.monotonic()
     own = replace(
         trial,
         recover=trial.recover or name.endswith(RECOVER),
         budget=Budget(),
         learned={},
+        used={},
         work=work,
     )
     if name == ALL:
@@ -273,4 +263,5 @@ def run_once(
         budget=own.budget.to_json(),
         learned=done.get("learned"),
         seconds=round(time.monotonic() - started, 1),
+        **loss_columns(trial.difference(full, found)),
     )

@@ -6,6 +6,7 @@ or seeds, computes only what is missing.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +16,15 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
-from headcount.models.fingerprint import weights_fingerprint
 from headcount.pruning.methods import METHODS, Decide
 from headcount.pruning.select import options_of
+from headcount.studies.full import keep, kept
+from headcount.studies.identity import identity
+from headcount.studies.notes import Note, log
 from headcount.studies.points import Found, Point, Store, point_of
+from headcount.studies.store import WORK, held
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task
-from headcount.tasks.encoding import Encoded, rows_fingerprint
 from headcount.training.evaluate import Evaluation
 from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
@@ -49,33 +52,40 @@ def curve(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    note: Note = log,
     **settings: Any,
 ) -> Found:
     """The score of every method at every ratio, with `seeds` cuts each, beside the full model.
 
     A seed is a draw (random), a clustering (cluster), or a sample of the rows that gradients are
     taken on (importance), and the seed of training. `options` are by method; `settings` go to the
-    trial: inputs, samples, split, limit, max_length, draws, device, fresh.
+    trial: inputs, samples, split, limit, max_length, draws, seed (of what is scored), device and
+    fresh. `note` is called with what must not be missed.
     """
     _check(methods, ratios, seeds)
     opened = open_task(task) if isinstance(task, str) else task
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     trains = TrainOptions() if finetune is True else finetune or None
+    folder = None if out is None else Path(out).expanduser()
     trial = make_trial(
-        model, task=opened, tokenizer=tokenizer, recover=recover, finetune=trains, **settings
-    )
+        model, task=opened, tokenizer=tokenizer, recover=recover, finetune=trains,
+        work=None if folder is None else folder / WORK, note=note, **settings,
+    )  # fmt: skip
     options = options or {}
     for method in methods:
         if not {"data", "inputs"} & set(options_of(method)):
             # wrong options of what costs nothing to prepare are told before anything is scored
             trial.prepare(method, options.get(method, {}), 0)
-    about = _about(trial, options)
-    store = Store(None if out is None else Path(out).expanduser(), about, overwrite=overwrite)
-    run = _Run(trial, options, store, progress, 1 + len(methods) * len(ratios) * seeds)
-    full = run.full()
-    wanted = [
-        run.method(method, [float(ratio) for ratio in ratios], range(seeds)) for method in methods
-    ]
+    about = identity(trial, options, finetune=None if trains is None else trains.identity())
+    trial.tell_seen(methods)
+    with held(folder):
+        store = Store(folder, about, overwrite=overwrite, note=note)
+        run = _Run(trial, options, store, progress, 1 + len(methods) * len(ratios) * seeds)
+        full = run.full()
+        wanted = [
+            run.method(method, [float(ratio) for ratio in ratios], range(seeds))
+            for method in methods
+        ]
     chance = {}
     if "cluster" in methods:
         decide = run.prepare("cluster", 0)
@@ -110,37 +120,6 @@ def _check(methods: Sequence[str], ratios: Sequence[float], seeds: int) -> None:
         raise UsageError("A method is named twice.")
 
 
-def _about(trial: Trial, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What every point depends on, apart from its method, ratio and seed."""
-    assert trial.task is not None
-    named = {
-        f"{method}.{name}": str(value)
-        for method, own in options.items()
-        for name, value in own.items()
-    }
-    return {
-        "model": trial.model.name_or_path or type(trial.model).__name__,
-        "weights": weights_fingerprint(trial.model),
-        "layout": trial.layout.to_json(),
-        "task": trial.task.name,
-        "split": trial.split or trial.task.evaluation,
-        "metric": trial.task.metric,
-        "limit": trial.limit,
-        "samples": trial.samples,
-        "max_length": trial.max_length,
-        "inputs": _inputs(trial.inputs),
-        "recover": trial.recover,
-        "finetune": None if trial.finetune is None else trial.finetune.to_json(),
-        **named,
-    }
-
-
-def _inputs(inputs: Any) -> str | None:
-    if isinstance(inputs, Encoded):
-        return rows_fingerprint(inputs)
-    return None if inputs is None else "given"
-
-
 @dataclass
 class _Run:
     """A curve under way."""
@@ -151,16 +130,21 @@ class _Run:
     progress: Progress | None
     total: int
     done: int = 0
+    before: Evaluation | None = None
+    """The full model, for the difference from it."""
     prepared: dict[tuple[str, int], Decide] = field(default_factory=dict)
 
     def full(self) -> Point:
         """The model with all its heads."""
-        kept = self.store.get("full", 0.0, 0)
-        if kept is None:
-            found = self.trial.score_full()
-            kept = self.store.add(point_of(found, "full", 0.0, 0, Mask.full(self.trial.layout)))
+        point, before = self.store.get("full", 0.0, 0), kept(self.store.folder)
+        if point is None or before is None:
+            before = keep(self.trial.score_full(), self.store.folder)
+            mask, loss = Mask.full(self.trial.layout), self.trial.difference(before, before)
+            point = self.store.add(point_of(before, "full", 0.0, 0, mask, loss))
+            self._clear()
+        self.before = before
         self.advance(1)
-        return kept
+        return point
 
     def method(self, method: str, ratios: Sequence[float], seeds: range) -> list[Point]:
         """All points of a method, the missing ones computed and kept as they come."""
@@ -187,9 +171,17 @@ class _Run:
         masks: Sequence[Mask],
         scored: Sequence[Evaluation],
     ) -> None:
+        assert self.before is not None
         for (ratio, seed), mask, found in zip(part, masks, scored, strict=True):
-            self.store.add(point_of(found, method, ratio, seed, mask))
+            loss = self.trial.difference(self.before, found)
+            self.store.add(point_of(found, method, ratio, seed, mask, loss))
+        self._clear()
         self.advance(len(part))
+
+    def _clear(self) -> None:
+        """What a point under way could be resumed from goes when it is there."""
+        if self.trial.work is not None:
+            shutil.rmtree(self.trial.work, ignore_errors=True)
 
     def prepare(self, method: str, seed: int) -> Decide:
         """The method, once; once for every seed where it looks at a sample of rows."""

@@ -15,6 +15,11 @@ from headcount.tasks.task import Limit
 from headcount.training.loading import class_order, match, room
 
 
+def split_to_look_at(task: Task) -> str:
+    """Where methods, recovery and training take their rows from."""
+    return "train" if "train" in task.splits else task.evaluation
+
+
 def labelled_rows(
     model: PreTrainedModel,
     task: Task,

@@ -31,11 +31,22 @@ from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
 from headcount.pruning.methods import METHODS
 from headcount.pruning.select import options_of, prepare
-from headcount.studies.compare import Run, about_runs, run_once
-from headcount.studies.points import interval, rank_correlation, relative, write_parquet
-from headcount.studies.store import WORK, Store
+from headcount.studies.compare import Run, run_once
+from headcount.studies.identity import identity
+from headcount.studies.notes import Note, log
+from headcount.studies.points import (
+    ends,
+    interval,
+    loss_columns,
+    loss_of,
+    rank_correlation,
+    relative,
+    write_parquet,
+)
+from headcount.studies.store import WORK, Store, held
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task
+from headcount.training.evaluate import Evaluation
 from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
 
@@ -67,7 +78,8 @@ class Swept:
         rows = []
         for value in dict.fromkeys(run.value for run in self.runs):
             own = [run for run in self.runs if run.value == value]
-            score = _spread([run.score for run in own])
+            metric = str(self.about["metric"])
+            score = _spread([run.score for run in own]) | ends([run.score for run in own], metric)
             rows.append({
                 "value": value,
                 "seeds": len(own),
@@ -75,6 +87,7 @@ class Swept:
                 "sparsity": _spread([run.sparsity for run in own]),
                 "score": score,
                 "relative": relative(score["mean"], self.full["score"]),
+                **loss_of(own, self.full["score"], metric),
                 "all_closed": sum(run.all_closed is not None for run in own),
             })  # fmt: skip
         return rows
@@ -122,12 +135,13 @@ def sweep(
     options: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    note: Note = log,
     **settings: Any,
 ) -> Swept:
     """Train the method's gates with every value of the option `over`, `seeds` times each.
 
     `options` are the method's other ones; `settings` go to the trial: split, limit, max_length,
-    draws, device.
+    draws, seed (of what is scored), device. `note` is called with what must not be missed.
     """
     options = options or {}
     check_sweep(method, over, values, seeds, options)
@@ -141,24 +155,31 @@ def sweep(
     opened = open_task(task) if isinstance(task, str) else task
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     trial = make_trial(
-        model, task=opened, tokenizer=tokenizer, finetune=train or TrainOptions(), **settings
-    )
-    about = about_runs(trial, {method: options}, method=method, over=over)
+        model, task=opened, tokenizer=tokenizer, finetune=train or TrainOptions(), note=note,
+        **settings,
+    )  # fmt: skip
+    asked = {"method": method, "over": over, "train": (train or TrainOptions()).identity()}
+    about = identity(trial, {method: options}, **asked)
+    trial.tell_seen(())
     folder = None if out is None else Path(out).expanduser()
-    store = Store(SweepRun, lambda run: (run.value, run.seed), folder, about, overwrite=overwrite)
     numbers, done = [float(value) for value in values], 0
-    for seed in range(seeds):
-        # seed by seed, so that a sweep that is stopped is even
-        for value in numbers:
-            if (value, seed) not in store.done:
-                store.add(_one(trial, method, {**options, over: value}, over, seed, folder))
-            done += 1
-            if progress is not None:
-                progress(done, len(numbers) * seeds)
-    if folder is not None:
-        shutil.rmtree(folder / WORK, ignore_errors=True)
+    with held(folder):
+        how = {"overwrite": overwrite, "note": note}
+        store = Store(SweepRun, lambda run: (run.value, run.seed), folder, about, **how)
+        full = trial.score(model)
+        for seed in range(seeds):
+            # seed by seed, so that a sweep that is stopped is even
+            for value in numbers:
+                if (value, seed) not in store.done:
+                    own = {**options, over: value}
+                    store.add(_one(trial, method, own, over, seed, folder, full))
+                done += 1
+                if progress is not None:
+                    progress(done, len(numbers) * seeds)
+        if folder is not None:
+            shutil.rmtree(folder / WORK, ignore_errors=True)
     runs = [store.done[value, seed] for value in numbers for seed in range(seeds)]
-    return Swept(about=about, full=trial.score(model).to_json(), runs=runs)
+    return Swept(about=about, full=full.to_json(), runs=runs)
 
 
 def check_sweep(
@@ -207,6 +228,7 @@ def _one(
     over: str,
     seed: int,
     folder: Path | None,
+    full: Evaluation,
 ) -> SweepRun:
     """One training with its cut and score, or what is left when all gates close."""
     value: float = options[over]
@@ -214,9 +236,9 @@ def _one(
     # every value has its own: what one left unfinished is not what another goes on with
     work = None if folder is None else folder / WORK / f"{value!r}"
     try:
-        run = run_once(trial, method, None, seed, options, work)
+        run = run_once(trial, method, None, seed, options, work, full)
     except AllClosedError as error:
-        found = _closed(trial, error, method, seed)
+        found = _closed(trial, error, method, seed, full)
         if work is not None:
             shutil.rmtree(work, ignore_errors=True)
         return replace(found, value=value, seconds=round(time.monotonic() - started, 1))
@@ -224,7 +246,9 @@ def _one(
     return SweepRun(**asdict(run), value=value, sparsity=sparsity)
 
 
-def _closed(trial: Trial, error: AllClosedError, method: str, seed: int) -> SweepRun:
+def _closed(
+    trial: Trial, error: AllClosedError, method: str, seed: int, full: Evaluation
+) -> SweepRun:
     """The point of a run in which all gates closed: no heads, the weights of that moment."""
     assert error.model is not None
     nothing = Mask(trial.layout, frozenset())
@@ -234,6 +258,7 @@ def _closed(trial: Trial, error: AllClosedError, method: str, seed: int) -> Swee
         method=method, seed=seed, kept=0, pattern=nothing.pattern, score=found.score,
         low=found.scores[0].low, high=found.scores[0].high, n=found.n,
         budget={"steps": error.step}, learned=None, seconds=0.0, value=math.nan, sparsity=1.0,
+        **loss_columns(trial.difference(full, found)),
         all_closed={
             "step": error.step,
             "last_open": error.mask.pattern,

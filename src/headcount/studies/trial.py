@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from headcount.pruning.methods import Decide
 from headcount.pruning.select import options_of, prepare
 from headcount.recovery.recover import recover_layers
 from headcount.studies.budget import Budget, Counted
-from headcount.studies.rows import labelled_rows
+from headcount.studies.notes import Note, few_tokens, log, seen_rows
+from headcount.studies.rows import labelled_rows, split_to_look_at
 from headcount.tasks import Task
-from headcount.tasks.encoding import Encoded
-from headcount.training.evaluate import Evaluation, evaluate, evaluate_many
+from headcount.tasks.encoding import Encoded, examples_fingerprint, rows_fingerprint
+from headcount.tasks.metrics import Difference
+from headcount.training.evaluate import Evaluation, difference, evaluate, evaluate_many
 from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions
 
@@ -57,11 +60,19 @@ class Trial:
     """How methods that train their gates do it, before the cut. None takes `finetune`, and then
     does not train a second time: so every method of a curve has the same training."""
     work: Path | None = None
-    """Where such training can be resumed; None keeps nothing."""
+    """Where training can be resumed, before the cut or after it; None keeps nothing."""
     budget: Budget = field(default_factory=Budget)
     """What this trial's methods and cuts have seen so far."""
     learned: dict[tuple[Mask, int], Learned] = field(default_factory=dict, repr=False)
     """Weights that were trained with a mask and seed, until the cut takes them."""
+    used: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
+    """decided, repaired or trained -> the rows that were looked at for it, for the record."""
+    note: Note = log
+    """Called with what must not be missed."""
+    told: set[str] = field(default_factory=set, repr=False)
+    """Kinds of notes that were given: one of each is enough."""
+    prints: dict[str, str] = field(default_factory=dict, repr=False)
+    """Fingerprints of splits that were asked for before."""
 
     @property
     def repairs(self) -> bool:
@@ -78,8 +89,21 @@ class Trial:
                 "--inputs."
             )
 
-    def rows(self, seed: int) -> Encoded:
-        """Labelled rows for methods that look at data, drawn anew for every seed."""
+    @property
+    def looked_at(self) -> str:
+        """The split that methods, recovery and training take their rows from."""
+        assert self.task is not None
+        return split_to_look_at(self.task)
+
+    def rows_of(self, split: str) -> str:
+        """How many rows a split has, and a short name for exactly these."""
+        assert self.task is not None
+        if split not in self.prints:
+            self.prints[split] = examples_fingerprint(self.task.load(split))
+        return self.prints[split]
+
+    def rows(self, seed: int, use: str) -> Encoded:
+        """Labelled rows for what looks at data, drawn anew for every seed; `use` is for what."""
         if self.task is None:
             raise UsageError("There is no task to take rows from: pass one.")
         rows = labelled_rows(
@@ -90,6 +114,7 @@ class Trial:
             seed=seed,
             max_length=self.max_length,
         )
+        self.used[use] = used_rows(rows_fingerprint(rows), self.looked_at, seed)
         return Counted.of(rows, self.budget)
 
     def prepare(self, method: str, options: Mapping[str, Any], seed: int) -> Decide:
@@ -104,9 +129,10 @@ class Trial:
         if "train" in takes:
             return self._prepare_learned(method, given)
         if "data" in takes and self.task is not None and not {"data", "scores"} & set(given):
-            given["data"] = self.rows(seed)
+            given["data"] = self.rows(seed, "decided")
         if "inputs" in takes and self.inputs is not None:
             given.setdefault("inputs", self.inputs)
+            self.used.setdefault("decided", given_rows(self.inputs))
         if "tokenizer" in takes:
             given.setdefault("tokenizer", self.tokenizer)
         return prepare(self.model, method, **given)
@@ -132,6 +158,7 @@ class Trial:
             found = learner.run(ratio, seed)
             self.learned[found.mask, seed] = found
             self.budget.train(examples=found.examples, steps=found.steps, rows=found.rows)
+            self.used["decided"] = used_rows(self.rows_of("train"), "train")
             return found.mask
 
         return decide
@@ -142,27 +169,47 @@ class Trial:
         small = remove(self.model if found is None else found.model, mask)
         done: dict[str, Any] = {} if found is None else {"learned": found.to_json()}
         if self.recover:
-            rows = self.rows(seed) if self.inputs is None else self.inputs
-            done["recovered"] = [asdict(fit) for fit in recover_layers(small, self.model, rows)]
+            if self.inputs is not None:
+                self.used["repaired"] = given_rows(self.inputs)
+            rows = self.rows(seed, "repaired") if self.inputs is None else self.inputs
+            fits = recover_layers(small, self.model, rows)
+            done["recovered"] = [asdict(fit) for fit in fits]
+            self._tell("tokens", few_tokens(fits))
             named = "given" if self.inputs is not None or self.task is None else self.task.name
             done["recovered_on"] = named
         if self.finetune is not None and (found is None or self.learning is not None):
-            done["trained"] = self._train(small, self.finetune, seed)
+            done["trained"] = self._train(small, self.finetune, mask, seed)
         return small, done
 
-    def _train(self, small: PreTrainedModel, options: TrainOptions, seed: int) -> dict[str, Any]:
+    def _tell(self, kind: str, text: str | None) -> None:
+        if text is not None and kind not in self.told:
+            self.told.add(kind)
+            self.note(text)
+
+    def _train(
+        self, small: PreTrainedModel, options: TrainOptions, mask: Mask, seed: int
+    ) -> dict[str, Any]:
+        """Train after a cut, where there is a folder to work in so that it can be resumed."""
         assert self.task is not None
+        name = hashlib.blake2b(str(mask.to_json()).encode(), digest_size=6).hexdigest()
         trained = finetune(
             small,
             self.task,
             options=replace(options, seed=seed),
+            work=None if self.work is None else self.work / f"finetune-{name}-{seed}",
             tokenizer=self.tokenizer,
             device=self.device,
             evaluation=False,
         )
+        self.used["trained"] = used_rows(self.rows_of("train"), "train")
         seen = examples_seen(trained.rows, options.batch_size, trained.steps)
         self.budget.train(examples=seen, steps=trained.steps, rows=trained.rows)
-        return {"steps": trained.steps, "examples": seen, "seconds": round(trained.seconds, 1)}
+        return {
+            "steps": trained.steps,
+            "examples": seen,
+            "seconds": round(trained.seconds, 1),
+            "resumed_from": trained.resumed_from,
+        }
 
     def score(self, model: PreTrainedModel) -> Evaluation:
         """A model on the task's evaluation split."""
@@ -179,6 +226,19 @@ class Trial:
             return [by_mask[mask] for mask in masks]
         each = zip(masks, seeds, strict=True)
         return [replace(self.score(self.cut(m, seed)[0]), mask=m) for m, seed in each]
+
+    def tell_seen(self, methods: Iterable[str]) -> None:
+        """Note where these methods, or what comes after the cut, look at the rows scored."""
+        assert self.task is not None
+        looks = self.finetune is not None or (self.recover and self.inputs is None)
+        if looks or any({"data", "train"} & set(options_of(each)) for each in methods):
+            scored = {"split": self.split or self.task.evaluation}
+            looked_at = {"split": self.looked_at}
+            self._tell("seen", seen_rows({"decided": looked_at, "scored": scored}))
+
+    def difference(self, before: Evaluation, after: Evaluation) -> Difference:
+        """What changed between two models on the rows that are scored."""
+        return difference(before, after, draws=self.draws, seed=self.seed)
 
     def score_full(self) -> Evaluation:
         """The model with all its heads; trained first where its task head is new."""
@@ -197,6 +257,24 @@ class Trial:
             "max_length": self.max_length,
             "draws": self.draws,
         }
+
+
+def used_rows(fingerprint: str, split: str, seed: int | None = None) -> dict[str, Any]:
+    """Rows as a record tells them; `seed` is that of the sample, None for all of the split.
+
+    >>> used_rows("512 rows 0a1b", "train", 0)
+    {'split': 'train', 'n': 512, 'seed': 0, 'fingerprint': '0a1b'}
+    """
+    count, _, name = fingerprint.split(" ")
+    return {"split": split, "n": int(count), "seed": seed, "fingerprint": name}
+
+
+def given_rows(inputs: Any) -> dict[str, Any]:
+    """Rows that were given with the call, as a record tells them."""
+    if isinstance(inputs, Encoded):
+        return used_rows(rows_fingerprint(inputs), "given")
+    count = len(inputs) if hasattr(inputs, "__len__") else None
+    return {"split": "given", "n": count, "seed": None, "fingerprint": None}
 
 
 def make_trial(model: PreTrainedModel, **settings: Any) -> Trial:

@@ -251,5 +251,7 @@ def leave(trainer: TaskTrainer, model: PreTrainedModel, options: TrainOptions) -
     trainer.accelerator.unwrap_model(trainer.model_wrapped, keep_fp32_wrapper=False)
     if options.gradient_checkpointing:
         model.gradient_checkpointing_disable()
+    if trainer.cached is not None:
+        model.config.use_cache = trainer.cached
     model.zero_grad(set_to_none=True)
     model.eval()

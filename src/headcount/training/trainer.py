@@ -47,6 +47,8 @@ class TaskTrainer(Trainer):
         self.kind: Kind = kind
         self.options = options
         self.curve = curve
+        self.cached = getattr(settings["model"].config, "use_cache", None)
+        """What Trainer sets to no, for `leave` to put back: generation is slow without."""
         settings |= {"train_dataset": rows, "data_collator": rows.collate}
         super().__init__(callbacks=[curve, *callbacks], **settings)
         curve.gather = self.accelerator.gather  # pyright: ignore[reportAttributeAccessIssue]

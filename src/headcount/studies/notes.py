@@ -1,0 +1,86 @@
+"""What a user must not miss about a result: said while it is made, and kept in its record."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from headcount.recovery.recover import Fit
+from headcount.tasks.metrics import get_metric
+
+Note = Callable[[str], None]
+ENOUGH = 10
+"""Tokens for every unknown that recovery solves for; with fewer it learns the rows by heart."""
+
+
+def log(text: str) -> None:
+    """Where notes go when nobody else takes them: the log of Python, as a warning."""
+    logging.getLogger("headcount").warning(text)
+
+
+def few_tokens(fits: Sequence[Fit]) -> str | None:
+    """Whether recovery had too few tokens for what it solved."""
+    short = [fit for fit in fits if fit.tokens < ENOUGH * fit.unknowns]
+    if not short:
+        return None
+    worst = min(short, key=lambda fit: fit.tokens / fit.unknowns)
+    return (
+        f"Recovery had {worst.tokens:,} tokens for {worst.unknowns:,} unknowns in "
+        f"{worst.stack} layer {worst.layer}, and needs about {ENOUGH} for each: on other rows it "
+        "may do harm. Give it more with --samples or --inputs."
+    )
+
+
+def seen_rows(rows: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Whether what decided, repaired or trained was among what is scored."""
+    split = rows.get("scored", {}).get("split")
+    uses = [use for use in ("decided", "repaired", "trained") if use in rows]
+    # "all" are both parts of a task that came as a single file
+    same = [use for use in uses if split in (rows[use]["split"], "all")]
+    if not same:
+        return None
+    return (
+        f"The rows that {' and '.join(same)} are of {split}, which is scored: the score says "
+        "little of other rows. Pass --train and --dev files, or another --split."
+    )
+
+
+def not_better(score: float, random: Sequence[float], metric: str) -> str | None:
+    """Whether a cut is no better than random ones of the same size.
+
+    >>> not_better(0.22, [0.35, 0.31, 0.39], "accuracy")
+    'This is not better than random: 0.2200, where 3 random cuts have 0.3500 in the mean.'
+    >>> not_better(0.37, [0.35, 0.31, 0.39], "accuracy")
+    'This is not told apart from random: 0.3700, where 3 random cuts have 0.3100 to 0.3900.'
+    """
+    if any(math.isnan(each) for each in (score, *random)):
+        return "This cannot be held against random: a score is undefined."
+    sign = 1 if get_metric(metric).higher_is_better else -1
+    mean = sum(random) / len(random)
+    cuts = f"{len(random)} random cuts have" if len(random) > 1 else "a random cut has"
+    if sign * score <= sign * mean:
+        there = f"{mean:.4f} in the mean" if len(random) > 1 else f"{mean:.4f}"
+        return f"This is not better than random: {score:.4f}, where {cuts} {there}."
+    if sign * score <= max(sign * each for each in random):
+        spread = f"{min(random):.4f} to {max(random):.4f}"
+        return f"This is not told apart from random: {score:.4f}, where {cuts} {spread}."
+    return None
+
+
+def rows_sentence(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """Which rows decided, repaired, trained and scored, in one sentence; empty without any.
+
+    >>> train = {"split": "train", "n": 512, "seed": 0}
+    >>> rows_sentence({"decided": train, "scored": {"split": "dev", "n": 872, "seed": None}})
+    'Decided on 512 rows of train (seed 0), scored on 872 rows of dev.'
+    """
+    parts = []
+    for use, each in rows.items():
+        count = "rows" if each["n"] is None else f"{each['n']:,} rows"
+        seed = "" if each["seed"] is None else f" (seed {each['seed']})"
+        where = " that were given" if each["split"] == "given" else f" of {each['split']}{seed}"
+        parts.append(f"{use} on {count}{where}")
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
