@@ -56,7 +56,7 @@ def _is_own(owner: int) -> bool:
     if threading.get_ident() == owner:
         return True
     # Python knows the threads that torch has started by this class only
-    return isinstance(threading.current_thread(), threading._DummyThread)  # pyright: ignore[reportAttributeAccessIssue]
+    return isinstance(threading.current_thread(), threading._DummyThread)
 
 
 @contextmanager
@@ -76,11 +76,15 @@ def evaluating(model: nn.Module) -> Generator[None]:
         try:
             yield
         finally:
-            for module, *values in before:
-                places = (module._modules, module._buffers, vars(module))
-                for now, then in zip(places, values, strict=True):
-                    # what has gone meanwhile was meant to go: another thread's, or a hand's
-                    now.update({k: v for k, v in then.items() if now.get(k, v) is not v})
+            for module, parts, buffers, plain in before:
+                _put_back(module._modules, parts)
+                _put_back(module._buffers, buffers)
+                _put_back(vars(module), plain)
+
+
+def _put_back(now: dict[str, Any], then: dict[str, Any]) -> None:
+    # what has gone meanwhile was meant to go: another thread's, or a hand's
+    now.update({name: value for name, value in then.items() if now.get(name, value) is not value})
 
 
 def _plain(module: nn.Module) -> dict[str, Any]:
