@@ -24,11 +24,8 @@ import torch
 import transformers
 from transformers import BertConfig, BertForSequenceClassification
 
-from headcount.learned.concrete import HardConcrete
 from headcount.learned.keeper import Keeper
-from headcount.learned.options import GateOptions
-from headcount.learned.straight import StraightThrough
-from headcount.learned.subset import Subset
+from headcount.learned.methods import HardConcrete, StraightThrough, Subset
 from headcount.models.find import layout
 
 GOAL = 1.05
@@ -38,7 +35,7 @@ SIZES = {
     "minilm": (6, 12, 384, 1536, 30522, 32, 40),
 }
 KINDS: dict[str, Callable[[], Any]] = {
-    "straight-through": lambda: StraightThrough(coarse="linear"),
+    "straight-through": StraightThrough,
     "hard-concrete": HardConcrete,
     "subset": Subset,
 }
@@ -96,7 +93,7 @@ def main() -> int:
     plain, batch = build(name)
     gated = copy.deepcopy(plain)
     heads = layout(plain)
-    keeper = Keeper(heads, KINDS[method](), GateOptions(momentum=0.9), keep=len(heads) // 2)
+    keeper = Keeper(heads, KINDS[method](), keep=len(heads) // 2)
     times: dict[str, list[tuple[float, float]]] = {"ungated": [], "gated": []}
     with keeper.attached(gated):
         takes = {

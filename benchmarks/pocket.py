@@ -23,11 +23,11 @@ from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
+from headcount.tasks.loading import hush, load_for_task, load_tokenizer
 from headcount.tasks.pocket import POCKET_TASKS, examples
 from headcount.tasks.pocket.bags import bag_of_words
 from headcount.training.evaluate import evaluate, evaluate_many
 from headcount.training.finetune import finetune
-from headcount.training.loading import hush, load_for_task, load_tokenizer
 from headcount.training.options import PRESETS
 
 SHARES = (0.25, 0.5, 0.75)

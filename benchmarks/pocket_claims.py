@@ -41,7 +41,7 @@ from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.pruning.select import prepare
 from headcount.studies.curve import pruning_chance
-from headcount.training.loading import hush
+from headcount.tasks.loading import hush
 
 TRAINED = ("pocket-acceptability", "pocket-sentiment", "pocket-entailment")
 LAYERED = ("pocket-acceptability", "pocket-entailment")

@@ -20,11 +20,12 @@ from typing import Any
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.remove import remove
+from headcount.pruning.methods import Decision
 from headcount.pruning.select import prepare
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import open_task
+from headcount.tasks.loading import load_for_task, tokenizer_of
 from headcount.training.finetune import finetune
-from headcount.training.loading import load_for_task, tokenizer_of
 from headcount.training.options import PRESETS
 from headcount.transfer.weights import weight_change
 
@@ -131,14 +132,14 @@ def train_one(run: Run) -> Run:
     if run.method.startswith("layers"):
         mask = prepare(model, "layers", empty=run.method.split()[1])(None, 0)
     elif run.ratio:
-        mask = trial.prepare(*METHODS[run.method], run.seed)(run.ratio, run.seed)
+        mask = trial.prepare(*METHODS[run.method], run.seed)(run.ratio, run.seed).mask
     else:
         mask = prepare(model, "random")(0.0, 0)
     return scored(run, trial, mask)
 
 
 def scored(run: Run, trial: Trial, mask: Any) -> Run:
-    small = trial.cut(mask, run.seed)[0]
+    small = trial.cut(Decision(mask=mask), run.seed)[0]
     found = trial.score(small).scores[0]
     spread = float("nan")
     if run.repair == "train" and not run.method.startswith("freeze"):
@@ -193,7 +194,7 @@ def cut_runs(task: str, folder: Path, seeds: int, kept: Kept) -> None:
                 run = Run(task=task, repair=repair, method=name, ratio=0.5, seed=seed)
                 if run.key not in kept.runs and (repair == "recover" or name in RETRAINED):
                     trial = make_trial(model, **common, **more)
-                    mask = trial.prepare(method, options, seed)(0.5, seed)
+                    mask = trial.prepare(method, options, seed)(0.5, seed).mask
                     kept.add(scored(run, trial, mask))
 
 

@@ -33,8 +33,8 @@ from headcount.redundancy.inputs import even_order
 from headcount.redundancy.result import Redundancy, load_redundancy
 from headcount.tasks import open_task
 from headcount.tasks.encoding import Encoded, encode
+from headcount.tasks.loading import hush, load_tokenizer
 from headcount.tasks.masking import random_tokens
-from headcount.training.loading import hush, load_tokenizer
 
 
 def measure(args: argparse.Namespace) -> tuple[dict[tuple[str, str], Redundancy], float]:

@@ -35,9 +35,9 @@ from headcount.models.find import layout
 from headcount.models.shipped import locate
 from headcount.tasks import Examples, Task
 from headcount.tasks.encoding import encode
+from headcount.tasks.loading import hush, load_for_task
 from headcount.training.evaluate import evaluate, evaluate_many
 from headcount.training.finetune import finetune
-from headcount.training.loading import hush, load_for_task
 from headcount.training.options import TrainOptions
 
 STEPS = 12

@@ -26,10 +26,11 @@ import numpy as np
 from scipy.stats import t
 
 from headcount.models.shipped import locate
+from headcount.pruning.methods import Decision
 from headcount.pruning.select import prepare
 from headcount.studies.trial import make_trial
 from headcount.tasks import open_task
-from headcount.training.loading import hush, load_for_task, tokenizer_of
+from headcount.tasks.loading import hush, load_for_task, tokenizer_of
 from headcount.training.options import PRESETS
 
 RATIOS = (0.25, 0.5, 0.6, 0.75)
@@ -104,7 +105,7 @@ def run(args: argparse.Namespace) -> dict[tuple[str, int], tuple[float, float]]:
         mask = prepare(model, method, **own)(ratio, seed)
         before = make_trial(model, **common).score_masks([mask], [seed])[0].score
         trial = make_trial(model, **common, finetune=options)
-        after = trial.score(trial.cut(mask, seed)[0]).score
+        after = trial.score(trial.cut(Decision(mask=mask), seed)[0]).score
         done[cut, seed] = (before, after)
         row = {"cut": cut, "seed": seed, "pattern": mask.pattern, "cut_bleu": before}
         with path.open("a") as file:

@@ -28,7 +28,7 @@ ROOMS = [  # imports point down this list only
     "tasks",
     "models",
 ]
-FOUNDATION = ["heads", "errors", "registry", "files", "text"]
+FOUNDATION = ["heads", "errors", "registry", "files", "text", "options"]
 SNIPPETS = re.findall(
     r"^```(python|sh)\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S
 )
@@ -84,6 +84,18 @@ def test_imports_point_down(path: Path) -> None:
     module = ".".join(parts[:-1] if package else parts)
     assert module.split(".")[1] in [*ROOMS, *FOUNDATION], f"{module} is in no room of the house"
     assert wrong(path.read_text(encoding="utf-8"), module, package) == []
+
+
+INSIDES = re.compile(r"register_forward|\\.forward = |Conv1D")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if path.relative_to(SOURCE).parts[0] != "models"],
+    ids=lambda path: str(path.relative_to(SOURCE)),
+)
+def test_a_models_inside_is_touched_in_models_only(path: Path) -> None:
+    assert INSIDES.findall(path.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize(

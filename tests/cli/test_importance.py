@@ -8,8 +8,8 @@ from transformers import AutoTokenizer
 from headcount.importance.gradients import Importance, importance
 from headcount.models.load import load
 from headcount.models.shipped import locate
-from headcount.studies.rows import labelled_rows
 from headcount.tasks import open_task
+from headcount.tasks.rows import labelled_rows
 from training.conftest import tiny
 
 

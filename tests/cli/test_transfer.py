@@ -11,8 +11,8 @@ from transformers import AutoTokenizer, BertForMaskedLM, ResNetConfig, ResNetMod
 import headcount as hc
 from headcount.models.load import load
 from headcount.models.shipped import locate
-from headcount.studies.rows import labelled_rows
 from headcount.tasks import open_task
+from headcount.tasks.rows import labelled_rows
 from models.zoo import build
 from training.conftest import tiny
 

@@ -19,23 +19,26 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 from transformers import AutoTokenizer
 
-from headcount.learned.concrete import HardConcrete
-from headcount.learned.kinds import Kind
-from headcount.learned.options import GateOptions
+from headcount.learned.methods import GateOptions, HardConcrete, StraightThrough, Subset
 from headcount.learned.result import Learned
 from headcount.learned.run import learn
-from headcount.learned.straight import StraightThrough
-from headcount.learned.subset import Subset
 from headcount.models.shipped import locate
 from headcount.training.options import TrainOptions
 from training.conftest import pets, tiny
 
-KINDS: dict[str, Kind] = {
-    "straight-through": StraightThrough(),
-    "hard-concrete": HardConcrete(),
-    "subset": Subset(),
+GATES: dict[str, Any] = {
+    "gate_lr": 2.0,
+    "gate_optimizer": "sgd",
+    "gate_schedule": "constant",
+    "trace": 10,
+    "score_points": 5,
+    "score_rows": 70,
 }
-GATES = GateOptions(learning_rate=2.0, momentum=0.9, trace=10, score_points=5, score_rows=70)
+METHODS: dict[str, GateOptions] = {
+    "straight-through": StraightThrough(**GATES, gate_momentum=0.9),
+    "hard-concrete": HardConcrete(**GATES, hold="shift"),
+    "subset": Subset(**GATES),
+}
 TRAIN = TrainOptions(
     epochs=2, batch_size=16, learning_rate=1e-3, warmup=3, save_every=3, accumulate=2, log_every=1
 )
@@ -58,7 +61,7 @@ def run(method: str, out: Path | None, options: TrainOptions, kill_at: int = 0) 
     # the model is copied for training, and its hooks with it
     model.register_forward_pre_hook(count)
     return learn(
-        model, pets(rows=70), KINDS[method], 0.5, gates=GATES, train=options,
+        model, pets(rows=70), METHODS[method], 0.5, train=options,
         tokenizer=tokenizer, device="cpu", out=out, gap=0,
     )  # fmt: skip
 

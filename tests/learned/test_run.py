@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,18 @@ from transformers import AutoTokenizer
 from headcount.errors import HeadcountError, UsageError
 from headcount.files import locked
 from headcount.heads import Mask
-from headcount.learned.concrete import HardConcrete, hard_concrete
 from headcount.learned.keeper import AllClosedError
-from headcount.learned.options import GateOptions
+from headcount.learned.methods import HardConcrete, StraightThrough, Subset
 from headcount.learned.result import Learned
 from headcount.learned.run import learn
-from headcount.learned.straight import StraightThrough, straight_through
-from headcount.learned.subset import Subset, subset
 from headcount.models.find import layout
 from headcount.models.fingerprint import weights_fingerprint
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
+from headcount.pruning.methods import Given
 from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
+from headcount.training.setting import Training
 from models.zoo import build
 from training.conftest import interrupt, tiny
 
@@ -34,45 +34,51 @@ from .conftest import SHORT, STILL
 LEARN = {"device": "cpu", "gap": 0}
 PLANTED = 8 / 12
 """The ratio that leaves as many heads as are needed."""
+STEADY = {"gate_optimizer": "sgd", "gate_schedule": "constant"}
+PLAIN = {**STEADY, "gate_momentum": 0.0}
+FAST = {**STEADY, "gate_lr": 0.5, "gate_momentum": 0.9}
+
+
+def trained(method, model, task, tokenizer, train):
+    training = Training(task=task, tokenizer=tokenizer, options=train, device="cpu")
+    return method.prepare(model, Given(training=training))
 
 
 @pytest.mark.parametrize(
-    ("kind", "gates"),
+    "gates",
     [
         # the factor of eq. 10 grows with W′ itself: large steps would blow it up
-        (StraightThrough(coarse="softplus"), GateOptions(learning_rate=0.02, momentum=0.9)),
-        (StraightThrough(coarse="linear"), GateOptions(learning_rate=0.5, momentum=0.9)),
-        (Subset(), GateOptions(learning_rate=0.2, optimizer="adam")),
-        (HardConcrete(), GateOptions(learning_rate=0.1, optimizer="adam", hold="penalty", mu=0.1)),
+        StraightThrough(coarse="softplus", **FAST | {"gate_lr": 0.02}),
+        StraightThrough(coarse="linear", **FAST),
+        Subset(gate_lr=0.2),
+        HardConcrete(),
     ],
     ids=["softplus", "linear", "subset", "concrete"],
 )
-def test_the_planted_heads_are_found(planted, tokenizer, kind, gates):
+def test_the_planted_heads_are_found(planted, tokenizer, gates):
     model, task, needed = planted
-    found = learn(model, task, kind, PLANTED, gates=gates, train=STILL, tokenizer=tokenizer,
-                  **LEARN)  # fmt: skip
+    found = learn(model, task, gates, PLANTED, train=STILL, tokenizer=tokenizer, **LEARN)
     assert found.mask == needed
     assert found.route["asked"] == 4
 
 
 @pytest.mark.parametrize(
-    ("kind", "method"),
-    [(StraightThrough(), straight_through), (HardConcrete(), hard_concrete), (Subset(), subset)],
-    ids=["straight", "concrete", "subset"],
+    "gates", [StraightThrough(), HardConcrete(), Subset()], ids=["straight", "concrete", "subset"]
 )
-def test_a_kind_and_its_method_have_the_same_defaults(model, task, tokenizer, kind, method):
-    how = {"task": task, "tokenizer": tokenizer, "train": replace(SHORT, steps=6), "device": "cpu"}
-    named = method(model, **how).run(0.5, 0)
-    plain = learn(model, task, kind, 0.5, train=how["train"], tokenizer=tokenizer, **LEARN)
-    assert np.array_equal(named.trace.values, plain.trace.values)
-    assert named.trace.about == plain.trace.about
+def test_a_method_decides_as_its_gates_learn(model, task, tokenizer, gates):
+    train = replace(SHORT, steps=6)
+    named = trained(gates, model, task, tokenizer, train)(0.5, 0)
+    plain = learn(model, task, gates, 0.5, train=train, tokenizer=tokenizer, **LEARN)
+    assert np.array_equal(named.learned.trace.values, plain.trace.values)
+    assert named.learned.trace.about == plain.trace.about
+    assert named.mask == plain.mask
+    assert weights_fingerprint(named.model) == weights_fingerprint(plain.model)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_hard_concrete_finds_them_as_it_comes(planted, tokenizer, seed):
     model, task, needed = planted
-    method = hard_concrete(model, task=task, tokenizer=tokenizer, train=STILL, device="cpu")
-    found = method.run(PLANTED, seed)
+    found = trained(HardConcrete(), model, task, tokenizer, STILL)(PLANTED, seed).learned
     assert found.mask == needed
     # the penalty got there alone, by the schedule
     assert (found.route["open_then"], found.route["closed_by_ranking"]) == (4, 0)
@@ -81,9 +87,8 @@ def test_hard_concrete_finds_them_as_it_comes(planted, tokenizer, seed):
 
 def test_a_gate_closes_and_reopens_in_training(planted, tokenizer):
     model, task, needed = planted
-    gates = GateOptions(learning_rate=0.5, momentum=0.9, trace=60)
-    found = learn(model, task, StraightThrough(coarse="linear"), PLANTED, gates=gates, train=STILL,
-                  tokenizer=tokenizer, **LEARN)  # fmt: skip
+    gates = StraightThrough(**FAST, trace=60)
+    found = learn(model, task, gates, PLANTED, train=STILL, tokenizer=tokenizer, **LEARN)
     states = np.array(found.trace.states)
     reopened = [
         head
@@ -99,9 +104,9 @@ def test_a_gate_closes_and_reopens_in_training(planted, tokenizer):
 
 def test_relu_gates_do_not_reopen(planted, tokenizer):
     model, task, _ = planted
-    found = learn(model, task, StraightThrough(coarse="relu"), 0.5, train=replace(STILL, steps=20),
-                  gates=GateOptions(learning_rate=0.5, hold="penalty", mu=0.5),
-                  tokenizer=tokenizer, **LEARN)  # fmt: skip
+    gates = StraightThrough(coarse="relu", **PLAIN, gate_lr=0.5, hold="penalty", mu=0.5)
+    train = replace(STILL, steps=20)
+    found = learn(model, task, gates, 0.5, train=train, tokenizer=tokenizer, **LEARN)
     assert sum(found.trace.closings) > 0
     assert sum(found.trace.reopenings) == 0
 
@@ -109,9 +114,8 @@ def test_relu_gates_do_not_reopen(planted, tokenizer):
 def test_free_sparsity_grows_with_mu(model, task, tokenizer):
     kept = []
     for mu in (1e-6, 0.5):
-        gates = GateOptions(learning_rate=0.2, mu=mu)
-        found = learn(model, task, StraightThrough(coarse="softplus"), gates=gates, train=SHORT,
-                      tokenizer=tokenizer, **LEARN)  # fmt: skip
+        gates = StraightThrough(coarse="softplus", **PLAIN, gate_lr=0.2, mu=mu)
+        found = learn(model, task, gates, train=SHORT, tokenizer=tokenizer, **LEARN)
         kept.append(len(found.mask))
         assert found.route["rule"].startswith("free")
         assert found.route["open_then"] == len(found.mask)
@@ -122,9 +126,8 @@ def test_free_sparsity_grows_with_mu(model, task, tokenizer):
 @pytest.mark.parametrize("hold", ["shift", "penalty"])
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 0.9])
 def test_the_ratio_is_exact_and_the_record_says_how(model, task, tokenizer, hold, ratio):
-    gates = GateOptions(learning_rate=0.1, hold=hold)
-    found = learn(model, task, StraightThrough(), ratio, gates=gates, train=SHORT,
-                  tokenizer=tokenizer, **LEARN)  # fmt: skip
+    gates = StraightThrough(**PLAIN, gate_lr=0.1, hold=hold)
+    found = learn(model, task, gates, ratio, train=SHORT, tokenizer=tokenizer, **LEARN)
     route = found.route
     assert len(found.mask) == layout(model).kept_at(ratio) == route["asked"]
     ranked = route["opened_by_ranking"] - route["closed_by_ranking"]
@@ -136,13 +139,20 @@ def test_the_ratio_is_exact_and_the_record_says_how(model, task, tokenizer, hold
     assert found.examples == 6 * 16 * 2
 
 
-@pytest.mark.parametrize("method", [straight_through, hard_concrete])
+@pytest.mark.parametrize("method", [StraightThrough, HardConcrete])
 def test_reach_says_when_the_number_may_be_met(model, task, tokenizer, method):
     found = [
-        method(model, task=task, tokenizer=tokenizer, train=SHORT, device="cpu", hold="shift",
-               reach=reach).run(0.5, 0).route["reached_at_step"]
+        learn(
+            model,
+            task,
+            method(hold="shift", reach=reach),
+            0.5,
+            train=SHORT,
+            tokenizer=tokenizer,
+            **LEARN,
+        ).route["reached_at_step"]
         for reach in (0.1, 1.0)
-    ]  # fmt: skip
+    ]
     assert found[0] == 1
     assert found[1] > 2
 
@@ -184,13 +194,19 @@ def test_the_gap_between_training_and_test_gates(model, task, tokenizer):
     assert (sure.gap["gap"], sure.gap["draws"]) == (0.0, 1)
 
 
-@pytest.mark.parametrize("kind", [StraightThrough(), HardConcrete()], ids=["straight", "concrete"])
-def test_scores_over_the_run_change_nothing(model, task, tokenizer, kind):
+@pytest.mark.parametrize(
+    "gates",
+    [
+        StraightThrough(**PLAIN, gate_lr=0.3, mu=0.05),
+        HardConcrete(**STEADY, gate_lr=0.3, mu=0.05, hold="shift"),
+    ],
+    ids=["straight", "concrete"],
+)
+def test_scores_over_the_run_change_nothing(model, task, tokenizer, gates):
     settings = {"train": SHORT, "tokenizer": tokenizer, **LEARN}
-    gates = GateOptions(learning_rate=0.3, mu=0.05)
-    plain = learn(model, task, kind, gates=gates, **settings)
+    plain = learn(model, task, gates, **settings)
     scored = replace(gates, score_points=4, score_rows=40)
-    found = learn(model, task, kind, gates=scored, **settings)
+    found = learn(model, task, scored, **settings)
     assert found.mask == plain.mask
     assert weights_fingerprint(found.model) == weights_fingerprint(plain.model)
     assert found.trace.values[-1].tolist() == plain.trace.values[-1].tolist()
@@ -207,18 +223,17 @@ def test_scores_over_the_run_change_nothing(model, task, tokenizer, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "open_first"),
-    [(StraightThrough(coarse="linear"), 12), (HardConcrete(), 12)],
+    "method",
+    [partial(StraightThrough, **FAST), partial(HardConcrete, **STEADY, gate_lr=0.5, hold="shift")],
     ids=["straight", "concrete"],
 )
-def test_a_score_is_that_of_the_test_gates(planted, tokenizer, kind, open_first):
+def test_a_score_is_that_of_the_test_gates(planted, tokenizer, method):
     model, task, _ = planted
-    gates = GateOptions(learning_rate=0.5, momentum=0.9, score_points=4, score_rows=96, trace=60)
-    found = learn(model, task, kind, PLANTED, gates=gates, train=STILL, tokenizer=tokenizer,
-                  **LEARN)  # fmt: skip
+    gates = method(score_points=4, score_rows=96, trace=60)
+    found = learn(model, task, gates, PLANTED, train=STILL, tokenizer=tokenizer, **LEARN)
     points = [p for p in found.trace.scores if "score" in p]
     assert [p["step"] for p in points] == [0, 15, 30, 45, 60]
-    assert (points[0]["open"], points[-1]["open"]) == (open_first, 4)
+    assert (points[0]["open"], points[-1]["open"]) == (12, 4)
     states = dict(zip(found.trace.steps, found.trace.states, strict=True))
     masks = [
         Mask(layout(model), frozenset(
@@ -232,9 +247,9 @@ def test_a_score_is_that_of_the_test_gates(planted, tokenizer, kind, open_first)
 
 def test_no_score_points_without_rows_of_their_own(model, task, tokenizer):
     trained_on = replace(task, splits=("train",), evaluation="train")
+    gates = Subset(score_points=2)
     with pytest.raises(UsageError, match="no rows but those of training"):
-        learn(model, trained_on, Subset(), 0.5, gates=GateOptions(score_points=2), train=SHORT,
-              tokenizer=tokenizer, **LEARN)  # fmt: skip
+        learn(model, trained_on, gates, 0.5, train=SHORT, tokenizer=tokenizer, **LEARN)
 
 
 def words() -> Any:
@@ -263,12 +278,11 @@ def test_decoders_encoder_decoders_and_shared_layers(family, name, kind):
 
 
 def test_all_gates_closed(model, task, tokenizer, tmp_path):
-    gates = GateOptions(learning_rate=50.0, mu=1.0)
+    gates = StraightThrough(**PLAIN, gate_lr=50.0, mu=1.0)
     with pytest.raises(
         HeadcountError, match=r"All gates closed at step \d+.*mu.*last open"
     ) as told:
-        learn(model, task, StraightThrough(coarse="linear"), gates=gates, train=SHORT,
-              tokenizer=tokenizer, out=tmp_path, **LEARN)  # fmt: skip
+        learn(model, task, gates, train=SHORT, tokenizer=tokenizer, out=tmp_path, **LEARN)
     kept = Mask.from_json(json.loads((tmp_path / "last-open.json").read_text()))
     assert len(kept) > 0
     assert kept.pattern in str(told.value)

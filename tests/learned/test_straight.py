@@ -3,28 +3,25 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headcount.errors import UsageError
-from headcount.learned.straight import StraightThrough
+from headcount.learned.methods import StraightThrough
+from headcount.learned.straight import StepGates
 
 
 def test_every_gate_starts_open() -> None:
-    values = StraightThrough(mean=0.05, spread=0.5).start(500, torch.Generator().manual_seed(0))
+    values = StepGates(coarse="linear", mean=0.05, spread=0.5).start(
+        500, torch.Generator().manual_seed(0)
+    )
     assert (values > 0).all()
     assert 0.3 < float(values.mean()) < 0.6  # what is left of the normal, not its centre
-    again = StraightThrough(mean=0.05, spread=0.5).start(500, torch.Generator().manual_seed(0))
+    again = StepGates(coarse="linear", mean=0.05, spread=0.5).start(
+        500, torch.Generator().manual_seed(0)
+    )
     assert torch.equal(values, again)
 
 
 @pytest.mark.parametrize("keep", [0, 1, 4, 6])
 def test_held_at_a_number(keep: int) -> None:
     values = torch.tensor([0.3, -2.0, 5.0, 0.1, -0.7, 1.0])
-    held = StraightThrough().hold(values, keep)
+    held = StraightThrough().kind().hold(values, keep)
     assert int((held > 0).sum()) == keep
     torch.testing.assert_close(held - held[0], values - values[0])
-
-
-def test_refusals() -> None:
-    with pytest.raises(UsageError, match="positive numbers"):
-        StraightThrough(mean=0)
-    with pytest.raises(UsageError, match="no coarse gradient 'tanh'"):
-        StraightThrough(coarse="tanh")

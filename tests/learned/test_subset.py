@@ -5,8 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.errors import UsageError
-from headcount.learned.subset import Subset
+from headcount.learned.methods import Subset
 from headcount.pruning.topk import soft_top
 
 
@@ -20,10 +19,10 @@ def test_always_exactly_k(values: list[float], share: float, done: float, seed: 
     w = torch.tensor(values, requires_grad=True)
     keep = max(1, round(share * len(values)))
     random = torch.Generator().manual_seed(seed)
-    drawn = Subset().draw(w, random, done, keep)
+    drawn = Subset().kind().draw(w, random, done, keep)
     assert set(drawn.tolist()) <= {0.0, 1.0}
     assert int(drawn.sum()) == keep
-    assert int(Subset().open(w.detach(), keep).sum()) == keep
+    assert int(Subset().kind().open(w.detach(), keep).sum()) == keep
     drawn.mul(torch.arange(len(values))).sum().backward()
     assert w.grad is not None
     assert torch.isfinite(w.grad).all()
@@ -33,7 +32,7 @@ def test_backwards_is_the_derivative_of_a_soft_set_of_the_same_size() -> None:
     x = torch.tensor([1.3, -0.4, 0.2, 2.0, -1.1], dtype=torch.float64)
     assert float(soft_top(x, 2).sum()) == pytest.approx(2.0, abs=1e-9)
     pull = torch.tensor([0.5, -1.0, 2.0, 0.1, 0.3], dtype=torch.float64)
-    kind = Subset(hot=1.0, cold=1.0)
+    kind = Subset(hot=1.0, cold=1.0).kind()
     noise = torch.Generator().manual_seed(3)
     w = x.clone().requires_grad_()
     (kind.draw(w, noise, 0.0, 2) * pull).sum().backward()
@@ -53,14 +52,9 @@ def test_backwards_is_the_derivative_of_a_soft_set_of_the_same_size() -> None:
 def test_colder_draws_are_nearer_to_the_best() -> None:
     w = torch.linspace(1, -1, 20)
     random = torch.Generator().manual_seed(0)
-    best = Subset().open(w, 5)
+    best = Subset().kind().open(w, 5)
     hit = {
-        done: sum(float(Subset().draw(w, random, done, 5)[best].sum()) for _ in range(200))
+        done: sum(float(Subset().kind().draw(w, random, done, 5)[best].sum()) for _ in range(200))
         for done in (0.0, 1.0)
     }
     assert hit[1.0] > 1.3 * hit[0.0]
-
-
-def test_refusals() -> None:
-    with pytest.raises(UsageError, match="above 0"):
-        Subset(cold=0)

@@ -7,9 +7,15 @@ from headcount.errors import UsageError
 from headcount.heads import Layout, Stack
 from headcount.models.find import layout
 from headcount.models.remove import remove
-from headcount.pruning.cluster import cluster, random_inputs, read_matrices
+from headcount.pruning.cluster import random_inputs, read_matrices
+from headcount.pruning.select import prepare
 from headcount.redundancy.measure import redundancy
 from models.zoo import build
+
+
+def cluster(model, **options):
+    return prepare(model, "cluster", **options)
+
 
 THREE = Layout.of(encoder=[5] * 3, cross=[5] * 3, decoder=[5] * 3)
 

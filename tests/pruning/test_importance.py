@@ -8,8 +8,12 @@ from headcount.heads import Layout, Scores
 from headcount.importance.gradients import importance as measure
 from headcount.models.find import layout
 from headcount.models.remove import remove
-from headcount.pruning.importance import importance
+from headcount.pruning.select import prepare
 from models.zoo import build
+
+
+def importance(model, **options):
+    return prepare(model, "importance", **options)
 
 
 def data(model, rows=6):

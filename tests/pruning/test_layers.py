@@ -4,7 +4,12 @@ import pytest
 
 from headcount.errors import UsageError
 from headcount.heads import Layout
-from headcount.pruning.layers import layers
+from headcount.pruning.select import prepare
+
+
+def layers(model, **options):
+    return prepare(model, "layers", **options)
+
 
 TWELVE = Layout.of(encoder=[1] * 12)
 

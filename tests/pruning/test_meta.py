@@ -11,11 +11,15 @@ from headcount.heads import Head
 from headcount.models.capture import Place
 from headcount.models.find import layout, sites_of
 from headcount.models.probe import probe_inputs
-from headcount.pruning.meta import meta, score_heads, train_scorer
 from headcount.pruning.scorer import Scorer, layer_scores, load_scorer, mean_scores, save_scorer
-from headcount.pruning.select import select
+from headcount.pruning.scorer_training import score_heads, train_scorer
+from headcount.pruning.select import prepare, select
 from headcount.tasks.encoding import Encoded
 from models.zoo import build
+
+
+def meta(model, **options):
+    return prepare(model, "meta", **options)
 
 
 def rows(many: int = 24) -> Encoded:

@@ -6,7 +6,12 @@ import pytest
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
-from headcount.pruning.pattern import pattern
+from headcount.pruning.select import prepare
+
+
+def pattern(model, **options):
+    return prepare(model, "pattern", **options)
+
 
 SIX = Layout.of(encoder=[8] * 6)
 THREE = Layout.of(encoder=[8] * 6, cross=[8] * 6, decoder=[8] * 6)

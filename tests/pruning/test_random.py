@@ -5,7 +5,12 @@ import pytest
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Stack
-from headcount.pruning.random import random
+from headcount.pruning.select import prepare
+
+
+def random(model, **options):
+    return prepare(model, "random", **options)
+
 
 THREE = Layout.of(encoder=[8] * 6, cross=[8] * 6, decoder=[8] * 6)
 

@@ -6,7 +6,9 @@ import pytest
 
 from headcount.errors import UsageError
 from headcount.heads import Layout
-from headcount.pruning.select import options_of, prepare, select
+from headcount.options import types_of
+from headcount.pruning.methods import METHODS
+from headcount.pruning.select import prepare, select
 
 THREE = Layout.of(encoder=[8] * 6, cross=[8] * 6, decoder=[8] * 6)
 TWELVE = Layout.of(encoder=[12] * 12)
@@ -41,4 +43,4 @@ def test_an_unknown_option_is_answered_with_the_nearest():
 
 
 def test_options_are_the_methods_own():
-    assert options_of("random") == ["within", "stack", "leave"]
+    assert list(types_of(METHODS["random"])) == ["within", "stack", "leave"]

@@ -9,9 +9,13 @@ import torch
 from headcount.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.remove import remove
-from headcount.pruning.select import select
-from headcount.pruning.surgeon import collect, greedy_path, surgeon
+from headcount.pruning.second_order import collect, greedy_path
+from headcount.pruning.select import prepare, select
 from models.zoo import build
+
+
+def surgeon(model, **options):
+    return prepare(model, "surgeon", **options)
 
 
 def spd(size, seed):

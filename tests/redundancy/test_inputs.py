@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.errors import UsageError
-from headcount.redundancy.inputs import encode_texts, even_order
+from headcount.redundancy.inputs import even_order
+from headcount.tasks.encoding import encode_texts
 
 
 @given(st.integers(1, 200), st.integers(1, 250), st.integers(0, 5))

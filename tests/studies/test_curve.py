@@ -7,7 +7,8 @@ import pytest
 
 from headcount.errors import UsageError
 from headcount.heads import Layout
-from headcount.pruning.cluster import cluster
+from headcount.pruning.cluster import Cluster
+from headcount.pruning.methods import Given
 from headcount.studies.curve import curve, pruning_chance
 from headcount.studies.points import POINTS
 from headcount.training.evaluate import evaluate
@@ -49,13 +50,13 @@ def test_finished_points_are_reused_and_a_curve_can_grow(asked, tmp_path, monkey
     from headcount.studies.trial import Trial
 
     scored: list[int] = []
-    plain = Trial.score_masks
+    plain = Trial.score_decisions
 
     def counting(self, masks, seeds):
         scored.append(len(masks))
         return plain(self, masks, seeds)
 
-    monkeypatch.setattr(Trial, "score_masks", counting)
+    monkeypatch.setattr(Trial, "score_decisions", counting)
     monkeypatch.setattr(Trial, "score_full", lambda self: pytest.fail("scored again"))
     again = curve(methods=["random"], ratios=[0.5], out=tmp_path, **asked)
     assert again.points == first.points
@@ -91,7 +92,7 @@ def test_each_heads_chance_of_going(asked, tmp_path):
     assert table.column("relative")[0].as_py() == 1.0
     far = {"encoder": [[0, 0.1, 0.9], [0.1, 0, 0.9], [0.9, 0.9, 0]]}
     layout = Layout.of(encoder=[3])
-    chance = pruning_chance(cluster(layout, redundancy=far), 1 / 3, layout)
+    chance = pruning_chance(Cluster(redundancy=far).prepare(layout, Given()), 1 / 3, layout)
     assert chance.values[2] == 0
     assert chance.values[0] + chance.values[1] == pytest.approx(1)
 

@@ -8,9 +8,9 @@ from transformers import AutoTokenizer
 
 from headcount.errors import UsageError
 from headcount.models.shipped import locate
-from headcount.studies.rows import labelled_rows
 from headcount.tasks import open_task
 from headcount.tasks.encoding import Encoded
+from headcount.tasks.rows import labelled_rows
 from headcount.tasks.sampling import rows_of
 from models.zoo import build
 

@@ -13,8 +13,8 @@ from scipy.stats import spearmanr
 from headcount.errors import UsageError
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError, Keeper
+from headcount.learned.methods import StraightThrough
 from headcount.learned.run import learn
-from headcount.learned.straight import StraightThrough
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.studies import sweep as room
@@ -59,9 +59,8 @@ def test_more_penalty_more_sparsity_up_to_all_closed(model, task, tokenizer, tmp
 def test_a_run_is_that_of_the_method_alone(model, task, tokenizer):
     found = sweep(model, task, "mu", CLOSING[:2], options=FREE, tokenizer=tokenizer, **HOW)
     run = found.runs[2]
-    gates = room.prepare(model, "straight-through", **FREE, mu=0.4).gates
     alone = learn(
-        model, task, StraightThrough(coarse="linear"), gates=gates,
+        model, task, StraightThrough(**FREE, mu=0.4),
         train=replace(SHORT, seed=run.seed), tokenizer=tokenizer, device="cpu",
     )  # fmt: skip
     assert run.pattern == alone.mask.pattern

@@ -83,8 +83,8 @@ def attention(
 
         need_matplotlib()
     from headcount.cli.transfer_inputs import load_model, shared_tokenizer
-    from headcount.training.devices import pick_device
-    from headcount.training.loading import hush
+    from headcount.models.devices import pick_device
+    from headcount.tasks.loading import hush
     from headcount.transfer.sentence import attention as look
 
     hush()

@@ -87,7 +87,7 @@ def bench(
         plan(model, pruned, ratio, length=length, seed=seed, as_json=as_json)
         return
     from headcount.models.bench import bench as measure
-    from headcount.training.devices import pick_device
+    from headcount.models.devices import pick_device
 
     where: Any = pick_device(device)
     with_onnx = wants_onnx(onnx, where)

@@ -16,6 +16,7 @@ from headcount.cli.curve import not_better_than_random
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
+    for_methods,
     open_model,
     read_texts,
 )
@@ -110,16 +111,16 @@ def compare(
         Say what would be done, and stop.
     """
     from headcount.files import whole
+    from headcount.models.devices import pick_device
     from headcount.studies.compare import ALL, method_of
     from headcount.studies.compare import compare as run
     from headcount.tasks import TASKS
-    from headcount.training.devices import pick_device
-    from headcount.training.loading import hush
+    from headcount.tasks.loading import hush
     from headcount.training.processes import require_one
 
     hush()
     require_one("compare")
-    own = chosen.for_methods([method_of(name) for name in methods if name != ALL])
+    own = for_methods(chosen, [method_of(name) for name in methods if name != ALL])
     trains = options.on(preset)
     opened = TASKS[task](source)
     loaded, words, _ = open_model(

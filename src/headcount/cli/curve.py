@@ -16,6 +16,7 @@ from headcount.cli.drawing import can_draw
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
+    for_methods,
     open_model,
     read_texts,
 )
@@ -108,17 +109,17 @@ def curve(
     dry_run
         Say what would be done, and stop.
     """
+    from headcount.models.devices import pick_device
     from headcount.studies.curve import curve as run
     from headcount.tasks import TASKS
-    from headcount.training.devices import pick_device
-    from headcount.training.loading import hush
+    from headcount.tasks.loading import hush
     from headcount.training.processes import require_one
 
     hush()
     require_one("curve")
     figures = can_draw()
     shares = list(dict.fromkeys(ratios))
-    own = chosen.for_methods(methods)
+    own = for_methods(chosen, methods)
     trains = options.on(preset)
     opened = TASKS[task](source)
     loaded, words, fresh = open_model(

@@ -89,13 +89,13 @@ def evaluate(
     if limit is not None and fraction is not None:
         raise UsageError("Pass --limit or --fraction, not both.")
     from headcount.heads import Mask
+    from headcount.models.devices import pick_device
     from headcount.models.find import layout
     from headcount.tasks import TASKS
+    from headcount.tasks.loading import hush, load_for_task, load_tokenizer, room
     from headcount.tasks.sampling import rows_of
-    from headcount.training.devices import pick_device
     from headcount.training.evaluate import difference, evaluate_many, save_predictions
     from headcount.training.evaluate import evaluate as score
-    from headcount.training.loading import hush, load_for_task, load_tokenizer, room
 
     hush()
     opened = TASKS[task](source)

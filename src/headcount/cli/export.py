@@ -64,7 +64,7 @@ def export(
     from headcount.models.export import export as write
     from headcount.models.load import load
     from headcount.tasks import TASKS
-    from headcount.training.loading import load_tokenizer
+    from headcount.tasks.loading import load_tokenizer
 
     check(to, out)
     if task is None and source != Source():
@@ -89,7 +89,7 @@ def export(
 def _batches(model: Any, task: Any, tokenizer: Any) -> list[Any]:
     """Rows of the task as the model takes them, of several lengths."""
     from headcount.tasks.encoding import encode
-    from headcount.training.loading import match, room
+    from headcount.tasks.loading import match, room
 
     match(model, tokenizer)
     examples = task.load(task.evaluation, limit=ROWS)

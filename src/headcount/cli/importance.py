@@ -74,11 +74,11 @@ def importance(
     from headcount.files import whole
     from headcount.importance.gradients import importance as measure
     from headcount.importance.gradients import require_norm
+    from headcount.models.devices import pick_device
     from headcount.models.find import layout
-    from headcount.studies.rows import labelled_rows
     from headcount.tasks import TASKS
-    from headcount.training.devices import pick_device
-    from headcount.training.loading import hush, load_for_task, load_tokenizer
+    from headcount.tasks.loading import hush, load_for_task, load_tokenizer
+    from headcount.tasks.rows import labelled_rows
 
     hush()
     require_norm(normalize)

@@ -16,6 +16,7 @@ from headcount.cli.drawing import can_draw
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
     MethodOptions,
+    for_methods,
     open_model,
     read_texts,
 )
@@ -115,16 +116,16 @@ def prune(
     dry_run
         Say what would be done, and stop.
     """
+    from headcount.models.devices import pick_device
     from headcount.models.find import layout
     from headcount.studies.prune import prune as run
     from headcount.tasks import TASKS
-    from headcount.training.devices import pick_device
-    from headcount.training.loading import hush
+    from headcount.tasks.loading import hush
     from headcount.training.processes import is_first
 
     hush()
     choice = choose(method, recover, task=task is not None)
-    own = chosen.for_methods([choice.method])[choice.method]
+    own = for_methods(chosen, [choice.method])[choice.method]
     trains = options.on(preset)
     opened = TASKS[task](source) if task is not None else None
     how = {"allow_pickle": allow_pickle}
@@ -132,7 +133,7 @@ def prune(
         model, opened, tokenizer, trains=finetune, seed=trains.seed, **how
     )
     choice = choose(method, recover, task=task is not None, fresh=fresh)
-    own = chosen.for_methods([choice.method])[choice.method]
+    own = for_methods(chosen, [choice.method])[choice.method]
     if dry_run:
         heads, share = layout(loaded), read_ratio(choice.method, ratio, own)
         kept = None if share is None else heads.kept_at(share)

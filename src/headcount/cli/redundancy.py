@@ -108,10 +108,10 @@ def measure(
 
     names = check_names(distances or ("js", "dcor"))
     check_figures(figure or [])
+    from headcount.models.devices import pick_device
     from headcount.models.load import load
     from headcount.redundancy.measure import redundancy as measured
-    from headcount.training.devices import pick_device
-    from headcount.training.loading import hush, load_tokenizer, match, room
+    from headcount.tasks.loading import hush, load_tokenizer, match, room
 
     hush()
     loaded: Any = load(model, allow_pickle=allow_pickle)

@@ -43,7 +43,7 @@ def task_rows(task: str, source: Mapping[str, Any], split: str | None, tokens: T
 
 def text_rows(path: Path, tokens: Tokens) -> Encoded:
     """The lines of a text file that say something."""
-    from headcount.redundancy.inputs import encode_texts
+    from headcount.tasks.encoding import encode_texts
     from headcount.tasks.files import read_lines
     from headcount.tasks.task import sample
 

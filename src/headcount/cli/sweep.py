@@ -92,18 +92,18 @@ def sweep(
     dry_run
         Say what would be done, and stop.
     """
+    from headcount.models.devices import pick_device
     from headcount.studies.sweep import check_sweep
     from headcount.studies.sweep import sweep as run
     from headcount.tasks import TASKS
-    from headcount.training.devices import pick_device
-    from headcount.training.loading import hush
+    from headcount.tasks.loading import hush
     from headcount.training.processes import require_one
 
     hush()
     require_one("sweep")
     figures = can_draw()
     name, values = read_over(",".join(over))
-    own = chosen.for_methods([method])[method]
+    own = for_methods(chosen, [method])[method]
     check_sweep(method, name, values, seeds, own)
     trains = options.on(preset)
     opened = TASKS[task](source)

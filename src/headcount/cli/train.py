@@ -110,9 +110,9 @@ def train(
     if task not in ("translation", "pocket-translation") and preset == "translation":
         say("headcount: the preset translation is meant for translation tasks.")
     from headcount.tasks import TASKS
+    from headcount.tasks.loading import hush, load_for_task, load_tokenizer
     from headcount.tasks.vocabulary import tokenizer_for
     from headcount.training.finetune import finetune
-    from headcount.training.loading import hush, load_for_task, load_tokenizer
     from headcount.training.processes import is_first
 
     hush()

@@ -115,9 +115,9 @@ def transfer(
         raise UsageError("--data, --split, --column, --label and --languages go with --task.")
     from headcount.cli.transfer_inputs import Work, load_model, shared_tokenizer
     from headcount.cli.transfer_table import page, write
+    from headcount.models.devices import pick_device
     from headcount.tasks import open_task
-    from headcount.training.devices import pick_device
-    from headcount.training.loading import hush, match
+    from headcount.tasks.loading import hush, match
     from headcount.transfer.measure import transfer as measured
     from headcount.transfer.pair import open_pair
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def load_model(name: str, task: Task | None, allow_pickle: bool) -> Any:
     """The model as it was saved, or for its task, which it must have a head for."""
     from headcount.models.load import load
-    from headcount.training.loading import load_for_task
+    from headcount.tasks.loading import load_for_task
 
     if task is None:
         return load(name, allow_pickle=allow_pickle)
@@ -29,7 +29,7 @@ def load_model(name: str, task: Task | None, allow_pickle: bool) -> Any:
 
 def shared_tokenizer(tokenizer: str | None, *models: str) -> Any:
     """The tokenizer that was named, or that of the models, which must be one."""
-    from headcount.training.loading import load_tokenizer
+    from headcount.tasks.loading import load_tokenizer
 
     if tokenizer is not None:
         return load_tokenizer(tokenizer)
@@ -67,8 +67,8 @@ class Work:
     ) -> tuple[Encoded, str]:
         """Rows of tokens that both models read, and what they are."""
         from headcount.cli.redundancy_inputs import POOL, Tokens, random_rows, text_rows
+        from headcount.tasks.loading import room
         from headcount.tasks.sampling import rows_of
-        from headcount.training.loading import room
 
         longest = room(model, self.max_length)
         tokens = Tokens(tokenizer=self.tokenizer, longest=longest, count=self.count, seed=self.seed)
@@ -82,7 +82,7 @@ class Work:
 
     def rank(self, model: Any, task: Task, samples: int, normalize: str | None) -> Scores:
         """Importance on a sample of labelled rows."""
-        from headcount.studies.rows import labelled_rows
+        from headcount.tasks.rows import labelled_rows
         from headcount.transfer.recall import rank_heads
 
         rows = labelled_rows(

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from headcount.errors import UsageError, did_you_mean
 from headcount.heads import Layout, Mask, Scores
-from headcount.importance.batches import TOKENS, Batches, batches_for
 from headcount.importance.losses import example_losses, kind_of
+from headcount.models.batches import TOKENS, Batches, batches_for
 from headcount.models.find import layout, require_layout, unwrap
 from headcount.models.gates import gate, open_gates
 from headcount.models.hooks import evaluating, held

@@ -4,73 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from headcount.errors import UsageError
-from headcount.learned.method import Learner, Setting
-from headcount.learned.options import GateOptions
 from headcount.learned.straight import above_zero
-
-GATES = GateOptions(
-    mu=0.1, learning_rate=0.1, optimizer="adam", schedule="constant", settle=0.4, reach=0.5,
-    hold="penalty",
-)  # fmt: skip
-"""How these gates are trained where nothing else is said."""
-
-
-def hard_concrete(
-    model: Any,
-    *,
-    task: Any = None,
-    tokenizer: Any = None,
-    train: Any = None,
-    device: str = "auto",
-    work: Any = None,
-    mu: float = GATES.mu,
-    gate_lr: float = GATES.learning_rate,
-    gate_optimizer: str = GATES.optimizer,
-    gate_schedule: str = GATES.schedule,
-    beta: float = 2 / 3,
-    gamma: float = -0.1,
-    zeta: float = 1.1,
-    settle: float = GATES.settle,
-    reach: float = GATES.reach,
-    hold: str = GATES.hold,
-    score_points: int = GATES.score_points,
-    score_rows: int = GATES.score_rows,
-) -> Learner:
-    """Gates drawn from hard-concrete distributions whose chance of 0 is learned.
-
-    A ratio is met by the penalty: a shift takes all gates to where they are noisiest, and then the
-    loss does not tell which are needed.
-    `task`, `tokenizer`, `train` (the weights' options), `device` and `work` (a folder for
-    checkpoints) are what every learned method needs; the rest is its own.
-    """
-    gates = GateOptions(
-        mu=mu, learning_rate=gate_lr, optimizer=gate_optimizer, schedule=gate_schedule,
-        settle=settle, reach=reach, hold=hold, score_points=score_points, score_rows=score_rows,
-    )  # fmt: skip
-    kind = HardConcrete(beta=beta, gamma=gamma, zeta=zeta)
-    setting = Setting(task=task, tokenizer=tokenizer, train=train, device=device, work=work)
-    return Learner(model, kind, gates, setting)
 
 
 @dataclass(frozen=True, kw_only=True)
-class HardConcrete:
+class ConcreteGates:
     """L0 gates (eq. 11 to 13): a stretched, clipped concrete variable with mass on 0 and on 1.
 
     s = σ((log u - log(1 - u) + log α) / β), gate = clip(s (ζ - γ) + γ, 0, 1), u uniform;
     P(gate ≠ 0) = σ(log α - β log(-γ / ζ)). At test a gate is whichever of 0 and 1 is likelier.
     """
 
-    beta: float = 2 / 3
+    beta: float
     """Temperature."""
-    gamma: float = -0.1
+    gamma: float
     """Left end of the stretch, below 0."""
-    zeta: float = 1.1
+    zeta: float
     """Right end of the stretch, above 1."""
     mean: float = 2.0
     """Centre of the normal that log α starts from: at 2, a gate is open with 97 % chance."""
@@ -78,15 +31,6 @@ class HardConcrete:
     """Its standard deviation."""
     name: str = "hard-concrete"
     noisy: bool = True
-    gates: GateOptions = GATES
-    """How they are trained where nothing else is said."""
-
-    def __post_init__(self) -> None:
-        if self.beta <= 0 or self.gamma >= 0 or self.zeta <= 1 or self.spread < 0:
-            raise UsageError(
-                f"Hard-concrete gates need beta above 0, gamma below 0, zeta above 1 and a spread "
-                f"that is not negative, not {self.beta}, {self.gamma}, {self.zeta}, {self.spread}."
-            )
 
     def start(self, count: int, generator: torch.Generator) -> Tensor:
         """Nearly all gates open."""
@@ -126,7 +70,3 @@ class HardConcrete:
             self.beta / 2 * math.log(-self.gamma / self.zeta * (1 - self.gamma) / (self.zeta - 1))
         )
         return above_zero(values - even, keep) + even
-
-    def describe(self) -> dict[str, Any]:
-        """Its own settings."""
-        return {"beta": self.beta, "gamma": self.gamma, "zeta": self.zeta, "mean": self.mean}

@@ -24,8 +24,7 @@ from transformers import PreTrainedModel, TrainerCallback
 
 from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Layout, Mask, Scores
-from headcount.learned.kinds import Kind
-from headcount.learned.options import GateOptions
+from headcount.learned.methods import GateOptions
 from headcount.learned.trace import Trace, load_trace
 from headcount.models.gates import gate, open_gates
 from headcount.pruning.choose import keep_best
@@ -53,7 +52,6 @@ class Keeper(TrainerCallback):
     def __init__(
         self,
         layout: Layout,
-        kind: Kind,
         options: GateOptions,
         *,
         keep: int | None = None,
@@ -62,7 +60,8 @@ class Keeper(TrainerCallback):
         measure_gap: Callable[[Keeper], dict[str, Any]] | None = None,
         measure_score: Callable[[], dict[str, Any]] | None = None,
     ) -> None:
-        self.layout, self.kind, self.options, self.keep = layout, kind, options, keep
+        self.layout, self.options, self.keep = layout, options, keep
+        self.kind = kind = options.kind()
         self.measure_gap = measure_gap
         """Called once when the search is over, before the gates are fixed."""
         self.measure_score = measure_score
@@ -73,11 +72,11 @@ class Keeper(TrainerCallback):
         # where the model is: processes average gradients there
         self.leaves = open_gates(layout, device=device)
         self._flat = [leaf for leaves in self.leaves.values() for leaf in leaves]
-        if options.optimizer == "adam":
-            self.optimizer: Any = torch.optim.Adam([self.values], lr=options.learning_rate)
+        if options.gate_optimizer == "adam":
+            self.optimizer: Any = torch.optim.Adam([self.values], lr=options.gate_lr)
         else:
             self.optimizer = torch.optim.SGD(
-                [self.values], lr=options.learning_rate, momentum=options.momentum
+                [self.values], lr=options.gate_lr, momentum=options.gate_momentum
             )
         self.trace = Trace(layout)
         self.mask: Mask | None = None

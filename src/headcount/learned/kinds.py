@@ -6,12 +6,10 @@ gradient must pass is computed from it, for all heads at once.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
-
-from headcount.learned.options import GateOptions
 
 
 class Kind(Protocol):
@@ -25,11 +23,6 @@ class Kind(Protocol):
     @property
     def noisy(self) -> bool:
         """Whether training gates are drawn anew in every step."""
-        ...
-
-    @property
-    def gates(self) -> GateOptions:
-        """How they are trained where nothing else is said."""
         ...
 
     def start(self, count: int, generator: torch.Generator) -> Tensor:
@@ -50,8 +43,4 @@ class Kind(Protocol):
 
     def hold(self, values: Tensor, keep: int) -> Tensor:
         """The values moved by one common amount so that `keep` gates are open."""
-        ...
-
-    def describe(self) -> dict[str, Any]:
-        """Its own settings, for the record."""
         ...

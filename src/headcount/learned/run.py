@@ -22,21 +22,21 @@ from headcount.files import write_json
 from headcount.heads import Layout, Scores
 from headcount.learned.gap import gap_measure, score_measure
 from headcount.learned.keeper import AllClosedError, Keeper
-from headcount.learned.kinds import Kind
-from headcount.learned.options import GateOptions
+from headcount.learned.methods import GateOptions
 from headcount.learned.result import Learned, examples_seen, finished
+from headcount.models.devices import pick_device
+from headcount.models.dropout import set_dropout
 from headcount.models.find import layout as layout_of_model
 from headcount.models.fingerprint import identity
+from headcount.models.freezing import frozen
+from headcount.options import to_plain
 from headcount.pruning.choose import keep_best
 from headcount.tasks import Task, open_task
+from headcount.tasks.loading import match, tokenizer_of
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import Curve, Point
-from headcount.training.devices import pick_device
-from headcount.training.dropout import set_dropout
 from headcount.training.finetune import go_on, leave, per_process, training_rows
-from headcount.training.freezing import frozen
-from headcount.training.loading import match, tokenizer_of
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
 from headcount.training.runs import own_randomness, run_folder, settings_of, take_up
@@ -46,10 +46,9 @@ from headcount.training.trainer import DivergedError, TaskTrainer, training_argu
 def learn(
     model: PreTrainedModel,
     task: str | Task,
-    kind: Kind,
+    gates: GateOptions,
     ratio: float | None = None,
     *,
-    gates: GateOptions | None = None,
     train: TrainOptions | None = None,
     tokenizer: Any = None,
     device: str = "auto",
@@ -60,16 +59,15 @@ def learn(
     """Train a copy of `model` with gates on the task's train split.
 
     `ratio` is met exactly; without it μ and the gates' learning rate decide how many heads stay.
-    `gates` are the kind's own when left out. The seed of `train` is also that of the gates. `gap`
-    is the number of draws behind the training score of noisy gates; 0 does not measure the gap.
+    The seed of `train` is also that of the gates. `gap` is the number of draws behind the
+    training score of noisy gates; 0 does not measure the gap.
     """
     options = train or TrainOptions()
-    gates = gates or kind.gates
     task = open_task(task)
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     match(model, tokenizer)
     layout = layout_of_model(model)
-    keep = None if ratio is None else reachable(layout, kind.name, ratio)
+    keep = None if ratio is None else reachable(layout, gates.name, ratio)
     own = copy.deepcopy(model)
     set_dropout(own, attention=options.attention_dropout, hidden=options.hidden_dropout)
     encoded = training_rows(own, task, tokenizer, options, None)
@@ -77,9 +75,9 @@ def learn(
     if gates.score_points:
         score = score_measure(own, task, tokenizer, options, rows=gates.score_rows)
     about = {
-        "method": kind.name,
+        "method": gates.name,
         "ratio": ratio,
-        **{f"gate_{name}": value for name, value in {**gates.to_json(), **kind.describe()}.items()},
+        **to_plain(gates),
         **settings_of(
             identity(model, tokenizer), task, encoded, options,
             scored=bool(gap or gates.score_points),
@@ -99,9 +97,7 @@ def learn(
         run = _Run(
             trainer_for=(own, task, options),
             rows=Rows(encoded, seed=options.seed, mask_with=masking),
-            keeper=Keeper(
-                layout, kind, gates, keep=keep, seed=options.seed, device=arguments.device
-            ),
+            keeper=Keeper(layout, gates, keep=keep, seed=options.seed, device=arguments.device),
             curve=Curve(None if out is None else folder / CURVE, report=report),
             arguments=arguments,
         )

@@ -9,22 +9,20 @@ finds the number. The seed is that of the clustering: seeds are the paper's tria
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from headcount.errors import UsageError
-from headcount.heads import Head, Layout, Mask, Scores
-from headcount.models.probe import probe_inputs
+from headcount.heads import Head, Layout, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, share_out
-from headcount.pruning.methods import Decide
+from headcount.pruning.methods import Decide, Decision, Given
 from headcount.pruning.select import as_layout
-from headcount.redundancy.clusters import cluster as clusters_of
-from headcount.redundancy.clusters import mean_matrix, representatives
 
 Matrices = Mapping[str, NDArray[Any]]
 """stack -> (head, head)"""
@@ -34,34 +32,49 @@ LONGEST = 48
 """Tokens of the longest of them."""
 
 
-def cluster(
-    model: Any,
-    *,
-    redundancy: Any = None,
-    inputs: Any = None,
-    tokenizer: Any = None,
-    distances: str | Iterable[str] | None = None,
-    counter: str = "affinity",
-    by: str = "silhouette",
-) -> Decide:
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
     """The representatives of clusters, drawn anew for every seed.
 
-    `redundancy` is a file, a `Redundancy`, matrices by stack, or several of these, whose mean is
-    taken. Without it distances are measured on `inputs`, or on random tokens.
+    Without `redundancy` distances are measured on the inputs that are given, or on random tokens.
 
     >>> far = np.array([[0, 0.1, 0.9], [0.1, 0, 0.9], [0.9, 0.9, 0]])
-    >>> decide = cluster(Layout.of(encoder=[3]), redundancy={"encoder": far})
-    >>> decide(1 / 3, 0)
+    >>> method = Cluster(redundancy={"encoder": far})
+    >>> method.prepare(Layout.of(encoder=[3]), Given())(1 / 3, 0).mask
     Mask(encoder: 2; keeps 2 of 3 heads)
     """
-    layout = as_layout(model)
-    names = [distances] if isinstance(distances, str) else distances
-    names = None if names is None else list(names)
-    if redundancy is None:
-        redundancy = _measure(model, inputs, tokenizer, names)
-    matrices = _complete(layout, read_matrices(redundancy, layout, names))
 
-    def decide(ratio: float | None, seed: int) -> Mask:
+    needs: ClassVar = "inputs"
+    ratio: ClassVar = "free"
+
+    redundancy: Any = field(default=None, metadata={"typed": tuple[Path, ...]})
+    """File of `headcount redundancy`, or what `hc.redundancy` gave; of several, the mean."""
+    distances: tuple[str, ...] = ()
+    """Distances to use; of several, the mean is taken."""
+    counter: Literal["affinity", "hdbscan"] = "affinity"
+    """Without a ratio, what finds the number."""
+    by: Literal["silhouette", "medoid"] = "silhouette"
+    """The head that stays."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.distances, str):
+            object.__setattr__(self, "distances", (self.distances,))
+
+    def prepare(self, model: Any, given: Given) -> Decide:
+        """Read or measure the distances; the clustering is done for every ratio and seed."""
+        layout = as_layout(model)
+        names = list(self.distances) or None
+        found = self.redundancy
+        if found is None:
+            found = _measure(model, given.inputs, given.tokenizer, names)
+        matrices = _complete(layout, read_matrices(found, layout, names))
+        return lambda ratio, seed: self._decide(layout, matrices, ratio, seed)
+
+    def _decide(
+        self, layout: Layout, matrices: Matrices, ratio: float | None, seed: int
+    ) -> Decision:
+        from headcount.redundancy.clusters import cluster, representatives
+
         parts = parts_of(layout, "stack")
         counts: list[int | None] = [None] * len(parts)
         if ratio is not None:
@@ -70,14 +83,12 @@ def cluster(
         kept: set[Head] = set()
         for stack, count in zip(layout.stacks, counts, strict=True):
             heads = [head for head in layout if head.stack == stack.name]
-            labels = clusters_of(matrices[stack.name], count, counter=counter, seed=seed)
-            kept |= {heads[i] for i in representatives(matrices[stack.name], labels, by=by)}
+            labels = cluster(matrices[stack.name], count, counter=self.counter, seed=seed)
+            kept |= {heads[i] for i in representatives(matrices[stack.name], labels, by=self.by)}
         # where heads share keys and values, the nearest set that can be removed
         scores = Scores(layout, tuple(float(head in kept) for head in layout))
         numbers = [sum(head.stack == stack.name for head in kept) for stack in layout.stacks]
-        return keep_in_parts(scores, zip(parts, numbers, strict=True))
-
-    return decide
+        return Decision(mask=keep_in_parts(scores, zip(parts, numbers, strict=True)))
 
 
 def read_matrices(found: Any, layout: Layout, distances: list[str] | None) -> Matrices:
@@ -86,6 +97,8 @@ def read_matrices(found: Any, layout: Layout, distances: list[str] | None) -> Ma
         each = [read_matrices(one, layout, distances) for one in found]
         if not each:
             raise UsageError("The mean of no redundancy matrix is asked for.")
+        from headcount.redundancy.clusters import mean_matrix
+
         stacks = set.intersection(*({*one} for one in each))
         return {name: mean_matrix([one[name] for one in each]) for name in stacks}
     if isinstance(found, str | os.PathLike):
@@ -133,11 +146,15 @@ def _measure(model: Any, inputs: Any, tokenizer: Any, distances: list[str] | Non
 def random_inputs(model: Any, tokenizer: Any = None, count: int = RANDOM, seed: int = 0) -> Any:
     """Random tokens of uniformly drawn lengths (A7); without a tokenizer, no special tokens."""
     if tokenizer is not None:
+        import torch
+
         from headcount.tasks.masking import random_tokens
 
         generator = torch.Generator().manual_seed(seed)
         longest = min(LONGEST, _positions(model))
         return random_tokens(tokenizer, count, min(6, longest), longest, generator)
+    from headcount.models.probe import probe_inputs
+
     batch = 10
     lengths = np.random.default_rng(seed).integers(6, 1 + min(LONGEST, _positions(model)), count)
     batches = []

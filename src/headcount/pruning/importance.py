@@ -7,59 +7,85 @@ them, and so on. Gradients do not depend on the ratio, so all ratios share the e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 from headcount.errors import UsageError
-from headcount.heads import Mask, Scores
-from headcount.importance.gradients import importance as measure
-from headcount.importance.gradients import layer_norms, require_norm
+from headcount.heads import Layout, Mask, Scores
 from headcount.pruning.choose import keep_best
 from headcount.pruning.counts import require_ratio
-from headcount.pruning.methods import Decide
+from headcount.pruning.methods import Decide, Decision, Given
 from headcount.pruning.select import as_layout
-from headcount.tasks.encoding import Encoded
 
 
-def importance(
-    model: Any,
-    *,
-    data: Any = None,
-    scores: Scores | None = None,
-    normalize: str | None = None,
-    step: float | None = None,
-) -> Decide:
-    """Keep the highest scores; they are estimated on `data` (with labels), or given as `scores`.
+@dataclass(frozen=True, kw_only=True)
+class Importance:
+    """Keep the highest scores, estimated on rows with labels, or given.
 
-    `step` is the share of all heads that goes between two estimates; None estimates once. Scores
-    are normalised by the ℓ1 norm of their layer where the model has one stack, as the paper
+    Scores are normalised by the ℓ1 norm of their layer where the model has one stack, as the paper
     found best, and not at all where it has several: there it would make the stacks alike, which
     they are not (measured on a translator with half its heads: BLEU 29 without, 9 with).
 
-    >>> from headcount.heads import Layout
     >>> given = Scores(Layout.of(encoder=[2, 2]), (1, 4, 3, 2))
-    >>> importance(given.layout, scores=given)(0.5, 0).pattern
+    >>> Importance(scores=given).prepare(given.layout, Given())(0.5, 0).mask.pattern
     '11'
     """
-    layout = as_layout(model)
-    if normalize is None:
-        normalize = "l1" if len(layout.stacks) == 1 else "none"
-    require_norm(normalize)
-    if scores is not None:
-        if step is not None:
+
+    needs: ClassVar = "rows"
+    ratio: ClassVar = "needed"
+
+    normalize: Literal["none", "l1", "l2"] | None = None
+    """Divide by the layer's norm; l1 for models with one stack when left out."""
+    step: float | None = None
+    """Share of heads that goes between two estimates; one estimate when left out."""
+    scores: Any = field(default=None, metadata={"typed": Path})
+    """Scores of the heads instead of an estimate: `hc.Scores`, or their JSON file."""
+
+    def __post_init__(self) -> None:
+        if self.normalize not in (None, "none", "l1", "l2"):
+            from headcount.importance.gradients import require_norm
+
+            require_norm(self.normalize)
+        if self.scores is not None and self.step is not None:
             raise UsageError("Given scores cannot be estimated again: leave out step.")
-        if scores.layout != layout:
-            raise UsageError(f"The scores are of another model: {scores.layout!r}, not {layout!r}.")
-        return lambda ratio, seed: keep_best(scores, layout.kept_at(_needed(ratio)))
-    if data is None:
-        raise UsageError("The method 'importance' needs data with labels: pass a task.")
-    if step is not None and not 0 < step <= 1:
-        raise UsageError(f"The step is a share of the heads, above 0 and at most 1, not {step}.")
-    if isinstance(data, Iterator):
-        data = list(data)  # it is gone through more than once
-    if not isinstance(data, Encoded) and not hasattr(data, "__iter__"):
-        raise UsageError(f"Data are rows or batches, not {type(data).__name__}.")
-    path = _Path(model, data, normalize, len(layout) if step is None else int(len(layout) * step))
-    return lambda ratio, seed: path.keep(layout.kept_at(_needed(ratio)))
+        if self.step is not None and not 0 < self.step <= 1:
+            raise UsageError(
+                f"The step is a share of the heads, above 0 and at most 1, not {self.step}."
+            )
+
+    def prepare(self, model: Any, given: Given) -> Decide:
+        """Estimate the scores once, or as often as there are steps."""
+        layout, data = as_layout(model), given.data
+        if self.scores is not None:
+            scores = _read(self.scores, layout)
+            return lambda ratio, seed: _best(scores, ratio)
+        if data is None:
+            raise UsageError("The method 'importance' needs data with labels: pass a task.")
+        from headcount.tasks.encoding import Encoded
+
+        if isinstance(data, Iterator):
+            data = list(data)  # it is gone through more than once
+        if not isinstance(data, Encoded) and not hasattr(data, "__iter__"):
+            raise UsageError(f"Data are rows or batches, not {type(data).__name__}.")
+        normalize = self.normalize or ("l1" if len(layout.stacks) == 1 else "none")
+        size = len(layout) if self.step is None else int(len(layout) * self.step)
+        path = _Path(model, layout, data, normalize, size)
+        return lambda ratio, seed: Decision(mask=path.keep(layout.kept_at(_needed(ratio))))
+
+
+def _read(scores: Any, layout: Layout) -> Scores:
+    if not isinstance(scores, Scores):
+        from headcount.files import read_json
+
+        scores = Scores.from_json(read_json(scores, "file of scores"))
+    if scores.layout != layout:
+        raise UsageError(f"The scores are of another model: {scores.layout!r}, not {layout!r}.")
+    return scores
+
+
+def _best(scores: Scores, ratio: float | None) -> Decision:
+    return Decision(mask=keep_best(scores, scores.layout.kept_at(_needed(ratio))))
 
 
 def _needed(ratio: float | None) -> float:
@@ -69,8 +95,8 @@ def _needed(ratio: float | None) -> float:
 class _Path:
     """Masks of fewer and fewer heads, with the scores of the heads that each still has."""
 
-    def __init__(self, model: Any, data: Any, normalize: str, step: int) -> None:
-        self.model, self.data, self.normalize = model, data, normalize
+    def __init__(self, model: Any, layout: Layout, data: Any, normalize: str, step: int) -> None:
+        self.model, self.layout, self.data, self.normalize = model, layout, data, normalize
         self.step = max(1, step)
         self.states: list[tuple[Mask, Scores]] = []
 
@@ -84,11 +110,13 @@ class _Path:
             place += 1
 
     def _state(self, place: int) -> tuple[Mask, Scores]:
+        from headcount.importance.gradients import importance, layer_norms
+
         while place >= len(self.states):
-            mask = Mask.full(as_layout(self.model))
+            mask = Mask.full(self.layout)
             if self.states:
                 mask = self._smaller(*self.states[-1])
-            found = measure(self.model, self.data, mask=mask)
+            found = importance(self.model, self.data, mask=mask)
             there = tuple(value if head in mask else 0.0 for head, value in found.items())
             norms = layer_norms(Scores(mask.layout, there), self.normalize)
             # what is gone stays gone: importance is never negative

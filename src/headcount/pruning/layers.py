@@ -8,37 +8,49 @@ for every stack; `decoder=top:3 encoder=odd` names some, and the others stay who
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
 from headcount.pruning.counts import require_no_ratio
-from headcount.pruning.methods import Decide
+from headcount.pruning.methods import Decide, Decision, Given
 from headcount.pruning.select import as_layout
 
 
-def layers(model: Any, *, empty: str = "") -> Decide:
+@dataclass(frozen=True, kw_only=True)
+class Layers:
     """The layers named lose all their heads.
 
     >>> twelve = Layout.of(encoder=[2] * 12)
-    >>> layers(twelve, empty="top:3+bottom:3")(None, 0).pattern
+    >>> Layers(empty="top:3+bottom:3").prepare(twelve, Given())(None, 0).mask.pattern
     '000222222000'
-    >>> layers(twelve, empty="middle:4")(None, 0).pattern
+    >>> Layers(empty="middle:4").prepare(twelve, Given())(None, 0).mask.pattern
     '222200002222'
     """
-    layout = as_layout(model)
-    if not empty:
-        raise UsageError("The method 'layers' needs layers to empty: top:3, middle:4, odd …")
-    gone = read_layers(empty, layout)
-    mask = Mask(
-        layout, frozenset(head for head in layout if head.layer not in gone.get(head.stack, ()))
-    )
 
-    def decide(ratio: float | None, seed: int) -> Mask:
-        require_no_ratio("layers", ratio)
-        return mask
+    needs: ClassVar = "nothing"
+    ratio: ClassVar = "none"
 
-    return decide
+    empty: str = ""
+    """Which lose all heads: top:3, bottom:3, top:3+bottom:3, middle:4, even, odd."""
+
+    def __post_init__(self) -> None:
+        if not self.empty:
+            raise UsageError("The method 'layers' needs layers to empty: top:3, middle:4, odd …")
+
+    def prepare(self, model: Any, given: Given) -> Decide:
+        """Nothing is looked at but how many layers there are."""
+        layout = as_layout(model)
+        gone = read_layers(self.empty, layout)
+        kept = (head for head in layout if head.layer not in gone.get(head.stack, ()))
+        decision = Decision(mask=Mask(layout, frozenset(kept)))
+
+        def decide(ratio: float | None, seed: int) -> Decision:
+            require_no_ratio("layers", ratio)
+            return decision
+
+        return decide
 
 
 def read_layers(text: str, layout: Layout) -> dict[str, set[int]]:

@@ -1,69 +1,182 @@
-"""The methods, by name; listing them imports nothing. A new one is one line here.
+"""The methods, by name; listing them imports nothing. A new one is one file and one line here.
 
-A method is prepared once, `method(model, **its own options)`, and gives a function that decides:
-`decide(ratio, seed)` is the mask. What it measures (gradients, distances) is measured once and
-serves every ratio and seed. Methods that train (the room `learned`, above this one; a name is no
-import) do so for every ratio and seed anew, and have the trained weights as well.
+A method is a frozen class of its options that says what it `needs` and how to `prepare`:
+
+    decide = Importance(step=0.05).prepare(model, Given(data=rows))   # measured once
+    decide(0.5, 0)                                                    # Decision: the mask, and more
+
+What it measures (gradients, distances) is measured once and serves every ratio and seed. Methods
+that train (the room `learned`, above this one; a name is no import) do so for every ratio and seed
+anew, and hand over the trained weights in their decision. A method's file imports torch only inside
+its functions, so that the command line can read its options quickly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from headcount.errors import UsageError, did_you_mean
 from headcount.heads import Mask
+from headcount.options import read, types_of
 from headcount.registry import Registry
 
-Decide = Callable[[float | None, int], Mask]
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+Need = Literal["nothing", "inputs", "rows", "training"]
+"""What a method looks at: nothing but the model, inputs where there are some, rows of a task with
+labels, or a task to train on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a method may look at; it takes of it what it needs."""
+
+    data: Any = None
+    """Rows of the task, with labels."""
+    inputs: Any = None
+    """Rows or batches without labels, instead of the task's."""
+    tokenizer: Any = None
+    training: Any = None
+    """A task to train on, and how (`training.setting.Training`)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Decision:
+    """Which heads stay, and what came along with finding out."""
+
+    mask: Mask
+    model: PreTrainedModel | None = field(default=None, repr=False)
+    """All heads with weights that were trained beside the decision; None: as they were."""
+    learned: Any = field(default=None, repr=False)
+    """How gates came to their number, where they were trained (`learned.result.Learned`)."""
+
+
+Decide = Callable[[float | None, int], Decision]
 """(share of heads to remove, seed) -> the heads that stay."""
 
+
+class Method(Protocol):
+    """A method with its options."""
+
+    needs: ClassVar[Need]
+    ratio: ClassVar[Literal["needed", "free", "none"]]
+    """Whether it needs a ratio, can do without one, or says itself how many heads stay."""
+
+    def prepare(self, model: Any, given: Given) -> Decide:
+        """The method with what it needs, ready to decide for any ratio and seed."""
+        ...
+
+
 METHODS = Registry("method")
-METHODS.add(
-    "random",
-    "headcount.pruning.random:random",
-    "Heads drawn at random, over the model, a stack, or each layer.",
-)
-METHODS.add(
-    "pattern",
-    "headcount.pruning.pattern:pattern",
-    "A number of heads for each layer (777322) or component (14,31,30).",
-)
-METHODS.add(
-    "layers",
-    "headcount.pruning.layers:layers",
-    "All heads of whole layers: top:3, bottom:3, middle:4, even, odd.",
-)
-METHODS.add(
-    "cluster",
-    "headcount.pruning.cluster:cluster",
-    "One head of each cluster of like heads; needs no data.",
-)
-METHODS.add(
-    "importance",
-    "headcount.pruning.importance:importance",
-    "The heads the loss feels least, in one shot or step by step.",
-)
-METHODS.add(
-    "surgeon",
-    "headcount.pruning.surgeon:surgeon",
-    "The heads whose loss the others make up for best, by second order.",
-)
-METHODS.add(
-    "meta",
-    "headcount.pruning.meta:meta",
-    "The best of every layer by a scorer of attention maps; needs no labels.",
-)
-METHODS.add(
-    "straight-through",
-    "headcount.learned.straight:straight_through",
-    "Trained: step gates with a coarse gradient, weights beside them.",
-)
-METHODS.add(
-    "hard-concrete",
-    "headcount.learned.concrete:hard_concrete",
-    "Trained: L0 gates, drawn in every step.",
-)
-METHODS.add(
-    "subset",
-    "headcount.learned.subset:subset",
-    "Trained: exactly the asked number of heads in every step, by Gumbel top-k.",
-)
+for _name, _where, _summary in (
+    (
+        "random",
+        "headcount.pruning.random:Random",
+        "Heads drawn at random, over the model, a stack, or each layer.",
+    ),
+    (
+        "pattern",
+        "headcount.pruning.pattern:Pattern",
+        "A number of heads for each layer (777322) or component (14,31,30).",
+    ),
+    (
+        "layers",
+        "headcount.pruning.layers:Layers",
+        "All heads of whole layers: top:3, bottom:3, middle:4, even, odd.",
+    ),
+    (
+        "cluster",
+        "headcount.pruning.cluster:Cluster",
+        "One head of each cluster of like heads; needs no data.",
+    ),
+    (
+        "importance",
+        "headcount.pruning.importance:Importance",
+        "The heads the loss feels least, in one shot or step by step.",
+    ),
+    (
+        "surgeon",
+        "headcount.pruning.surgeon:Surgeon",
+        "The heads whose loss the others make up for best, by second order.",
+    ),
+    (
+        "meta",
+        "headcount.pruning.meta:Meta",
+        "The best of every layer by a scorer of attention maps; needs no labels.",
+    ),
+    (
+        "straight-through",
+        "headcount.learned.methods:StraightThrough",
+        "Trained: step gates with a coarse gradient, weights beside them.",
+    ),
+    (
+        "hard-concrete",
+        "headcount.learned.methods:HardConcrete",
+        "Trained: L0 gates, drawn in every step.",
+    ),
+    (
+        "subset",
+        "headcount.learned.methods:Subset",
+        "Trained: exactly the asked number of heads in every step, by Gumbel top-k.",
+    ),
+):
+    METHODS.add(_name, _where, _summary)
+
+
+def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
+    """The method of this name with these options of its own."""
+    kind: Any = METHODS[name]
+    known = types_of(kind)
+    for option in options or {}:
+        if option not in known:
+            has = f"It has: {', '.join(known)}." if known else "It has none."
+            raise UsageError(
+                f"The method '{name}' has no option '{option}'.{did_you_mean(option, known)} {has}"
+            )
+    return kind(**(options or {}))
+
+
+def needs_of(name: str) -> Need:
+    """What the method of this name looks at."""
+    kind: Any = METHODS[name]
+    return kind.needs
+
+
+def name_of(method: Method) -> str:
+    """The name a method is registered by."""
+    for entry in METHODS:
+        target = entry.target
+        if isinstance(target, str):
+            target = target.rpartition(":")[2]
+            if target == type(method).__name__:
+                return entry.name
+        elif target is type(method):
+            return entry.name
+    raise UsageError(f"{type(method).__name__} is no method that METHODS knows: add it there.")
+
+
+def as_method(method: Method | str, options: Mapping[str, Any] | None = None) -> Method:
+    """A method as it is, or by its name with options."""
+    if isinstance(method, str):
+        return make_method(method, options)
+    if options:
+        raise UsageError(
+            f"The options of {type(method).__name__} go into it, not beside it: "
+            f"{', '.join(options)}."
+        )
+    if not hasattr(method, "prepare"):
+        raise UsageError(f"{method!r} is no method: see headcount ls methods.")
+    return method
+
+
+def read_method(data: Any, where: str) -> Method:
+    """The method that a record or a study file names: a name, or a table with its name."""
+    if isinstance(data, str):
+        return make_method(data)
+    if not isinstance(data, Mapping) or not isinstance(data.get("name"), str):
+        raise UsageError(f"{where} names no method: write a name, or a table with one.")
+    kind: Any = METHODS[data["name"]]
+    return read(kind, {key: value for key, value in data.items() if key != "name"}, where)

@@ -9,7 +9,8 @@ as JSON keeps exactly its heads.
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -17,41 +18,59 @@ from headcount.errors import UsageError, did_you_mean
 from headcount.heads import Layout, Mask, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import Place, require_no_ratio
-from headcount.pruning.methods import Decide
+from headcount.pruning.methods import Decide, Decision, Given
 from headcount.pruning.select import as_layout
 
 PICK = ("random", "first")
 
 
-def pattern(model: Any, *, keep: str = "", pick: str = "random") -> Decide:
+@dataclass(frozen=True, kw_only=True)
+class Pattern:
     """So many heads in each layer or component, drawn by seed, or the `first` of each.
 
-    >>> decide = pattern(Layout.of(encoder=[8] * 6), keep="777322")
-    >>> decide(None, 0).pattern, decide(None, 0) == decide(None, 1)
+    >>> decide = Pattern(keep="777322").prepare(Layout.of(encoder=[8] * 6), Given())
+    >>> decide(None, 0).mask.pattern, decide(None, 0).mask == decide(None, 1).mask
     ('777322', False)
     >>> three = Layout.of(encoder=[8] * 6, cross=[8] * 6, decoder=[8] * 6)
-    >>> [sum(counts) for counts in pattern(three, keep="14,31,30")(None, 0).counts().values()]
+    >>> mask = Pattern(keep="14,31,30").prepare(three, Given())(None, 0).mask
+    >>> [sum(counts) for counts in mask.counts().values()]
     [14, 31, 30]
     """
-    layout = as_layout(model)
-    if not keep:
-        raise UsageError("The method 'pattern' needs heads to keep: 777322, 14,31,30 or a mask.")
-    if pick not in PICK:
-        raise UsageError(
-            f"Heads are picked random or first, not '{pick}'.{did_you_mean(pick, PICK)}"
-        )
-    exact = Mask.parse(keep, layout) if keep.lstrip().startswith("{") else None
-    parts = [] if exact is not None else read_parts(keep, layout)
 
-    def decide(ratio: float | None, seed: int) -> Mask:
-        require_no_ratio("pattern", ratio)
-        if exact is not None:
-            return exact
-        draw = np.random.default_rng(seed).random(len(layout))
-        values = draw if pick == "random" else -np.arange(len(layout), dtype=float)
-        return keep_in_parts(Scores(layout, tuple(values)), parts)
+    needs: ClassVar = "nothing"
+    ratio: ClassVar = "none"
 
-    return decide
+    keep: str = field(default="", metadata={"names": ("--keep", "--mask")})
+    """Heads to keep, per layer (777322), component (14,31,30), or exactly (mask.json)."""
+    pick: Literal["random", "first"] = "random"
+    """Which heads of a layer stay."""
+
+    def __post_init__(self) -> None:
+        if not self.keep:
+            raise UsageError(
+                "The method 'pattern' needs heads to keep: 777322, 14,31,30 or a mask."
+            )
+        if self.pick not in PICK:
+            raise UsageError(
+                f"Heads are picked random or first, not '{self.pick}'."
+                f"{did_you_mean(self.pick, PICK)}"
+            )
+
+    def prepare(self, model: Any, given: Given) -> Decide:
+        """Nothing is looked at but how many heads there are."""
+        layout = as_layout(model)
+        exact = Mask.parse(self.keep, layout) if self.keep.lstrip().startswith("{") else None
+        parts = [] if exact is not None else read_parts(self.keep, layout)
+
+        def decide(ratio: float | None, seed: int) -> Decision:
+            require_no_ratio("pattern", ratio)
+            if exact is not None:
+                return Decision(mask=exact)
+            draw = np.random.default_rng(seed).random(len(layout))
+            values = draw if self.pick == "random" else -np.arange(len(layout), dtype=float)
+            return Decision(mask=keep_in_parts(Scores(layout, tuple(values)), parts))
+
+        return decide
 
 
 def read_parts(text: str, layout: Layout) -> list[tuple[list[Place], int]]:

@@ -6,47 +6,56 @@ decide(0.5, seed), decide(0.9, seed)                 # a mask for every ratio an
 
 from __future__ import annotations
 
-import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from headcount.errors import UsageError, did_you_mean
 from headcount.heads import Layout, Mask
-from headcount.pruning.methods import METHODS, Decide
+from headcount.pruning.methods import Given, Method, as_method
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 def select(
-    model: Any, method: str, ratio: float | None = None, *, seed: int = 0, **options: Any
+    model: nn.Module | Layout,
+    method: Method | str,
+    ratio: float | None = None,
+    *,
+    seed: int = 0,
+    data: Any = None,
+    inputs: Any = None,
+    tokenizer: Any = None,
+    **options: Any,
 ) -> Mask:
     """The heads that stay when `ratio` of them go: exactly ⌈H (1 - ratio)⌉.
 
-    `headcount ls methods` lists the methods; `options` are the method's own. A layout does in
-    place of a model where the method needs no weights.
+    `method` is one of `headcount ls methods`, by name with its `options`, or as a value
+    (`hc.Importance(step=0.05)`). `data` are rows of a task with labels and `inputs` rows without,
+    for the methods that look at them. A layout does in place of a model where the method needs no
+    weights.
 
     >>> len(select(Layout.of(encoder=[12] * 12), "random", 0.5))
     72
     """
     if ratio is not None:
         Layout(()).kept_at(ratio)  # a ratio outside is refused before anything is measured
-    return prepare(model, method, **options)(ratio, seed)
+    decide = prepare(model, method, data=data, inputs=inputs, tokenizer=tokenizer, **options)
+    return decide(ratio, seed)
 
 
-def prepare(model: Any, method: str, **options: Any) -> Decide:
-    """A method with what it needs, ready to decide for any ratio and seed."""
-    function = METHODS[method]
-    known = options_of(method)
-    for name in options:
-        if name not in known:
-            has = f"It has: {', '.join(known)}." if known else "It has none."
-            raise UsageError(
-                f"The method '{method}' has no option '{name}'.{did_you_mean(name, known)} {has}"
-            )
-    return function(model, **options)
-
-
-def options_of(method: str) -> list[str]:
-    """The names of a method's own options."""
-    parameters = inspect.signature(METHODS[method]).parameters.values()
-    return [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+def prepare(
+    model: nn.Module | Layout,
+    method: Method | str,
+    *,
+    data: Any = None,
+    inputs: Any = None,
+    tokenizer: Any = None,
+    **options: Any,
+) -> Callable[[float | None, int], Mask]:
+    """A method with what it looks at, ready to give the mask of any ratio and seed."""
+    given = Given(data=data, inputs=inputs, tokenizer=tokenizer)
+    decide = as_method(method, options).prepare(model, given)
+    return lambda ratio, seed: decide(ratio, seed).mask
 
 
 def as_layout(model: Any) -> Layout:

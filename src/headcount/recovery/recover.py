@@ -23,16 +23,17 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
-from transformers.pytorch_utils import Conv1D
+from torch import nn
 
 from headcount.errors import UnsupportedError, UsageError
-from headcount.importance.batches import Batches, batches_for, counted_tokens
+from headcount.models.batches import Batches, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
-from headcount.models.hooks import evaluating, hooked
+from headcount.models.hooks import evaluating
+from headcount.models.linear import has_bias, read_rows, write_rows
 from headcount.models.sites import Site
+from headcount.models.stages import Stages
+from headcount.models.watch import watching
 from headcount.recovery.ridge import NormalEquations
-from headcount.recovery.stages import Stages
 
 Model = TypeVar("Model", bound=nn.Module)
 RIDGE = 1e-3
@@ -125,17 +126,10 @@ def _calls(model: nn.Module, sites: list[Site], inputs: dict[str, Any]) -> dict[
     """Path -> how often it runs, in the order of the first runs."""
     calls: dict[str, int] = {}
 
-    def count(path: str) -> Callable[..., None]:
-        def add(*_: Any) -> None:
-            calls[path] = calls.get(path, 0) + 1
+    def count(path: str, *_: Any) -> None:
+        calls[path] = calls.get(path, 0) + 1
 
-        return add
-
-    hooks = [
-        lambda site=site: model.get_submodule(site.out).register_forward_pre_hook(count(site.path))
-        for site in sites
-    ]
-    with hooked(hooks):
+    with watching(model, [(site.path, site.out) for site in sites], count):
         model(**inputs)
     return calls
 
@@ -151,10 +145,10 @@ def _collect(
 ) -> NormalEquations | None:
     """The sums of one layer over all data; None where it has nothing that could be solved."""
     out = small.model.get_submodule(new.out)
-    bias = getattr(out, "bias", None) is not None
+    bias = has_bias(out)
     if not new.heads and not bias:
         return None
-    weights = _read(out)
+    weights = read_rows(out)
     sums = NormalEquations(len(weights) - bias, weights.shape[1], bias=bias)
     for number, (inputs, _) in enumerate(batches_for(full.model, data, tokens=tokens)):
         wanted = full.run_to(old, uses, number, inputs, "output")
@@ -169,21 +163,10 @@ def _collect(
     return sums
 
 
-def _read(out: Any) -> Tensor:  # -> (input + bias, output)
-    weight = out.weight if isinstance(out, Conv1D) else out.weight.T
-    rows: list[Tensor] = (
-        [weight] if getattr(out, "bias", None) is None else [weight, out.bias[None]]
-    )
-    return torch.cat(rows).detach().double().cpu()
-
-
 def _put(small: nn.Module, site: Site, sums: NormalEquations, ridge: float) -> Fit:
     """Solve, and write the weights."""
     out: Any = small.get_submodule(site.out)
-    start = _read(out)
+    start = read_rows(out)
     solved = sums.solve(start, ridge, f"{site.stack} layer {site.layer}")
-    weight = solved[:-1] if sums.bias else solved
-    out.weight.copy_(weight if isinstance(out, Conv1D) else weight.T)
-    if sums.bias:
-        out.bias.copy_(solved[-1])
+    write_rows(out, solved)
     return Fit(site.stack, site.layer, sums.error(start), sums.error(solved), sums.rows, len(start))

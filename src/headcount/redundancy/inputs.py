@@ -19,8 +19,7 @@ from torch import Tensor, nn
 
 from headcount.errors import UsageError
 from headcount.models.fingerprint import raw
-from headcount.tasks.encoding import Encoded, encode, plan_batches, rows_fingerprint
-from headcount.tasks.task import Examples, Task
+from headcount.tasks.encoding import Encoded, encode_texts, plan_batches, rows_fingerprint
 
 CHUNK = 64
 """Rows that are batched together; between two chunks a run can stop and go on."""
@@ -73,23 +72,6 @@ def open_stream(
         return Stream(_from_batches(items, limit), total)
     rows = encode_texts(list(items), tokenizer, max_length=max_length)
     return _from_rows(model, rows, limit, seed, heads)
-
-
-def encode_texts(texts: list[Any], tokenizer: Any, *, max_length: int = 128) -> Encoded:
-    """Texts, or pairs of texts, as rows of tokens."""
-    if tokenizer is None:
-        raise UsageError("Texts need the model's tokenizer: pass tokenizer=.")
-    paired = isinstance(texts[0], tuple | list)
-    for text in texts:
-        parts = text if paired else (text,)
-        fits = isinstance(text, tuple | list) == paired and len(parts) == 1 + paired
-        if not fits or not all(isinstance(part, str) for part in parts):
-            kind = "pairs of texts" if paired else "texts"
-            raise UsageError(f"The inputs begin as {kind}, but one is {text!r:.60}.")
-    columns = [list(column) for column in zip(*texts, strict=True)] if paired else [texts]
-    names = ("text", "pair")[: len(columns)]
-    task = Task(name="texts", kind="classification", texts=names, metrics=(), loader=_no_rows)
-    return encode(task, Examples(tuple(columns)), tokenizer, max_length=max_length)
 
 
 def even_order(lengths: np.ndarray, limit: int | None = None, seed: int = 0) -> np.ndarray:
@@ -208,7 +190,3 @@ def _size(batch: Mapping[str, Any]) -> int:
 
 def _rows_in(batches: Iterable[Any]) -> int:
     return sum(_size(each) for each in batches if isinstance(each, Mapping) and each)
-
-
-def _no_rows(split: str) -> Examples:
-    raise UsageError("These texts have no splits.")

@@ -25,8 +25,7 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
-from headcount.pruning.methods import METHODS
-from headcount.pruning.select import options_of
+from headcount.pruning.methods import METHODS, Decision, needs_of
 from headcount.studies.budget import Budget
 from headcount.studies.identity import identity
 from headcount.studies.notes import Note, log
@@ -34,8 +33,8 @@ from headcount.studies.points import ends, interval, loss_columns, loss_of, pair
 from headcount.studies.store import WORK, Store, held
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task
+from headcount.tasks.loading import tokenizer_of
 from headcount.training.evaluate import Evaluation
-from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
 
 ALL = "all-heads"
@@ -171,7 +170,7 @@ def compare(
         **settings,
     )  # fmt: skip
     for name in methods:
-        if name != ALL and not {"data", "inputs"} & set(options_of(method_of(name))):
+        if name != ALL and needs_of(method_of(name)) in ("nothing", "training"):
             own = replace(trial, recover=name.endswith(RECOVER))
             own.prepare(method_of(name), options.get(method_of(name), {}), 0)  # told first if wrong
     about = identity(trial, options, ratio=ratio, train=(train or TrainOptions()).identity())
@@ -239,15 +238,15 @@ def run_once(
         trial,
         recover=trial.recover or name.endswith(RECOVER),
         budget=Budget(),
-        learned={},
         used={},
         work=work,
     )
     if name == ALL:
-        mask = Mask.full(trial.layout)
+        decision = Decision(mask=Mask.full(trial.layout))
     else:
-        mask = own.prepare(method_of(name), options, seed)(ratio, seed)
-    small, done = own.cut(mask, seed)
+        decision = own.prepare(method_of(name), options, seed)(ratio, seed)
+    mask = decision.mask
+    small, done = own.cut(decision, seed)
     found = own.score(small)
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)

@@ -16,8 +16,7 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
-from headcount.pruning.methods import METHODS, Decide
-from headcount.pruning.select import options_of
+from headcount.pruning.methods import METHODS, Decide, needs_of
 from headcount.studies.full import keep, kept
 from headcount.studies.identity import identity
 from headcount.studies.notes import Note, log
@@ -25,8 +24,8 @@ from headcount.studies.points import Found, Point, Store, point_of
 from headcount.studies.store import WORK, held
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task
+from headcount.tasks.loading import tokenizer_of
 from headcount.training.evaluate import Evaluation
-from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
 
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -73,7 +72,7 @@ def curve(
     )  # fmt: skip
     options = options or {}
     for method in methods:
-        if not {"data", "inputs"} & set(options_of(method)):
+        if needs_of(method) in ("nothing", "training"):
             # wrong options of what costs nothing to prepare are told before anything is scored
             trial.prepare(method, options.get(method, {}), 0)
     about = identity(trial, options, finetune=None if trains is None else trains.identity())
@@ -98,7 +97,7 @@ def pruning_chance(decide: Decide, ratio: float, layout: Layout, trials: int = T
     """How often each head goes over so many trials: from 0, never, to 1, always (A9)."""
     gone = dict.fromkeys(layout, 0)
     for seed in range(trials):
-        for head in decide(ratio, seed).dropped:
+        for head in decide(ratio, seed).mask.dropped:
             gone[head] += 1
     return Scores(layout, tuple(gone[head] / trials for head in layout))
 
@@ -158,8 +157,9 @@ class _Run:
         step = 1 if self.trial.repairs else TOGETHER
         for start in range(0, len(missing), step):
             part = missing[start : start + step]
-            masks = [self.prepare(method, seed)(ratio, seed) for ratio, seed in part]
-            scored = self.trial.score_masks(masks, [seed for _, seed in part])
+            decided = [self.prepare(method, seed)(ratio, seed) for ratio, seed in part]
+            masks = [decision.mask for decision in decided]
+            scored = self.trial.score_decisions(decided, [seed for _, seed in part])
             self._keep(method, part, masks, scored)
         found = (self.store.get(method, ratio, seed) for ratio in ratios for seed in seeds)
         return [point for point in found if point is not None]
@@ -185,7 +185,7 @@ class _Run:
 
     def prepare(self, method: str, seed: int) -> Decide:
         """The method, once; once for every seed where it looks at a sample of rows."""
-        key = (method, seed if "data" in options_of(method) else 0)
+        key = (method, seed if needs_of(method) == "rows" else 0)
         if key not in self.prepared:
             own = self.options.get(method, {})
             self.prepared[key] = self.trial.prepare(method, own, key[1])

@@ -21,7 +21,7 @@ from headcount.errors import UsageError
 from headcount.models import fingerprint
 from headcount.studies.trial import Trial
 from headcount.tasks.encoding import Encoded, rows_fingerprint
-from headcount.training.loading import match
+from headcount.tasks.loading import match
 
 TOLD = ("model", "device", "versions")
 """What is recorded and may differ."""

@@ -23,8 +23,8 @@ from headcount.errors import UsageError
 from headcount.heads import Mask
 from headcount.learned.trace import Trace
 from headcount.models.fingerprint import versions
-from headcount.pruning.methods import METHODS
-from headcount.pruning.select import options_of, prepare
+from headcount.pruning.methods import METHODS, needs_of
+from headcount.pruning.select import prepare
 from headcount.studies.advice import Ratio, choose, read_ratio
 from headcount.studies.budget import Budget, together
 from headcount.studies.folder import Folder, finished, require_free, work_of, workspace
@@ -33,8 +33,8 @@ from headcount.studies.notes import Note, log, not_better, rows_sentence, seen_r
 from headcount.studies.points import defined, ends
 from headcount.studies.trial import Report, Trial, make_trial
 from headcount.tasks import Task, open_task
+from headcount.tasks.loading import tokenizer_of
 from headcount.training.evaluate import Evaluation
-from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
 from headcount.training.processes import is_first, wait_for_all
 
@@ -116,7 +116,7 @@ def prune(
         "finetune": None if trains is None else trains.identity(),
         "seed": seed,
     }
-    if "train" in options_of(choice.method):
+    if needs_of(choice.method) == "training":
         asked["learning"] = (learning or TrainOptions()).identity()
     tell(choice.note)
     cut = _Cut(trial, asked, own, report or (lambda text: None), notes)
@@ -148,10 +148,10 @@ class _Cut:
         trial, seed, method = self.trial, self.asked["seed"], self.asked["method"]
         started = time.monotonic()
         self.say(f"choosing heads: {method}")
-        mask = trial.prepare(method, self.options, seed)(share, seed)
-        learned = trial.learned.get((mask, seed))
+        decision = trial.prepare(method, self.options, seed)(share, seed)
+        mask, learned = decision.mask, decision.learned
         self.say(f"removing {len(mask.dropped)} of {len(mask.layout)} heads")
-        small, done = trial.cut(mask, seed)
+        small, done = trial.cut(decision, seed)
         record = {
             "headcount": __version__,
             "versions": versions(),

@@ -14,7 +14,6 @@ steps than the others and none to settle in; its record says when, and which hea
 
 from __future__ import annotations
 
-import inspect
 import math
 import shutil
 import time
@@ -29,8 +28,8 @@ from transformers import PreTrainedModel
 from headcount.errors import UsageError, did_you_mean
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
-from headcount.pruning.methods import METHODS
-from headcount.pruning.select import options_of, prepare
+from headcount.options import types_of
+from headcount.pruning.methods import METHODS, make_method, needs_of
 from headcount.studies.compare import Run, run_once
 from headcount.studies.identity import identity
 from headcount.studies.notes import Note, log
@@ -46,8 +45,8 @@ from headcount.studies.points import (
 from headcount.studies.store import WORK, Store, held
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task
+from headcount.tasks.loading import tokenizer_of
 from headcount.training.evaluate import Evaluation
-from headcount.training.loading import tokenizer_of
 from headcount.training.options import TrainOptions
 
 Progress = Callable[[int, int], None]
@@ -146,8 +145,7 @@ def sweep(
     options = options or {}
     check_sweep(method, over, values, seeds, options)
     for value in values:
-        learner: Any = prepare(model, method, **{**options, over: float(value)})
-        if learner.needs_ratio:
+        if make_method(method, {**options, over: float(value)}).ratio == "needed":
             raise UsageError(
                 f"The method '{method}' keeps exactly as many heads as it is asked for, so there "
                 "is no sparsity to sweep: use straight-through or hard-concrete."
@@ -206,14 +204,13 @@ def check_sweep(
 
 def numeric_options(method: str) -> list[str]:
     """What can be swept over: the numbers among the options of a method that trains gates."""
-    function = METHODS[method]
-    if "train" not in options_of(method):
+    if needs_of(method) != "training":
         raise UsageError(
             f"The method '{method}' trains no gates, so there is nothing to sweep over: use "
             "straight-through or hard-concrete."
         )
-    parameters = inspect.signature(function).parameters.values()
-    return [each.name for each in parameters if isinstance(each.default, float)]
+    kind: Any = METHODS[method]
+    return [name for name, wanted in types_of(kind).items() if wanted is float]
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

@@ -15,18 +15,18 @@ from headcount.heads import Layout, Mask
 from headcount.learned.result import Learned, examples_seen
 from headcount.models.find import layout as layout_of_model
 from headcount.models.remove import remove
-from headcount.pruning.methods import Decide
-from headcount.pruning.select import options_of, prepare
+from headcount.pruning.methods import Decide, Decision, Given, make_method, needs_of
 from headcount.recovery.recover import recover_layers
 from headcount.studies.budget import Budget, Counted
 from headcount.studies.notes import Note, few_tokens, log, seen_rows
-from headcount.studies.rows import labelled_rows, split_to_look_at
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded, examples_fingerprint, rows_fingerprint
 from headcount.tasks.metrics import Difference
+from headcount.tasks.rows import labelled_rows, split_to_look_at
 from headcount.training.evaluate import Evaluation, difference, evaluate, evaluate_many
 from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions
+from headcount.training.setting import Training
 
 Report = Callable[[str], None]
 
@@ -63,8 +63,6 @@ class Trial:
     """Where training can be resumed, before the cut or after it; None keeps nothing."""
     budget: Budget = field(default_factory=Budget)
     """What this trial's methods and cuts have seen so far."""
-    learned: dict[tuple[Mask, int], Learned] = field(default_factory=dict, repr=False)
-    """Weights that were trained with a mask and seed, until the cut takes them."""
     used: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
     """decided, repaired or trained -> the rows that were looked at for it, for the record."""
     note: Note = log
@@ -117,56 +115,49 @@ class Trial:
         self.used[use] = used_rows(rows_fingerprint(rows), self.looked_at, seed)
         return Counted.of(rows, self.budget)
 
-    def prepare(self, method: str, options: Mapping[str, Any], seed: int) -> Decide:
+    def prepare(self, name: str, options: Mapping[str, Any], seed: int) -> Decide:
         """The method with the rows or the tokenizer that it asks for."""
-        takes = options_of(method)
-        given = dict(options)
-        if self.fresh and {"data", "train"} & set(takes):
+        method = make_method(name, options)
+        if self.fresh and method.needs in ("rows", "training"):
             raise UsageError(
-                f"The method '{method}' looks at gradients, which say nothing before the model "
+                f"The method '{name}' looks at gradients, which say nothing before the model "
                 "is trained for the task: run headcount train first."
             )
-        if "train" in takes:
-            return self._prepare_learned(method, given)
-        if "data" in takes and self.task is not None and not {"data", "scores"} & set(given):
-            given["data"] = self.rows(seed, "decided")
-        if "inputs" in takes and self.inputs is not None:
-            given.setdefault("inputs", self.inputs)
+        if method.needs == "training":
+            return method.prepare(self.model, Given(training=self._training(name)))
+        data = None
+        if method.needs == "rows" and self.task is not None and not options.get("scores"):
+            data = self.rows(seed, "decided")
+        if method.needs == "inputs" and self.inputs is not None:
             self.used.setdefault("decided", given_rows(self.inputs))
-        if "tokenizer" in takes:
-            given.setdefault("tokenizer", self.tokenizer)
-        return prepare(self.model, method, **given)
+        given = Given(data=data, inputs=self.inputs, tokenizer=self.tokenizer)
+        return method.prepare(self.model, given)
 
-    def _prepare_learned(self, method: str, given: dict[str, Any]) -> Decide:
-        """A method that trains gates; the weights trained beside them wait for the cut."""
+    def _training(self, name: str) -> Training:
+        """What a method that trains gates is given."""
         train = self.learning or self.finetune
         if self.task is None:
-            raise UsageError(f"The method '{method}' trains gates on a task: pass --task.")
+            raise UsageError(f"The method '{name}' trains gates on a task: pass --task.")
         if train is None:
-            raise UsageError(f"The method '{method}' trains gates: pass --finetune.")
+            raise UsageError(f"The method '{name}' trains gates: pass --finetune.")
         if self.recover:
             raise UsageError(
-                f"The method '{method}' trains the weights with its gates, so there is no full "
+                f"The method '{name}' trains the weights with its gates, so there is no full "
                 "model to recover towards: leave out --recover."
             )
-        setting = {"task": self.task, "tokenizer": self.tokenizer, "train": train}
-        learner: Any = prepare(
-            self.model, method, **setting, device=self.device, work=self.work, **given
-        )
+        return Training(
+            task=self.task, tokenizer=self.tokenizer, options=train, device=self.device,
+            work=self.work,
+        )  # fmt: skip
 
-        def decide(ratio: float | None, seed: int) -> Mask:
-            found = learner.run(ratio, seed)
-            self.learned[found.mask, seed] = found
+    def cut(self, decision: Decision, seed: int) -> tuple[PreTrainedModel, dict[str, Any]]:
+        """The model without the heads that go, repaired; and what was done to it."""
+        mask = decision.mask
+        found: Learned | None = decision.learned
+        small = remove(decision.model or self.model, mask)
+        if found is not None:
             self.budget.train(examples=found.examples, steps=found.steps, rows=found.rows)
             self.used["decided"] = used_rows(self.rows_of("train"), "train")
-            return found.mask
-
-        return decide
-
-    def cut(self, mask: Mask, seed: int) -> tuple[PreTrainedModel, dict[str, Any]]:
-        """The model without the mask's dropped heads, repaired; and what was done to it."""
-        found = self.learned.pop((mask, seed), None)
-        small = remove(self.model if found is None else found.model, mask)
         done: dict[str, Any] = {} if found is None else {"learned": found.to_json()}
         if self.recover:
             if self.inputs is not None:
@@ -217,21 +208,28 @@ class Trial:
         return evaluate(model, self.task, **self._scoring())
 
     def score_masks(self, masks: Sequence[Mask], seeds: Sequence[int]) -> list[Evaluation]:
-        """Every mask after its repair; without one, all of them in one pass over the data."""
+        """As `score_decisions`, of masks alone."""
+        return self.score_decisions([Decision(mask=mask) for mask in masks], seeds)
+
+    def score_decisions(
+        self, decided: Sequence[Decision], seeds: Sequence[int]
+    ) -> list[Evaluation]:
+        """Every cut after its repair; without one, all of them in one pass over the data."""
+        masks = [decision.mask for decision in decided]
         assert self.task is not None
         if not self.repairs:
             unique = list(dict.fromkeys(masks))
             found = evaluate_many(self.model, self.task, unique, **self._scoring())
             by_mask = dict(zip(unique, found, strict=True))
             return [by_mask[mask] for mask in masks]
-        each = zip(masks, seeds, strict=True)
-        return [replace(self.score(self.cut(m, seed)[0]), mask=m) for m, seed in each]
+        each = zip(decided, seeds, strict=True)
+        return [replace(self.score(self.cut(d, seed)[0]), mask=d.mask) for d, seed in each]
 
     def tell_seen(self, methods: Iterable[str]) -> None:
         """Note where these methods, or what comes after the cut, look at the rows scored."""
         assert self.task is not None
         looks = self.finetune is not None or (self.recover and self.inputs is None)
-        if looks or any({"data", "train"} & set(options_of(each)) for each in methods):
+        if looks or any(needs_of(each) in ("rows", "training") for each in methods):
             scored = {"split": self.split or self.task.evaluation}
             looked_at = {"split": self.looked_at}
             self._tell("seen", seen_rows({"decided": looked_at, "scored": scored}))
@@ -246,7 +244,7 @@ class Trial:
             return self.score(self.model)
         if self.finetune is None:
             raise UsageError("A new task head must be trained: pass --finetune.")
-        return self.score(self.cut(Mask.full(self.layout), self.seed)[0])
+        return self.score(self.cut(Decision(mask=Mask.full(self.layout)), self.seed)[0])
 
     def _scoring(self) -> dict[str, Any]:
         return {

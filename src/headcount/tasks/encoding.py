@@ -177,6 +177,27 @@ def encode(
     return _encoded(columns, labels, tokenizer)
 
 
+def encode_texts(texts: list[Any], tokenizer: Any, *, max_length: int = 128) -> Encoded:
+    """Texts, or pairs of texts, as rows of tokens."""
+    if tokenizer is None:
+        raise UsageError("Texts need the model's tokenizer: pass tokenizer=.")
+    paired = isinstance(texts[0], tuple | list)
+    for text in texts:
+        parts = text if paired else (text,)
+        fits = isinstance(text, tuple | list) == paired and len(parts) == 1 + paired
+        if not fits or not all(isinstance(part, str) for part in parts):
+            kind = "pairs of texts" if paired else "texts"
+            raise UsageError(f"The inputs begin as {kind}, but one is {text!r:.60}.")
+    columns = [list(column) for column in zip(*texts, strict=True)] if paired else [texts]
+    names = ("text", "pair")[: len(columns)]
+    task = Task(name="texts", kind="classification", texts=names, metrics=(), loader=_no_rows)
+    return encode(task, Examples(tuple(columns)), tokenizer, max_length=max_length)
+
+
+def _no_rows(split: str) -> Examples:
+    raise UsageError("These texts have no splits.")
+
+
 def _tokenize(
     tokenizer: Any, first: Sequence[Any], second: Sequence[Any] | None, limit: int
 ) -> dict[str, list[list[int]]]:

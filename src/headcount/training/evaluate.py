@@ -24,11 +24,11 @@ from headcount.errors import UsageError
 from headcount.heads import Mask
 from headcount.tasks import Task, bleu, metrics, open_task
 from headcount.tasks.encoding import Encoded, rows_fingerprint
+from headcount.tasks.loading import class_order, match, require_finite, room, tokenizer_of
 from headcount.tasks.metrics import Difference, Outcome, Score, score
 from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Examples, Limit
 from headcount.training.forward import run_masks
-from headcount.training.loading import class_order, match, require_finite, room, tokenizer_of
 from headcount.training.translate import translate
 
 TOKENS = {"cpu": 1024, "gpu": 16384}

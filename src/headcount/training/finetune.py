@@ -17,20 +17,20 @@ from transformers import PreTrainedModel, TrainingArguments
 
 from headcount.errors import HeadcountError, UsageError
 from headcount.files import read_json, read_lines, write_json
+from headcount.models.devices import pick_device
+from headcount.models.dropout import set_dropout
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import identity, versions
+from headcount.models.freezing import frozen
 from headcount.tasks import Task, open_task
 from headcount.tasks.encoding import Encoded
+from headcount.tasks.loading import class_order, match, room, tokenizer_of
 from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import Curve, Point
-from headcount.training.devices import pick_device
-from headcount.training.dropout import set_dropout
 from headcount.training.evaluate import Evaluation, evaluate
-from headcount.training.freezing import frozen
-from headcount.training.loading import class_order, match, room, tokenizer_of
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
 from headcount.training.runs import own_randomness, run_folder, save_model, settings_of, take_up

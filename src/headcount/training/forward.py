@@ -21,14 +21,14 @@ from headcount.heads import Mask
 from headcount.models.find import require_layout, sites_of, unwrap
 from headcount.models.gates import gate
 from headcount.models.hooks import evaluating
+from headcount.models.inputs import model_inputs
+from headcount.models.layers import call_order, find_layers
 from headcount.models.probe import relative_difference
+from headcount.models.replay import Replay
 from headcount.models.sites import Site
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.task import Kind
-from headcount.training.inputs import model_inputs
-from headcount.training.layers import call_order, find_layers
 from headcount.training.losses import token_scores
-from headcount.training.replay import Replay
 
 Key = tuple[tuple[tuple[int, ...], ...], ...]
 """What a mask keeps in each layer call, from the first call to the last."""

@@ -15,9 +15,9 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from headcount.errors import HeadcountError
 from headcount.models.find import unwrap
+from headcount.models.inputs import model_inputs
 from headcount.tasks.task import Kind
 from headcount.training.curve import Curve
-from headcount.training.inputs import model_inputs
 from headcount.training.losses import count_labels, loss_sum
 from headcount.training.options import TrainOptions
 from headcount.training.order import EpochOrder, Rows

@@ -15,8 +15,8 @@ from headcount.heads import Mask
 from headcount.models.find import unwrap
 from headcount.models.hooks import evaluating
 from headcount.tasks.encoding import Encoded
+from headcount.tasks.loading import room
 from headcount.training.forward import Board
-from headcount.training.loading import room
 
 
 def translate(

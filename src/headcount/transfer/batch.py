@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from headcount.errors import UnsupportedError
 from headcount.heads import Layout
 from headcount.models.capture import Place, capture
-from headcount.models.hooks import hooked
+from headcount.models.layers import find_layers
+from headcount.models.watch import watching
 from headcount.redundancy.attention import padding_masks
 from headcount.redundancy.inputs import Batch, model_inputs
-from headcount.training.layers import find_layers
 from headcount.transfer.divergence import fitting, js_divergence, l2_distance
 
 Found = dict[tuple[str, str], NDArray[np.float64]]
@@ -65,21 +65,20 @@ def _watched(
     """Run the model; hand over each layer's attention (`js`) and output (`l2`) as they come."""
     runs: dict[str, int] = {}
 
-    def watch(path: str, stack: str, layer: int) -> Callable[[], Any]:
-        def keep(module: nn.Module, args: Any, output: Any) -> None:
-            hidden = output[0] if isinstance(output, tuple) else output
-            use = runs[path] = runs.get(path, -1) + 1
-            if isinstance(hidden, Tensor) and hidden.ndim >= 3:
-                # a copy: the next layer may write into its input
-                take("l2", Place(stack, layer, use), hidden.detach().clone())
+    def keep(where: tuple[str, str, int], _: Any, output: Any) -> None:
+        path, stack, layer = where
+        hidden = output[0] if isinstance(output, tuple) else output
+        use = runs[path] = runs.get(path, -1) + 1
+        if isinstance(hidden, Tensor) and hidden.ndim >= 3:
+            # a copy: the next layer may write into its input
+            take("l2", Place(stack, layer, use), hidden.detach().clone())
 
-        return lambda: model.get_submodule(path).register_forward_hook(keep)
-
-    hooks = []
+    layers: list[tuple[tuple[str, str, int], str]] = []
     for layer in find_layers(model):
         own = [site for site in layer.sites if site.stack != "cross"] or list(layer.sites)
-        hooks.append(watch(layer.path, own[-1].stack, own[-1].layer))
-    with capture(model, lambda place, value: take("js", place, value)), hooked(hooks):
+        layers.append(((layer.path, own[-1].stack, own[-1].layer), layer.path))
+    seen = capture(model, lambda place, value: take("js", place, value))
+    with seen, watching(model, layers, keep):
         model(**model_inputs(model, batch))
 
 

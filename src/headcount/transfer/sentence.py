@@ -20,9 +20,9 @@ from headcount.models.capture import Place, capture
 from headcount.models.find import layout, sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.pairs import mask_between
-from headcount.redundancy.inputs import Batch, encode_texts, model_inputs, open_stream
-from headcount.tasks.encoding import Encoded
-from headcount.training.loading import match, room, tokenizer_of
+from headcount.redundancy.inputs import Batch, model_inputs, open_stream
+from headcount.tasks.encoding import Encoded, encode_texts
+from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.training.translate import translate
 from headcount.transfer.maps import AttentionMaps, Map, Run, Tokens
 from headcount.transfer.pair import open_pair

@@ -20,6 +20,7 @@ from headcount.errors import UsageError
 from headcount.heads import Mask, Scores
 from headcount.models.cut import rows_of
 from headcount.models.find import layout_of, sites_of
+from headcount.models.linear import weight_of
 from headcount.models.pairs import mask_between
 from headcount.models.remove import remove
 from headcount.models.sites import Site
@@ -182,9 +183,7 @@ def _parts(model: PreTrainedModel, site: Site, head: int, order: str) -> dict[st
     out: dict[str, Tensor] = {}
     for kind, child in _kinds(site):
         layer: Any = getattr(module, child)
-        # transformers' Conv1D (GPT-2) keeps its weights the other way round
-        weight = layer.weight.detach()
-        weight = weight.T if type(layer).__name__ == "Conv1D" else weight
+        weight = weight_of(layer).T.detach()
         how = order if kind == "fused" else kind
         rows = rows_of(how, [head], site.heads, site.groups, site.head_dim)
         names = {"q": "q", "k": "k", "v": "v", "kv": "kv"}.get(how, "qkv")

@@ -12,11 +12,11 @@ from headcount.models.load import load
 from headcount.models.remove import remove
 from headcount.models.shipped import NAMES, locate
 from headcount.tasks import open_task
+from headcount.tasks.loading import load_for_task
 from headcount.tasks.pocket import examples
 from headcount.tasks.pocket.bags import bag_of_words
 from headcount.training.evaluate import evaluate
 from headcount.training.finetune import finetune
-from headcount.training.loading import load_for_task
 from headcount.training.options import PRESETS
 
 # by how much the fine-tuned model beats counting words, and loses when all heads are removed

@@ -4,13 +4,13 @@ import pytest
 import torch
 from torch import nn
 
+from headcount.models import stages
 from headcount.models.find import layout, sites_of
 from headcount.models.hooks import evaluating
 from headcount.models.probe import probe_inputs
 from headcount.models.remove import remove
-from headcount.recovery import stages
+from headcount.models.stages import Stages, block_of
 from headcount.recovery.recover import recover_layers
-from headcount.recovery.stages import Stages, block_of
 from models.zoo import FAMILIES, build, mixed
 
 

@@ -11,8 +11,8 @@ from torch import nn
 from headcount.errors import UnsupportedError, UsageError
 from headcount.models.find import unwrap
 from headcount.models.hooks import evaluating, hooked
+from headcount.models.layers import Layer, find_layers
 from headcount.models.probe import find_probe
-from headcount.training.layers import Layer, find_layers
 
 
 @contextmanager

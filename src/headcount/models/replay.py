@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from headcount.models.find import unwrap
-from headcount.training.layers import Layer
+from headcount.models.layers import Layer
 
 
 class Replay:

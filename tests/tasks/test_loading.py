@@ -8,7 +8,7 @@ import torch
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.tasks import Task, open_task
-from headcount.training.loading import (
+from headcount.tasks.loading import (
     class_order,
     load_for_task,
     load_tokenizer,

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from headcount.errors import UnsupportedError
+from headcount.models.dropout import set_dropout
 from headcount.models.find import layout
 from headcount.models.remove import remove
-from headcount.training.dropout import set_dropout
 from models.zoo import build, masks
 
 

@@ -5,16 +5,26 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from headcount.errors import UsageError
 from headcount.models.find import unwrap
-from headcount.tasks.encoding import Encoded
 
-Batches = Encoded | Iterable[Mapping[str, Any]]
+
+class TokenRows(Protocol):
+    """Rows of tokens that make batches of themselves (`tasks.encoding.Encoded`)."""
+
+    def batches(
+        self, tokens: int = ..., rows: int = ...
+    ) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+        """(row numbers, padded batch), at most so many tokens and rows each."""
+        ...
+
+
+Batches = TokenRows | Iterable[Mapping[str, Any]]
 """Rows of tokens, or batches as a DataLoader gives them."""
 TOKENS = 1024
 """Tokens per batch of rows, padding included."""
@@ -31,7 +41,9 @@ def batches_for(
     bare = unwrap(model)
     known = _parameters(type(bare))
     device = next(bare.parameters()).device
-    found = (batch for _, batch in data.batches(tokens)) if isinstance(data, Encoded) else data
+    found: Iterable[Any] = (
+        data if isinstance(data, Iterable) else (b for _, b in data.batches(tokens))
+    )
     empty = True
     for batch in found:
         empty = False

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from headcount.errors import UnsupportedError, UsageError
-from headcount.training.freezing import frozen, lower_parameters
+from headcount.models.freezing import frozen, lower_parameters
 from models.zoo import build
 
 

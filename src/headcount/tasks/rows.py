@@ -10,9 +10,9 @@ from transformers import PreTrainedModel
 from headcount.errors import UsageError
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded
+from headcount.tasks.loading import class_order, match, room
 from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Limit
-from headcount.training.loading import class_order, match, room
 
 
 def split_to_look_at(task: Task) -> str:

@@ -9,10 +9,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from headcount.errors import UnsupportedError
-from headcount.tasks.task import Kind
 
 
-def model_inputs(model: nn.Module, batch: dict[str, Tensor], kind: Kind) -> dict[str, Any]:
+def model_inputs(model: nn.Module, batch: dict[str, Tensor], kind: str) -> dict[str, Any]:
     """The batch without labels and without what the model's forward does not name."""
     known = _parameters(type(model))
     inputs: dict[str, Any] = {

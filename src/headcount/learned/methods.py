@@ -1,0 +1,233 @@
+"""The methods that train gates, as options: what can be chosen about them, with its defaults.
+
+    StraightThrough(gate_lr=0.5).prepare(model, Given(training=Training(task=..., ...)))(0.5, seed)
+
+Their weights beside the gates have options of their own (`TrainOptions`). Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from headcount.errors import UsageError, did_you_mean
+from headcount.pruning.counts import require_ratio
+from headcount.pruning.methods import Decide, Decision, Given
+
+if TYPE_CHECKING:
+    from headcount.learned.kinds import Kind
+    from headcount.training.setting import Training
+
+COARSE = ("softplus", "softplus-derivative", "linear", "relu", "clipped-relu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateOptions:
+    """What all of them have: how gates are trained, and what is noted meanwhile."""
+
+    name: ClassVar[str]
+    needs: ClassVar = "training"
+    ratio: ClassVar = "free"
+    # What only some can choose: they have fields of these names.
+    mu = 0.0
+    gate_momentum = 0.0
+    reach = 0.5
+    hold = "shift"
+
+    gate_lr: float = 0.1
+    """Learning rate of the gates."""
+    gate_optimizer: Literal["sgd", "adam"] = "adam"
+    """The gates' own optimizer."""
+    gate_schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How the gates' learning rate falls over the search."""
+    settle: float = 0.4
+    """Share of all steps at the end in which gates are fixed and weights train on."""
+    trace: int = 40
+    """About so many times the values of all gates are noted."""
+    score_points: int = 0
+    """So many times over the run, and before it, the score with the gates of that moment is
+    measured on the task's evaluation split, for gates-path.png; 0 measures none."""
+    score_rows: int = 512
+    """Rows of that split behind each such score: one seeded sample for all of them."""
+
+    def __post_init__(self) -> None:
+        if problems := [text for wrong, text in self._checks() if wrong]:
+            raise UsageError("; ".join(problems) + ".")
+
+    def _checks(self) -> list[tuple[bool, str]]:
+        """(whether it is wrong, what is wrong) for every option."""
+        return [
+            (_bad(self.gate_lr), f"the gates' learning rate must be above 0, not {self.gate_lr}"),
+            (
+                not 0 <= self.gate_momentum < 1,
+                f"the gates' momentum must be in [0, 1), not {self.gate_momentum}",
+            ),
+            (not 0 <= self.settle < 1, f"settle must be in [0, 1), not {self.settle}"),
+            (not 0 <= self.reach <= 1, f"reach must be in [0, 1], not {self.reach}"),
+            (self.trace < 1, f"trace must be at least 1, not {self.trace}"),
+            (self.score_points < 0, f"score_points must not be negative, not {self.score_points}"),
+            (self.score_rows < 1, f"score_rows must be at least 1, not {self.score_rows}"),
+            _unknown("optimizer of gates", self.gate_optimizer, ("sgd", "adam")),
+            _unknown("schedule of gates", self.gate_schedule, ("constant", "linear", "cosine")),
+            _unknown("way to hold a ratio", self.hold, ("penalty", "shift")),
+        ]
+
+    def kind(self) -> Kind:
+        """What is trained for each head, and how a gate comes of it."""
+        raise UsageError("Choose straight-through, hard-concrete or subset gates.")
+
+    def rate(self, done: float) -> float:
+        """The learning rate after this share of the search."""
+        if self.gate_schedule == "linear":
+            return self.gate_lr * (1 - done)
+        if self.gate_schedule == "cosine":
+            return self.gate_lr * (1 + math.cos(math.pi * done)) / 2
+        return self.gate_lr
+
+    def prepare(self, model: Any, given: Given) -> Decide:
+        """Every ratio and seed is one training, from the same model."""
+        training: Training | None = given.training
+        if training is None:
+            raise UsageError(f"The method '{self.name}' trains gates: pass a task.")
+
+        def decide(ratio: float | None, seed: int) -> Decision:
+            from headcount.learned.run import learn
+
+            if self.ratio == "needed":
+                require_ratio(self.name, ratio)
+            work = training.work
+            found = learn(
+                model,
+                training.task,
+                self,
+                ratio,
+                train=replace(training.options, seed=seed),
+                tokenizer=training.tokenizer,
+                device=training.device,
+                out=None if work is None else work / f"{self.name}-{ratio}-{seed}",
+                report=training.report,
+            )
+            return Decision(mask=found.mask, model=found.model, learned=found)
+
+        return decide
+
+
+@dataclass(frozen=True, kw_only=True)
+class StraightThrough(GateOptions):
+    """Step gates with a coarse gradient (AutoAttention, eq. 8 to 10): they close and reopen."""
+
+    name: ClassVar[str] = "straight-through"
+
+    mu: float = 1e-3
+    """Penalty on every open gate."""
+    gate_lr: float = 0.5
+    """Learning rate of the gates."""
+    gate_optimizer: Literal["sgd", "adam"] = "sgd"
+    """The gates' own optimizer."""
+    gate_momentum: float = 0.9
+    """Memory of sgd; averages the gradient over about 1 / (1 - momentum) steps."""
+    gate_schedule: Literal["constant", "linear", "cosine"] = "linear"
+    """How the gates' learning rate falls over the search."""
+    coarse: Literal["softplus", "softplus-derivative", "linear", "relu", "clipped-relu"] = "linear"
+    """What stands in for the step's derivative."""
+    gate_start: float = 0.5
+    """Centre of the truncated normal that gates start from."""
+    gate_spread: float = 0.1
+    """Its standard deviation."""
+    reach: float = 0.5
+    """Share of the search in which the number of open gates falls to the asked one."""
+    hold: Literal["penalty", "shift"] = "shift"
+    """With a ratio: how the number of open gates gets there."""
+
+    def _checks(self) -> list[tuple[bool, str]]:
+        return [
+            (_bad(self.mu), f"mu must be above 0, not {self.mu}"),
+            _unknown("coarse gradient", self.coarse, COARSE),
+            (
+                _bad(self.gate_start) or _bad(self.gate_spread),
+                f"gate_start and gate_spread must be above 0, not {self.gate_start} and "
+                f"{self.gate_spread}",
+            ),
+            *super()._checks(),
+        ]
+
+    def kind(self) -> Kind:
+        """Step gates."""
+        from headcount.learned.straight import StepGates
+
+        return StepGates(coarse=self.coarse, mean=self.gate_start, spread=self.gate_spread)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardConcrete(GateOptions):
+    """Gates drawn from hard-concrete distributions whose chance of 0 is learned (L0).
+
+    A ratio is met by the penalty: a shift takes all gates to where they are noisiest, and then the
+    loss does not tell which are needed.
+    """
+
+    name: ClassVar[str] = "hard-concrete"
+
+    mu: float = 0.1
+    """Penalty on every open gate."""
+    beta: float = 2 / 3
+    """Temperature."""
+    gamma: float = -0.1
+    """Left end of the stretch, below 0."""
+    zeta: float = 1.1
+    """Right end of the stretch, above 1."""
+    reach: float = 0.5
+    """Share of the search in which the number of open gates falls to the asked one."""
+    hold: Literal["penalty", "shift"] = "penalty"
+    """With a ratio: how the number of open gates gets there."""
+
+    def _checks(self) -> list[tuple[bool, str]]:
+        return [
+            (_bad(self.mu), f"mu must be above 0, not {self.mu}"),
+            (
+                _bad(self.beta) or not self.gamma < 0 or not self.zeta > 1,
+                "hard-concrete gates need beta above 0, gamma below 0 and zeta above 1, not "
+                f"{self.beta}, {self.gamma}, {self.zeta}",
+            ),
+            *super()._checks(),
+        ]
+
+    def kind(self) -> Kind:
+        """Hard-concrete gates."""
+        from headcount.learned.concrete import ConcreteGates
+
+        return ConcreteGates(beta=self.beta, gamma=self.gamma, zeta=self.zeta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subset(GateOptions):
+    """Sets of exactly the asked number of heads, drawn less and less at random."""
+
+    name: ClassVar[str] = "subset"
+    ratio: ClassVar = "needed"
+
+    hot: float = 1.0
+    """Temperature at the start of the search."""
+    cold: float = 0.1
+    """Temperature at its end."""
+
+    def _checks(self) -> list[tuple[bool, str]]:
+        wrong = _bad(self.hot) or _bad(self.cold)
+        told = f"temperatures are above 0, not {self.hot} and {self.cold}"
+        return [(wrong, told), *super()._checks()]
+
+    def kind(self) -> Kind:
+        """Subset gates."""
+        from headcount.learned.subset import SubsetGates
+
+        return SubsetGates(hot=self.hot, cold=self.cold)
+
+
+def _bad(value: float) -> bool:
+    return not (math.isfinite(value) and value > 0)
+
+
+def _unknown(what: str, name: str, known: tuple[str, ...]) -> tuple[bool, str]:
+    hint = did_you_mean(name, known)
+    return name not in known, f"there is no {what} '{name}'.{hint} Known: {', '.join(known)}"

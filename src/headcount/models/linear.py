@@ -1,0 +1,33 @@
+"""Output projections as one matrix, however their module keeps it: Linear, or GPT-2's Conv1D."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.pytorch_utils import Conv1D
+
+
+def has_bias(out: Any) -> bool:
+    """Whether the projection adds a bias."""
+    return getattr(out, "bias", None) is not None
+
+
+def weight_of(layer: Any) -> Tensor:  # -> (input, output)
+    """The weights, inputs first; a view, not a copy."""
+    return layer.weight if isinstance(layer, Conv1D) else layer.weight.T
+
+
+def read_rows(out: Any) -> Tensor:  # -> (input + bias, output)
+    """Weights and bias, the bias as the last row, in float64 on the CPU."""
+    rows = [weight_of(out)] + ([out.bias[None]] if has_bias(out) else [])
+    return torch.cat(rows).detach().double().cpu()
+
+
+def write_rows(out: Any, rows: Tensor) -> None:
+    """Set weights and bias to what `read_rows` would give."""
+    weight = rows[:-1] if has_bias(out) else rows
+    out.weight.copy_(weight if isinstance(out, Conv1D) else weight.T)
+    if has_bias(out):
+        out.bias.copy_(rows[-1])

@@ -1,0 +1,146 @@
+"""Options: frozen dataclasses that stand beside what they configure, and their one plain form.
+
+The same value is what a library function takes, what the command line makes, what a record keeps
+and what a config or study file holds:
+
+    to_plain(TrainOptions(epochs=1))                 # {"epochs": 1.0, "steps": None, ...}
+    read(TrainOptions, {"epochs": 1}, "record.json") # the value; all mistakes are told at once
+
+A field's docstring, the string below it, is its help on the command line and in the docs.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, Union, get_args, get_origin
+from typing import get_type_hints as hints
+
+from headcount.errors import UsageError, did_you_mean
+
+
+class Options(Protocol):
+    """Any dataclass of options."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Kind = TypeVar("Kind", bound=Options)
+
+
+def to_plain(value: Any) -> Any:
+    """A value as JSON and TOML can hold it: options by field, paths as text, tuples as lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        if hasattr(value, "to_plain"):
+            return value.to_plain()  # pyright: ignore[reportAttributeAccessIssue]
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return value
+    return [to_plain(item) for item in value]
+
+
+def read(kind: type[Kind], data: Any, where: str) -> Kind:
+    """The options in plain `data`; every unknown name and wrong value is told at once."""
+    if not isinstance(data, Mapping):
+        raise UsageError(f"{where} is a {type(data).__name__}, not options by name.")
+    known = types_of(kind)
+    mistakes: list[str] = []
+    values: dict[str, Any] = {}
+    for name, value in data.items():
+        key = str(name).replace("-", "_")
+        if key not in known:
+            mistakes.append(f"there is no option '{name}'.{did_you_mean(key, known)}")
+            continue
+        try:
+            values[key] = convert(value, known[key], f"{where}.{key}")
+        except UsageError as error:
+            mistakes.append(f"{key}: {error}")
+    if mistakes:
+        raise UsageError(f"In {where}: {' '.join(mistakes)}")
+    return kind(**values)
+
+
+def convert(value: Any, wanted: Any, where: str) -> Any:
+    """`value` as the type `wanted`, or a refusal: 1.5 is no whole number, "yes" no boolean."""
+    origin = get_origin(wanted)
+    if wanted is Any:
+        return value
+    if origin in (Union, types.UnionType):
+        return _one_of(value, get_args(wanted), where)
+    if origin is Literal:
+        if value not in get_args(wanted):
+            known = ", ".join(map(str, get_args(wanted)))
+            raise UsageError(f"'{value}' is none of {known}.")
+        return value
+    if is_dataclass(wanted):
+        made: Any = wanted
+        return value if isinstance(value, made) else read(made, value, where)
+    if origin in (tuple, list):
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise UsageError(f"{value!r} is not a list.")
+        each = get_args(wanted)
+        kinds = each if each[-1:] != (...,) and origin is tuple else each[:1] * len(value)
+        if len(kinds) != len(value):
+            raise UsageError(f"{value!r} has not {len(kinds)} parts.")
+        return origin(convert(part, one, where) for part, one in zip(value, kinds, strict=True))
+    return _simple(value, wanted)
+
+
+def _one_of(value: Any, kinds: Sequence[Any], where: str) -> Any:
+    if value is None and type(None) in kinds:
+        return None
+    problem: UsageError | None = None
+    for kind in kinds:
+        if kind is not type(None):
+            try:
+                return convert(value, kind, where)
+            except UsageError as error:
+                problem = problem or error
+    raise problem or UsageError(f"{value!r} cannot be used here.")
+
+
+def _simple(value: Any, wanted: Any) -> Any:
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    if wanted is Path and isinstance(value, str | Path):
+        return Path(value)
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    exact = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+    if not exact:
+        raise UsageError(f"{value!r} is not {names.get(wanted, wanted.__name__)}.")
+    return value
+
+
+def types_of(kind: type[Options]) -> dict[str, Any]:
+    """Field -> its type."""
+    found = hints(kind)
+    return {field.name: found[field.name] for field in fields(kind) if field.init}
+
+
+def docs_of(kind: type) -> dict[str, str]:
+    """Field -> the docstring below it, of the class and those it comes from."""
+    docs: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if not is_dataclass(base):
+            continue
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(base)))
+        except (OSError, TypeError, SyntaxError):
+            continue  # a class made at run time has no source
+        body = tree.body[0].body  # pyright: ignore[reportAttributeAccessIssue]
+        for field, text in pairwise(body):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                said = text.value if isinstance(text, ast.Expr) else None
+                if isinstance(said, ast.Constant) and isinstance(said.value, str):
+                    docs[field.target.id] = " ".join(said.value.split())
+    return docs

@@ -1,0 +1,149 @@
+"""What the head surgeon measures: sums over tokens of every layer, and greedy paths from them.
+
+The formulas are in `surgeon.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headcount.errors import UsageError
+from headcount.importance.gradients import frozen, logits_of
+from headcount.importance.losses import example_losses, kind_of
+from headcount.models.batches import TOKENS, Batches, batches_for, counted_tokens
+from headcount.models.find import sites_of, unwrap
+from headcount.models.hooks import evaluating
+from headcount.models.linear import has_bias, read_rows
+from headcount.models.sites import Site
+from headcount.models.watch import watching
+from headcount.tasks.encoding import IGNORED
+
+DAMPING = 1e-3
+"""What is added to A's diagonal, as a share of its mean, so that A has an inverse."""
+
+
+class Sums:
+    """Σ zzᵀ and Σ ggᵀ of one layer over tokens, and its projection's rows."""
+
+    def __init__(self, out: Any, heads: int) -> None:
+        self.rows = read_rows(out)  # (input, output)
+        self.has_bias = has_bias(out)
+        self.heads = heads
+        self.zz = torch.zeros(len(self.rows), len(self.rows), dtype=torch.float64)
+        self.gg = torch.zeros(*[self.rows.shape[1]] * 2, dtype=torch.float64)
+        self.tokens = 0
+
+    def add(self, z: Tensor, g: Tensor) -> None:  # (token, input), (token, output)
+        """Add tokens."""
+        z, g = z.double(), g.double()
+        if self.has_bias:
+            z = torch.cat([z, z.new_ones(len(z), 1)], dim=1)
+        self.zz += (z.T @ z).cpu()
+        self.gg += (g.T @ g).cpu()
+        self.tokens += len(z)
+
+    def normal(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A, G and W."""
+        if not (torch.isfinite(self.zz).all() and torch.isfinite(self.gg).all()):
+            raise UsageError("The loss or its gradient is not a number (NaN or infinite).")
+        count = max(self.tokens, 1)
+        return (self.zz / count).numpy(), (self.gg / count).numpy(), self.rows.numpy()
+
+
+def greedy_path(
+    a: np.ndarray,  # (input, input)
+    g: np.ndarray,  # (output, output)
+    w: np.ndarray,  # (input, output)
+    heads: int,
+    damping: float = DAMPING,
+) -> tuple[list[int], np.ndarray]:
+    """Heads from the first to go to the last, and what the removal of each costs then."""
+    if not heads:
+        return [], np.zeros(0)
+    size = len(w) // heads  # a bias row more does not change it
+    scale = float(np.trace(a)) / len(a)
+    inverse = np.linalg.inv(a + (damping * scale or 1.0) * np.eye(len(a)))
+    w = w.copy()
+    left, path, costs = list(range(heads)), [], []
+    while left:
+        found = []
+        for head in left:
+            rows = slice(head * size, (head + 1) * size)
+            solved = np.linalg.solve(inverse[rows, rows], w[rows])
+            found.append(float(np.einsum("ij,jk,ik->", w[rows], g, solved)))
+        best = int(np.argmin(found))
+        head = left.pop(best)
+        rows = slice(head * size, (head + 1) * size)
+        across = inverse[:, rows] @ np.linalg.inv(inverse[rows, rows])
+        w -= across @ w[rows]
+        inverse = inverse - across @ inverse[rows, :]
+        path.append(head)
+        costs.append(max(found[best], 0.0))
+    return path, np.array(costs)
+
+
+def collect(model: Any, data: Batches, *, seed: int = 0) -> dict[tuple[str, int], Sums]:
+    """(stack, layer) -> its sums over all tokens that count, in one pass."""
+    bare = unwrap(model)
+    sites = sites_of(bare)
+    sums = {
+        (site.stack, site.layer): Sums(bare.get_submodule(site.out), site.heads) for site in sites
+    }
+    generator = torch.Generator().manual_seed(seed)
+    outs = [(site, out) for site in sites for _, out in site.places]
+    with evaluating(bare), frozen(bare):
+        for inputs, labels in batches_for(bare, data, tokens=TOKENS):
+            seen: list[tuple[Site, Tensor, Tensor]] = []
+
+            def take(site: Site, args: tuple[Any, ...], output: Tensor) -> Tensor:
+                # weights are frozen: the lowest layer is where gradients begin
+                output = output if output.requires_grad else output.detach().requires_grad_()
+                seen.append((site, args[0].detach(), output))  # noqa: B023 (called in this turn)
+                return output
+
+            with watching(bare, outs, take), torch.enable_grad():
+                logits = logits_of(bare, inputs).float()
+                loss = _own_loss(bare, logits, labels, inputs, generator)
+                grads = torch.autograd.grad(loss, [y for _, _, y in seen], allow_unused=True)
+            for (site, z, y), grad in zip(seen, grads, strict=True):
+                g = torch.zeros_like(y) if grad is None else grad
+                _add(sums[site.stack, site.layer], site, z, g, inputs)
+    return sums
+
+
+def _add(sums: Sums, site: Site, z: Tensor, g: Tensor, inputs: dict[str, Any]) -> None:
+    z, g = z.reshape(-1, z.shape[-1]), g.reshape(-1, g.shape[-1])
+    counts = counted_tokens(inputs, site.stack, len(g))
+    sums.add(z, g) if counts is None else sums.add(z[counts], g[counts])
+
+
+def _own_loss(
+    model: nn.Module,
+    logits: Tensor,
+    labels: Tensor | None,
+    inputs: dict[str, Any],
+    generator: torch.Generator,
+) -> Tensor:
+    """The summed loss of examples whose labels are drawn from the model's own prediction."""
+    asked = torch.zeros(len(logits), dtype=torch.long) if labels is None else labels
+    kind = kind_of(model, logits, asked)
+    if kind == "regression":
+        noise = torch.randn(logits.shape, generator=generator).to(logits.device)
+        drawn = (logits.detach() + noise).squeeze(-1)
+        return example_losses(kind, logits, drawn)[0].sum() / 2
+    chances = logits.detach().softmax(-1).flatten(0, -2).cpu()
+    drawn = torch.multinomial(chances, 1, generator=generator).view(logits.shape[:-1])
+    drawn = drawn.to(logits.device)
+    if kind == "causal-lm":
+        drawn = torch.cat([drawn[:, :1], drawn[:, :-1]], dim=1)  # said of the next token
+    if logits.ndim == 3:
+        stack = "decoder" if kind == "translation" else "encoder"
+        counts = counted_tokens(inputs, stack, drawn.numel())
+        keep = labels != IGNORED if labels is not None else counts
+        if keep is not None:
+            drawn = drawn.masked_fill(~keep.view(drawn.shape), IGNORED)
+    return example_losses(kind, logits, drawn)[0].sum()
