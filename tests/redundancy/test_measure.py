@@ -312,9 +312,9 @@ def test_broken_attention_is_named():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ({"inputs": []}, "no inputs"),
+        ({"inputs": []}, "no data"),
         ({"inputs": rows_of([])}, "no inputs"),
-        ({"inputs": iter([])}, "no inputs"),
+        ({"inputs": iter([])}, "no data"),
         ({"inputs": "one text"}, "a list of texts"),
         ({"inputs": [{"input_ids": [[5]]}, "text"]}, "one is 'text'"),
         ({"distances": "jss"}, r"no distance 'jss'\. Did you mean 'js'\?"),

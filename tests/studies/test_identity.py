@@ -12,9 +12,9 @@ import torch
 
 import headcount as hc
 from headcount.errors import UsageError
-from headcount.redundancy.inputs import encode_texts
 from headcount.studies.identity import told
 from headcount.tasks import Examples
+from headcount.tasks.encoding import encode_texts
 from headcount.training.options import TrainOptions
 from training.conftest import pets, tiny
 

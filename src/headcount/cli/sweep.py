@@ -12,7 +12,7 @@ from rich.table import Table
 from headcount.cli.amounts import interval, scored
 from headcount.cli.common import Json, emit, plain, say, table, warn
 from headcount.cli.drawing import can_draw
-from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, open_model
+from headcount.cli.method_options import METHOD_OPTIONS, MethodOptions, for_methods, open_model
 from headcount.cli.progress import bar
 from headcount.cli.train import CHOICES, Choices
 from headcount.errors import UsageError

@@ -18,10 +18,11 @@ from torch import Tensor, nn
 from headcount.errors import UsageError, did_you_mean
 from headcount.heads import Layout, Mask, Scores
 from headcount.importance.losses import example_losses, kind_of
-from headcount.models.batches import TOKENS, Batches, batches_for
+from headcount.models.batches import TOKENS, batches_for
 from headcount.models.find import layout, require_layout, unwrap
 from headcount.models.gates import gate, open_gates
 from headcount.models.hooks import evaluating, held
+from headcount.tasks.door import Data, rows_for
 
 NORMALIZE = ("none", "l1", "l2")
 
@@ -78,8 +79,9 @@ class Importance(Scores):
 
 def importance(
     model: nn.Module,
-    data: Batches,
+    data: Data,
     *,
+    tokenizer: Any = None,
     normalize: str = "none",
     mask: Mask | None = None,
     kind: str | None = None,
@@ -88,7 +90,8 @@ def importance(
 ) -> Importance:
     """E |∂L/∂ξ| of every head over the examples of `data`, which has labels.
 
-    `data` is rows of a task or batches as a DataLoader gives them. `mask` closes heads while the
+    `data` is a task or its name, rows of tokens or texts with labels, or batches as a DataLoader
+    gives them; texts need the `tokenizer`. `mask` closes heads while the
     others are scored (its closed heads get what opening them would change). `kind` names the loss
     where the model's answer does not tell; `report` is called with the examples done so far.
     """
@@ -97,6 +100,7 @@ def importance(
     heads = layout(bare)
     if mask is not None:
         require_layout(bare, mask.layout)
+    data = rows_for(bare, data, tokenizer=tokenizer)
     sums = np.zeros((2, len(heads)))  # of |gradient| and of its square
     total = n = 0
     used = ""

@@ -30,9 +30,9 @@ def select(
     """The heads that stay when `ratio` of them go: exactly ⌈H (1 - ratio)⌉.
 
     `method` is one of `headcount ls methods`, by name with its `options`, or as a value
-    (`hc.Importance(step=0.05)`). `data` are rows of a task with labels and `inputs` rows without,
-    for the methods that look at them. A layout does in place of a model where the method needs no
-    weights.
+    (`hc.Importance(step=0.05)`). `data` are a task or rows with labels, and `inputs` rows without,
+    for the methods that look at them: whatever `hc.importance` and `hc.redundancy` take. A layout
+    does in place of a model where the method needs no weights.
 
     >>> len(select(Layout.of(encoder=[12] * 12), "random", 0.5))
     72
@@ -53,6 +53,13 @@ def prepare(
     **options: Any,
 ) -> Callable[[float | None, int], Mask]:
     """A method with what it looks at, ready to give the mask of any ratio and seed."""
+    if data is not None or inputs is not None:
+        from headcount.tasks.door import rows_for
+
+        data, inputs = (
+            None if rows is None else rows_for(model, rows, tokenizer=tokenizer)
+            for rows in (data, inputs)
+        )
     given = Given(data=data, inputs=inputs, tokenizer=tokenizer)
     decide = as_method(method, options).prepare(model, given)
     return lambda ratio, seed: decide(ratio, seed).mask

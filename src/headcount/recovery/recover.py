@@ -34,6 +34,7 @@ from headcount.models.sites import Site
 from headcount.models.stages import Stages
 from headcount.models.watch import watching
 from headcount.recovery.ridge import NormalEquations
+from headcount.tasks.door import Data, rows_for
 
 Model = TypeVar("Model", bound=nn.Module)
 RIDGE = 1e-3
@@ -56,17 +57,20 @@ class Fit:
 def recover(
     small: Model,
     model: nn.Module,
-    data: Batches,
+    data: Data,
     *,
+    tokenizer: Any = None,
     ridge: float = RIDGE,
     tokens: int = TOKENS,
     report: Callable[[int, int], None] | None = None,
 ) -> Model:
     """Solve the output projections of `small` again, in place, so that it answers like `model`.
 
-    `data` is unlabelled: rows of tokens, or batches. `report` gets (layers done, all layers).
+    `data` needs no labels: texts (with the `tokenizer`), rows of tokens, batches, or a task or its
+    name. `report` gets (layers done, all layers).
     """
-    recover_layers(small, model, data, ridge=ridge, tokens=tokens, report=report)
+    rows = rows_for(model, data, tokenizer=tokenizer)
+    recover_layers(small, model, rows, ridge=ridge, tokens=tokens, report=report)
     return small
 
 

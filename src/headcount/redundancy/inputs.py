@@ -10,7 +10,6 @@ import hashlib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from torch import Tensor, nn
 
 from headcount.errors import UsageError
 from headcount.models.fingerprint import raw
-from headcount.tasks.encoding import Encoded, encode_texts, plan_batches, rows_fingerprint
+from headcount.tasks.door import rows_for
+from headcount.tasks.encoding import Encoded, plan_batches, rows_fingerprint
 
 CHUNK = 64
 """Rows that are batched together; between two chunks a run can stop and go on."""
@@ -52,26 +52,15 @@ def open_stream(
     seed: int = 0,
     heads: int = 1,
 ) -> Stream:
-    """Rows of tokens (`Encoded`), texts or pairs of texts with a tokenizer, or ready batches."""
+    """Whatever `tasks.door` takes, as batches; of rows a sample that is even over lengths."""
     if limit is not None and limit < 1:
         raise UsageError(f"At least one input is measured, not {limit}.")
-    if isinstance(inputs, Encoded):
-        return _from_rows(model, inputs, limit, seed, heads)
-    if isinstance(inputs, Mapping):
-        inputs = [inputs]
-    if isinstance(inputs, str) or not isinstance(inputs, Iterable):
-        raise UsageError("Inputs are a list of texts, or batches as the model takes them.")
-    items = iter(inputs)
-    first = next(items, None)
-    if first is None:
-        raise UsageError("There are no inputs to measure on.")
-    items = chain([first], items)
-    if isinstance(first, Mapping):
-        total = _rows_in(inputs) if isinstance(inputs, list | tuple) else None
-        total = min(total, limit) if total and limit else total or None
-        return Stream(_from_batches(items, limit), total)
-    rows = encode_texts(list(items), tokenizer, max_length=max_length)
-    return _from_rows(model, rows, limit, seed, heads)
+    rows = rows_for(model, inputs, tokenizer=tokenizer, labels=False, max_length=max_length)
+    if isinstance(rows, Encoded):
+        return _from_rows(model, rows, limit, seed, heads)
+    total = _rows_in(rows) if isinstance(rows, list | tuple) else None
+    total = min(total, limit) if total and limit else total or None
+    return Stream(_from_batches(rows, limit), total)
 
 
 def even_order(lengths: np.ndarray, limit: int | None = None, seed: int = 0) -> np.ndarray:

@@ -1,0 +1,167 @@
+"""Data at the door: whatever people have, as rows of tokens or as batches.
+
+Wherever headcount looks at data it takes a list of texts or of pairs of texts (with a tokenizer), a
+list of tokenised rows, a `datasets.Dataset`, a DataLoader or other batches of tensors, a task or
+its name. Anything else gets one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from headcount.errors import UsageError, did_you_mean
+from headcount.tasks.catalog import TASKS, open_task
+from headcount.tasks.encoding import Encoded, encode_texts, pad_token
+from headcount.tasks.loading import match, room, tokenizer_of
+from headcount.tasks.rows import labelled_rows
+from headcount.tasks.sampling import rows_of
+from headcount.tasks.task import Limit, Task
+
+TAKEN = (
+    "a list of texts, a list of tokenised rows, a datasets.Dataset, a DataLoader or batches of "
+    "tensors, or a task or its name"
+)
+LABELS = ("labels", "label")
+Data = Encoded | Task | str | Iterable[Any] | Mapping[str, Any]
+"""What `rows_for` takes."""
+Rows = Encoded | Iterable[Mapping[str, Any]]
+"""What it gives: rows of tokens, or batches as they came."""
+
+
+def rows_for(
+    model: Any,
+    data: Any,
+    *,
+    tokenizer: Any = None,
+    labels: bool = True,
+    limit: Limit = None,
+    seed: int = 0,
+    max_length: int = 128,
+) -> Rows:
+    """Data of any kind as rows of tokens, or as the batches that were given.
+
+    `limit` and `seed` choose the rows of a task: with `labels` those to decide on, of its train
+    split; without, its evaluation split as it is in use, nothing masked. `max_length` cuts texts.
+    """
+    if isinstance(data, Encoded):
+        return data
+    if isinstance(data, Task) or (isinstance(data, str) and data):
+        if isinstance(data, str) and data not in TASKS:
+            raise UsageError(
+                f"There is no task '{data}'.{did_you_mean(data, [each.name for each in TASKS])} "
+                f"Data are {TAKEN}."
+            )
+        task = open_task(data)
+        tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+        if labels:
+            how = {"limit": limit, "seed": seed, "max_length": max_length}
+            return labelled_rows(model, task, tokenizer, **how)
+        match(model, tokenizer)
+        longest = room(model, max_length)
+        return rows_of(task, tokenizer, limit=limit, seed=seed, max_length=longest, masked=False)[1]
+    if hasattr(data, "column_names") and hasattr(data, "__getitem__"):
+        data = _columns(data)
+    if isinstance(data, Mapping):
+        return _of_columns(data, tokenizer, max_length)
+    if not isinstance(data, Iterable) or isinstance(data, Tensor | np.ndarray | bytes | str):
+        raise UsageError(f"Data are {TAKEN}, not {_kind(data)}.")
+    return _of_items(data, tokenizer, max_length)
+
+
+def _of_items(data: Iterable[Any], tokenizer: Any, max_length: int) -> Rows:
+    """A list or stream: what its first item is decides."""
+    if not isinstance(data, Sequence):
+        if not isinstance(data, Iterator):
+            return data  # a DataLoader: it can be gone through again
+        data = list(data)
+    if not len(data):
+        raise UsageError("There is no data: not a single row or batch.")
+    first = data[0]
+    if isinstance(first, str) or (
+        isinstance(first, tuple | list) and first and isinstance(first[0], str)
+    ):
+        return encode_texts(list(data), tokenizer, max_length=max_length)
+    if isinstance(first, Mapping):
+        if not _is_row(first):
+            return data
+        names = list(first)
+        if wrong := [row for row in data if not isinstance(row, Mapping) or list(row) != names]:
+            raise UsageError(
+                f"The rows begin with {', '.join(names)}, but one is {wrong[0]!r:.60}."
+            )
+        return _encoded({name: [row[name] for row in data] for name in names}, tokenizer)
+    if isinstance(first, Sequence) and first and isinstance(first[0], int):
+        return _encoded({"input_ids": list(data)}, tokenizer)
+    raise UsageError(f"Data are {TAKEN}; this list begins with {_kind(first)}.")
+
+
+def _is_row(item: Mapping[str, Any]) -> bool:
+    """Whether it is one row of token numbers, not a batch of several."""
+    ids = item.get("input_ids")
+    if isinstance(ids, Tensor | np.ndarray):
+        return ids.ndim == 1
+    return isinstance(ids, Sequence) and bool(len(ids)) and isinstance(ids[0], int | np.integer)
+
+
+def _of_columns(data: Mapping[str, Any], tokenizer: Any, max_length: int) -> Rows:
+    """What a tokenizer gave for several texts, one batch of tensors, or columns of texts."""
+    if not data:
+        raise UsageError("There is no data: not a single row or batch.")
+    if any(isinstance(value, Tensor) for value in data.values()):
+        return [data]
+    if "input_ids" in data:
+        return _encoded(dict(data), tokenizer)
+    texts = [column for column in data.values() if len(column) and isinstance(column[0], str)]
+    if not 1 <= len(texts) <= 2:
+        raise UsageError(
+            f"Data with the columns {', '.join(map(str, data))} have {len(texts)} columns of "
+            "texts: keep one, or two for pairs."
+        )
+    rows = list(texts[0]) if len(texts) == 1 else list(zip(*texts, strict=True))
+    made = encode_texts(rows, tokenizer, max_length=max_length)
+    labels = next((np.asarray(data[name]) for name in LABELS if name in data), None)
+    return Encoded(made.columns, labels, made.padding, made.left)
+
+
+def _columns(data: Any) -> dict[str, Any]:
+    """The columns of a `datasets.Dataset`, as lists."""
+    if isinstance(data, Mapping):
+        raise UsageError(
+            f"This is a DatasetDict with the splits {', '.join(map(str, data))}: pass one of them."
+        )
+    return {name: list(data[name]) for name in data.column_names}
+
+
+def _encoded(columns: dict[str, Any], tokenizer: Any) -> Encoded:
+    """Tokenised rows: what a tokenizer gives, without padding, with labels where there are some."""
+    rows = {
+        name: [list(map(int, row)) for row in columns[name]]
+        for name in ("input_ids", "token_type_ids")
+        if name in columns
+    }
+    if "attention_mask" in columns:
+        keep = [np.asarray(row, dtype=bool) for row in columns["attention_mask"]]
+        rows = {
+            name: [np.asarray(row)[here].tolist() for row, here in zip(column, keep, strict=True)]
+            for name, column in rows.items()
+        }
+    if not rows.get("input_ids"):
+        raise UsageError("There is no data: not a single row of tokens (input_ids).")
+    given = next((columns[name] for name in LABELS if name in columns), None)
+    labels: Any = None
+    if given is not None:
+        ragged = hasattr(given[0], "__len__")
+        labels = [list(map(int, row)) for row in given] if ragged else np.asarray(given)
+    padding = {"input_ids": 0, "token_type_ids": 0}
+    if tokenizer is not None:
+        padding = {"input_ids": pad_token(tokenizer), "token_type_ids": tokenizer.pad_token_type_id}
+    left = tokenizer is not None and tokenizer.padding_side == "left"
+    return Encoded(rows, labels, padding, left)
+
+
+def _kind(value: Any) -> str:
+    return f"a {type(value).__name__}"
