@@ -103,12 +103,9 @@ def learn_until(model, task, tokenizer, steps, options):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Keeper, "on_step_end", look)
-        learner = room.prepare(
-            model, "straight-through", **options, mu=4.0, task=task, tokenizer=tokenizer,
-            train=SHORT, device="cpu",
-        )  # fmt: skip
+        gates = StraightThrough(**options, mu=4.0)
         with pytest.raises(AllClosedError):
-            learner.run(None, 0)
+            learn(model, task, gates, train=SHORT, tokenizer=tokenizer, device="cpu")
     return kept["model"].eval()
 
 
