@@ -199,3 +199,12 @@ def test_a_save_that_fails_half_way_leaves_the_old_folder_whole(tmp_path, pruned
         small.save_pretrained(folder)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
     assert os.listdir(tmp_path) == ["small"]
+
+
+def test_a_layer_without_heads_needs_no_first_weights(tmp_path):
+    """FastSpeech 2 draws its first weights by 1 / sqrt(inputs), and an emptied layer has none."""
+    model = build("fastspeech2")
+    small = remove(model, masks(layout(model))["alternate layers emptied"])
+    small.save_pretrained(tmp_path)
+    inputs = probe_inputs(model)
+    assert relative_difference(run(small, inputs), run(load(tmp_path), inputs)) == 0

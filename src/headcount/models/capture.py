@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.errors import UnsupportedError, UsageError
+from headcount.models.door import require_pretrained
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import held, hooked
 from headcount.models.sites import Site
@@ -40,9 +41,7 @@ Consumer = Callable[[Place, Tensor], Any]
 @contextmanager
 def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
     """Hand every layer's attention probabilities to `consumer` while the model runs inside."""
-    bare = unwrap(model)
-    if not isinstance(bare, PreTrainedModel):
-        raise UsageError(f"hc.capture takes a transformers model, not {type(bare).__name__}.")
+    bare = require_pretrained(unwrap(model), "hc.capture")
     sites = sites_of(bare)
     uses: dict[str, int] = {}
     projected: set[str] = set()

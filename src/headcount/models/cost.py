@@ -164,10 +164,7 @@ def cost_of(
     # the ways of computing that torch can count on tensors without data
     config._attn_implementation = "eager"
     config._experts_implementation = "batched_mm"
-    try:
-        model = skeleton(config, kind)
-    except Exception as error:
-        raise _no_model(kind.__name__, error) from error
+    model = skeleton(config, kind)
     # torch's counter puts hooks on whatever wants a gradient, even where there is none
     model.requires_grad_(False)
     sites = sites_of(model)

@@ -12,6 +12,8 @@ beside the weights. `config.headcount["base"]` names the model that heads were r
     share           "share" when the model lends the layer something per head of the full model,
                     "relative-share" when that is T5's position bias, else ""
     empty           for a layer without heads "skip" or "relative-skip", "" to run it as it is
+    returns         how many things a skipped layer returns (2), 0 for a tensor alone
+    batch_axis      where the batch is in its hidden states (0)
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from typing import Any
 
 import torch
 from torch import nn
+from transformers import Cache
 
-CACHES = ("past_key_values", "past_key_value", "layer_past")
-SOURCES = ("key_value_states", "encoder_hidden_states")
+SOURCES = ("key_value_states", "encoder_hidden_states", "key")
 PER_HEAD_ARGUMENTS = ("attention_mask", "mask", "position_bias", "relative_position_bias", "alibi")
 
 
@@ -116,6 +118,8 @@ def cut_site(model: nn.Module, site: dict[str, Any]) -> None:
     module.kept_heads, module.full_heads = tuple(site["kept"]), heads
     own_out = site["out"].startswith(site["path"] + ".")
     module.own_out = site["out"][len(site["path"]) + 1 :] if own_out else None
+    module.crosses = site["stack"] == "cross"
+    module.returns, module.batch_axis = site.get("returns", 2), site.get("batch_axis", 0)
     how = site["empty"] or site["share"]
     if how:
         become(module, MIXINS[how])
@@ -155,6 +159,9 @@ class Mixin:
     kept_heads: tuple[int, ...]
     full_heads: int
     own_out: str | None
+    crosses: bool
+    returns: int
+    batch_axis: int
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         mixed = type(self)
@@ -193,23 +200,30 @@ class Skipped(Mixin):
     """A layer without heads: what remains of it is the output projection's bias."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """(output, attention weights) as the base returns them, without its work."""
+        """What the base returns (its output, attention weights…), without its work."""
         call = self.named_arguments(args, kwargs)
         hidden = hidden_states(call)
-        length = remember_length(self, call, hidden)
-        weights = None
-        if getattr(getattr(self, "config", None), "_attn_implementation", "eager") == "eager":
-            # None would vanish from `attentions` and shift the numbers of later layers
-            weights = hidden.new_zeros(hidden.shape[0], 0, hidden.shape[1], length)
+        _, *lengths = remember(self, call, hidden)
         if self.own_out is None:
-            return hidden.new_zeros(*hidden.shape[:-1], 0), weights
-        out = torch.zeros_like(hidden)
-        bias = getattr(getattr(self, self.own_out), "bias", None)
-        if bias is not None:
-            out = out + bias
-        if call.get("residual") is not None:
-            out = out + call["residual"]
-        return out, weights
+            out = hidden.new_zeros(*hidden.shape[:-1], 0)
+        else:
+            out = torch.zeros_like(hidden)
+            bias = getattr(getattr(self, self.own_out), "bias", None)
+            if bias is not None:
+                out = out + bias
+            if call.get("residual") is not None:
+                out = out + call["residual"]
+        if not self.returns:
+            return out
+        return (out, *self.no_weights(hidden, lengths), *[None] * self.returns)[: self.returns]
+
+    def no_weights(self, hidden: torch.Tensor, lengths: list[int]) -> list[torch.Tensor | None]:
+        """The attention weights of no head, for each kind of keys."""
+        if getattr(getattr(self, "config", None), "_attn_implementation", "eager") != "eager":
+            return [None for _ in lengths]
+        batch, queries = hidden.shape[self.batch_axis], hidden.shape[1 - self.batch_axis]
+        # None would vanish from `attentions` and shift the numbers of later layers
+        return [hidden.new_zeros(batch, 0, queries, keys) for keys in lengths]
 
 
 def hidden_states(call: dict[str, Any]) -> torch.Tensor:
@@ -217,18 +231,43 @@ def hidden_states(call: dict[str, Any]) -> torch.Tensor:
     return call.get("hidden_states", next(iter(call.values())))
 
 
-def remember_length(module: Any, call: dict[str, Any], hidden: torch.Tensor) -> int:
-    """Let the key-value cache count this call's tokens; return the length of the keys."""
+def remember(module: Any, call: dict[str, Any], hidden: torch.Tensor) -> tuple[Any, ...]:
+    """Let the key-value cache count this call's tokens, as a layer with heads would.
+
+    Returns how many it had seen, and the length of the keys; where one layer attends both to its
+    own tokens and to the encoder's (T5Gemma 2), the length of both.
+    """
+    # models have several names for it
+    cache = next((value for value in call.values() if isinstance(value, Cache)), None)
     source = next((call[name] for name in SOURCES if call.get(name) is not None), None)
-    if source is not None:
-        return source.shape[1]
-    cache = next((call[name] for name in CACHES if call.get(name) is not None), None)
+    if module.crosses or call.get("key_value_states") is not None:
+        return 0, _remember_source(module, cache, hidden if source is None else source)
+    length = hidden.shape[min(1 - module.batch_axis, hidden.ndim - 2)]
     if cache is None:
-        return hidden.shape[1]
-    cache = getattr(cache, "self_attention_cache", cache)
+        return 0, length
+    own = getattr(cache, "self_attention_cache", cache)
+    # a static cache counts in a tensor, in place
+    seen = own.get_seq_length(module.layer_idx) + 0
+    dummy = _no_keys(hidden, hidden.shape[module.batch_axis], length)
+    keys = own.update(dummy, dummy, module.layer_idx)[0].shape[-2]
+    if own is cache or call.get("encoder_hidden_states") is None:
+        return seen, keys
+    return seen, keys, _remember_source(module, cache, call["encoder_hidden_states"])
+
+
+def _remember_source(module: Any, cache: Any, source: torch.Tensor) -> int:
+    """Let the cache hold that the encoder's keys were seen; return their length."""
+    length = source.shape[1 - module.batch_axis]
+    if hasattr(cache, "is_updated") and not cache.is_updated.get(module.layer_idx):
+        dummy = _no_keys(source, source.shape[module.batch_axis], length)
+        cache.cross_attention_cache.update(dummy, dummy, module.layer_idx)
+        cache.is_updated[module.layer_idx] = True
+    return length
+
+
+def _no_keys(states: torch.Tensor, batch: int, length: int) -> torch.Tensor:
     # a cache of zero heads would report that no token was seen
-    dummy = hidden.new_zeros(hidden.shape[0], 1, hidden.shape[1], 1)
-    return cache.update(dummy, dummy, module.layer_idx)[0].shape[-2]
+    return states.new_zeros(batch, 1, length, 1)
 
 
 class RelativeShared(Shared):
@@ -267,11 +306,11 @@ class RelativeSkipped(Mixin):
         """(zeros, position bias, attention weights)."""
         call = self.named_arguments(args, kwargs)
         hidden = hidden_states(call)
-        keys = remember_length(self, call, hidden)
+        seen, keys = remember(self, call, hidden)
         queries = hidden.shape[1]
         bias = call.get("position_bias")
         if bias is None and self.has_relative_attention_bias:
-            bias = self.compute_bias(queries, keys, hidden.device, keys - queries)
+            bias = self.compute_bias(queries, keys, hidden.device, seen)
         elif bias is None:
             bias = hidden.new_zeros(1, 1, 1, 1)
         weights = None
@@ -309,6 +348,12 @@ class Pruned(Mixin):
                 "attention; call model.set_attn_implementation('eager') first."
             )
         return self.base_class.forward(self, *args, **kwargs)
+
+    def _init_weights(self, module: Any) -> None:
+        """Initialise as the base class does, where there is something to initialise."""
+        # some divide by the number of inputs, which is 0 where no head is left
+        if all(parameter.numel() for parameter in module.parameters(recurse=False)):
+            self.base_class._init_weights(self, module)
 
     def save_pretrained(self, save_directory: Any, *args: Any, **kwargs: Any) -> None:
         """Save as the base class does."""

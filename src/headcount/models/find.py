@@ -11,6 +11,7 @@ from torch import nn
 
 from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Layout, Stack
+from headcount.models.door import require_model
 from headcount.models.hooks import evaluating, hooked
 from headcount.models.numbers import numbered
 from headcount.models.probe import find_probe
@@ -48,7 +49,7 @@ def layout(model: nn.Module) -> Layout:
     >>> layout(BertModel(BertConfig(num_hidden_layers=2, hidden_size=48, num_attention_heads=3)))
     Layout(encoder: 2 layers x 3 heads)
     """
-    model = unwrap(model)
+    model = require_model(unwrap(model), "hc.layout")
     sites = sites_of(model)
     found = layout_of(sites, count_uses(model, sites), find_unread(model, sites))
     return numbered(model, sites, found)

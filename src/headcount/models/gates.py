@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Layout, Mask
+from headcount.models.door import require_mask, require_model
 from headcount.models.find import require_layout, sites_of, unwrap
 from headcount.models.hooks import hooked
 from headcount.models.sites import Site
@@ -56,7 +57,9 @@ def open_gates(
 @contextmanager
 def gate(model: nn.Module, gates: Mask | Gates) -> Generator[nn.Module]:
     """Multiply each head's output by its gate inside the `with`."""
-    bare = unwrap(model)
+    bare = require_model(unwrap(model), "hc.gate")
+    if not isinstance(gates, Mapping):
+        gates = require_mask(gates, "hc.gate")
     sites = sites_of(bare)
     by_site = _from_mask(bare, sites, gates) if isinstance(gates, Mask) else _check(sites, gates)
     hooks = [

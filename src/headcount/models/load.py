@@ -14,11 +14,19 @@ from transformers import CONFIG_MAPPING, AutoConfig, PreTrainedConfig, PreTraine
 
 from headcount.errors import NotFoundError, UnsupportedError, UsageError, did_you_mean
 from headcount.heads import Head, Mask
+from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.find import layout_of, sites_of
+from headcount.models.instructions import Way, instructions
 from headcount.models.pruned import pruned_class
-from headcount.models.remove import instructions, watch_lending
+from headcount.models.seen import watch_lending
 from headcount.models.shipped import locate, no_model
+from headcount.models.trusted import (
+    plain_skeleton,
+    require_instructions,
+    require_own_weights,
+    require_plain_attention,
+)
 
 HEADS = {
     "base": "AutoModel",
@@ -51,8 +59,9 @@ def load(
     wanted = {k: options.pop(k) for k in ("num_labels", "id2label", "label2id") if k in options}
     config = load_config(name, trust_remote_code=trust_remote_code, model_type=model_type, **wanted)
     kind = model_class(config, head)
-    _refuse_pickle(name, allow_pickle)
-    if getattr(config, "headcount", None):
+    require_own_weights(name, allow_pickle)
+    if getattr(config, "headcount", None) is not None:
+        require_instructions(config, kind, _saved_class(config, kind))
         kind = pruned_class(kind)
     elif getattr(config, "pruned_heads", None):
         config.headcount = from_pruned_heads(kind, config)
@@ -61,7 +70,7 @@ def load(
         "config": config,
         "trust_remote_code": trust_remote_code,
         "output_loading_info": True,
-        # another number of labels needs a new head; see _require_own_weights
+        # another number of labels needs a new head; see _require_all_weights
         "ignore_mismatched_sizes": bool(wanted),
         "use_safetensors": None if allow_pickle else True,
     }
@@ -73,9 +82,14 @@ def load(
     except Exception as error:
         if type(error).__name__ == "SafetensorError":
             raise NotFoundError(f"The weights in '{name}' cannot be read: {error}.") from error
+        if isinstance(error, RuntimeError) and "mismatched" in str(error):
+            raise NotFoundError(
+                f"The weights in '{name}' have other sizes than its config.json says; are both "
+                "from the same folder?"
+            ) from error
         raise
     model, report = loaded
-    _require_own_weights(name, model, report)
+    _require_all_weights(name, model, report)
     return model.eval()
 
 
@@ -94,13 +108,16 @@ def load_config(
         raise NotFoundError(f"'{name}' is not a model folder: it has no config.json.")
     kind: Any = _config_class(file, model_type) if file.is_file() else AutoConfig
     try:
-        return kind.from_pretrained(name, trust_remote_code=trust_remote_code, **changes)
+        config = kind.from_pretrained(name, trust_remote_code=trust_remote_code, **changes)
     except json.JSONDecodeError as error:
         raise NotFoundError(f"{file} is not JSON: {error}.") from error
     except (OSError, ValueError) as error:
         if isinstance(error, ValueError) and file.is_file():
             raise UnsupportedError(f"'{name}': {_first_line(error)}") from error
         raise no_model(name) from error
+    if not trust_remote_code:
+        require_plain_attention(name, config)
+    return config
 
 
 def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTrainedModel]:
@@ -122,10 +139,22 @@ def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTr
 
 def skeleton(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> PreTrainedModel:
     """The model without any memory for its weights, with heads removed as the config says."""
-    if getattr(config, "headcount", None):
-        kind = pruned_class(kind)
+    if getattr(config, "headcount", None) is None:
+        return plain_skeleton(config, kind)
+    bones: Any = require_instructions(config, kind, _saved_class(config, kind))
+    bones.__class__ = pruned_class(kind)
     with torch.device("meta"):
-        return kind(config).eval()
+        cut.cut_model(bones, bones.config.headcount)
+    return bones
+
+
+def _saved_class(
+    config: PreTrainedConfig, otherwise: type[PreTrainedModel]
+) -> type[PreTrainedModel]:
+    try:
+        return model_class(config)
+    except UnsupportedError:
+        return otherwise
 
 
 def from_pruned_heads(kind: type[PreTrainedModel], config: PreTrainedConfig) -> dict[str, Any]:
@@ -139,15 +168,20 @@ def from_pruned_heads(kind: type[PreTrainedModel], config: PreTrainedConfig) -> 
             f"{len(layout.stacks)} stacks it means."
         )
     pruned: Mapping[str, list[int]] = getattr(config, "pruned_heads", {})
-    gone = [
-        Head(layout.stacks[0].name, int(layer), head)
-        for layer, heads in pruned.items()
-        for head in heads
-    ]
+    try:
+        gone = [
+            Head(layout.stacks[0].name, int(layer), int(head))
+            for layer, heads in pruned.items()
+            for head in heads
+        ]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise NotFoundError(
+            "config.pruned_heads, which says the heads that are gone, is damaged: it is not lists "
+            "of heads by layer."
+        ) from error
     config.pruned_heads = {}
     mask = Mask.full(layout).drop(gone)
-    lending = watch_lending(model, sites)
-    return instructions(model, sites, mask, lending, "qkv", "skip", widths=False)
+    return instructions(model, sites, mask, watch_lending(model, sites), Way())
 
 
 def _config_class(file: Path, model_type: str | None) -> Any:
@@ -169,21 +203,7 @@ def _config_class(file: Path, model_type: str | None) -> Any:
     )
 
 
-def _refuse_pickle(name: str, allowed: bool) -> None:
-    folder = Path(name)
-    if allowed or not folder.is_dir():
-        return
-    if any(folder.glob("*.safetensors")):
-        return
-    if any(folder.glob("*.bin")):
-        raise UsageError(
-            f"'{name}' has only pickled weights (.bin), which can run code when they are loaded. "
-            "Pass --allow-pickle (allow_pickle=True) if you trust them."
-        )
-    raise NotFoundError(f"'{name}' has a config but no weights (no *.safetensors).")
-
-
-def _require_own_weights(name: str, model: PreTrainedModel, report: Any) -> None:
+def _require_all_weights(name: str, model: PreTrainedModel, report: Any) -> None:
     """Refuse weights that lack a site's, or do not fit anywhere but in the head on top."""
     missing = set(report["missing_keys"])
     misfits = [key for key, *_ in report["mismatched_keys"]]

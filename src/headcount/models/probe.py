@@ -49,6 +49,8 @@ def probe_inputs(model: nn.Module, *, batch: int = 2, length: int = 7, seed: int
         inputs["input_ids"] = ids.to(device)
         if "attention_mask" in names:
             inputs["attention_mask"] = _padding(batch, length).to(device)
+    if "entity_ids" in names:
+        inputs |= _entities(config, batch, generator, device)
     if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in names:
         inputs["decoder_input_ids"] = _tokens(config, batch, length - 2, generator).to(device)
     elif getattr(config, "add_cross_attention", False) and "encoder_hidden_states" in names:
@@ -63,14 +65,14 @@ def probe_inputs(model: nn.Module, *, batch: int = 2, length: int = 7, seed: int
 def run(model: nn.Module, inputs: Mapping[str, Any]) -> list[Tensor]:
     """All floating-point tensors the model returns, in order, without its key-value cache."""
     with torch.no_grad(), evaluating(model):
-        return list(_tensors(model(**inputs)))
+        return tensors(model(**inputs))
 
 
-def find_probe(model: nn.Module, *, seed: int = 0) -> dict:
+def find_probe(model: nn.Module, *, length: int = 7, seed: int = 0) -> dict:
     """The first probe input that the model accepts: padded, unpadded, one example, tokens alone."""
     first: Exception | None = None
     for batch, masked, all_kinds in ((2, 1, 1), (2, 0, 1), (1, 0, 1), (2, 1, 0), (1, 0, 0)):
-        inputs = probe_inputs(model, batch=batch, seed=seed)
+        inputs = probe_inputs(model, batch=batch, length=length, seed=seed)
         if not masked:
             inputs.pop("attention_mask", None)
         if not all_kinds:
@@ -116,6 +118,11 @@ def require_finite(model: nn.Module, answers: list[Tensor]) -> None:
         if not torch.isfinite(parameter).all():
             raise UsageError(f"The weights in {name} are not all numbers (NaN or infinite).")
     raise UsageError("The model's answer to the probe input is not a number (NaN or infinite).")
+
+
+def tensors(value: Any) -> list[Tensor]:
+    """The floating-point tensors in a model's or module's output, without caches and attention."""
+    return [tensor.detach() for tensor in _tensors(value)]
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
@@ -183,3 +190,12 @@ def _padding(batch: int, length: int) -> Tensor:
     mask = torch.ones(batch, length, dtype=torch.long)
     mask[-1, length - 2 :] = 0
     return mask
+
+
+def _entities(
+    config: Any, batch: int, generator: torch.Generator, device: torch.device
+) -> dict[str, Tensor]:
+    """LUKE's entities, each with the places of its mention in the text."""
+    ids = torch.randint(1, config.entity_vocab_size, (batch, 2), generator=generator)
+    places = torch.tensor([[0, 1, -1], [2, -1, -1]]).expand(batch, -1, -1)
+    return {"entity_ids": ids.to(device), "entity_position_ids": places.to(device)}

@@ -33,8 +33,8 @@ OUT = (
     "projection_layer",
     "dense",
 )
-# further projections of DeBERTa and of conformers whose rows belong to heads like the queries'
-PER_HEAD = ("pos_key_proj", "pos_query_proj", "linear_pos")
+# further projections of DeBERTa, conformers and LUKE whose rows belong to heads like the queries'
+PER_HEAD = ("pos_key_proj", "pos_query_proj", "linear_pos", "w2e_query", "e2w_query", "e2e_query")
 # parameters with one entry per head, and the axis it lies on
 PER_HEAD_PARAMETERS = {
     "sinks": 0,

@@ -1,0 +1,65 @@
+"""The door of every function that takes a model or a mask: one sentence for anything else."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from torch import nn
+from transformers import PreTrainedModel
+
+from headcount.errors import UsageError
+from headcount.heads import Mask, Scores
+
+
+def require_model(model: Any, function: str) -> nn.Module:
+    """`model` when it is one; else the sentence that says what `function` was given instead."""
+    if isinstance(model, (str, os.PathLike)):
+        raise UsageError(
+            f"{function} takes a model, not a name: load it first, with hc.load('{model}')."
+        )
+    if isinstance(model, type):
+        raise UsageError(
+            f"{function} takes a model, not the class {model.__name__}: build it first."
+        )
+    if not isinstance(model, nn.Module):
+        raise UsageError(
+            f"{function} takes a transformers model, not {type(model).__name__}; hc.load gives one."
+        )
+    if _from_peft(model):
+        raise UsageError(
+            f"{function} takes a transformers model, not peft's {type(model).__name__}: pass "
+            "model.merge_and_unload(), or train with peft after the heads are removed."
+        )
+    return model
+
+
+def require_pretrained(model: Any, function: str) -> PreTrainedModel:
+    """`model` when it is one of transformers' own kind, with a config."""
+    model = require_model(model, function)
+    if not isinstance(model, PreTrainedModel):
+        raise UsageError(
+            f"{function} takes a transformers model, not {type(model).__name__}; hc.load gives one."
+        )
+    return model
+
+
+def require_mask(mask: Any, function: str) -> Mask:
+    """`mask` when it is one; else how to make one of what was given."""
+    if isinstance(mask, str):
+        raise UsageError(
+            f"{function} takes a mask, not text: hc.Mask.parse({mask!r}, hc.layout(model))."
+        )
+    if isinstance(mask, Scores):
+        raise UsageError(f"{function} takes a mask, not scores: scores.keep_best(count) gives one.")
+    if not isinstance(mask, Mask):
+        raise UsageError(
+            f"{function} takes a mask, not {type(mask).__name__}: "
+            "hc.Mask.full(hc.layout(model)).drop([(stack, layer, head), …]) gives one."
+        )
+    return mask
+
+
+def _from_peft(model: nn.Module) -> bool:
+    """Whether this is a peft model, or has peft's layers in place of its own."""
+    return any(type(module).__module__.partition(".")[0] == "peft" for module in model.modules())

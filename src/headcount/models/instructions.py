@@ -1,0 +1,117 @@
+"""The instructions in `config.headcount` that `cut.py` carries out."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any, NamedTuple
+
+from torch import nn
+from transformers import PreTrainedModel
+
+from headcount.heads import Mask
+from headcount.models.origin import base_name
+from headcount.models.seen import Seen
+from headcount.models.sites import PER_HEAD_PARAMETERS, Site
+
+HEADS = ("num_attention_heads", "num_heads", "n_heads", "n_head")
+GROUPS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads")
+GROUP_SIZE = ("num_key_value_groups",)
+WIDTH = ("all_head_size", "inner_dim", "split_size")
+MAYBE_WIDTH = ("embed_dim", "hidden_size", "dim", "d_model")
+VERSION = 1
+
+
+class Way(NamedTuple):
+    """One way of cutting a model."""
+
+    fused: str = "qkv"
+    """How fused projections mix queries, keys and values."""
+    running: frozenset[str] = frozenset()
+    """Classes whose layers without heads run as they are; the others are skipped."""
+    widths: bool = False
+    """Whether attributes that may be the heads' width or the model's are the heads'."""
+
+
+def instructions(
+    model: PreTrainedModel, sites: list[Site], mask: Mask, seen: dict[str, Seen], way: Way
+) -> dict[str, Any]:
+    """What `cut.cut_model` must do to the full model to get the mask's heads."""
+    earlier = {s["path"]: s for s in getattr(model.config, "headcount", {}).get("sites", [])}
+    written = []
+    for site in sites:
+        kept = list(mask.indices(site.stack, site.layer))
+        before = earlier.get(site.path)
+        if len(kept) == site.heads and before is None:
+            continue
+        module = model.get_submodule(site.path)
+        share = before["share"] if before else seen[site.path].share
+        entry = {
+            "path": site.path,
+            "out": site.out,
+            "stack": site.stack,
+            "layer": site.layer,
+            "projections": [[c, way.fused if k == "fused" else k] for c, k in site.projections],
+            "head_dim": site.head_dim,
+            "heads": site.heads,
+            "groups": site.groups,
+            "kept": kept,
+            "attributes": attributes(module, site, kept, way.widths),
+            "parameters": parameters(module, site),
+            "share": share,
+            "empty": "",
+        }
+        if not kept and kind_of(module) not in way.running:
+            entry["empty"] = "relative-skip" if "relative" in share else "skip"
+            entry["returns"] = seen[site.path].returns
+            entry["batch_axis"] = seen[site.path].batch_axis
+        if before:
+            entry |= {key: before[key] for key in ("projections", "heads", "groups")}
+            entry["kept"] = [before["kept"][index] for index in kept]
+        written.append(entry)
+    base = base_name(model.config)
+    return {"version": VERSION, "base": base, "sites": written, "check": checksum(written)}
+
+
+def checksum(sites: list[dict[str, Any]]) -> int:
+    """A number over the instructions, by which a damaged file is noticed."""
+    return zlib.crc32(json.dumps(sites, sort_keys=True).encode())
+
+
+def kind_of(module: nn.Module) -> str:
+    """The name of the module's class, whatever headcount put in front of it."""
+    return type(module).__name__
+
+
+def emptied_kinds(model: nn.Module, sites: list[Site], mask: Mask) -> set[str]:
+    """The classes of the layers that lose all their heads."""
+    return {
+        kind_of(model.get_submodule(site.path))
+        for site in sites
+        if not mask.indices(site.stack, site.layer)
+    }
+
+
+def attributes(module: nn.Module, site: Site, kept: list[int], widths: bool) -> dict[str, int]:
+    """The numbers on the module that count heads, with their new values."""
+    size = site.heads // site.groups if site.groups else 1
+    kept_groups = len({head // size for head in kept})
+    new = dict.fromkeys(HEADS, (site.heads, len(kept)))
+    new |= dict.fromkeys(GROUPS, (site.groups, kept_groups))
+    if kept:
+        new |= dict.fromkeys(GROUP_SIZE, (size, len(kept) // kept_groups))
+    names = WIDTH + MAYBE_WIDTH if widths else WIDTH
+    new |= dict.fromkeys(names, (site.heads * site.head_dim, len(kept) * site.head_dim))
+    return {
+        name: value for name, (old, value) in new.items() if vars(module).get(name, None) == old
+    }
+
+
+def parameters(module: nn.Module, site: Site) -> dict[str, int]:
+    """The module's parameters with one entry per head, and the axis it lies on."""
+    return {
+        name: axis
+        for name, axis in PER_HEAD_PARAMETERS.items()
+        if isinstance(getattr(module, name, None), nn.Parameter)
+        and getattr(module, name).shape[axis] == site.heads
+    }

@@ -1,0 +1,257 @@
+"""What a model folder says, checked before anything is built or read by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from headcount.errors import NotFoundError, UnsupportedError, UsageError
+from headcount.files import read_json
+from headcount.heads import STACKS
+from headcount.models.instructions import VERSION, attributes, checksum
+from headcount.models.sites import PER_HEAD_PARAMETERS, Site, find_sites, linear_sizes
+
+FIELDS: dict[str, type] = {
+    "path": str,
+    "out": str,
+    "stack": str,
+    "layer": int,
+    "projections": list,
+    "head_dim": int,
+    "heads": int,
+    "groups": int,
+    "kept": list,
+    "attributes": dict,
+    "parameters": dict,
+    "share": str,
+    "empty": str,
+}
+"""What every site's instructions have; those of a skipped layer have the next two as well."""
+MORE: dict[str, type] = {"returns": int, "batch_axis": int}
+LONGEST = 300
+"""Letters in the name of the model that heads were removed from."""
+KINDS = ({"q", "k", "v"}, {"q", "kv"}, {"qkv"}, {"grouped"})
+SHARES = ("", "share", "relative-share")
+EMPTY = ("", "skip", "relative-skip")
+
+
+def plain_skeleton(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> PreTrainedModel:
+    """The model with all its heads and no memory for its weights."""
+    try:
+        with torch.device("meta"):
+            return kind(config).eval()
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UnsupportedError(
+            f"The config of '{kind.__name__}' describes no model: {reason[:200]}"
+        ) from error
+
+
+def require_instructions(
+    config: PreTrainedConfig, kind: type[PreTrainedModel], saved: type[PreTrainedModel]
+) -> PreTrainedModel:
+    """Refuse a `config.headcount` that `instructions` cannot have written for this model.
+
+    `saved` is the class of the saved model, which may have parts that `kind` has not. Returns the
+    skeleton of `kind` with all its heads.
+    """
+    told: Any = getattr(config, "headcount", None)
+    _refuse(_about_form(told))
+    bones = plain_skeleton(config, kind)
+    known = [_Known(bones)]
+    if saved is not kind:
+        known.append(_Known(plain_skeleton(config, saved)))
+    for entry in told["sites"]:
+        _refuse(_about_site(entry, known))
+    return bones
+
+
+def _refuse(complaint: str) -> None:
+    if complaint:
+        raise NotFoundError(
+            f"config.headcount, which says the heads that are gone, is damaged: {complaint}. Take "
+            "the config.json that was saved with these weights."
+        )
+
+
+def _about_form(told: Any) -> str:
+    """What is wrong with the instructions whatever the model, or an empty string."""
+    if not isinstance(told, dict) or not isinstance(told.get("sites"), list):
+        return "it is not an object with a list of sites"
+    if told.get("version") != VERSION or type(told["version"]) is not int:
+        return f"its version is {_short(told.get('version'))}, not {VERSION}"
+    if not {"version", "sites"} <= set(told) <= {"version", "base", "sites", "check"}:
+        return f"it has {_short(sorted(map(str, told)))}, not version, base, sites and check"
+    if type(told.get("base", "")) is not str or len(told.get("base", "")) > LONGEST:
+        return f"its base is {_short(told['base'])}, not a model's name"
+    for number, site in enumerate(told["sites"]):
+        wrong = _about_fields(site)
+        if wrong:
+            return f"sites[{number}]{wrong}"
+    if len({site["path"] for site in told["sites"]}) < len(told["sites"]):
+        return "a path is there twice"
+    if "check" in told and told["check"] != checksum(told["sites"]):
+        return "its check number does not fit its sites"
+    return ""
+
+
+def _about_fields(site: Any) -> str:
+    if not isinstance(site, dict) or not FIELDS.keys() <= set(site) <= (FIELDS | MORE).keys():
+        return f" does not have the fields {', '.join(FIELDS)}"
+    for name, kind in (FIELDS | MORE).items():
+        if name in site and type(site[name]) is not kind:
+            return f".{name} is {_short(site[name])}"
+    heads, kept = site["heads"], site["kept"]
+    rules: dict[str, bool] = {
+        "stack": site["stack"] in STACKS,
+        "layer": site["layer"] >= 0,
+        "heads": heads > 0,
+        "kept": all(type(head) is int and 0 <= head < heads for head in kept)
+        and all(left < right for left, right in pairwise(kept)),
+        "share": site["share"] in SHARES,
+        "empty": site["empty"] in (EMPTY if not kept else ("",)),
+        "returns": 0 <= site.get("returns", 2) <= 8,
+        "batch_axis": site.get("batch_axis", 0) in (0, 1),
+        "projections": all(
+            isinstance(pair, list) and len(pair) == 2 and all(type(t) is str for t in pair)
+            for pair in site["projections"]
+        ),
+    }
+    wrong = next((name for name, right in rules.items() if not right), "")
+    return wrong and f".{wrong} is {_short(site.get(wrong))}"
+
+
+class _Known:
+    """A full model's attention layers by their paths."""
+
+    def __init__(self, bones: PreTrainedModel) -> None:
+        self.bones = bones
+        self.prefix = bones.base_model_prefix + "."
+        self.sites = {site.path.removeprefix(self.prefix): site for site in find_sites(bones)}
+
+    def site(self, path: str) -> Site | None:
+        """The site of this path, written with or without the base model's prefix."""
+        return self.sites.get(path.removeprefix(self.prefix))
+
+
+def _about_site(entry: dict[str, Any], known: list[_Known]) -> str:
+    """What in one site's instructions does not fit the model, or an empty string."""
+    for model in known:
+        site = model.site(entry["path"])
+        if site is not None:
+            wrong = _about_fit(entry, site, model)
+            return wrong and f"{entry['path']}: {wrong}"
+    return f"this model has no attention layer {_short(entry['path'])}"
+
+
+def _about_fit(entry: dict[str, Any], site: Site, model: _Known) -> str:
+    module = model.bones.get_submodule(site.path)
+    for name in ("head_dim", "heads", "groups"):
+        if entry[name] != getattr(site, name):
+            return f"{name} is {_short(entry[name])}, not {getattr(site, name)}"
+    if entry["out"].removeprefix(model.prefix) != site.out.removeprefix(model.prefix):
+        return f"out is {_short(entry['out'])}, not {site.out}"
+    if (entry["stack"] == "cross") != (site.stack == "cross"):
+        return f"stack is {entry['stack']}, not {site.stack}"
+    least, most = (attributes(module, site, entry["kept"], widths) for widths in (False, True))
+    if not least.items() <= entry["attributes"].items() <= most.items():
+        return f"attributes are {_short(entry['attributes'])}, not {least}"
+    relative = hasattr(module, "compute_bias") and hasattr(module, "has_relative_attention_bias")
+    if ("relative" in entry["share"]) != relative or (
+        entry["empty"] and ("relative" in entry["empty"]) != relative
+    ):
+        return f"it takes no share of the kind {_short(entry['share'] or entry['empty'])}"
+    return _about_parameters(entry, site, module) or _about_projections(entry, site, module)
+
+
+def _about_parameters(entry: dict[str, Any], site: Site, module: nn.Module) -> str:
+    for name, axis in entry["parameters"].items():
+        tensor = getattr(module, name, None) if name in PER_HEAD_PARAMETERS else None
+        if tensor is None or axis != PER_HEAD_PARAMETERS[name] or tensor.shape[axis] != site.heads:
+            return f"it has no parameter {_short(name)} with heads on axis {_short(axis)}"
+    return ""
+
+
+def _about_projections(entry: dict[str, Any], site: Site, module: nn.Module) -> str:
+    children = dict(module.named_children())
+    kinds = {kind for _, kind in entry["projections"]}
+    if kinds not in KINDS or len({child for child, _ in entry["projections"]}) < len(
+        entry["projections"]
+    ):
+        return f"projections are {_short(entry['projections'])}"
+    width = {"q": site.heads, "k": site.groups, "v": site.groups, "kv": 2 * site.groups}
+    width |= dict.fromkeys(("qkv", "grouped"), site.heads + 2 * site.groups)
+    for child, kind in entry["projections"]:
+        sizes = linear_sizes(children[child]) if child in children else None
+        if sizes is None or sizes[1] != width[kind] * site.head_dim:
+            return f"{_short(child)} is no projection with rows of the kind {kind}"
+    return ""
+
+
+def require_plain_attention(name: str, config: PreTrainedConfig) -> None:
+    """Refuse a config that asks for attention or other code from a repository."""
+    told = [item for part in _parts(config) for item in vars(part).items()]
+    for key, value in told:
+        if "_implementation" not in key:
+            continue
+        for asked in value.values() if isinstance(value, dict) else (value,):
+            if isinstance(asked, str) and "/" in asked:
+                raise UsageError(
+                    f"The config of '{name}' asks for code from the repository {_short(asked)}: "
+                    f"take {key.removesuffix('_internal')} out of its config.json, or pass "
+                    "trust_remote_code=True if you trust it."
+                )
+
+
+def _parts(config: PreTrainedConfig) -> Iterator[PreTrainedConfig]:
+    yield config
+    for value in vars(config).values():
+        if isinstance(value, PreTrainedConfig):
+            yield from _parts(value)
+
+
+def require_own_weights(name: str, allow_pickle: bool) -> None:
+    """Refuse a folder whose weights are pickled, are not there, or lie somewhere else."""
+    folder = Path(name)
+    if not folder.is_dir():
+        return
+    if not allow_pickle and not any(folder.glob("*.safetensors")):
+        if any(folder.glob("*.bin")):
+            raise UsageError(
+                f"'{name}' has only pickled weights (.bin), which can run code when they are "
+                "loaded. Pass --allow-pickle (allow_pickle=True) if you trust them."
+            )
+        if not any(folder.glob("*.safetensors.index.json")):
+            raise NotFoundError(f"'{name}' has a config but no weights (no *.safetensors).")
+    for index in sorted(folder.glob("*.index.json")):
+        whole = folder / index.name.removesuffix(".index.json")
+        if whole.is_file() or (whole.suffix == ".bin" and not allow_pickle):
+            continue  # transformers does not read it
+        told = read_json(index, "index of weights")
+        files = told.get("weight_map") if isinstance(told, dict) else None
+        if not isinstance(files, dict):
+            raise UsageError(f"{index} is no index of weights: it has no weight_map.")
+        _require_files(index, set(map(str, files.values())), allow_pickle)
+
+
+def _require_files(index: Path, files: set[str], allow_pickle: bool) -> None:
+    for file in sorted(files):
+        if Path(file).name != file or "\\" in file:
+            raise UsageError(
+                f"{index} names weights outside its folder ({_short(file)}), which are not read."
+            )
+        if not allow_pickle and not file.endswith(".safetensors"):
+            raise UsageError(f"{index} names {_short(file)}, which is not a .safetensors file.")
+        if not (index.parent / file).is_file():
+            raise NotFoundError(f"{index} names {_short(file)}, which is not there.")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,234 @@
+"""Whether a model with heads removed answers as the masked one does, judged by rounding alone.
+
+Both run at once, and token by token through a cache where the model has one. Where their answers
+are not the same they run again, in float64 if there is memory for it: they may differ by what
+rounding does on the same input and no more. How much that is, is measured: the masked model runs
+with the inputs of all its linear layers nudged by about one unit in their last place.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, nullcontext
+from functools import cached_property, partial
+from itertools import chain
+from typing import Any, NamedTuple
+
+import psutil
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from headcount.heads import Mask
+from headcount.models.cached import run_cached
+from headcount.models.gates import gate
+from headcount.models.hooks import hooked
+from headcount.models.probe import run, tensors
+from headcount.models.sites import Site, linear_sizes
+
+WAYS: dict[str, Callable[..., list[Tensor]]] = {
+    "": run,
+    " with a key-value cache": run_cached,
+    " with a static cache": partial(run_cached, static=True),
+}
+NUDGES = 2
+"""How often the rounding is measured; the larger counts."""
+NATIVE_FACTOR = 16.0
+"""Rounding happens in more places than are nudged, when it is not float32's seen from float64."""
+
+
+EPSILON = torch.finfo(torch.float32).eps
+Allowed = Callable[[Any, int, Tensor], Tensor]
+"""How far each row of a tensor may be off: (key, number, the tensor's rows) -> one number a row."""
+
+
+class Answers(NamedTuple):
+    """A model's answers, and what each attention layer added on the way."""
+
+    final: list[Tensor]
+    added: dict[tuple[str, str], list[Tensor]]
+
+
+class Judge:
+    """The masked model's answers, and the verdict on models that should give the same ones."""
+
+    def __init__(
+        self, model: PreTrainedModel, sites: list[Site], inputs: Mapping[str, Any], mask: Mask
+    ) -> None:
+        self.model, self.sites, self.inputs, self.mask = model, sites, inputs, mask
+        self.expected = self._expected(model)
+
+    def refusal(self, small: PreTrainedModel) -> str:
+        """Why `small` is not the masked model, or an empty string when it is."""
+        found = {}
+        for way in self.expected:
+            try:
+                found[way] = self._answers(small, way)
+            except Exception as error:
+                words = " ".join(f"{type(error).__name__}: {error}".split())[:160]
+                return f"it does not run{way} with fewer heads ({words})"
+        if not any(compare(self.expected[way], found[way], least)[0] > 1 for way in found):
+            return ""
+        wide = self._wide_expected
+        if wide:
+            subject = in_float64(small)
+            found = {way: self._answers(subject, way) for way in wide}
+        for way, expected in (wide or self.expected).items():
+            excess, difference = compare(expected, found[way], least)
+            if excess > 1:
+                allowed = self._rounding(way, bool(wide))
+                excess, difference = compare(expected, found[way], allowed)
+            if excess > 1:
+                return (
+                    f"its answers{way} differ from the masked model's by {difference:.2g} of their "
+                    f"size, {excess:.2g} times what rounding explains"
+                )
+        return ""
+
+    @cached_property
+    def _wide_expected(self) -> dict[str, Answers]:
+        """The masked model's answers in float64, none when there is no memory for it."""
+        if not _fits_in_float64(self.model):
+            return {}
+        try:
+            return self._expected(in_float64(self.model))
+        except Exception:
+            # some models mix in numbers of a fixed type
+            return {}
+
+    def _expected(self, subject: PreTrainedModel) -> dict[str, Answers]:
+        expected = {}
+        for way in WAYS:
+            try:
+                expected[way] = self._answers(subject, way, self.mask)
+            except Exception:
+                # the model itself has no cache, or none of this kind
+                if not way:
+                    raise
+        return expected
+
+    def _answers(self, subject: PreTrainedModel, way: str, mask: Mask | None = None) -> Answers:
+        added: dict[tuple[str, str], list[Tensor]] = {}
+
+        def keep(key: tuple[str, str]) -> Callable[..., None]:
+            return lambda _module, _args, out: added.setdefault(key, []).extend(tensors(out)[:1])
+
+        hooks = []
+        for site in self.sites:
+            # an emptied layer may add its bias without calling the projection
+            own = site.out.startswith(site.path + ".")
+            for path in (site.out, site.path) if own else (site.out,):
+                module, key = subject.get_submodule(path), (site.path, path)
+                hooks.append(partial(module.register_forward_hook, keep(key)))
+        inputs = cast(self.inputs, subject.dtype)
+        with hooked(hooks), gate(subject, mask) if mask is not None else nullcontext():
+            return Answers(WAYS[way](subject, inputs), added)
+
+    def _rounding(self, way: str, wide: bool) -> Allowed:
+        """What rounding does to each row of the masked model's answers."""
+        subject = in_float64(self.model) if wide else self.model
+        epsilon = EPSILON if wide else torch.finfo(self.model.dtype).eps
+        factor = 1.0 if wide else NATIVE_FACTOR
+        runs = []
+        for seed in range(NUDGES):
+            with nudged(subject, epsilon, seed):
+                runs.append(by_key(self._answers(subject, way, self.mask)))
+
+        def allowed(key: Any, index: int, rows: Tensor) -> Tensor:
+            noises = [largest(rows - as_rows(nudge[key][index])) for nudge in runs]
+            return epsilon * largest(rows) + factor * torch.stack(noises).amax(0)
+
+        return allowed
+
+
+def least(_key: Any, _index: int, rows: Tensor) -> Tensor:
+    """What float32 rounds away when it only stores a row: allowed in any case."""
+    return EPSILON * largest(rows)
+
+
+def compare(expected: Answers, found: Answers, allowed: Allowed) -> tuple[float, float]:
+    """(largest difference over what is allowed there, largest difference over the row's size).
+
+    Token by token: what one token with huge numbers rounds away would hide wrong heads elsewhere.
+    """
+    left, right = by_key(expected), by_key(found)
+    worst, size = 0.0, 0.0
+    for key, tensors_left in left.items():
+        if key not in right:
+            # some layers without heads do not call their projection; their module's output is here
+            continue
+        if [t.shape for t in tensors_left] != [t.shape for t in right[key]]:
+            return float("inf"), float("inf")
+        for index, (a, b) in enumerate(zip(tensors_left, right[key], strict=True)):
+            if not a.numel():
+                continue
+            a, b = as_rows(a), as_rows(b)
+            gap = largest(a - b)
+            if not torch.isfinite(gap).all():
+                return float("inf"), float("inf")
+            tiny = torch.finfo(torch.float64).tiny
+            worst = max(worst, float((gap / allowed(key, index, a).clamp_min(tiny)).max()))
+            size = max(size, float((gap / largest(a).clamp_min(tiny)).max()))
+    return worst, size
+
+
+def by_key(answers: Answers) -> dict[Any, list[Tensor]]:
+    """All tensors of some answers, final ones first."""
+    return {0: answers.final, **answers.added}
+
+
+def as_rows(tensor: Tensor) -> Tensor:
+    """(row, number) in float64: a row is one token, or whatever the last axis holds."""
+    return tensor.double().reshape(-1, tensor.shape[-1] if tensor.ndim else 1)
+
+
+def largest(rows: Tensor) -> Tensor:
+    """The largest absolute number of each row."""
+    return rows.abs().amax(-1)
+
+
+@contextmanager
+def nudged(model: nn.Module, epsilon: float, seed: int) -> Generator[None]:
+    """Inside, the inputs of all linear layers are off by `epsilon` of themselves, up or down."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def nudge(_: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if not args or not isinstance(args[0], Tensor):
+            return None
+        up = torch.randint(2, args[0].shape, generator=generator).to(args[0]) * 2 - 1
+        return (args[0] * (1 + epsilon * up), *args[1:])
+
+    layers = [module for module in model.modules() if linear_sizes(module)]
+    with hooked([lambda layer=layer: layer.register_forward_pre_hook(nudge) for layer in layers]):
+        yield
+
+
+def in_float64(model: PreTrainedModel) -> PreTrainedModel:
+    """A copy with all its numbers in float64, made without another copy in between."""
+    memo: dict[int, Any] = {}
+    for tensor in chain(model.parameters(), model.buffers()):
+        if tensor.is_floating_point():
+            double = tensor.detach().double()
+            parameter = isinstance(tensor, nn.Parameter)
+            memo[id(tensor)] = nn.Parameter(double, tensor.requires_grad) if parameter else double
+    return copy.deepcopy(model, memo)
+
+
+def cast(inputs: Mapping[str, Any], dtype: torch.dtype) -> dict[str, Any]:
+    """The inputs with their floating-point tensors in `dtype`."""
+    return {
+        name: value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
+        for name, value in inputs.items()
+    }
+
+
+def _fits_in_float64(model: PreTrainedModel) -> bool:
+    """Whether there is memory for a copy in float64, and to spare."""
+    kinds = {parameter.device.type for parameter in model.parameters()}
+    needed = 8 * sum(parameter.numel() for parameter in model.parameters())
+    if kinds == {"cpu"}:
+        return needed < psutil.virtual_memory().available / 2
+    if kinds == {"cuda"} and len({parameter.device for parameter in model.parameters()}) == 1:
+        return needed < torch.cuda.mem_get_info(model.device)[0] / 2
+    return False
