@@ -17,13 +17,23 @@ if TYPE_CHECKING:
     from headcount.heads import Mask as Mask
     from headcount.heads import Scores as Scores
     from headcount.importance.gradients import importance as importance
+    from headcount.learned.methods import HardConcrete as HardConcrete
+    from headcount.learned.methods import StraightThrough as StraightThrough
+    from headcount.learned.methods import Subset as Subset
     from headcount.models.capture import capture as capture
     from headcount.models.export import export as export
     from headcount.models.find import layout as layout
     from headcount.models.gates import gate as gate
     from headcount.models.load import load as load
     from headcount.models.remove import remove as remove
+    from headcount.pruning.cluster import Cluster as Cluster
+    from headcount.pruning.importance import Importance as Importance
+    from headcount.pruning.layers import Layers as Layers
+    from headcount.pruning.meta import Meta as Meta
+    from headcount.pruning.pattern import Pattern as Pattern
+    from headcount.pruning.random import Random as Random
     from headcount.pruning.select import select as select
+    from headcount.pruning.surgeon import Surgeon as Surgeon
     from headcount.recovery.recover import recover as recover
     from headcount.redundancy.measure import redundancy as redundancy
     from headcount.redundancy.result import load_redundancy as load_redundancy
@@ -34,6 +44,7 @@ if TYPE_CHECKING:
     from headcount.training.evaluate import difference as difference
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.finetune import finetune as finetune
+    from headcount.training.options import TrainOptions as TrainOptions
     from headcount.transfer.measure import transfer as transfer
     from headcount.transfer.sentence import attention as attention
 
@@ -47,6 +58,17 @@ _PUBLIC = {
     "Layout": "headcount.heads:Layout",
     "Mask": "headcount.heads:Mask",
     "Scores": "headcount.heads:Scores",
+    "Cluster": "headcount.pruning.cluster:Cluster",
+    "Importance": "headcount.pruning.importance:Importance",
+    "Layers": "headcount.pruning.layers:Layers",
+    "Meta": "headcount.pruning.meta:Meta",
+    "Pattern": "headcount.pruning.pattern:Pattern",
+    "Random": "headcount.pruning.random:Random",
+    "Surgeon": "headcount.pruning.surgeon:Surgeon",
+    "HardConcrete": "headcount.learned.methods:HardConcrete",
+    "StraightThrough": "headcount.learned.methods:StraightThrough",
+    "Subset": "headcount.learned.methods:Subset",
+    "TrainOptions": "headcount.training.options:TrainOptions",
     "attention": "headcount.transfer.sentence:attention",
     "capture": "headcount.models.capture:capture",
     "compare": "headcount.studies.compare:compare",
