@@ -3,10 +3,13 @@ from __future__ import annotations
 import pytest
 import torch
 
+from headcount.heads import Mask
 from headcount.models.capture import collect
 from headcount.models.find import layout, layout_of
 from headcount.models.gates import gate, open_gates
+from headcount.models.load import load
 from headcount.models.probe import probe_inputs, relative_difference, run
+from headcount.models.remove import remove
 from headcount.models.sites import find_sites
 from models.zoo import build, skeleton
 
@@ -77,3 +80,17 @@ def test_a_model_of_its_own_that_looks_both_ways_is_an_encoder():
     with torch.device("meta"):
         sites = find_sites(Gemma3TextModel(config))
     assert [stack.name for stack in layout_of(sites).stacks] == ["encoder"]
+
+
+@pytest.mark.parametrize("dropped", [[1], [0, 1, 2, 3]])
+def test_heads_of_tied_layers_are_removed_everywhere_and_stay_tied(zamba, dropped, tmp_path):
+    mask = Mask.full(layout(zamba)).drop(("decoder", 0, head) for head in dropped)
+    small = remove(zamba, mask)
+    small.save_pretrained(tmp_path)
+    inputs = probe_inputs(zamba, seed=9)
+    with gate(zamba, mask):
+        expected = run(zamba, inputs)
+    for model in (small, load(tmp_path)):
+        assert relative_difference(expected, run(model, inputs)) <= 1e-5
+        assert layout(model)["decoder"].heads == (4 - len(dropped),)
+        assert layout(model)["decoder"].uses == (2,)

@@ -19,7 +19,7 @@ from headcount.models.gates import gate, open_gates
 from headcount.models.load import load
 from headcount.models.probe import probe_inputs, relative_difference, run
 from headcount.models.remove import remove
-from headcount.pruning import surgeon
+from headcount.pruning import second_order
 from headcount.redundancy.measure import redundancy
 from models.zoo import FAMILIES, PATTERNS, attention_of, build, masks, unchanged
 
@@ -270,7 +270,7 @@ def test_the_model_is_as_it_was_after_every_call(family):
         "remove": lambda: remove(model, masks(layout(model))["uneven"]),
         "cost": lambda: cost(model, length=8),
         "importance": lambda: importance(model, labelled),
-        "surgeon": lambda: surgeon.collect(model, labelled),
+        "surgeon": lambda: second_order.collect(model, labelled),
         "redundancy": lambda: redundancy(model, [inputs], "js", threads=1),
     }
     for name, call in calls.items():

@@ -32,7 +32,8 @@ def remove(
     """
     model = require_pretrained(unwrap(model), "hc.remove")
     require_layout(model, require_mask(mask, "hc.remove").layout)
-    sites = sites_of(model)
+    found = sites_of(model)
+    sites = [place for site in found for place in site.each()]
     for site in sites:
         require_whole_groups(site, mask)
     inputs, seen = _telling_probe(model, sites, mask, probe)
@@ -43,7 +44,7 @@ def remove(
         small = _sharing_copy(model)
         small.config.headcount = instructions(model, sites, mask, seen, way)
         small.__class__ = pruned_class(type(model))
-        failure = _cut(small) or judge.refusal(small)
+        failure = _cut(small, tied=len(sites) > len(found)) or judge.refusal(small)
         if not failure:
             return _make_own(small, model)
     raise UnsupportedError(
@@ -127,10 +128,12 @@ def _ways(model: PreTrainedModel, sites: list[Site], mask: Mask) -> Iterator[Way
         yield Way(order, frozenset(running), widths)
 
 
-def _cut(small: PreTrainedModel) -> str:
+def _cut(small: PreTrainedModel, *, tied: bool) -> str:
     """Carry out the instructions; why that failed, or an empty string."""
     try:
         cut.cut_model(small, small.config.headcount)
+        if tied:
+            small.tie_weights()  # each place of the same weights was cut on its own
     except Exception as error:
         words = " ".join(f"{type(error).__name__}: {error}".split())[:160]
         return f"its layers cannot be cut ({words})"

@@ -69,6 +69,10 @@ class Site:
         """(path, out) of every module that runs these weights."""
         return ((self.path, self.out), *self.twins)
 
+    def each(self) -> list[Site]:
+        """This site once for every place, as if the weights there were its own."""
+        return [replace(self, path=path, out=out, twins=()) for path, out in self.places]
+
 
 def linear_sizes(module: nn.Module) -> tuple[int, int] | None:
     """(in, out) features of a linear layer of any kind, None for other modules."""

@@ -133,7 +133,8 @@ class _Known:
     def __init__(self, bones: PreTrainedModel) -> None:
         self.bones = bones
         self.prefix = bones.base_model_prefix + "."
-        self.sites = {site.path.removeprefix(self.prefix): site for site in find_sites(bones)}
+        places = [place for site in find_sites(bones) for place in site.each()]
+        self.sites = {place.path.removeprefix(self.prefix): place for place in places}
 
     def site(self, path: str) -> Site | None:
         """The site of this path, written with or without the base model's prefix."""
