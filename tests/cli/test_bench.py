@@ -45,8 +45,8 @@ def test_random_heads_at_several_ratios(cli: Cli, saved: Callable[..., Path]) ->
     assert ran.err == ""
     found = json.loads(ran.out)
     assert set(found) == {
-        "model", "pruned", "weights", "seed", "class", "batch", "length", "rounds", "device",
-        "threads", "versions", "machine", "share_of_flops", "ceiling", "rows",
+        "model", "pruned", "weights", "seed", "class", "batch", "length", "reads", "rounds",
+        "device", "threads", "versions", "machine", "share_of_flops", "ceiling", "rows",
     }  # fmt: skip
     assert (found["weights"], found["pruned"], found["seed"]) == ("saved", None, 0)
     assert (found["batch"], found["length"], found["rounds"]) == (2, 8, 6)

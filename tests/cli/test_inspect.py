@@ -52,6 +52,19 @@ def test_bert_base_from_its_config(cli: Cli, tmp_path: Path) -> None:
         assert " ".join(lines[-1].split()) == "whole model 109 M 438 MB 22.3 G"
 
 
+def test_images_and_sound_are_counted_as_such(cli: Cli, folder: Callable[..., Path]) -> None:
+    path = folder("vit")
+    ran = cli("inspect", path)
+    assert "For an image of 3 x 16 x 16: 177 kFLOPs" in ran.out
+    assert "tokens" not in ran.out
+    found = json.loads(cli("inspect", path, "--json").out)
+    assert (found["length"], found["reads"]) == (None, "an image of 3 x 16 x 16")
+    refused = cli("inspect", path, "--length", "20")
+    assert refused.code == 2
+    assert "reads an image of 3 x 16 x 16, not tokens: leave out --length" in refused.err
+    assert "For 8 x 24 audio features and 32 tokens:" in cli("inspect", folder("whisper")).out
+
+
 def test_json_says_all_that_is_known(cli: Cli, folder: Callable[..., Path]) -> None:
     path = folder("llama")
     ran = cli("inspect", path, "--length", "20", "--json")

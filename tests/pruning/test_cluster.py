@@ -81,6 +81,13 @@ def test_needs_no_data(family):
     remove(model, mask)  # groups of key-value heads stay removable
 
 
+def test_random_inputs_fit_a_short_decoder():
+    model = build("whisper")  # 32 positions, under a name of its own
+    batches = random_inputs(model, count=300)
+    assert max(batch["decoder_input_ids"].shape[1] for batch in batches) < 32
+    model(**max(batches, key=lambda batch: batch["decoder_input_ids"].shape[1]))
+
+
 def test_groups_give_the_nearest_set_that_can_be_removed():
     grouped = Layout((Stack("decoder", (4,) * 4, (2,) * 4, (1,) * 4),))
     assert len(cluster(grouped, redundancy=matrices(grouped))(0.5, 0)) == 8

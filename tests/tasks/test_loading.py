@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.errors import NotFoundError, UnsupportedError, UsageError
 from headcount.tasks import Task, open_task
 from headcount.tasks.loading import (
     class_order,
@@ -139,6 +139,21 @@ def test_the_tokenizer_is_found_or_missed_clearly(folder: Path, task: Task) -> N
     assert tokenizer_of(model).mask_token_id is not None
     with pytest.raises(NotFoundError, match="No tokenizer in"):
         load_tokenizer(folder / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("family", "reads"), [("vit", "images (pixel_values)"), ("whisper", "sound (input_features)")]
+)
+def test_a_model_of_images_or_sound_is_told_what_it_can_do(
+    family: str, reads: str, task: Task, tmp_path: Path
+) -> None:
+    build(family).config.save_pretrained(tmp_path)
+    for new_head in (True, False):
+        with pytest.raises(UnsupportedError) as caught:
+            load_for_task(tmp_path, task, new_head=new_head)
+        assert f"reads {reads}" in str(caught.value)
+        assert "prune without a task" in str(caught.value)
+        assert "train it first" not in str(caught.value)
 
 
 def test_room_is_what_the_positions_leave() -> None:

@@ -23,7 +23,8 @@ def to_json(found: Bench, **asked: Any) -> dict[str, Any]:
         **asked,
         "class": found.model,
         "batch": found.batch,
-        "length": found.length,
+        "length": found.length if "tokens" in found.reads else None,
+        "reads": found.reads,
         "rounds": found.rounds,
         "device": found.device,
         "threads": found.threads,
@@ -52,7 +53,7 @@ def to_json(found: Bench, **asked: Any) -> dict[str, Any]:
 def page(found: Bench, weights: str) -> Group:
     """The table, with what to make of it."""
     head = (
-        f"{found.model}, {weights} weights, batch {found.batch} x {found.length} tokens, "
+        f"{found.model}, {weights} weights, batch {found.batch} x {found.reads}, "
         f"{found.device}, {found.threads} threads, {found.rounds} rounds"
     )
     lines = [Text(line) for line in remarks(found)]

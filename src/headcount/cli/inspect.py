@@ -12,6 +12,7 @@ from rich.text import Text
 from headcount.cli.amounts import amount, parameters, percent
 from headcount.cli.columns import Column, fitted
 from headcount.cli.common import Json, emit, say
+from headcount.errors import UsageError
 
 if TYPE_CHECKING:
     from headcount.models.cost import Cost, SiteCost
@@ -35,6 +36,8 @@ def inspect(model: str, *, length: Length = None, as_json: Json = False) -> None
     from headcount.models.cost import cost_of, read_config
 
     found = cost_of(*read_config(model), length=length)
+    if length is not None and "tokens" not in found.reads:
+        raise UsageError(f"{found.model} reads {found.reads}, not tokens: leave out --length.")
     emit(to_json(model, found), as_json=as_json, table=page(found))
     if found.uncounted:
         say(f"headcount: {found.uncounted}")
@@ -47,7 +50,8 @@ def to_json(name: str, cost: Cost) -> dict[str, Any]:
         "class": cost.model,
         "model_type": cost.model_type,
         "dtype": cost.dtype,
-        "length": cost.length,
+        "length": cost.length if "tokens" in cost.reads else None,
+        "reads": cost.reads,
         "heads": len(cost.layout),
         "heads_before": cost.heads_before,
         "layout": cost.layout,
@@ -109,10 +113,11 @@ def summary(cost: Cost) -> Iterator[str]:
         f"{amount(cost.attention_memory, 'B')}"
     )
     if cost.flops:
+        at = "At" if cost.reads == f"{cost.length} tokens" else "For"
         of = "the model's" if cost.counted == cost.model else f"{cost.counted}'s"
         yield (
-            f"At {cost.length} tokens: {amount(cost.attention_flops)}FLOPs ({percent(cost.share)} "
-            f"of {of} {amount(cost.flops)}FLOPs)"
+            f"{at} {cost.reads}: {amount(cost.attention_flops)}FLOPs ({percent(cost.share)} of "
+            f"{of} {amount(cost.flops)}FLOPs)"
         )
     if cost.ceiling:
         yield f"With every head removed it could be {cost.ceiling:.2f} x as fast, at best"

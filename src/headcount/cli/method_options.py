@@ -47,7 +47,7 @@ def open_model(
 ) -> tuple[Any, Any, bool]:
     """(model, tokenizer, whether its task head is new)."""
     from headcount.models.load import load
-    from headcount.tasks.loading import load_for_task, load_tokenizer
+    from headcount.tasks.loading import load_for_task, load_tokenizer, require_text
 
     if task is None:
         loaded = load(model, **how)
@@ -57,6 +57,7 @@ def open_model(
             if tokenizer is not None:
                 raise
             return loaded, None, False  # what needs no words needs no tokenizer
+    require_text(model)
     words = load_tokenizer(tokenizer or model)
     try:
         return load_for_task(model, task, new_head=False, **how), words, False

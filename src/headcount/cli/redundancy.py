@@ -111,9 +111,10 @@ def measure(
     from headcount.models.devices import pick_device
     from headcount.models.load import load
     from headcount.redundancy.measure import redundancy as measured
-    from headcount.tasks.loading import hush, load_tokenizer, match, room
+    from headcount.tasks.loading import hush, load_tokenizer, match, require_text, room
 
     hush()
+    require_text(model)
     loaded: Any = load(model, allow_pickle=allow_pickle)
     words = load_tokenizer(tokenizer or model)
     match(loaded, words)

@@ -110,7 +110,7 @@ def train(
     if task not in ("translation", "pocket-translation") and preset == "translation":
         say("headcount: the preset translation is meant for translation tasks.")
     from headcount.tasks import TASKS
-    from headcount.tasks.loading import hush, load_for_task, load_tokenizer
+    from headcount.tasks.loading import hush, load_for_task, load_tokenizer, require_text
     from headcount.tasks.vocabulary import tokenizer_for
     from headcount.training.finetune import finetune
     from headcount.training.processes import is_first
@@ -118,6 +118,7 @@ def train(
     hush()
     chosen = options.on(preset)
     opened: Task = TASKS[task](source)
+    require_text(model)
     new = tokenizer_for(opened, new_tokenizer) if new_tokenizer is not None else None
     words = new if new is not None else load_tokenizer(tokenizer or model)
     settings = {"seed": chosen.seed, "allow_pickle": allow_pickle}

@@ -29,8 +29,10 @@ def load_model(name: str, task: Task | None, allow_pickle: bool) -> Any:
 
 def shared_tokenizer(tokenizer: str | None, *models: str) -> Any:
     """The tokenizer that was named, or that of the models, which must be one."""
-    from headcount.tasks.loading import load_tokenizer
+    from headcount.tasks.loading import load_tokenizer, require_text
 
+    for name in models:
+        require_text(name)
     if tokenizer is not None:
         return load_tokenizer(tokenizer)
     found, missing = [], None

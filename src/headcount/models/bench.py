@@ -64,6 +64,8 @@ class Bench:
     model: str
     batch: int
     length: int
+    reads: str
+    """One example of the batch, in words."""
     rounds: int
     device: str
     threads: int
@@ -104,7 +106,7 @@ def bench(
         raise UsageError(f"A batch is at least 1 example, not {batch}.")
     counted = cost(dense, length=length)
     inputs = _inputs(dense, batch, counted.length, seed)
-    _require_run(dense, inputs, batch, counted.length)
+    _require_run(dense, inputs, f"{batch} x {counted.reads}")
     runners = _runners(dense, counted.layout, removed, inputs)
     with tempfile.TemporaryDirectory() as folder:
         if onnx:
@@ -118,6 +120,7 @@ def bench(
         model=counted.model,
         batch=batch,
         length=counted.length,
+        reads=counted.reads,
         rounds=rounds,
         device=str(dense.device),
         threads=torch.get_num_threads(),
@@ -162,7 +165,7 @@ def _inputs(model: PreTrainedModel, batch: int, length: int, seed: int) -> dict[
     return inputs
 
 
-def _require_run(model: PreTrainedModel, inputs: dict[str, Any], batch: int, length: int) -> None:
+def _require_run(model: PreTrainedModel, inputs: dict[str, Any], what: str) -> None:
     try:
         with torch.inference_mode():
             model(**inputs)
@@ -170,9 +173,7 @@ def _require_run(model: PreTrainedModel, inputs: dict[str, Any], batch: int, len
         if "memory" in str(error).lower():
             raise
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UsageError(
-            f"{type(model).__name__} does not run on {batch} x {length} tokens: {reason}"
-        ) from error
+        raise UsageError(f"{type(model).__name__} does not run on {what}: {reason}") from error
 
 
 def _runners(

@@ -24,8 +24,9 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from headcount.errors import HeadcountError, UnsupportedError
 from headcount.heads import Layout, Mask
 from headcount.models.find import layout_of, sites_of
-from headcount.models.flops import Counted, count_flops, fitting_length
+from headcount.models.flops import Counted, count_flops, fitting_length, inputs_at
 from headcount.models.load import from_pruned_heads, load_config, model_class, skeleton
+from headcount.models.probe import describe
 from headcount.models.sites import Site
 from headcount.models.unread import Unread, find_unread
 
@@ -69,6 +70,8 @@ class Cost:
     uncounted: str
     """Why the FLOPs could not be counted; empty when they were."""
     length: int
+    reads: str
+    """The example whose FLOPs were counted, in words."""
     dtype: str
     sites: tuple[SiteCost, ...]
     parameters: int
@@ -181,6 +184,7 @@ def cost_of(
         counted=counted.model if counted else None,
         uncounted=uncounted,
         length=length,
+        reads=_reads(model, length),
         dtype=str(dtype).removeprefix("torch."),
         sites=tuple(_site_cost(model, site, counted, dtype) for site in sites),
         parameters=parameters,
@@ -189,6 +193,13 @@ def cost_of(
         heads_before=_heads_before(config, sites),
         unread=tuple(find_unread(model, sites)),
     )
+
+
+def _reads(model: PreTrainedModel, length: int) -> str:
+    try:
+        return describe(inputs_at(model, length=length))
+    except UnsupportedError:
+        return f"{length} tokens"
 
 
 def _site_cost(

@@ -62,6 +62,35 @@ def probe_inputs(model: nn.Module, *, batch: int = 2, length: int = 7, seed: int
     return inputs
 
 
+def reads_text(kind: Any) -> bool:
+    """Whether a model, or its class, takes rows of tokens: ViT and speech encoders do not."""
+    known = takes(kind)
+    return "input_ids" in known or not known & set(MEDIA)
+
+
+def takes(kind: Any) -> set[str]:
+    """The names of what a model, or its class, can be given."""
+    return set(inspect.signature(kind.forward).parameters)
+
+
+def describe(inputs: Mapping[str, Tensor]) -> str:
+    """One example of a batch in words: `128 tokens`, `an image of 3 x 224 x 224`."""
+    words = {
+        "pixel_values": "an image of {}",
+        "input_features": "{} audio features",
+        "input_values": "{} audio samples",
+        "input_ids": "{} tokens",
+    }
+    if "input_ids" not in inputs:
+        words["decoder_input_ids"] = "{} tokens"
+    found = [
+        text.format(" x ".join(map(str, inputs[name].shape[1:])))
+        for name, text in words.items()
+        if name in inputs
+    ]
+    return " and ".join(found)
+
+
 def run(model: nn.Module, inputs: Mapping[str, Any]) -> list[Tensor]:
     """All floating-point tensors the model returns, in order, without its key-value cache."""
     with torch.no_grad(), evaluating(model):

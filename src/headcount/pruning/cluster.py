@@ -166,7 +166,10 @@ def random_inputs(model: Any, tokenizer: Any = None, count: int = RANDOM, seed: 
 
 
 def _positions(model: Any) -> int:
+    from headcount.models.flops import POSITIONS
+
     config = model.config.get_text_config()
-    positions = getattr(config, "max_position_embeddings", None)
+    named = [getattr(config, name, None) for name in POSITIONS]
+    positions = min((size for size in named if isinstance(size, int)), default=None)
     # RoBERTa's first positions are behind its padding token
     return positions - 4 if isinstance(positions, int) and positions > 12 else LONGEST

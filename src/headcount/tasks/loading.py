@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from transformers import AutoTokenizer, PreTrainedModel
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.errors import NotFoundError, UnsupportedError, UsageError
 from headcount.models.load import load, load_config, model_class
+from headcount.models.probe import reads_text, takes
 from headcount.models.shipped import locate
 from headcount.tasks.encoding import pad_token
 from headcount.tasks.task import Task
@@ -23,6 +24,12 @@ HEADS = {
     "masked-lm": "masked-lm",
     "causal-lm": "causal-lm",
     "translation": "seq2seq-lm",
+}
+
+MEDIA = {
+    "pixel_values": "images (pixel_values)",
+    "input_features": "sound (input_features)",
+    "input_values": "sound (input_values)",
 }
 
 FILES = ("tokenizer*", "vocab*", "merges*", "*.model")
@@ -46,6 +53,7 @@ def load_for_task(
     `new_head`, one that has none is refused: there is no point in scoring random weights.
     From scratch, `new_tokenizer` decides the vocabulary and the special tokens.
     """
+    require_text(name)
     config = load_config(name)
     changes: dict[str, Any] = {}
     if not new_head:
@@ -66,6 +74,19 @@ def load_for_task(
             _adopt(config, new_tokenizer)
             return model_class(config, HEADS[task.kind])(config).eval()
         return load(name, head=HEADS[task.kind], **changes, **options)
+
+
+def require_text(name: str | os.PathLike[str]) -> None:
+    """Refuse a model of images or sound where texts are needed, and say what it can be used for."""
+    kind = model_class(load_config(name))
+    if not reads_text(kind):
+        reads = next((word for key, word in MEDIA.items() if key in takes(kind)), "no text")
+        raise UnsupportedError(
+            f"{kind.__name__} reads {reads}, and headcount's tasks, texts and tokens are of no use "
+            "to it. inspect, remove, bench, and prune without a task (--method random, pattern, "
+            "layers or cluster) work on it; in Python, hc.redundancy, hc.recover and hc.prune take "
+            "batches of its own inputs."
+        )
 
 
 def _adopt(config: Any, tokenizer: Any) -> None:
