@@ -17,8 +17,7 @@ from headcount.tasks.loading import (
     tokenizer_of,
 )
 from models.zoo import build
-
-from .conftest import tiny
+from training.conftest import tiny
 
 
 @pytest.fixture
