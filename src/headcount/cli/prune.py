@@ -182,7 +182,9 @@ def _draw(trace: Trace, out: Path) -> None:
     """Figures of the gates beside their trace."""
     from headcount.report.figures import save_both
     from headcount.report.gates import maps_figure, path_figure
+    from headcount.training.checkpoints import sweep
 
+    sweep(out)  # a kill while they were drawn
     save_both(maps_figure(trace), out / "gates")
     save_both(path_figure(trace), out / "gates-path")
 
