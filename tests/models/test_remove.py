@@ -225,16 +225,21 @@ def test_whisper_returns_its_cache_with_a_cross_layer_empty():
     assert small.generate(input_features=features, **options)
 
 
-def test_xcodec_whose_answer_is_rounded_to_codes(monkeypatch):
+def test_an_emptied_layer_is_compared_where_the_answer_hides_it(monkeypatch):
+    """xcodec rounds its answer to codes, in which no layer of its encoder shows."""
     model = build("xcodec")
     probe = {"input_values": torch.randn(2, 1, 4000, generator=torch.Generator().manual_seed(0))}
     full = layout(model)
-    mask = Mask.full(full).drop([Head("encoder", 0, 1), Head("encoder", 1, 0)])
-    assert len(layout(remove(model, mask, probe=probe))) == 2
-    right = cut.rows_of
-    monkeypatch.setattr(
-        cut, "rows_of", lambda kind, kept, *rest: right(kind, [1 - h for h in kept], *rest)
-    )
+    mask = Mask.full(full).drop(head for head in full if head.layer == 0)
+    assert layout(remove(model, mask, probe=probe))["encoder"].heads == (0, 2)
+    right = cut.cut_model
+
+    def wrong(small, instructions):
+        right(small, instructions)
+        out = small.get_submodule(instructions["sites"][0]["out"])
+        out.bias = torch.nn.Parameter(out.bias + 1)
+
+    monkeypatch.setattr(cut, "cut_model", wrong)
     with pytest.raises(UnsupportedError, match="differ from the masked model's"):
         remove(model, mask, probe=probe)
 
