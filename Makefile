@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: help demo test check bench
+.PHONY: help demo test check bench fuzz
 help:
 	@echo "make demo    set up, then look at headcount at work"
 	@echo "make test    all tests and the examples in the docstrings"
 	@echo "make check   lint, format and types"
 	@echo "make bench   every benchmark in benchmarks/, in turn"
+	@echo "make fuzz    100,000 damaged files for all readers (COUNT=, SEED=)"
 
 $(STAMP): pyproject.toml constraints.txt
 	@echo "[setup] creating .venv with $$($(PYTHON) --version)"
@@ -43,3 +44,10 @@ bench: $(STAMP)
 	  [ -e "$$file" ] || { echo "no benchmarks yet"; break; }; \
 	  echo "[bench] $$file"; $(BIN)/python "$$file"; \
 	done
+
+# Every input must be read or refused with one sentence; the same seed makes the same inputs.
+COUNT ?= 100000
+SEED  ?= 0
+fuzz: export OMP_NUM_THREADS = 1
+fuzz: $(STAMP)
+	cd tests && ../$(BIN)/python -m fuzz --count $(COUNT) --seed $(SEED)

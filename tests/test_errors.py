@@ -3,7 +3,13 @@ from __future__ import annotations
 import pytest
 
 from headcount import errors
-from headcount.errors import HeadcountError, did_you_mean, need_extra
+from headcount.errors import (
+    HeadcountError,
+    NotFoundError,
+    UsageError,
+    did_you_mean,
+    need_extra,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,3 +54,11 @@ def test_a_missing_extra_names_the_module_and_the_command() -> None:
     assert "plotly" in str(error)
     assert str(error).endswith("pip install 'headcount[report]'")
     assert error.exit_code == 3
+
+
+def test_what_a_file_brings_into_a_message_stays_one_short_line() -> None:
+    assert str(UsageError("no column 'a\n\x1b[2Jb'")) == r"no column 'a\x0a\x1b[2Jb'"
+    text = str(NotFoundError("begins " + "x" * 10_000 + " ends."))
+    assert len(text) < 1100
+    assert text.startswith("begins x")
+    assert text.endswith("x ends.")

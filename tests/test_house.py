@@ -28,7 +28,7 @@ ROOMS = [  # imports point down this list only
     "tasks",
     "models",
 ]
-FOUNDATION = ["heads", "errors", "registry", "files", "text", "options"]
+FOUNDATION = ["heads", "errors", "registry", "files", "arrays", "text", "options"]
 SNIPPETS = re.findall(
     r"^```(python|sh)\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S
 )

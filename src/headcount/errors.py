@@ -9,11 +9,21 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from headcount.text import printable
+
+MOST = 1000
+"""Characters of a message; what a file brings into it may be longer."""
+
 
 class HeadcountError(Exception):
     """Base of all errors headcount raises on purpose."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """One line without control characters, whatever a file or a name brought into it."""
+        text = printable(super().__str__())
+        return text if len(text) <= MOST else f"{text[: MOST - 200]} ... {text[-200:]}"
 
 
 class UsageError(HeadcountError, ValueError):
@@ -46,13 +56,18 @@ class StudyError(HeadcountError):
     exit_code = 6
 
 
+LONGEST = 100
+"""Characters of the longest name that is offered: what is longer is no name."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` Did you mean 'cos'?` for the closest known name, or an empty string.
 
     >>> did_you_mean("coss", ["cos", "js"])
     " Did you mean 'cos'?"
     """
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    near = [other for other in known if len(other) <= LONGEST]
+    close = difflib.get_close_matches(name[:LONGEST], near, n=1, cutoff=0.5)
     return f" Did you mean '{close[0]}'?" if close else ""
 
 

@@ -3,7 +3,6 @@
 with whole(path) as partial: ...          # a file
 with whole_folder(path) as made: ...      # a folder
 data = read_json(path, "record")          # one sentence when it is damaged or too large
-arrays = read_npz(path, "trace")          # likewise, and by their sizes before they are read
 with locked(folder): ...                  # a second process is refused
 """
 
@@ -11,40 +10,26 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
-import re
 import shutil
-import struct
 import tempfile
-import zipfile
-import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, fields
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TextIO, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from headcount.text import short
 
 LOCK = ".lock"
 LARGEST = 64 * 2**20
 """Bytes of the largest JSON file that is read: ours have a few thousand."""
+DEEPEST = 64
+"""How deep lists and objects may be nested."""
 LINES = 2**30
 """Bytes of the largest file of JSON lines."""
-ARRAYS = 2**31
-"""Bytes that the arrays of one file may take, all together."""
-PACKED = 200
-"""How many times its own size a file of arrays may unpack to, once that is more than LARGEST."""
-NPY = re.compile(
-    r"{'descr': '([<>|](?:[biuf][1248]|U\d{1,9}))', 'fortran_order': (True|False), "
-    r"'shape': \(((?:\d{1,12}, ?)*(?:\d{1,12})?)\), } *\n"
-)
-"""The header of a .npy file as numpy writes it: numbers or text, never objects."""
 
 Row = TypeVar("Row")
 
@@ -150,7 +135,7 @@ def read_text(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) -
             raise UsageError(f"{path} is no {kind}: it has more than {largest:,} bytes.")
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise NotFoundError(f"Cannot read {path}: {error.strerror or error}.") from error
+        raise NotFoundError(f"Cannot read the {kind} {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is no {kind}: it is not UTF-8 text.") from error
 
@@ -163,13 +148,29 @@ def read_json(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) -
 def parse_json(text: str | bytes, complaint: str) -> Any:
     """What a JSON text holds; the refusal begins with `complaint`."""
     try:
-        return json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+        data = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+        if _too_deep(data):
+            raise RecursionError
+        return data
     except UnicodeDecodeError as error:
         raise UsageError(f"{complaint}: it is not UTF-8 text.") from error
     except RecursionError as error:
         raise UsageError(f"{complaint}: lists and objects are nested too deeply.") from error
     except ValueError as error:
         raise UsageError(f"{complaint}: {error}.") from error
+
+
+def _too_deep(data: Any) -> bool:
+    """Whether lists and objects are nested so that others may fail on them: ours never are."""
+    level = [data]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, list | dict)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(level)
 
 
 def read_lines(path: str | os.PathLike[str], kind: str) -> tuple[list[Any], bool]:
@@ -180,7 +181,7 @@ def read_lines(path: str | os.PathLike[str], kind: str) -> tuple[list[Any], bool
             raise UsageError(f"{path} is no {kind}: it has more than {LINES:,} bytes.")
         *lines, last = path.read_bytes().split(b"\n")  # other line ends can stand inside a text
     except OSError as error:
-        raise NotFoundError(f"Cannot read {path}: {error.strerror or error}.") from error
+        raise NotFoundError(f"Cannot read the {kind} {path}: {error.strerror or error}.") from error
     rows: list[Any] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -197,21 +198,31 @@ def read_lines(path: str | os.PathLike[str], kind: str) -> tuple[list[Any], bool
 
 def made_of(kind: Callable[..., Row], data: Any, complaint: str) -> Row:
     """The dataclass that wrote this object; names and plain types must be its own."""
-    if not isinstance(data, dict):
-        raise UsageError(f"{complaint}: {_short(data)} is no object.")
+    own = fields(kind)  # pyright: ignore[reportArgumentType]
     types = get_type_hints(kind)
-    own = {each.name: each for each in fields(kind)}  # pyright: ignore[reportArgumentType]
-    strange = sorted(set(data) - set(own))
-    lost = [
-        name
-        for name, each in own.items()
-        if name not in data and each.default is MISSING and each.default_factory is MISSING
+    optional = [
+        each.name
+        for each in own
+        if each.default is not MISSING or each.default_factory is not MISSING
     ]
-    wrong = [name for name in own if name in data and not _fits(data[name], types[name])]
-    for names, what in ((lost, "lacks"), (strange, "does not know"), (wrong, "has a wrong")):
-        if names:
-            raise UsageError(f"{complaint}: it {what} {_short(names[0])}.")
+    require_fields(data, {each.name: types[each.name] for each in own}, complaint, optional)
+    for name in data:
+        if name not in types:
+            raise UsageError(f"{complaint}: it does not know {short(name)}.")
     return kind(**data)
+
+
+def require_fields(
+    data: Any, types: Mapping[str, Any], complaint: str, optional: Collection[str] = ()
+) -> None:
+    """Refuse what is no JSON object, or lacks a field, or has one of another type."""
+    if not isinstance(data, dict):
+        raise UsageError(f"{complaint}: {short(data)} is no object.")
+    for name, type_ in types.items():
+        if name in data and not _fits(data[name], type_):
+            raise UsageError(f"{complaint}: it has a wrong {short(name)}.")
+        if name not in data and name not in optional:
+            raise UsageError(f"{complaint}: it lacks {short(name)}.")
 
 
 def _fits(value: Any, type_: Any) -> bool:
@@ -228,70 +239,6 @@ def _fits(value: Any, type_: Any) -> bool:
     if json_type in (str, bool, list, dict, NoneType):
         return isinstance(value, json_type)
     return True
-
-
-def read_npz(
-    path: str | os.PathLike[str], kind: str, largest: int = ARRAYS
-) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file, refused by their sizes before any is read; nothing is run."""
-    path = Path(path)
-    complaint = f"{path} is no {kind}"
-    try:
-        with path.open("rb") as file:
-            return _unpacked(file, path.stat().st_size, largest, complaint)
-    except HeadcountError:
-        raise
-    except _UNREADABLE as error:
-        if isinstance(error, OSError) and not path.is_file():
-            raise NotFoundError(f"Cannot read {path}: {error.strerror or error}.") from error
-        reason = str(error) or type(error).__name__
-        raise UsageError(f"{complaint}, or only a part of one: {reason}.") from error
-
-
-_UNREADABLE = (
-    OSError, ValueError, TypeError, EOFError, KeyError, OverflowError, RuntimeError,
-    struct.error, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-
-
-def _unpacked(file: Any, size: int, largest: int, complaint: str) -> dict[str, NDArray[Any]]:
-    with zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-        total = sum(member.file_size for member in members)
-        if total > min(largest, max(LARGEST, PACKED * size)):
-            raise UsageError(f"{complaint}: its {size:,} bytes would unpack to {total:,}.")
-        return {each.filename.removesuffix(".npy"): _array(archive, each) for each in members}
-
-
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """One array; numpy's own reader would take the header's word for its size."""
-    import numpy as np
-
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{_short(member.filename)} is packed in a way numpy does not use")
-    with archive.open(member) as file:
-        start = file.read(8)
-        wide = 2 if start == b"\x93NUMPY\x01\x00" else 4
-        length = int.from_bytes(file.read(wide), "little")
-        header = file.read(min(length, 4096)).decode("latin-1")
-        found = NPY.fullmatch(header)
-        if start[:6] != b"\x93NUMPY" or len(header) != length or found is None:
-            raise ValueError(f"{_short(member.filename)} is no array of numbers or text")
-        dtype = np.dtype(found[1])
-        shape = tuple(int(each) for each in re.findall(r"\d+", found[3]))
-        size = math.prod(shape) * dtype.itemsize
-        if size != member.file_size - 8 - wide - length:
-            raise ValueError(f"{_short(member.filename)} has another size than it says")
-        data = file.read()  # to its end, where the sum over it is checked
-    if len(data) != size:
-        raise EOFError(f"{_short(member.filename)} ends early")
-    array = np.ndarray(shape, dtype, data, order="F" if found[2] == "True" else "C")
-    return array.astype(dtype.newbyteorder("="))
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def append_line(path: str | os.PathLike[str], data: Any) -> None:

@@ -11,7 +11,6 @@ weights: a layer that the model runs several times (ALBERT) is one layer with `u
 
 from __future__ import annotations
 
-import json
 import math
 import operator
 import re
@@ -21,8 +20,12 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from headcount.errors import UsageError, did_you_mean
+from headcount.files import parse_json
+from headcount.text import short
 
 STACKS = ("encoder", "cross", "decoder")
+MOST = 1_000_000
+"""Heads of the largest layout that is read from a file."""
 
 
 class Head(NamedTuple):
@@ -202,7 +205,7 @@ class Layout:
     def from_json(cls, data: Mapping[str, Any]) -> Layout:
         """The layout that `to_json` wrote."""
         try:
-            return cls(
+            found = cls(
                 tuple(
                     Stack(
                         name,
@@ -215,7 +218,10 @@ class Layout:
                 )
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"This is not a layout: {_short(data)}") from error
+            raise UsageError(f"This is not a layout: {short(data)}") from error
+        if any(stack.total > MOST for stack in found.stacks):
+            raise UsageError(f"This is not a layout of a model, with so many heads: {short(data)}")
+        return found
 
 
 @dataclass(frozen=True, repr=False)
@@ -261,10 +267,7 @@ class Mask:
         """
         text = text.strip()
         if text.startswith("{"):
-            try:
-                return cls.from_json(json.loads(text), layout)
-            except json.JSONDecodeError as error:
-                raise UsageError(f"This mask is not JSON: {error}.") from error
+            return cls.from_json(parse_json(text, "This mask is not JSON"), layout)
         parts = _parts_by_stack(text, layout)
         kept: set[Head] = set()
         for stack in layout.stacks:
@@ -390,9 +393,11 @@ class Mask:
                 for index in indices
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"This is not a mask: {_short(data)}") from error
+            raise UsageError(f"This is not a mask: {short(data)}") from error
         if layers != {stack.name: len(stack.heads) for stack in own.stacks}:
-            raise UsageError(f"The mask has other layers ({layers}) than its layout: {own!r}.")
+            raise UsageError(
+                f"The mask has other layers ({short(layers)}) than its layout: {own!r}."
+            )
         if layout is not None and own != layout:
             raise UsageError(f"The mask is for another layout: {own!r}, not {layout!r}.")
         return cls(own, kept)
@@ -408,8 +413,8 @@ class Scores:
     def __post_init__(self) -> None:
         try:
             object.__setattr__(self, "values", tuple(float(value) for value in self.values))
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"Scores are numbers, not {_short(self.values)}.") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise UsageError(f"Scores are numbers, not {short(self.values)}.") from error
         if len(self.values) != len(self.layout):
             raise UsageError(f"{len(self.values)} scores for {len(self.layout)} heads.")
 
@@ -466,12 +471,14 @@ class Scores:
         """The scores that `to_json` wrote."""
         try:
             layout = Layout.from_json(data["layout"])
-            by_layer = data["scores"]
+            by_layer = {
+                name: [list(layer) for layer in layers] for name, layers in data["scores"].items()
+            }
             counts = {name: [len(layer) for layer in layers] for name, layers in by_layer.items()}
         except (KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"These are not scores: {_short(data)}") from error
+            raise UsageError(f"These are not scores: {short(data)}") from error
         if counts != {stack.name: list(stack.heads) for stack in layout.stacks}:
-            raise UsageError(f"The scores count other heads ({counts}) than {layout!r}.")
+            raise UsageError(f"The scores count other heads ({short(counts)}) than {layout!r}.")
         # by name: a file may have its stacks in another order
         return cls(layout, tuple(by_layer[h.stack][h.layer][h.index] for h in layout))
 
@@ -490,13 +497,13 @@ def write_counts(counts: Sequence[int]) -> str:
 
 def read_counts(text: str) -> list[int]:
     """The inverse of `write_counts`; `12x8` is 12 layers of 8 heads."""
-    if match := re.fullmatch(r"(\d+)x(\d+)", text):
+    if match := re.fullmatch(r"(\d{1,5})x(\d{1,5})", text):
         return [int(match[2])] * int(match[1])
-    if re.fullmatch(r"\d+(,\d+)+,?|\d+,", text):
+    if re.fullmatch(r"\d{1,5}(,\d{1,5})+,?|\d{1,5},", text):
         return [int(part) for part in text.rstrip(",").split(",")]
     if re.fullmatch(r"\d*", text):
         return [int(digit) for digit in text]
-    raise UsageError(f"'{text}' is not heads per layer; write 777322, 12x8 or 12,10,7.")
+    raise UsageError(f"{short(text)} is not heads per layer; write 777322, 12x8 or 12,10,7.")
 
 
 def _parts_by_stack(text: str, layout: Layout) -> dict[str, str]:
@@ -536,22 +543,18 @@ def _whole(counts: Sequence[int], name: str) -> tuple[int, ...]:
     try:
         return tuple(operator.index(count) for count in counts)
     except TypeError as error:
-        raise UsageError(f"The {name}'s counts are whole numbers, not {counts!r}.") from error
+        raise UsageError(f"The {name}'s counts are whole numbers, not {short(counts)}.") from error
 
 
 def _stack_order(name: str) -> int:
     if name not in STACKS:
         raise UsageError(
-            f"There is no stack '{name}'.{did_you_mean(name, STACKS)} Known: {', '.join(STACKS)}."
+            f"There is no stack {short(name)}.{did_you_mean(name, STACKS)} Known: "
+            f"{', '.join(STACKS)}."
         )
     return STACKS.index(name)
 
 
 def _some(heads: Sequence[Head]) -> str:
-    shown = ", ".join(map(str, heads[:3]))
+    shown = ", ".join(str(head)[:80] for head in heads[:3])
     return shown + (f" and {len(heads) - 3} more" if len(heads) > 3 else "")
-
-
-def _short(data: object) -> str:
-    text = repr(data)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -6,6 +6,8 @@ of writing, halves of characters, and what XML forbids.
 
 from __future__ import annotations
 
+import reprlib
+
 _SPECIAL = (
     *range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F),
     *range(0x2066, 0x206A), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF,
@@ -22,6 +24,21 @@ def printable(text: str, *, lines: bool = False) -> str:
     'red: \\\\x1b[31m'
     """
     return text.translate(_LINES if lines else _SHOWN)
+
+
+def short(value: object, most: int = 80) -> str:
+    """A value as Python writes it, cut off where it becomes long or deep.
+
+    >>> short("a" * 100, 20)
+    "'aaaaaaaaaaaaaaaa..."
+    """
+    text = _BRIEF.repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 200
+_BRIEF.maxdict = _BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxlevel = 20
 
 
 def printable_json(text: str) -> str:

@@ -52,5 +52,5 @@ def test_refusals(tmp_path) -> None:
     with pytest.raises(NotFoundError, match="no trace of gates"):
         load_trace(tmp_path)
     (tmp_path / "gates.npz").write_text("nothing")
-    with pytest.raises(UsageError, match="is not a trace"):
+    with pytest.raises(UsageError, match="is no trace of gates"):
         load_trace(tmp_path)

@@ -92,19 +92,19 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(NotFoundError, match="There is no file"):
         hc.load_redundancy(path)
     path.write_text("hello")
-    with pytest.raises(UsageError, match=r"r\.npz' is not a redundancy file"):
+    with pytest.raises(UsageError, match=r"r\.npz is no redundancy file"):
         hc.load_redundancy(path)
     path.write_bytes(b"")
-    with pytest.raises(UsageError, match="is not a redundancy file"):
+    with pytest.raises(UsageError, match="is no redundancy file"):
         hc.load_redundancy(path)
     np.savez(path, a=np.ones(3))
-    with pytest.raises(UsageError, match="is not a redundancy file"):
+    with pytest.raises(UsageError, match="is no redundancy file"):
         hc.load_redundancy(path)
     np.save(tmp_path / "r.npy", np.ones(3))
-    with pytest.raises(UsageError, match="is not a redundancy file"):
+    with pytest.raises(UsageError, match="is no redundancy file"):
         hc.load_redundancy(tmp_path / "r.npy")
     np.savez(path, about=np.array(json.dumps({"format": "else"})))
-    with pytest.raises(UsageError, match="is not a redundancy file"):
+    with pytest.raises(UsageError, match="is no redundancy file"):
         hc.load_redundancy(path)
 
 
@@ -115,7 +115,7 @@ def test_nothing_in_a_file_is_run(tmp_path):
 
     path = tmp_path / "r.npz"
     path.write_bytes(pickle.dumps(Bomb()))
-    with pytest.raises(UsageError, match="is not a redundancy file"):
+    with pytest.raises(UsageError, match="is no redundancy file"):
         hc.load_redundancy(path)
 
 
@@ -123,7 +123,7 @@ def test_damaged_files_are_refused(tmp_path):
     path = made().save(tmp_path / "r.npz")
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
-    with pytest.raises(UsageError, match="is not a redundancy file, or only a part of one"):
+    with pytest.raises(UsageError, match="is no redundancy file, or only a part of one"):
         hc.load_redundancy(path)
     about = {"format": "headcount redundancy", "version": 1, "matrices": [["encoder", "js"]]}
     np.savez(path, about=np.array(json.dumps(about)))

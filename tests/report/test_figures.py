@@ -26,3 +26,22 @@ def test_without_matplotlib_the_message_is_the_pip_command(monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pip install 'headcount\[report\]'"):
         check_figures(["a.png"])
     check_figures([])
+
+
+def test_text_from_elsewhere_is_shown_as_it_is(tmp_path):
+    from xml.etree import ElementTree
+
+    from headcount.report.figures import STYLE, need_matplotlib, new_figure, save_figure
+
+    with need_matplotlib().rc_context(STYLE):
+        figure = new_figure(3, 3)
+        axes = figure.add_subplot()
+        axes.plot([0, 1], [0, 1], label="<b>&$a_b$")
+        axes.set_title("$x^2$ costs $\x1b[31m")
+        axes.set_xticks([0, 1], ["\x00", "tok$en\ufffe"])
+        axes.legend()
+    for ending in (".svg", ".png"):
+        save_figure(figure, tmp_path / f"a{ending}")
+    text = "".join(ElementTree.parse(tmp_path / "a.svg").getroot().itertext())
+    for shown in ("$x^2$ costs $\\x1b[31m", "<b>&$a_b$", "\\x00", "tok$en\\ufffe"):
+        assert shown in text

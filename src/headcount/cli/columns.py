@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headcount.cli.common import stdout
+from headcount.text import printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,5 +60,5 @@ def built(columns: Sequence[Column], *, section: int | None = None) -> Table:
     for number, row in enumerate(zip(*(column.cells for column in columns), strict=True)):
         if number == section:
             table.add_section()
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     return table

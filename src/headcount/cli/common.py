@@ -16,8 +16,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
+
+from headcount.text import printable, printable_json
 
 Json = Annotated[
     bool, Parameter(name="--json", negative=(), help="Print one JSON object instead of a table.")
@@ -44,6 +47,13 @@ COMMON = Common()
 
 
 class _Console(Console):
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """What is printed, without what would command the terminal; rich's own codes come later."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable(text, lines=True), style, control)
+
     def on_broken_pipe(self) -> None:
         # rich would leave with exit code 1 here; `main` knows better what to do.
         raise BrokenPipeError
@@ -62,7 +72,7 @@ def _console(width: int) -> Console:
 def say(text: str) -> None:
     """One line of talk, on stderr."""
     with suppress(OSError):  # a log on a full disk: nobody can be told, the work goes on
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(printable(text, lines=True) + "\n")
         sys.stderr.flush()
 
 
@@ -74,12 +84,13 @@ def warn(text: str) -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
     """A plain table; numbers are set to the right."""
     rows = [list(row) for row in rows]
+    title = printable(title) if title else None
     built = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for at, column in enumerate(columns):
         numbers = bool(rows) and all(isinstance(row[at], int | float) for row in rows)
-        built.add_column(column, justify="right" if numbers else "left")
+        built.add_column(printable(column), justify="right" if numbers else "left")
     for row in rows:
-        built.add_row(*("" if cell is None else str(cell) for cell in row))
+        built.add_row(*("" if cell is None else printable(str(cell), lines=True) for cell in row))
     return built
 
 
@@ -87,7 +98,7 @@ def emit(data: Any, *, as_json: bool, table: RenderableType) -> None:
     """Print `data` as one JSON object, or `table` for people, to stdout."""
     if as_json:
         text = json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(printable_json(text) + "\n")
     elif sys.stdout.isatty():
         stdout().print(table)
     else:

@@ -21,16 +21,18 @@ from cyclopts import App, Argument, ArgumentCollection, CycloptsError, Token
 
 from headcount.cli.common import plain
 from headcount.cli.values import Provider, kind_of, tidy_argument
-from headcount.errors import NotFoundError, UsageError, did_you_mean
+from headcount.errors import UsageError, did_you_mean
+from headcount.files import read_text
 
 
 def read(path: Path) -> Provider:
     """What hands the options in `path` to cyclopts; all mistakes of the file are said at once."""
+    text = read_text(path, "config file")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise NotFoundError(f"Cannot read the config file '{path}': {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = tomllib.loads(text)
+    except RecursionError as error:
+        raise UsageError(f"The config file '{path}' is nested too deeply.") from error
+    except ValueError as error:  # a TOMLDecodeError, or a number with too many digits
         raise UsageError(f"The config file '{path}' is not TOML: {error}.") from error
 
     def provide(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:

@@ -118,7 +118,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except BrokenPipeError:
         return PIPE_CLOSED  # the reader (head, less) has seen enough
-    except (Exception, KeyboardInterrupt) as error:
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic in a Rust library is no Exception
         if "--debug" in argv:
             traceback.print_exc()
         sentence, code = explain(error)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from transformers import PreTrainedModel
 
-from headcount.files import read_json, write_json
+from headcount.files import read_json, require_fields, write_json
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
 from headcount.models.fingerprint import versions
@@ -58,6 +58,12 @@ def finished(model: PreTrainedModel, folder: Path) -> Learned | None:
     checkpoints.load_weights(model, folder)
     result = read_json(folder / checkpoints.RESULT, "result of a run")
     mask = Mask.from_json(read_json(folder / MASK, "mask"))
+    types = get_type_hints(Learned)
+    require_fields(
+        result,
+        {name: types[name] for name in NUMBERS},
+        f"{folder / checkpoints.RESULT} is no result",
+    )
     numbers = {name: result[name] for name in NUMBERS}
     return Learned(model=model.eval(), mask=mask, trace=load_trace(folder), **numbers)
 

@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import NotFoundError, UsageError
-from headcount.files import whole
+from headcount.arrays import read_npz
+from headcount.errors import HeadcountError, NotFoundError, UsageError
+from headcount.files import parse_json, whole
 from headcount.heads import Layout
+from headcount.text import short
 
 FILE = "gates.npz"
 
@@ -110,17 +112,20 @@ class Trace:
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Trace:
         """The trace that `to_arrays` gave."""
-        said = json.loads(str(arrays["said"]))
+        said = parse_json(str(arrays["said"]), "what it says of itself")
+        layout = Layout.from_json(said["layout"])
+        _require_shapes(arrays, len(layout))
+        _require_points(said["scores"])
         return cls(
-            layout=Layout.from_json(said["layout"]),
-            about=said["about"],
+            layout=layout,
+            about=dict(said["about"]),
             steps=arrays["steps"].tolist(),
-            values=list(arrays["values"]),
-            states=list(arrays["states"]),
+            values=list(arrays["values"].astype(np.float32)),
+            states=list(arrays["states"].astype(bool)),
             opened=arrays["opened"].tolist(),
             closings=arrays["closings"].tolist(),
             reopenings=arrays["reopenings"].tolist(),
-            ever=np.array(arrays["ever"]),
+            ever=arrays["ever"].astype(bool),
             scores=said["scores"],
         )
 
@@ -137,8 +142,35 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
         raise NotFoundError(f"There is no trace of gates at {path}.")
+    arrays = read_npz(path, "trace of gates")
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return Trace.from_arrays(dict(arrays))
-    except (ValueError, KeyError, OSError) as error:
-        raise UsageError(f"{path} is not a trace of gates.") from error
+        return Trace.from_arrays(arrays)
+    except (ValueError, KeyError, TypeError, HeadcountError) as error:
+        raise UsageError(f"{path} is not a trace of gates: {error}.") from error
+
+
+def _require_shapes(arrays: Mapping[str, np.ndarray], heads: int) -> None:
+    """Refuse arrays that do not belong together."""
+    noted, steps = arrays["steps"].shape, arrays["opened"].shape
+    expected = {
+        "steps": (noted[:1], "iu"),
+        "values": ((*noted[:1], heads), "f"),
+        "states": ((*noted[:1], heads), "b"),
+        "opened": (steps[:1], "iu"),
+        "closings": (steps[:1], "iu"),
+        "reopenings": (steps[:1], "iu"),
+        "ever": ((heads if arrays["ever"].size else 0,), "b"),
+    }
+    for name, (shape, kinds) in expected.items():
+        array = arrays[name]
+        if len(shape) < 1 or array.shape != shape or array.dtype.kind not in kinds:
+            raise ValueError(f"'{name}' has another shape or type than the layout asks for")
+
+
+def _require_points(points: Any) -> None:
+    for point in points:
+        numbers = {name: value for name, value in point.items() if value is not None}
+        if "step" not in numbers or not all(
+            isinstance(value, int | float) for value in numbers.values()
+        ):
+            raise ValueError(f"{short(point)} is no point of a curve")

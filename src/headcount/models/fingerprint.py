@@ -112,7 +112,7 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any], most: int = 5) 
     old, new = dict(_flat(_plain(then))), dict(_flat(_plain(now)))
     names = [name for name in {**old, **new} if old.get(name, UNSAID) != new.get(name, UNSAID)]
     told = [
-        f"{name} was {_short(old.get(name, UNSAID))}, now {_short(new.get(name, UNSAID))}"
+        f"{_short(name)} was {_short(old.get(name, UNSAID))}, now {_short(new.get(name, UNSAID))}"
         for name in names[:most]
     ]
     return "; ".join(told + ([f"and {len(names) - most} more"] if len(names) > most else []))

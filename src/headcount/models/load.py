@@ -188,7 +188,7 @@ def _config_class(file: Path, model_type: str | None) -> Any:
     """AutoConfig, or the class itself when config.json forgot to write its model type."""
     try:
         written = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise NotFoundError(f"{file} cannot be read as JSON: {error}.") from error
     if not isinstance(written, dict) or "model_type" in written:
         return AutoConfig

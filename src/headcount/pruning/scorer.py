@@ -12,8 +12,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headcount.errors import NotFoundError, UsageError
-from headcount.files import whole
+from headcount.files import read_json, whole
 from headcount.models.capture import Place
+from headcount.text import short
+
+WIDEST = 1024
+"""Channels of the widest scorer that is read from a file."""
 
 
 class Scorer(nn.Module):
@@ -50,13 +54,16 @@ def load_scorer(path: str | Path) -> Scorer:
     """The scorer that `save_scorer` wrote."""
     path = Path(path)
     try:
-        about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        scorer = Scorer(about["width"])
+        width = read_json(path.with_suffix(".json"), "description of a scorer")["width"]
+        if type(width) is not int or not 1 <= width <= WIDEST:
+            raise UsageError(f"A scorer is 1 to {WIDEST} wide, not {short(width)}.")
+        scorer = Scorer(width)
         scorer.load_state_dict(load_file(path))
-    except OSError as error:
+    except (OSError, NotFoundError) as error:
         raise NotFoundError(f"There is no scorer at {path} with its .json beside it.") from error
     except Exception as error:
-        raise UsageError(f"{path} is not a scorer of attention maps.") from error
+        reason = f" {error}" if isinstance(error, UsageError) else ""
+        raise UsageError(f"{path} is not a scorer of attention maps.{reason}") from error
     return scorer.eval()
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.arrays import read_npz
 from headcount.errors import HeadcountError, NotFoundError, UsageError, did_you_mean
-from headcount.files import whole
+from headcount.files import parse_json, whole
 from headcount.heads import Head, Layout
+from headcount.text import short
 
 Matrix = NDArray[np.float64]
 Key = tuple[str, str]
@@ -155,6 +156,8 @@ def summary(measured: Measured) -> dict[str, float]:
     """Mean, extremes and largest standard error over pairs of different heads."""
     upper = np.triu_indices(len(measured.values), 1)
     pairs = measured.values[upper]
+    if not len(pairs):  # a single head has no other
+        return dict.fromkeys(("mean", "smallest", "largest", "largest_error"), float("nan"))
     return {
         "mean": float(pairs.mean()),
         "smallest": float(pairs.min()),
@@ -165,12 +168,12 @@ def summary(measured: Measured) -> dict[str, float]:
 
 def load_redundancy(path: str | os.PathLike[str]) -> Redundancy:
     """The value that `Redundancy.save` wrote; nothing in the file is ever run."""
-    about, arrays = read_arrays(path, FORMAT, "a redundancy file")
+    about, arrays = read_arrays(path, FORMAT, "redundancy file")
     try:
         measured = {
             (stack, name): Measured(
-                arrays[f"{stack}/{name}/values"].astype(np.float64),
-                arrays[f"{stack}/{name}/stderr"].astype(np.float64),
+                matrix(arrays, f"{stack}/{name}/values"),
+                matrix(arrays, f"{stack}/{name}/stderr", finite=False),
             )
             for stack, name in about["matrices"]
         }
@@ -180,8 +183,22 @@ def load_redundancy(path: str | os.PathLike[str]) -> Redundancy:
             count=int(about["count"]),
             made=dict(about["made"]),
         )
-    except (KeyError, TypeError, ValueError, HeadcountError) as error:
+    except DAMAGED as error:
         raise UsageError(f"The redundancy file '{path}' is damaged: {error}.") from error
+
+
+DAMAGED = (KeyError, TypeError, ValueError, OverflowError, HeadcountError)
+
+
+def matrix(arrays: Mapping[str, NDArray[Any]], name: str, *, finite: bool = True) -> Matrix:
+    """One matrix of a file: heads by heads, of numbers."""
+    found = arrays[name]
+    square = found.ndim == 2 and found.shape[0] == found.shape[1] > 0
+    if not square or found.dtype.kind not in "fiu":
+        raise ValueError(f"{short(name)} is no matrix of numbers")
+    if finite and not np.isfinite(found).all():
+        raise ValueError(f"{short(name)} has values that are no numbers")
+    return found.astype(np.float64)
 
 
 def read_arrays(
@@ -190,21 +207,16 @@ def read_arrays(
     """What was saved about the arrays of a file, and the arrays; refuse any other file."""
     if not Path(path).is_file():
         raise NotFoundError(f"There is no file '{path}'.")
+    arrays = read_npz(path, what)
     try:
-        # opened here, because numpy leaves a file open that it finds damaged
-        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        about = json.loads(str(arrays.pop("about")))
-        found = about["format"]
-    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError) as error:
-        raise UsageError(f"'{path}' is not {what}.") from error
-    except zipfile.BadZipFile as error:
-        raise UsageError(f"'{path}' is not {what}, or only a part of one.") from error
-    if found != format_:
-        raise UsageError(f"'{path}' is not {what}.")
+        about = parse_json(str(arrays.pop("about")), f"{path} is no {what}")
+    except (KeyError, ValueError) as error:
+        raise UsageError(f"{path} is no {what}: it does not say how it was made.") from error
+    if not isinstance(about, dict) or about.get("format") != format_:
+        raise UsageError(f"{path} is no {what}.")
     if about.get("version") != VERSION:
         raise UsageError(
             f"'{path}' was written by another version of headcount (format "
-            f"{about.get('version')}, this one reads {VERSION})."
+            f"{short(about.get('version'))}, this one reads {VERSION})."
         )
     return about, arrays

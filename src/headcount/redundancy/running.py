@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from headcount.errors import UsageError
 from headcount.files import whole
 from headcount.models.fingerprint import differences
-from headcount.redundancy.result import VERSION, Key, Matrix, Measured, read_arrays
+from headcount.redundancy.result import (
+    DAMAGED,
+    VERSION,
+    Key,
+    Matrix,
+    Measured,
+    matrix,
+    read_arrays,
+)
 
 FORMAT = "headcount redundancy, unfinished"
 
@@ -81,18 +89,27 @@ def save_state(path: Path, running: Running, settings: Mapping[str, Any], digest
 
 def load_state(path: Path, settings: Mapping[str, Any]) -> tuple[Running, str]:
     """What an interrupted run left, and its digest of the inputs; refuse another run's state."""
-    about, arrays = read_arrays(path, FORMAT, "an unfinished redundancy run")
-    if changes := differences(about["settings"], settings):
+    about, arrays = read_arrays(path, FORMAT, "unfinished redundancy run")
+    if not isinstance(then := about.get("settings"), dict):
+        raise UsageError(f"{path} is no unfinished redundancy run: it has no settings.")
+    if changes := differences(then, settings):
         raise UsageError(
             f"The unfinished run in '{path}' has other settings: {changes}. Repeat it with its "
             "own settings, or delete the file to start anew."
         )
     running = Running()
-    running.count = int(about["count"])
-    for stack, name in about["matrices"]:
-        running.means[stack, name] = arrays[f"{stack}/{name}/mean"]
-        running.squares[stack, name] = arrays[f"{stack}/{name}/squares"]
-    return running, about["digest"]
+    try:
+        running.count = int(about["count"])
+        for stack, name in about["matrices"]:
+            running.means[stack, name] = matrix(arrays, f"{stack}/{name}/mean")
+            running.squares[stack, name] = matrix(arrays, f"{stack}/{name}/squares")
+        if running.count < 1 or not running.means:
+            raise ValueError("there is nothing in it")
+        return running, str(about["digest"])
+    except DAMAGED as error:
+        raise UsageError(
+            f"The unfinished run in '{path}' is damaged: {error}. Delete it to start anew."
+        ) from error
 
 
 def _stacks(found: Mapping[Key, Any]) -> str:

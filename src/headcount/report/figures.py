@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from headcount.errors import UsageError, need_extra
 from headcount.files import whole
+from headcount.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +28,7 @@ STYLE: dict[str, Any] = {
     "ytick.labelsize": 8,
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "headcount",  # the same figure is the same file
+    "text.parse_math": False,  # a $ in a name is no mathematics
 }
 COLOURS = ("#3b6fb6", "#d1662f", "#3a9a6e", "#a23b72", "#8a6f2e", "#5f5aa2", "#4f4f4f")
 
@@ -75,6 +77,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     matplotlib = need_matplotlib()
     about = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
     with whole(path) as partial, matplotlib.rc_context(STYLE):
+        _escape(figure)
         figure.savefig(partial, dpi=150, metadata=about)
     return path
 
@@ -83,3 +86,22 @@ def save_both(figure: Figure, path: Path) -> None:
     """Write the figure as PNG and as SVG; `path` has no ending."""
     for ending in SUFFIXES:
         save_figure(figure, path.with_name(path.name + ending))
+
+
+def _escape(figure: Figure) -> None:
+    """Write out control characters in every text, names and tokens among them: XML forbids them."""
+    from matplotlib.text import Text
+    from matplotlib.ticker import FuncFormatter
+
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        text.set_text(printable(text.get_text(), lines=True))
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            for formatter in (axis.get_major_formatter(), axis.get_minor_formatter()):
+                if isinstance(formatter, FuncFormatter):  # what labels given by hand come to
+                    formatter.func = _escaped(formatter.func)
+
+
+def _escaped(label: Callable[..., str]) -> Callable[..., str]:
+    return lambda *place: printable(str(label(*place)))

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.errors import UsageError
+from headcount.errors import HeadcountError, UsageError
 from headcount.tasks.masking import mask_tokens
 from headcount.tasks.task import Examples, Task
 
@@ -138,6 +139,22 @@ def plan_batches(lengths: np.ndarray, tokens: int, rows: int = 1024) -> list[np.
     return plan
 
 
+@contextmanager
+def tokenizing() -> Generator[None]:
+    """Tell in one sentence what a damaged tokenizer raises: anything, even a panic in Rust."""
+    try:
+        yield
+    except (HeadcountError, OSError, ImportError):
+        raise
+    except BaseException as error:
+        # pyo3's PanicException is no Exception, and has no module to import it from
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UsageError(f"The tokenizer fails ({reason[:200]}): is it damaged?") from error
+
+
+@tokenizing()
 def encode(
     task: Task,
     examples: Examples,

@@ -6,11 +6,13 @@ Every way a file can be wrong is said in one sentence with what was expected and
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from headcount.errors import NotFoundError, UsageError, did_you_mean
+from headcount.arrays import PACKED
+from headcount.errors import HeadcountError, NotFoundError, UsageError, did_you_mean
+from headcount.files import LARGEST, parse_json
 
 Table = dict[str, list[str]]
 SUFFIXES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
@@ -49,12 +51,15 @@ def read_delimited(
     `skip_short` leaves out rows that end early, of which QQP's official file has a few.
     """
     _must_exist(path)
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(_readable(file, path), delimiter=delimiter, quoting=quoting)  # pyright: ignore[reportArgumentType]
-        names = list(header) if header else next(lines, [])
-        _must_have(columns, names, path)
-        places = [names.index(column) for column in columns]
-        rows = list(_rows(lines, names, path, first_line=1 if header else 2, skip=skip_short))
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = csv.reader(_readable(file, path), delimiter=delimiter, quoting=quoting)  # pyright: ignore[reportArgumentType]
+            names = list(header) if header else next(lines, [])
+            _must_have(columns, names, path)
+            places = [names.index(column) for column in columns]
+            rows = list(_rows(lines, names, path, first_line=1 if header else 2, skip=skip_short))
+    except csv.Error as error:
+        raise UsageError(f"'{path}' is not a table: {error}.") from error
     if not rows:
         raise NotFoundError(f"'{path}' has no rows.")
     return {
@@ -112,6 +117,8 @@ def _readable(file: Iterable[str], path: Path) -> Iterable[str]:
         yield from file
     except UnicodeDecodeError as error:
         raise UsageError(f"'{path}' is not UTF-8 text: {error.reason}.") from error
+    except OSError as error:
+        raise NotFoundError(f"Cannot read '{path}': {error.strerror or error}.") from error
 
 
 def _rows(
@@ -137,10 +144,7 @@ def _json_lines(path: Path, columns: Sequence[str]) -> Table:
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UsageError(f"'{path}' line {number} is not JSON: {error.msg}.") from error
+        row = parse_json(line, f"'{path}' line {number} is not JSON")
         if not isinstance(row, dict):
             raise UsageError(f"'{path}' line {number} is not a JSON object.")
         _must_have(columns, list(row), path)
@@ -151,15 +155,40 @@ def _json_lines(path: Path, columns: Sequence[str]) -> Table:
 
 def _parquet(path: Path, columns: Sequence[str]) -> Table:
     import pyarrow.parquet as pq
-    from pyarrow.lib import ArrowException
 
+    table: Table = {column: [] for column in columns}
+    most, size = max(LARGEST, PACKED * path.stat().st_size), 0
     try:
-        file = pq.ParquetFile(path)
-        _must_have(columns, file.schema_arrow.names, path)
-        table = file.read(columns=list(columns))
-    except ArrowException as error:
-        raise UsageError(f"'{path}' is not a Parquet file: {error}.") from error
-    return {column: [_text(value) for value in table[column].to_pylist()] for column in columns}
+        with pq.ParquetFile(path) as file:
+            _must_have(columns, file.schema_arrow.names, path)
+            at_once = _rows_at_once(file.metadata)
+            for batch in file.iter_batches(at_once, columns=list(columns)):
+                for column in columns:
+                    texts = [_text(value) for value in batch.column(column).to_pylist()]
+                    table[column] += texts
+                    size += sum(map(len, texts))
+                if size > most:
+                    raise UsageError(
+                        f"'{path}' would unpack to more than {most:,} characters, too many for its "
+                        "size."
+                    )
+    except HeadcountError:
+        raise
+    except Exception as error:  # Arrow's, its C++ library's, and those of dates Python has not
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UsageError(f"'{path}' is not a Parquet file: {reason[:200]}.") from error
+    return table
+
+
+def _rows_at_once(about: Any) -> int:
+    """Rows of a batch: few where each could be one large value that the file has only once."""
+    chunks = [
+        about.row_group(group).column(column)
+        for group in range(about.num_row_groups)
+        for column in range(about.num_columns)
+    ]
+    widest = max((c.total_uncompressed_size for c in chunks if c.has_dictionary_page), default=1)
+    return max(1, min(1024, 2**30 // max(1, widest)))
 
 
 def _text(value: object) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from headcount.errors import NotFoundError, UsageError
-from headcount.tasks.files import Table, listing, read_delimited, read_table
+from headcount.tasks.files import Table, listing, read_delimited, read_lines, read_table
 from headcount.tasks.hub import fetch
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Kind, Task
@@ -176,8 +176,7 @@ def _official_mrpc(folder: Path, split: str, columns: Sequence[str]) -> tuple[Ta
     if not (folder / "dev_ids.tsv").is_file():
         path = train if split == "train" else test
         return read_delimited(path, columns), path
-    pairs = (folder / "dev_ids.tsv").read_text(encoding="utf-8-sig").splitlines()
-    ids = {tuple(line.split("\t")[:2]) for line in pairs}
+    ids = {tuple(line.split("\t")[:2]) for line in read_lines(folder / "dev_ids.tsv")}
     table = read_delimited(train, [*columns, "#1 ID", "#2 ID"])
     keys = zip(table.pop("#1 ID"), table.pop("#2 ID"), strict=True)
     chosen = [(key in ids) == (split == "dev") for key in keys]

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from transformers import AutoTokenizer, PreTrainedModel
 
-from headcount.errors import NotFoundError, UnsupportedError, UsageError
+from headcount.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
 from headcount.models.load import load, load_config, model_class
 from headcount.models.probe import reads_text, takes
 from headcount.models.shipped import locate
-from headcount.tasks.encoding import pad_token
+from headcount.tasks.encoding import pad_token, tokenizing
 from headcount.tasks.task import Task
 
 HEADS = {
@@ -118,10 +118,21 @@ def load_tokenizer(name: str | os.PathLike[str]) -> Any:
         # transformers would make up one that knows no words
         raise NotFoundError(f"No tokenizer in '{name}': pass --tokenizer FOLDER.")
     try:
-        return AutoTokenizer.from_pretrained(name)
-    except (OSError, ValueError, ImportError) as error:
+        with tokenizing():
+            # said at once, or transformers would ask on the terminal
+            tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+            _try_out(tokenizer)
+            return tokenizer
+    except (HeadcountError, OSError, ImportError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise NotFoundError(f"No tokenizer in '{name}': {reason}") from error
+        raise NotFoundError(f"No tokenizer in '{name}': {reason[:400]}") from error
+
+
+def _try_out(tokenizer: Any) -> None:
+    """Fail here when it cannot do what every task asks of it."""
+    tokenizer(["a b", ""], truncation=True, max_length=min(8, tokenizer.model_max_length))
+    pad_token(tokenizer)
+    max(tokenizer.get_vocab().values(), default=0)
 
 
 def tokenizer_of(model: PreTrainedModel) -> Any:

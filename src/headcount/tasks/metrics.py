@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from headcount.errors import UsageError, did_you_mean
+from headcount.files import require_fields
 from headcount.tasks import bleu, classes
 from headcount.tasks.ranks import weighted_spearman
 from headcount.tasks.sums import Weighted, constant, from_sums, ratio
@@ -77,6 +78,9 @@ class Score:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Score:
         """What `to_json` wrote."""
+        types = {"metric": str, **dict.fromkeys(("value", "low", "high"), float | None)}
+        some = {"draws_undefined": int}
+        require_fields(data, types | some, "This is no score", optional=some)
         numbers = {name: data[name] for name in ("value", "low", "high")}
         return cls(
             metric=data["metric"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -135,4 +136,4 @@ def _label(source: Source) -> str:
 
 def _class_order(value: str) -> tuple[int, float, str]:
     """Whole numbers by value, then everything else by name: 2 comes before 10."""
-    return (0, int(value), "") if value.lstrip("-").isdigit() else (1, 0, value)
+    return (0, int(value), "") if re.fullmatch(r"-?\d{1,18}", value) else (1, 0, value)

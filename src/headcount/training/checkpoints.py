@@ -19,12 +19,13 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 from transformers import TrainerCallback
 
-from headcount.errors import UsageError
+from headcount.errors import NotFoundError, UsageError
 from headcount.files import read_json, whole, write_json
 from headcount.models.fingerprint import differences, versions
+from headcount.text import short
 from headcount.training.curve import FILE as CURVE
 from headcount.training.processes import first_says
 
@@ -114,9 +115,23 @@ def save_weights(model: nn.Module, folder: Path) -> None:
 def load_weights(model: nn.Module, folder: Path) -> None:
     """Put what `save_weights` saved into the model."""
     own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-    with torch.no_grad():
-        for name, value in load_file(folder / WEIGHTS).items():
+    for name, value in read_weights(folder / WEIGHTS).items():
+        if name not in own or own[name].shape != value.shape:
+            raise UsageError(f"{folder / WEIGHTS} has other weights than the model: {short(name)}.")
+        with torch.no_grad():
             own[name].copy_(value)
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The weights in a file that a run saved."""
+    try:
+        return load_file(path)
+    except OSError as error:
+        raise NotFoundError(
+            f"Cannot read the weights {path}: {error.strerror or error}."
+        ) from error
+    except Exception as error:  # safetensors' own, and those of a dtype that torch has not
+        raise UsageError(f"{path} is no file of weights: {error}.") from error
 
 
 class Saver(TrainerCallback):

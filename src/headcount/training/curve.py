@@ -15,13 +15,21 @@ import torch
 from torch import Tensor
 from transformers import TrainerCallback
 
-from headcount.files import append_line, read_json, read_lines, whole, write_json
+from headcount.files import append_line, read_json, read_lines, require_fields, whole, write_json
 
 Point = dict[str, float]
 FILE = "curve.jsonl"
 PENDING = "loss.json"
 """In a checkpoint: the loss since the last line, in every process."""
 KEPT = ("grad_norm", "learning_rate")
+
+
+def read_curve(path: Path) -> list[Point]:
+    """The points in a file; a last line that a kill cut short is left out."""
+    points, _ = read_lines(path, "learning curve")
+    for number, point in enumerate(points, 1):
+        require_fields(point, {"step": float}, f"{path} is no learning curve: line {number}")
+    return points
 
 
 class Curve(TrainerCallback):
@@ -54,7 +62,7 @@ class Curve(TrainerCallback):
         self._since = self._began = state.global_step
         self._pending = torch.zeros((), device=args.device)
         if self.path is not None and self.path.is_file():
-            points, _cut = read_lines(self.path, "learning curve")
+            points = read_curve(self.path)
             self.points = [point for point in points if point["step"] <= state.global_step]
         if self.path is not None and state.is_world_process_zero:
             with whole(self.path) as partial:
@@ -63,6 +71,7 @@ class Curve(TrainerCallback):
         pending = Path(args.output_dir) / f"checkpoint-{state.global_step}" / PENDING
         if pending.is_file():
             saved = read_json(pending, "loss of a checkpoint")
+            require_fields(saved, {"sums": list, "since": int}, f"{pending} is no loss")
             sums, same = saved["sums"], len(saved["sums"]) == args.world_size
             own = sums[args.process_index] if same else sum(sums) / len(sums)
             self._since, self._pending = saved["since"], torch.tensor(own, device=args.device)

@@ -21,6 +21,7 @@ import numpy as np
 from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
+from headcount.files import require_fields
 from headcount.heads import Mask
 from headcount.tasks import Task, bleu, metrics, open_task
 from headcount.tasks.encoding import Encoded, rows_fingerprint
@@ -94,6 +95,11 @@ class Evaluation:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Evaluation:
         """The scores that `to_json` wrote; mask and predictions are not among them."""
+        types = {"task": str, "split": str, "scores": dict, "n": int, "seconds": float, "seed": int}
+        some = {"signature": str | None, "rows": str | None}
+        require_fields(data, types | some, "This is no evaluation", optional=some)
+        if not data["scores"]:
+            raise UsageError("This is no evaluation: it has no scores.")
         return cls(
             task=data["task"],
             split=data["split"],

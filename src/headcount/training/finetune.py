@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file
 from transformers import PreTrainedModel, TrainingArguments
 
 from headcount.errors import HeadcountError, UsageError
-from headcount.files import read_json, read_lines, write_json
+from headcount.files import read_json, require_fields, write_json
 from headcount.models.devices import pick_device
 from headcount.models.dropout import set_dropout
 from headcount.models.find import unwrap
@@ -29,7 +28,7 @@ from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
-from headcount.training.curve import Curve, Point
+from headcount.training.curve import Curve, Point, read_curve
 from headcount.training.evaluate import Evaluation, evaluate
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
@@ -188,19 +187,24 @@ class _Run:
         """The result of a run that was done before, its weights loaded into the model."""
         assert self.folder is not None
         result = read_json(self.folder / checkpoints.RESULT, "result of a run")
+        types = {"steps": int, "seconds": float, "resumed_from": int | None, "evaluation": Any}
+        require_fields(result, types, f"{self.folder / checkpoints.RESULT} is no result of a run")
         if out:
             for file in sorted(self.folder.glob("*.safetensors")):
-                unwrap(self.model).load_state_dict(load_file(file), strict=False)
+                try:
+                    weights = checkpoints.read_weights(file)
+                    unwrap(self.model).load_state_dict(weights, strict=False)
+                except RuntimeError as error:
+                    raise UsageError(f"{file} has other weights than the model.") from error
         else:
             checkpoints.load_weights(self.model, self.folder)
         found = result["evaluation"]
-        points, _ = read_lines(self.folder / CURVE, "learning curve")
         return Trained(
             model=self.model.eval(),
             steps=result["steps"],
             rows=rows,
             seconds=result["seconds"],
-            curve=tuple(points),
+            curve=tuple(read_curve(self.folder / CURVE)),
             evaluation=Evaluation.from_json(found) if found else None,
             resumed_from=result["resumed_from"],
             out=self.folder if out else None,

@@ -1,0 +1,553 @@
+"""Every reader of headcount: a good file of its kind, how it is damaged, and the call that reads.
+
+What a reader accepts is used as its caller would, so that damage it lets pass is seen as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from fuzz import damage
+from fuzz.trees import Gentle, damaged, dumped
+
+LAYOUT = {"encoder": {"heads": [2, 3], "groups": [2, 3], "uses": [1, 1]}}
+MASK = {"layout": LAYOUT, "kept": {"encoder": [[0], [0, 2]]}}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One kind of file."""
+
+    name: str
+    share: int
+    """Of every hundred inputs, about so many."""
+    write: Callable[[Path, Random], Path]
+    """Put a damaged file or folder under this folder; what is to be read."""
+    read: Callable[[Path], Any]
+
+
+def _file(name: str, data: Callable[[Random], bytes]) -> Callable[[Path, Random], Path]:
+    def write(folder: Path, rng: Random) -> Path:
+        (folder / name).write_bytes(data(rng))
+        return folder / name
+
+    return write
+
+
+# --- masks, scores and layouts ---
+
+
+def _read_mask(path: Path) -> None:
+    from headcount.cli.masks import mask_of
+    from headcount.heads import Layout, Mask
+
+    layout = Layout.of(encoder=[2, 3])
+    mask = mask_of(str(path), layout)
+    assert Mask.from_json(mask.to_json(), layout) == mask
+    repr(mask), mask.pattern, mask.dropped
+
+
+def _read_scores(path: Path) -> None:
+    from headcount.files import read_json
+    from headcount.heads import Scores
+
+    scores = Scores.from_json(read_json(path, "file of scores"))
+    repr(scores), scores.by_layer()
+
+
+SCORES = {"layout": LAYOUT, "scores": {"encoder": [[0.5, 1.0], [0.1, 2, 3.5]]}}
+PATTERNS = ("11", "2x3", "encoder:12", "1,2", "encoder: 2,3", json.dumps(MASK))
+
+
+def _pattern(rng: Random) -> bytes:
+    text = rng.choice(PATTERNS)
+    if isinstance(rng, Gentle):
+        return text.encode()
+    odd = ("9" * 12, "x", ":", "²", "٣", " ", ",", "-1", "{", "encoder:", "\x1b", "9" * 5000)
+    at = rng.randrange(len(text) + 1)
+    return (text[:at] + rng.choice(odd) + text[at + rng.randrange(2) :]).encode()
+
+
+def _read_pattern(path: Path) -> None:
+    from headcount.heads import Layout, Mask
+
+    repr(Mask.parse(path.read_text(encoding="utf-8"), Layout.of(encoder=[2, 3])))
+
+
+# --- studies ---
+
+
+def _point() -> dict[str, Any]:
+    from headcount.studies.points import Point
+
+    return asdict(Point(method="random", ratio=0.5, seed=1, kept=3, pattern="12", score=0.5,
+                        low=0.4, high=0.6, n=10))  # fmt: skip
+
+
+def _points(rng: Random) -> bytes:
+    rows = [_point() | {"seed": seed} for seed in range(4)]
+    return damage.json_lines(rows, rng)
+
+
+def _read_points(path: Path) -> None:
+    from headcount.studies.points import Store
+
+    store = Store(path.parent, {"a": 1})
+    for point in store.done.values():
+        asdict(point), f"{point.score:.3f} {point.ratio:g} {point.kept:d}"
+
+
+def _runs(rng: Random) -> bytes:
+    row = {"method": "random", "seed": 0, "kept": 3, "pattern": "12", "score": 0.5, "low": 0.4,
+           "high": 0.6, "n": 10, "budget": {"steps": 3, "epochs": 1.0}, "learned": None,
+           "seconds": 1.5, "value": 0.1, "sparsity": 0.4, "all_closed": None}  # fmt: skip
+    return damage.json_lines([row | {"seed": seed} for seed in range(3)], rng)
+
+
+def _read_runs(path: Path) -> None:
+    from headcount.studies.store import Store
+    from headcount.studies.sweep import SweepRun
+
+    store = Store(SweepRun, lambda run: (run.value, run.seed), path.parent, {"a": 1})
+    for run in store.done.values():
+        f"{run.score:.3f} {run.value:g} {run.kept:d}"
+
+
+SETTINGS = {"model": "Bert 12ab", "task": "mrpc", "data": "12 rows", "epochs": 3.0, "freeze": []}
+
+
+def _read_settings(path: Path) -> None:
+    from headcount.training.checkpoints import require_same_settings
+
+    require_same_settings(path.parent, SETTINGS)
+
+
+EVALUATION = {
+    "task": "mrpc", "split": "dev", "n": 10, "seconds": 0.5, "seed": 0, "signature": None,
+    "scores": {"f1": {"metric": "f1", "value": 0.5, "low": 0.4, "high": 0.6}},
+}  # fmt: skip
+
+
+def _read_evaluation(path: Path) -> None:
+    from headcount.files import read_json
+    from headcount.training.evaluate import Evaluation
+
+    found = Evaluation.from_json(read_json(path, "result"))
+    repr(found), found.to_json()
+
+
+# --- arrays ---
+
+
+@cache
+def _redundancy() -> dict[str, np.ndarray]:
+    about = {"format": "headcount redundancy", "version": 1, "layout": LAYOUT, "count": 4,
+             "made": {"model": "x", "inputs": "random"},
+             "matrices": [["encoder", "js"], ["encoder", "cos"]]}  # fmt: skip
+    arrays: dict[str, np.ndarray] = {"about": np.array(json.dumps(about))}
+    values = np.random.default_rng(0).random((5, 5))
+    for name in ("js", "cos"):
+        arrays[f"encoder/{name}/values"] = values + values.T
+        arrays[f"encoder/{name}/stderr"] = values / 10
+    return arrays
+
+
+def _read_redundancy(path: Path) -> None:
+    from headcount.redundancy.result import load_redundancy
+
+    found = load_redundancy(path)
+    repr(found), found.to_json(), found.matrices(found.distances)
+
+
+@cache
+def _unfinished() -> dict[str, np.ndarray]:
+    about = {"format": "headcount redundancy, unfinished", "version": 1, "digest": "12ab",
+             "settings": {"seed": 0, "model": "x"}, "count": 4,
+             "matrices": [["encoder", "js"]]}  # fmt: skip
+    return {
+        "about": np.array(json.dumps(about)),
+        "encoder/js/mean": np.ones((5, 5)),
+        "encoder/js/squares": np.ones((5, 5)),
+    }
+
+
+def _read_unfinished(path: Path) -> None:
+    from headcount.redundancy.running import load_state
+
+    running, _ = load_state(path, {"seed": 0, "model": "x"})
+    running.largest_error(), running.measured()
+
+
+@cache
+def _gates() -> dict[str, np.ndarray]:
+    from headcount.heads import Layout
+    from headcount.learned.trace import Trace
+
+    trace = Trace(Layout.from_json(LAYOUT), about={"method": "subset", "route": {"kept": 3}})
+    state = np.array([True, True, False, True, False])
+    for step in range(4):
+        trace.note(step, np.linspace(0, 1, 5) + step, state ^ (step == 1))
+        trace.count(state, state ^ (step == 1))
+    trace.scores = [{"step": 1, "loss": 0.5}, {"step": 2, "score": 0.7, "n": 10, "open": 3}]
+    return trace.to_arrays()
+
+
+def _read_gates(path: Path) -> None:
+    from headcount.learned.trace import load_trace
+
+    trace = load_trace(path)
+    trace.left(), trace.summary()
+    [float(point.get("loss", 0.0)) + point["step"] for point in trace.scores]
+
+
+# --- weights ---
+
+
+@cache
+def _scorer() -> tuple[bytes, dict[str, Any]]:
+    import tempfile
+
+    from headcount.pruning.scorer import Scorer, save_scorer
+
+    with tempfile.TemporaryDirectory() as folder:
+        save_scorer(Scorer(2), Path(folder) / "a.safetensors", {"task": "mrpc"})
+        about = json.loads((Path(folder) / "a.json").read_text(encoding="utf-8"))
+        return (Path(folder) / "a.safetensors").read_bytes(), about
+
+
+def _write_scorer(folder: Path, rng: Random) -> Path:
+    weights, about = _scorer()
+    first = rng.random() < 0.5
+    path = folder / "a.safetensors"
+    path.write_bytes(damage.safetensors(weights, rng) if first else weights)
+    said = json.dumps(about).encode() if first else damage.json_file(about, rng)
+    path.with_suffix(".json").write_bytes(said)
+    return path
+
+
+def _read_scorer(path: Path) -> None:
+    import torch
+
+    from headcount.pruning.scorer import load_scorer
+
+    load_scorer(path)(torch.ones(1, 3, 3), torch.ones(1, 3, 3))
+
+
+@cache
+def _learned() -> tuple[Any, dict[str, bytes]]:
+    """A tiny model, and the files a finished run of gates leaves for it."""
+    import tempfile
+
+    from transformers import BertConfig, BertModel
+
+    from headcount.heads import Layout, Mask
+    from headcount.learned.result import Learned
+    from headcount.learned.trace import Trace
+
+    model = BertModel(_tiny(BertConfig)).eval()
+    layout = Layout.of(encoder=[2, 2])
+    made = Learned(model=model, mask=Mask.full(layout), trace=Trace(layout), steps=3, rows=4,
+                   examples=5, seconds=1.0, route={"kept": 4})  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        made.save(Path(folder))
+        return model, {each.name: each.read_bytes() for each in Path(folder).iterdir()}
+
+
+def _tiny(kind: Any) -> Any:
+    return kind(vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=2,
+                intermediate_size=8, max_position_embeddings=16)  # fmt: skip
+
+
+def _write_learned(folder: Path, rng: Random) -> Path:
+    files = dict(_learned()[1])
+    name = rng.choice(["result.json", "mask.json", "weights.safetensors"])
+    kind = damage.safetensors if name.endswith("s") else _json_again
+    files[name] = kind(files[name], rng)
+    for each, data in files.items():
+        (folder / each).write_bytes(data)
+    return folder
+
+
+def _json_again(data: bytes, rng: Random) -> bytes:
+    return damage.json_file(json.loads(data), rng)
+
+
+def _read_learned(path: Path) -> None:
+    from headcount.learned.result import finished
+
+    found = finished(_learned()[0], path)
+    assert found is None or found.to_json()
+
+
+# --- words ---
+
+
+@cache
+def tokenizer_files() -> dict[str, bytes]:
+    import tempfile
+
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "small", "$"]
+    built = Tokenizer(models.WordPiece({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
+    built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    built.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )  # fmt: skip
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=built, model_max_length=32, pad_token="[PAD]", unk_token="[UNK]",
+        cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]",
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        made.save_pretrained(folder)
+        return {each.name: each.read_bytes() for each in Path(folder).iterdir()}
+
+
+def _write_tokenizer(folder: Path, rng: Random) -> Path:
+    files = dict(tokenizer_files())
+    name = rng.choice(["tokenizer.json", "tokenizer.json", "tokenizer_config.json"])
+    files[name] = damage.json_file(json.loads(files[name]), rng)
+    for each, data in files.items():
+        (folder / each).write_bytes(data)
+    return folder
+
+
+def _read_tokenizer(path: Path) -> None:
+    from headcount.tasks.encoding import encode_texts
+    from headcount.tasks.loading import load_tokenizer
+
+    words = load_tokenizer(path)
+    rows = encode_texts(["the small cat", "cats", ""], words, max_length=8)
+    next(iter(rows.batches()))
+    encode_texts([("the cat", "a cat")], words, max_length=8)
+
+
+# --- rows ---
+
+ROWS = [["text", "other", "label"]] + [
+    [f"the small cat {i}", f"cats, {i}", str(i % 2)] for i in range(6)
+]
+
+
+@cache
+def _parquet(which: int) -> bytes:
+    import io
+    from datetime import datetime
+    from decimal import Decimal
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = [row[0] for row in ROWS[1:]]
+    labels: tuple[Any, ...] = (
+        [0, 1, 0, 1, 0, None],
+        pa.array([b"\xff", b"1"] * 3),
+        [[1], [], None, [2, 3], [4], [5]],
+        [{"a": 1}] * 6,
+        [Decimal("1.5")] * 6,
+        pa.array([2**62, -(2**62)] * 3, pa.timestamp("us")),
+        [datetime(2020, 1, 1)] * 6,
+        pa.array(["a", "b"] * 3).dictionary_encode(),
+        pa.nulls(6),
+        pa.array([1.5, float("nan")] * 3, pa.float16()),
+        pa.array([2**62] * 6, pa.duration("s")),
+        pa.array([2**31 - 1] * 6, pa.date32()),
+    )
+    table = pa.table({"text": texts, "other": texts, "label": labels[which % len(labels)]})
+    file = io.BytesIO()
+    ways = {"compression": ("none", "snappy", "zstd", "gzip")[which % 4], "row_group_size": 4}
+    pq.write_table(table, file, use_dictionary=bool(which % 2), **ways)
+    return file.getvalue()
+
+
+def _write_table(folder: Path, rng: Random) -> Path:
+    suffix = rng.choice((".csv", ".tsv", ".jsonl", ".json", ".parquet", ".parquet"))
+    path = folder / f"dev{suffix}"
+    if suffix == ".parquet":
+        data = _parquet(rng.randrange(24))
+        path.write_bytes(data if rng.random() < 0.05 else damage.in_bytes(data, rng))
+    elif suffix in (".csv", ".tsv"):
+        path.write_bytes(damage.delimited(ROWS, "," if suffix == ".csv" else "\t", rng))
+    else:
+        rows = [dict(zip(ROWS[0], row, strict=True)) for row in ROWS[1:]]
+        path.write_bytes(damage.json_lines(rows, rng))
+    return path
+
+
+def _read_table(path: Path) -> None:
+    from headcount.tasks import open_task
+
+    for name in ("classification", "regression"):
+        task = open_task(name, data=path, text=("text", "other"), label="label")
+        task.load("dev")
+
+
+def _write_glue(folder: Path, rng: Random) -> Path:
+    rows = [["id", str(i % 2), "", f"the small cat {i}"] for i in range(6)]
+    (folder / "dev.tsv").write_bytes(damage.delimited(rows, "\t", rng))
+    names = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
+    pairs = [names] + [[str(i % 2), str(i), f"{i}0", "the cat", "a cat"] for i in range(6)]
+    (folder / "msr_paraphrase_train.txt").write_bytes(damage.delimited(pairs, "\t", rng))
+    ids = damage.delimited([["1", "10"], ["3", "30"]], "\t", rng)
+    (folder / "dev_ids.tsv").write_bytes(ids)
+    return folder
+
+
+def _read_glue(path: Path) -> None:
+    from headcount.errors import HeadcountError
+    from headcount.tasks import open_task
+
+    with suppress(HeadcountError):  # and the other file has its turn
+        open_task("cola", data=path).load("dev")
+    (path / "dev.tsv").unlink()
+    open_task("mrpc", data=path).load("dev")
+
+
+def _write_text(folder: Path, rng: Random) -> Path:
+    data = "the small cat\n\ncats é 日本\nsmall cats\n".encode()
+    (folder / "dev.txt").write_bytes(damage.in_bytes(data, rng))
+    return folder / "dev.txt"
+
+
+def _read_text(path: Path) -> None:
+    from headcount.tasks import open_task
+
+    open_task("masked-lm", data=path).load("dev")
+
+
+# --- options ---
+
+OPTIONS: dict[str, Any] = {
+    "prune": {"model": "pocket", "ratio": 0.5, "method": "random", "seed": 3, "out": "small",
+              "finetune": True, "epochs": 1.5, "text": ["a", "b"], "task": "mrpc"},
+    "evaluate": {"model": "pocket", "task": "sst2", "data": "folder", "limit": 8},
+    "bench": {"model": "pocket", "batch": 8, "length": 32},
+}  # fmt: skip
+
+
+def _toml(tree: Any) -> str:
+    """A damaged tree as TOML, as far as it goes."""
+    lines = []
+    for section, options in tree.items() if isinstance(tree, dict) else []:
+        lines.append(f"[{section}]")
+        for key, value in options.items() if isinstance(options, dict) else [("x", options)]:
+            lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _options(rng: Random) -> bytes:
+    def inside(tree: Any, rng: Random) -> bytes:
+        text = _toml(damaged(tree, rng))
+        text = text.replace('"@deep@"', "[" * 3000 + "]" * 3000)
+        return text.replace('"@long@"', "9" * 5000).encode("utf-8", "surrogatepass")
+
+    return damage.either(OPTIONS, rng, inside, lambda tree: _toml(tree).encode())
+
+
+def _read_options(path: Path) -> None:
+    from cyclopts import CycloptsError
+
+    from headcount.cli.main import Line, build
+
+    for name in ("prune", "evaluate", "bench"):
+        line = Line.read([name, "--config", str(path)])
+        try:
+            build(line).parse_args(line.tokens)
+        except CycloptsError as error:
+            str(error)  # the command line's own refusal
+
+
+# --- models with heads removed ---
+
+
+@cache
+def _pruned() -> dict[str, bytes]:
+    import tempfile
+
+    import torch
+    from transformers import BertConfig, BertModel
+
+    from headcount.heads import Mask
+    from headcount.models.find import layout
+    from headcount.models.remove import remove
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = BertModel(_tiny(BertConfig)).eval()
+    small = remove(model, Mask.parse("10", layout(model)))
+    with tempfile.TemporaryDirectory() as folder:
+        small.save_pretrained(folder)
+        return {each.name: each.read_bytes() for each in Path(folder).iterdir()}
+
+
+def _write_pruned(folder: Path, rng: Random) -> Path:
+    files = dict(_pruned())
+    config = json.loads(files["config.json"])
+    if rng.random() < 0.8:
+        del config["headcount"]["check"]  # or the sum over the rest would refuse all of it
+    config["headcount"] = damaged(config["headcount"], rng)
+    files["config.json"] = dumped(config, rng).encode("utf-8", "surrogatepass")
+    for each, data in files.items():
+        (folder / each).write_bytes(data)
+    return folder
+
+
+def _read_pruned(path: Path) -> None:
+    import torch
+
+    from headcount.models.load import load
+
+    load(path)(input_ids=torch.ones(1, 3, dtype=torch.long))
+
+
+READERS = (
+    Reader("mask", 12, _file("mask.json", lambda rng: damage.json_file(MASK, rng)), _read_mask),
+    Reader("scores", 6, _file("a.json", lambda rng: damage.json_file(SCORES, rng)), _read_scores),
+    Reader("pattern", 6, _file("a.txt", _pattern), _read_pattern),
+    Reader("points", 8, _file("points.jsonl", _points), _read_points),
+    Reader("runs", 6, _file("runs.jsonl", _runs), _read_runs),
+    Reader(
+        "settings",
+        5,
+        _file("settings.json", lambda rng: damage.json_file(SETTINGS, rng)),
+        _read_settings,
+    ),
+    Reader(
+        "evaluation",
+        5,
+        _file("result.json", lambda rng: damage.json_file(EVALUATION, rng)),
+        _read_evaluation,
+    ),
+    Reader("gates", 9, _file("gates.npz", lambda rng: damage.npz(_gates(), rng)), _read_gates),
+    Reader(
+        "redundancy",
+        9,
+        _file("js.npz", lambda rng: damage.npz(_redundancy(), rng)),
+        _read_redundancy,
+    ),
+    Reader(
+        "unfinished",
+        5,
+        _file("js.npz.part", lambda rng: damage.npz(_unfinished(), rng)),
+        _read_unfinished,
+    ),
+    Reader("scorer", 5, _write_scorer, _read_scorer),
+    Reader("learned", 4, _write_learned, _read_learned),
+    Reader("tokenizer", 4, _write_tokenizer, _read_tokenizer),
+    Reader("table", 8, _write_table, _read_table),
+    Reader("glue", 3, _write_glue, _read_glue),
+    Reader("text", 2, _write_text, _read_text),
+    Reader("options", 3, _file("headcount.toml", _options), _read_options),
+    Reader("pruned", 4, _write_pruned, _read_pruned),
+)
