@@ -21,10 +21,12 @@ def test_a_line_and_a_band_for_each_method(tmp_path):
     (axes,) = figure.axes
     lines = {line.get_label(): line for line in axes.get_lines()}
     assert set(lines) == {"all heads", "random, mean of 3", "cluster, mean of 3"}
-    assert np.allclose(lines["random, mean of 3"].get_xdata(), [25, 50])
-    assert np.allclose(lines["random, mean of 3"].get_ydata(), [0.7, 0.6])
+    assert np.allclose(lines["random, mean of 3"].get_xdata(), [0, 25, 50])  # from all heads on
+    assert np.allclose(lines["random, mean of 3"].get_ydata(), [0.8, 0.7, 0.6])
+    told = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert {"its 95 % interval", "band: worst to best"} <= set(told)
     assert np.allclose(lines["all heads"].get_ydata(), 0.8)
-    assert len(axes.collections) == 2
+    assert len(axes.collections) == 3  # two bands, and the one that explains them
     for ending in ("png", "svg"):
         assert save_figure(figure, tmp_path / f"c.{ending}").stat().st_size > 1000
     assert "bert on sst2" in (tmp_path / "c.svg").read_text()

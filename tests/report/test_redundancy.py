@@ -8,7 +8,7 @@ from headcount.redundancy.compare import compare
 from headcount.redundancy.layers import layers_of
 from headcount.redundancy.result import Measured, Redundancy
 from headcount.report.figures import save_figure
-from headcount.report.redundancy import comparison_figure, heat_maps
+from headcount.report.redundancy import comparison_figure, heat_maps, in_full
 
 ONE = Layout.of(encoder=[3, 0, 2, 4])
 SEVERAL = Layout.of(encoder=[3] * 3, cross=[2] * 3, decoder=[2] * 2)
@@ -36,7 +36,8 @@ def test_a_heat_map_for_every_distance_with_layers_marked(tmp_path):
     found = value()
     figure = heat_maps(found)
     panels = maps(figure)
-    assert [axes.get_title(loc="left") for axes in panels] == list(SEVEN)
+    assert [axes.get_title(loc="left") for axes in panels] == [in_full(name) for name in SEVEN]
+    assert panels[2].get_title(loc="left") == "Jensen–Shannon (js)"
     assert np.array_equal(panels[2].images[0].get_array(), found["js"].values)
     assert [text.get_text() for text in panels[0].get_xticklabels()] == ["0", "2", "3"]
     assert panels[0].get_xticks().tolist() == [1.0, 3.5, 6.5]
@@ -50,7 +51,11 @@ def test_a_heat_map_for_every_distance_with_layers_marked(tmp_path):
 def test_several_stacks_have_their_own_maps():
     figure = heat_maps(value(names=("js", "cc"), layout=SEVERAL))
     titles = [axes.get_title(loc="left") for axes in maps(figure)]
-    assert titles[:3] == ["encoder · js", "encoder · cc", "cross · js"]
+    assert titles[:3] == [
+        "encoder · Jensen–Shannon (js)",
+        "encoder · canonical correlation (cc)",
+        "cross · Jensen–Shannon (js)",
+    ]
     assert len(maps(heat_maps(value(layout=SEVERAL), ["js"]))) == 3
 
 

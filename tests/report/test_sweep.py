@@ -33,7 +33,9 @@ def test_sparsity_above_and_score_below_in_the_order_of_the_values(tmp_path):
     lines = {line.get_label(): line for line in low.lines}
     assert np.allclose(lines["mean of 3"].get_xydata(), [[1e-4, 0.8], [1e-3, 0.75], [1e-2, 0.5]])
     assert np.allclose(lines["all heads"].get_ydata(), 0.8)
-    assert (len(top.collections), len(low.collections)) == (1, 1)  # the bands over seeds
+    assert (len(top.collections), len(low.collections)) == (1, 2)  # bands; one explains them
+    told = [text.get_text() for text in low.get_legend().get_texts()]
+    assert {"its 95 % interval", "band: worst to best"} <= set(told)
     band = top.collections[0].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == (pytest.approx(5), pytest.approx(100))
     assert [tick.get_text() for tick in low.get_xticklabels()] == ["0.0001", "0.001", "0.01"]

@@ -36,7 +36,7 @@ def write(found: Transfer, data: Any, folder: Path) -> None:
     on = f"{title}\n{found.drift.n} inputs ({found.made['inputs']})"
     figures = {
         "attention_drift": draw.head_map(
-            found.drift.attention, title=on, label="JS divergence, bits"
+            found.drift.attention, title=on, label="Jensen–Shannon divergence, bits"
         ),
         "weight_change": draw.head_map(
             found.change.total, title=title, label="mean absolute change of q, k, v"

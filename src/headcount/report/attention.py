@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headcount.report.figures import STYLE, need_matplotlib, new_figure
+from headcount.report.figures import STYLE, colour_bar, need_matplotlib, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MAP = "viridis"
 GONE = {"facecolor": "#ececec", "edgecolor": "#c4c4c4", "hatch": "////", "linewidth": 0}
 TICKS = (0, 0.01, 0.05, 0.1, 0.25, 0.5, 1)
+FEW = (0, 0.25, 1)
+"""Numbers beside the scale, and beside one that is not high."""
 CELL, SIDE = 0.5, 0.92
 """Inches from one small map to the next, and the share of it that a map fills."""
 
@@ -31,7 +33,7 @@ def overview(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:
     step = 2.2 if two else 1.0
     wide, high = len(columns) * CELL, len(rows) * step * CELL
     with need_matplotlib().rc_context(STYLE):
-        figure = new_figure(max(wide, 3.6) + (2.0 if two else 1.6), high + 1.6)
+        figure = new_figure(1.05 * max(wide, 3.6) + (2.0 if two else 1.7), high + 1.5)
         axes = figure.add_subplot()
         image = None
         for run, before in maps.before.items():
@@ -53,7 +55,8 @@ def overview(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:
             axes.tick_params(axis="y", which="minor", length=0, labelsize=6, labelcolor="#777777")
         axes.set_yticks(places, labels)
         axes.set(xlabel="head", ylabel="layer")
-        _dress(figure, axes, image, [axes])
+        axes.tick_params(length=0)
+        _dress(image, [axes], axes, FEW if high < 1.6 else TICKS)
         _entitle(figure, maps, stack, names, wide=figure.get_figwidth())
     return figure
 
@@ -93,7 +96,7 @@ def closeup(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:
             for axes in line:
                 _spell(axes, tokens, size, asks=axes in drawn[:1])
                 axes.set_visible(axes in shown)
-        _dress(figure, None, image, shown)
+        _dress(image, shown, [axes for axes in grid[0] if axes in shown][-1])
         _entitle(figure, maps, stack, names, wide=figure.get_figwidth(), listed=False)
     return figure
 
@@ -148,20 +151,14 @@ def _spell(axes: Any, tokens: Any, size: float, *, asks: bool) -> None:
         axes.set_yticks(range(queries), tokens.queries if asks else [""] * queries, fontsize=size)
 
 
-def _dress(figure: Figure, axes: Any, image: Any, shown: Sequence[Any]) -> None:
+def _dress(image: Any, shown: Sequence[Any], beside: Any, ticks: Sequence[float] = TICKS) -> None:
+    """No frames; the scale to the right of the map `beside`."""
     for each in shown:
         for side in each.spines.values():
             side.set_visible(False)
-    if axes is not None:
-        axes.tick_params(length=0)
     if image is not None:
-        high = figure.get_figheight()
-        bar = figure.colorbar(
-            image, ax=list(shown), fraction=0.04, pad=0.02, aspect=max(8 * high / 3, 8)
-        )
-        bar.set_ticks(list(TICKS), labels=[f"{tick:g}" for tick in TICKS])
-        bar.set_label("attention (square-root scale)")
-        bar.outline.set_visible(False)
+        bar = colour_bar(image, beside, "attention\n(square-root scale)", size=8)
+        bar.set_ticks(list(ticks), labels=[f"{tick:g}" for tick in ticks])
 
 
 def _entitle(

@@ -58,6 +58,15 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def colour_bar(image: Any, axes: Any, label: str = "", *, size: float = 7) -> Any:
+    """A scale to the right of `axes`, exactly as high as what is drawn there."""
+    bar = axes.figure.colorbar(image, cax=axes.inset_axes((1.04, 0, 0.05, 1)))
+    bar.set_label(label, fontsize=size)
+    bar.ax.tick_params(length=2, labelsize=size)
+    bar.outline.set_visible(False)
+    return bar
+
+
 def relative_axis(axes: Any, score: float) -> None:
     """A second scale on the right: the score as a share of the full model's, in per cent."""
     right = axes.secondary_yaxis(

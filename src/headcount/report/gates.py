@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headcount.errors import UsageError
-from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure
+from headcount.report.figures import COLOURS, STYLE, colour_bar, need_matplotlib, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,36 +26,41 @@ def maps_figure(trace: Trace) -> Figure:
     matplotlib = need_matplotlib()
     if not trace.steps:
         raise UsageError("This trace of gates has no step to draw.")
-    from matplotlib.colors import ListedColormap
-
     columns = _three(trace)
-    stacks = [stack.name for stack in trace.layout.stacks]
+    stacks = trace.layout.stacks
     reach = max(float(np.abs(trace.values[place]).max()) for place in columns) or 1.0
+    high = sum(min(1.9 * len(stack.heads) / max([*stack.heads, 1]), 4) + 0.6 for stack in stacks)
     with matplotlib.rc_context(STYLE):
-        figure = new_figure(2.3 * len(columns) + 0.9, 3.6 * len(stacks) + 0.4)
+        figure = new_figure(2.3 * len(columns) + 1.2, 2 * high + 0.4)
         figure.suptitle(_title(trace), x=0.01, ha="left")
-        every, image = [], None
+        grid = figure.subplots(2 * len(stacks), len(columns), squeeze=False)
         for row, stack in enumerate(stacks):
-            for column, place in enumerate(columns):
-                for kind in (0, 1):
-                    number = (2 * row + kind) * len(columns) + column + 1
-                    axes = figure.add_subplot(2 * len(stacks), len(columns), number)
-                    if kind == 0:
-                        grid = _grid(trace, trace.values[place], stack)
-                        image = axes.imshow(grid, cmap="RdBu_r", vmin=-reach, vmax=reach)
-                        name = f"{stack}, " if len(stacks) > 1 else ""
-                        axes.set_title(f"{name}step {trace.steps[place]}", fontsize=8)
-                        every.append(axes)
-                    else:
-                        grid = _grid(trace, trace.states[place].astype(float), stack)
-                        axes.imshow(grid, cmap=ListedColormap([CLOSED, OPEN]), vmin=0, vmax=1)
-                        axes.set_title(f"{int(np.nansum(grid))} open", fontsize=8)
-                    _dress(axes, label=column == 0)
-        if image is not None:
-            bar = figure.colorbar(image, ax=every, fraction=0.03, pad=0.02)
-            bar.set_label("trained value", fontsize=7)
-            bar.ax.tick_params(length=2, labelsize=6)
+            _draw_stack(grid[2 * row : 2 * row + 2], trace, columns, stack.name, reach)
     return figure
+
+
+def _draw_stack(grid: Any, trace: Trace, columns: Sequence[int], stack: str, reach: float) -> None:
+    """A row of values with their scale, and below it a row of gates with what its colours mean."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    name = f"{stack}, " if len(trace.layout.stacks) > 1 else ""
+    for place, above, below in zip(columns, *grid, strict=True):
+        values = _grid(trace, trace.values[place], stack)
+        image = above.imshow(values, cmap="RdBu_r", vmin=-reach, vmax=reach)
+        above.set_title(f"{name}step {trace.steps[place]}", fontsize=8)
+        states = _grid(trace, trace.states[place].astype(float), stack)
+        below.imshow(states, cmap=ListedColormap([CLOSED, OPEN]), vmin=0, vmax=1)
+        below.set_title(f"{int(np.nansum(states))} open", fontsize=8)
+        for axes in (above, below):
+            _dress(axes, label=place == columns[0])
+        below.set_xlabel("head", fontsize=7)
+        if place == columns[-1]:
+            colour_bar(image, above, "trained value")
+            below.legend(
+                handles=[Patch(color=OPEN, label="open"), Patch(color=CLOSED, label="closed")],
+                loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7,
+            )  # fmt: skip
 
 
 def path_figure(trace: Trace) -> Figure:

@@ -11,7 +11,7 @@ import numpy as np
 from headcount.redundancy.compare import Comparison, Pair
 from headcount.redundancy.layers import layers_of
 from headcount.redundancy.result import Redundancy
-from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure
+from headcount.report.figures import COLOURS, STYLE, colour_bar, need_matplotlib, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 MAP = "viridis"
 PANEL = 3.1
 """Inches of one square panel."""
+FULL = {
+    "cos": "cosine",
+    "corr": "correlation",
+    "js": "Jensen–Shannon",
+    "bc": "Bhattacharyya",
+    "dcor": "distance correlation",
+    "pc": "Procrustes",
+    "cc": "canonical correlation",
+}
+"""The distances' names, written out."""
 STROKES = ("-", "--", ":", "-.")
 
 
@@ -34,13 +44,22 @@ def heat_maps(value: Redundancy, distances: Sequence[str] | None = None) -> Figu
         figure.suptitle(title_of(value), x=0.01, ha="left")
         for place, (stack, name) in enumerate(panels):
             axes = figure.add_subplot(rows, columns, place + 1)
-            title = f"{stack} · {name}" if len(value.stacks) > 1 else name
-            _heat_map(figure, axes, value[name, stack].values, layers_of(value.layout, stack))
+            title = f"{stack} · {in_full(name)}" if len(value.stacks) > 1 else in_full(name)
+            _heat_map(axes, value[name, stack].values, layers_of(value.layout, stack))
             axes.set_title(title)
             axes.set_xlabel("layer")
             if place % columns == 0:
                 axes.set_ylabel("layer")
     return figure
+
+
+def in_full(name: str) -> str:
+    """A distance's name for readers; one of a user's own stays as it is.
+
+    >>> in_full("js"), in_full("mine")
+    ('Jensen–Shannon (js)', 'mine')
+    """
+    return f"{FULL[name]} ({name})" if name in FULL else name
 
 
 def title_of(value: Redundancy) -> str:
@@ -51,7 +70,7 @@ def title_of(value: Redundancy) -> str:
     return f"Distance between heads: {model} on {inputs}"
 
 
-def _heat_map(figure: Figure, axes: Any, values: np.ndarray, layers: np.ndarray) -> None:
+def _heat_map(axes: Any, values: np.ndarray, layers: np.ndarray) -> None:
     image = axes.imshow(values, cmap=MAP, vmin=0, interpolation="nearest")
     bounds = np.flatnonzero(np.diff(layers)) + 0.5
     for bound in bounds:
@@ -65,9 +84,7 @@ def _heat_map(figure: Figure, axes: Any, values: np.ndarray, layers: np.ndarray)
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
-    bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(length=2)
+    colour_bar(image, axes)
 
 
 def comparison_figure(found: Comparison) -> Figure:
@@ -86,7 +103,7 @@ def comparison_figure(found: Comparison) -> Figure:
     columns = 2 if len(panels) == 4 else min(3, len(panels))
     rows = -(-len(panels) // columns)
     with need_matplotlib().rc_context(STYLE):
-        figure = new_figure(4.2 * columns, 3.6 * rows)
+        figure = new_figure(5.2 * columns, 4.0 * rows)
         for place, (draw, *what) in enumerate(panels):
             draw(figure.add_subplot(rows, columns, place + 1), *what)
     return figure
@@ -110,7 +127,7 @@ def _squares(
         prefix = f"{stack}: " if len(stacks) > 1 else ""
         many = files is not None and len(files) > 1
         mean = f", mean of {len(files)} files" if files is not None and many else ""
-        what = f"between distances{mean}" if files else f"between files, {within}"
+        what = f"between distances{mean}" if files else f"between files, {in_full(within)}"
         title = f"{prefix}Pearson's r {what}"
         squares.append((title, names, r))
     return squares
@@ -127,7 +144,7 @@ def _agreement(axes: Any, title: str, names: list[str], r: np.ndarray) -> None:
     turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     long = max(map(len, names)) > 5
     axes.set_xticks(range(len(names)), names, **(turned if long else {}))
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), [in_full(name) for name in names])
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
@@ -141,7 +158,10 @@ def _two_files(axes: Any, found: Comparison) -> None:
         each = pair.agreement
         axes.plot([each.low, each.high], [place, place], color=COLOURS[0], lw=2, alpha=0.5)
         axes.plot(each.pearson, place, "o", color=COLOURS[0], markersize=5)
-    names = [f"{p.stack} {p.within}" if several else p.within for p in found.between_files]
+    names = [
+        f"{pair.stack} {in_full(pair.within)}" if several else in_full(pair.within)
+        for pair in found.between_files
+    ]
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     lowest = min((pair.agreement.low for pair in found.between_files), default=0.0)
@@ -160,7 +180,7 @@ def _layer_gap(axes: Any, found: Comparison, stack: str) -> None:
             continue
         first = each.distance not in colours
         colour = colours.setdefault(each.distance, COLOURS[len(colours) % len(COLOURS)])
-        label = each.distance if first else None
+        label = in_full(each.distance) if first else None
         line = axes.plot(each.gap.gaps, each.gap.means, color=colour, label=label, marker=".")
         line[0].set(linestyle=strokes.get(each.file, "-"), linewidth=1.2)
     axes.set_ylim(bottom=0)
@@ -171,7 +191,7 @@ def _layer_gap(axes: Any, found: Comparison, stack: str) -> None:
         for file, stroke in strokes.items():
             axes.plot([], [], color="grey", linestyle=stroke, linewidth=1.2, label=file)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(frameon=False, ncols=2, fontsize=8)
+    axes.legend(frameon=False, ncols=2, fontsize=7, loc="lower left")
 
 
 def _layer_clusters(axes: Any, found: Comparison, stack: str) -> None:
@@ -184,7 +204,7 @@ def _layer_clusters(axes: Any, found: Comparison, stack: str) -> None:
     axes.imshow(labels, cmap=cut, vmin=0, vmax=len(COLOURS) - 1, aspect="auto", alpha=0.85)
     axes.set_xticks(np.arange(labels.shape[1]), labels=np.arange(labels.shape[1]))
     many = len(found.files) > 1
-    rows = [f"{each.file} {each.distance}" if many else each.distance for each in own]
+    rows = [f"{each.file} {each.distance}" if many else in_full(each.distance) for each in own]
     step = -(-len(rows) // 24)
     axes.set_yticks(range(0, len(rows), step), rows[::step], fontsize=7)
     for edge in range(1, labels.shape[1]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headcount.report.curves import BAND, draw_full, explain_band
 from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure, relative_axis
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ def sweep_figure(
         top.set_ylabel("heads removed, %")
         top.set_ylim(-3, 103)
         top.set_title(title)
-        low.axhspan(full["low"], full["high"], color="#999999", alpha=0.15, lw=0)
-        low.axhline(full["score"], color="#555555", lw=1, ls="--", label="all heads")
+        draw_full(low, full)
         _band(low, rows, "score", 1, COLOURS[1], label=f"mean of {rows[0]['seeds']}")
         low.set_ylabel(metric)
         low.set_xlabel(over)
         _mark_closed(top, low, rows)
+        explain_band(low, rows)
         low.legend(frameon=False)
         values = [row["value"] for row in rows]
         if logarithmic(values):
@@ -71,7 +72,7 @@ def _band(
     worst, mean, best = (
         [scale * row[name][which] for row in rows] for which in ("worst", "mean", "best")
     )
-    axes.fill_between(x, worst, best, color=colour, alpha=0.18, lw=0)
+    axes.fill_between(x, worst, best, color=colour, alpha=BAND, lw=0)
     axes.plot(x, mean, ".-", color=colour, lw=1.4, label=label)
 
 

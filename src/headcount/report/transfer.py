@@ -9,7 +9,7 @@ import numpy as np
 
 from headcount.heads import Scores
 from headcount.report.curves import grid_of
-from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure
+from headcount.report.figures import COLOURS, STYLE, colour_bar, need_matplotlib, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,9 +26,10 @@ def head_map(scores: Scores, *, title: str, label: str) -> Figure:
     grids = {stack: grid_of(layers) for stack, layers in by_layer.items()}
     most = max(scores.values, default=0.0) or 1.0
     with matplotlib.rc_context(STYLE):
-        width = sum(max(1.8, 0.22 * grid.shape[1]) for grid in grids.values())
-        height = max(2.2, 0.22 * max(len(grid) for grid in grids.values()))
-        figure = new_figure(max(width + 1.6, 4.8), height + 1.0)  # the title has room
+        wide = {stack: max(1.8, 0.22 * grid.shape[1]) for stack, grid in grids.items()}
+        high = [wide[stack] * len(grid) / grid.shape[1] for stack, grid in grids.items()]
+        # the title and the scale's label have room
+        figure = new_figure(max(sum(wide.values()) + 1.6, 4.8), max(1.0, *high) + 1.3)
         figure.suptitle(title, x=0.01, ha="left")
         panels = np.atleast_1d(figure.subplots(1, len(grids)))
         image = None
@@ -41,7 +42,7 @@ def head_map(scores: Scores, *, title: str, label: str) -> Figure:
                 axis.set_major_locator(MaxNLocator(integer=True))
         panels[0].set_ylabel("layer")
         if image is not None:
-            figure.colorbar(image, ax=list(panels), fraction=0.05, pad=0.02).set_label(label)
+            colour_bar(image, panels[-1], label, size=8)
     return figure
 
 
@@ -71,7 +72,7 @@ def layer_lines(layers: Sequence[Mapping[str, Any]], *, title: str) -> Figure:
                     range(len(rows)), values, wide, fmt=stroke, color=colour, lw=1.3,
                     label=stack if name == "hidden" else f"{stack}, {name} of heads",
                 )  # fmt: skip
-        above.set_ylabel("JS divergence, bits")
+        above.set_ylabel("Jensen–Shannon divergence, bits")
         below.set_ylabel("hidden states, L2")
         below.set_xlabel("layer")
         below.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -104,7 +105,7 @@ def scatter(
                 ends = np.array([x.min(), x.max()])
                 axes.plot(ends, line.slope * ends + line.intercept, color="#444444", lw=1.2)
             axes.set_title(f"{name}: r = {line.pearson:.2f} [{line.low:.2f}, {line.high:.2f}]")
-            axes.set_xlabel("attention drift, JS divergence in bits")
+            axes.set_xlabel("attention drift, Jensen–Shannon divergence in bits")
             axes.set_ylabel("importance")
             if len(set(stacks)) > 1:
                 axes.legend(frameon=False)
