@@ -254,6 +254,12 @@ def test_the_readme_has_snippets_of_both_kinds() -> None:
     assert {kind for kind, _ in SNIPPETS} == {"python", "sh"}
 
 
+def test_the_readme_does_not_install_what_is_not_published() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "not published yet" in text
+    assert not re.search(r"pip install '?headcount(\[\w+\])?'?\s(?!@)", text)
+
+
 def test_the_readme_runs(tmp_path: Path) -> None:
     """From top to bottom in one folder, as a reader would."""
     bin_first = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -54,8 +54,11 @@ def new_figure(width: float, height: float) -> Figure:
     """An empty figure, in inches."""
     need_matplotlib()
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    return Figure(figsize=(width, height), layout="constrained")
+    # labels beside maps of a fixed shape come out a little further than the layout reckons
+    engine = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.06)
+    return Figure(figsize=(width, height), layout=engine)
 
 
 def colour_bar(image: Any, axes: Any, label: str = "", *, size: float = 7) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ def head_map(scores: Scores, *, title: str, label: str) -> Figure:
         wide = {stack: max(1.8, 0.22 * grid.shape[1]) for stack, grid in grids.items()}
         high = [wide[stack] * len(grid) / grid.shape[1] for stack, grid in grids.items()]
         # the title and the scale's label have room
-        figure = new_figure(max(sum(wide.values()) + 1.6, 4.8), max(1.0, *high) + 1.3)
+        figure = new_figure(max(sum(wide.values()) + 1.6, 4.8), max(1.2, *high) + 1.3)
         figure.suptitle(title, x=0.01, ha="left")
         panels = np.atleast_1d(figure.subplots(1, len(grids)))
         image = None
@@ -42,7 +43,7 @@ def head_map(scores: Scores, *, title: str, label: str) -> Figure:
                 axis.set_major_locator(MaxNLocator(integer=True))
         panels[0].set_ylabel("layer")
         if image is not None:
-            colour_bar(image, panels[-1], label, size=8)
+            colour_bar(image, panels[-1], textwrap.fill(label, 18), size=8)
     return figure
 
 
