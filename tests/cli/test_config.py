@@ -57,6 +57,12 @@ def full(words: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_no_two_options_have_one_name(words: list[str]) -> None:
+    names = [name for each in arguments(words) if not each.children for name in each.names]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
 def test_every_option_comes_back(words: list[str], tmp_path: Path) -> None:
     app, commands, bound = parsed(full(words))
     file = tmp_path / "c.toml"

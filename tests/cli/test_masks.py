@@ -61,4 +61,4 @@ def test_what_is_cut(cli: Any, folder: Path, tmp_path: Path, words: tuple[str, .
 def test_a_file_that_is_not_there(cli: Any, folder: Path, command: str) -> None:
     ran = cli(command, folder, *TASK, "--mask", "no.json")
     assert ran.code == 4
-    assert "Cannot read no.json" in ran.err
+    assert "Cannot read the mask no.json" in ran.err

@@ -15,7 +15,7 @@ followed by recovery, which does solve the rows again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from headcount.errors import UsageError
@@ -33,7 +33,8 @@ class Surgeon:
     needs: ClassVar = "rows"
     ratio: ClassVar = "needed"
 
-    labels: int = 0
+    # --labels says which of a model's classes is which
+    labels: int = field(default=0, metadata={"names": ("--label-seed",)})
     """Seed of the labels that are drawn from the model's own prediction."""
 
     def prepare(self, model: Any, given: Given) -> Decide:
