@@ -164,7 +164,7 @@ def test_bad_files_to_compare(cli: Cli, folder: Path, tmp_path: Path) -> None:
     wrong.write_text("no")
     ran = cli("redundancy", "compare", wrong)
     assert ran.code == 2
-    assert ran.err.endswith("a.npz' is not a redundancy file.\n")
+    assert "a.npz is no redundancy file" in ran.err
     assert cli("redundancy", "compare", tmp_path / "none.npz").code == 4
     cli("redundancy", folder, "--random", 3, "--out", one)
     assert cli("redundancy", "compare", one, one).code == 2

@@ -57,7 +57,7 @@ def test_bad_masks(cli, saved, tmp_path):
     refused(cli("remove", bert, "--keep", "444", *out), 2, "counts 3 layers")
     refused(cli("remove", bert, "--keep", "many", *out), 2, "not heads per layer")
     refused(cli("remove", llama, "--keep", "4344", *out), 2, "key-value groups")
-    refused(cli("remove", bert, "--keep", "no.json", *out), 4, "Cannot read no.json")
+    refused(cli("remove", bert, "--keep", "no.json", *out), 4, "Cannot read the mask no.json")
     other = Mask.full(Layout.of(encoder=[4, 4]))
     (tmp_path / "other.json").write_text(json.dumps(other.to_json()))
     refused(cli("remove", bert, "--keep", tmp_path / "other.json", *out), 2, "another layout")

@@ -135,8 +135,8 @@ def test_a_model_against_itself_on_random_tokens(cli, folders):
 
 
 def test_masked_lm_against_masked_lm(cli, folders, tmp_path):
-    texts = list(open_task("pocket-corpus").load(limit=40).texts[0])
-    for name, part in (("one", texts[:20]), ("two", texts[20:])):
+    texts = list(open_task("pocket-corpus").load(limit=240).texts[0])
+    for name, part in (("one", texts[:120]), ("two", texts[120:])):
         (tmp_path / name).write_text("\n".join(part))
     ran = cli(
         "transfer", folders[0], folders[0], "--task", "masked-lm", "--data", tmp_path / "one",

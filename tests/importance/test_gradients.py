@@ -223,7 +223,7 @@ def test_refusals():
         importance(model, [data], normalize="l11")
     with pytest.raises(UsageError, match="another layout"):
         importance(model, [data], mask=Mask.full(layout(build("gpt2"))))
-    with pytest.raises(UsageError, match="not list"):
+    with pytest.raises(UsageError, match="needs labels"):
         importance(model, [[1, 2]])
     with torch.no_grad():
         model.classifier.weight[0, 0] = float("nan")

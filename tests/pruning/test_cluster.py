@@ -105,7 +105,7 @@ def test_refusals(tmp_path):
     with pytest.raises(UsageError, match="mean of no"):
         cluster(THREE, redundancy=[])
     (tmp_path / "no.npz").write_text("no")
-    with pytest.raises(UsageError, match="not a redundancy file"):
+    with pytest.raises(UsageError, match="no redundancy file"):
         cluster(THREE, redundancy=tmp_path / "no.npz")
     model = build("bert", num_hidden_layers=2)
     found = redundancy(model, random_inputs(model, count=10), ["js"])

@@ -297,7 +297,7 @@ def test_a_kept_state_gives_the_result_again_without_measuring(tmp_path):
 def test_a_state_that_is_none_is_refused(tmp_path):
     state = tmp_path / "s"
     state.write_text("not a state")
-    with pytest.raises(UsageError, match="not an unfinished redundancy run"):
+    with pytest.raises(UsageError, match="no unfinished redundancy run"):
         hc.redundancy(build("bert"), rows_of([5]), "js", state=state)
 
 

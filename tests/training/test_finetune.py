@@ -196,7 +196,8 @@ def test_translation(family: str, tmp_path: Path) -> None:
     trained = finetune(model, task, tokenizer=words, options=options)
     assert trained.curve[0]["loss"] == pytest.approx(own.item(), rel=1e-5)
     assert trained.curve[-1]["loss"] < 0.75 * trained.curve[0]["loss"]
-    assert trained.evaluation is None  # there is no other split to score
+    assert trained.evaluation is not None
+    assert trained.evaluation.split == "dev"  # a part of the only file, which was not trained on
 
 
 def test_a_run_in_a_folder_is_whole_and_not_done_twice(

@@ -211,7 +211,10 @@ def _in_onnxruntime(runner: _Runner, inputs: Mapping[str, Any], folder: Path) ->
     session = onnxruntime.InferenceSession(
         folder / "model.onnx", options, providers=["CPUExecutionProvider"]
     )
-    feeds = {put.name: inputs[put.name].cpu().numpy() for put in session.get_inputs()}
+    given = dict(inputs)
+    if "input_ids" in given:  # the graph asks for segments; the model takes them to be 0
+        given.setdefault("token_type_ids", torch.zeros_like(given["input_ids"]))
+    feeds = {put.name: given[put.name].cpu().numpy() for put in session.get_inputs()}
     way = Way(name=f"onnx {runner.way.name}", run=lambda: session.run(None, feeds))
     return _Runner(kind="onnx", mask=runner.mask, model=runner.model, way=way)
 

@@ -15,7 +15,7 @@ followed by recovery, which does solve the rows again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from headcount.errors import UsageError
@@ -33,8 +33,7 @@ class Surgeon:
     needs: ClassVar = "rows"
     ratio: ClassVar = "needed"
 
-    # --labels says which of a model's classes is which
-    labels: int = field(default=0, metadata={"names": ("--label-seed",)})
+    label_seed: int = 0
     """Seed of the labels that are drawn from the model's own prediction."""
 
     def prepare(self, model: Any, given: Given) -> Decide:
@@ -42,7 +41,7 @@ class Surgeon:
         if given.data is None:
             raise UsageError("The method 'surgeon' needs inputs of the task: pass a task.")
         layout = as_layout(model)
-        scores = Scores(layout, _ranks(model, layout, given.data, self.labels))
+        scores = Scores(layout, _ranks(model, layout, given.data, self.label_seed))
 
         def decide(ratio: float | None, seed: int) -> Decision:
             return Decision(mask=keep_best(scores, layout.kept_at(require_ratio("surgeon", ratio))))

@@ -12,7 +12,8 @@ import torch
 from transformers import AutoTokenizer, PreTrainedModel
 
 from headcount.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
-from headcount.models.load import load, load_config, model_class
+from headcount.models.find import sites_of
+from headcount.models.load import load, load_config, model_class, skeleton
 from headcount.models.probe import reads_text, takes
 from headcount.models.shipped import locate
 from headcount.tasks.encoding import pad_token, tokenizing
@@ -78,8 +79,10 @@ def load_for_task(
 
 def require_text(name: str | os.PathLike[str]) -> None:
     """Refuse a model of images or sound where texts are needed, and say what it can be used for."""
-    kind = model_class(load_config(name))
+    config = load_config(name)
+    kind = model_class(config)
     if not reads_text(kind):
+        sites_of(skeleton(config, kind))  # where there are no heads, that is what is wrong
         reads = next((word for key, word in MEDIA.items() if key in takes(kind)), "no text")
         raise UnsupportedError(
             f"{kind.__name__} reads {reads}, and headcount's tasks, texts and tokens are of no use "
