@@ -119,8 +119,9 @@ def test_causal_blocks_hold_all_tokens_in_order(tokenizer: Any, tmp_path: Path) 
     assert stream == [t for line in lines for t in line][: len(stream)]
     assert rows.labels == rows.columns["input_ids"]
     (tmp_path / "dev.txt").write_text("dog\n")
+    short = open_task("causal-lm", data=tmp_path).load()
     with pytest.raises(UsageError, match="too short"):
-        encode(task, task.load(), tokenizer)
+        encode(task, short, tokenizer)
 
 
 def test_translation_labels_are_the_target_padded_with_ignored() -> None:
