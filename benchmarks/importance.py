@@ -22,9 +22,9 @@ import torch
 import transformers
 from transformers import BertConfig, BertForSequenceClassification
 
-from headcount.importance.gradients import importance
 from headcount.models.find import layout
 from headcount.models.gates import gate, open_gates
+from headcount.sensitivity.gradients import importance
 from headcount.tasks.encoding import Encoded
 
 LENGTH = 25

@@ -32,7 +32,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 
 import headcount.learned.straight
-import headcount.redundancy.measure
+import headcount.likeness.measure
 import headcount.report.gates
 import headcount.studies.compare
 import headcount.studies.curve

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from headcount.changes.weights import weight_change
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.remove import remove
@@ -27,7 +28,6 @@ from headcount.tasks import open_task
 from headcount.tasks.loading import load_for_task, tokenizer_of
 from headcount.training.finetune import finetune
 from headcount.training.options import PRESETS
-from headcount.transfer.weights import weight_change
 
 TASKS = (
     "pocket-acceptability",

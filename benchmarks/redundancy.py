@@ -29,7 +29,7 @@ import torch
 from scipy.spatial.distance import cdist, pdist
 from transformers import BertConfig, BertModel
 
-from headcount.redundancy.distances import DISTANCES, distances
+from headcount.likeness.distances import DISTANCES, distances
 
 HEADS, BATCH = 144, 8
 SEVEN = [entry.name for entry in DISTANCES]
@@ -161,7 +161,7 @@ def first_calls() -> dict[str, float]:
 
     code = (
         "import sys, time, numpy as np\n"
-        "from headcount.redundancy.distances import distances\n"
+        "from headcount.likeness.distances import distances\n"
         "import numba\n"
         "a = np.full((3, 3, 3), 1 / 3, np.float32)\n"
         "for name in sys.argv[1:]:\n"

@@ -29,8 +29,8 @@ import torch
 from redundancy_rows import KINDS, Drawn, correlations, where
 
 import headcount as hc
-from headcount.redundancy.inputs import even_order
-from headcount.redundancy.result import Redundancy, load_redundancy
+from headcount.likeness.inputs import even_order
+from headcount.likeness.result import Redundancy, load_redundancy
 from headcount.tasks import open_task
 from headcount.tasks.encoding import Encoded, encode
 from headcount.tasks.loading import hush, load_tokenizer

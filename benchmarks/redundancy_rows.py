@@ -14,10 +14,10 @@ from itertools import combinations, product
 import numpy as np
 from scipy.stats import spearmanr
 
-from headcount.redundancy.agreement import mantel, pairs
-from headcount.redundancy.distances import SENTENCE_BASED, TOKEN_BASED
-from headcount.redundancy.layers import layer_clusters, layer_gap, layers_of
-from headcount.redundancy.result import Redundancy
+from headcount.likeness.agreement import mantel, pairs
+from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
+from headcount.likeness.layers import layer_clusters, layer_gap, layers_of
+from headcount.likeness.result import Redundancy
 
 KINDS = {
     "cola": "one sentence",

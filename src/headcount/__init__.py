@@ -5,21 +5,22 @@ Every name below is imported on first use, so `import headcount` is quick and ne
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headcount.changes.measure import transfer as transfer
+    from headcount.changes.sentence import attention as attention
     from headcount.errors import HeadcountError as HeadcountError
     from headcount.heads import Head as Head
     from headcount.heads import Layout as Layout
     from headcount.heads import Mask as Mask
     from headcount.heads import Scores as Scores
-    from headcount.importance.gradients import importance as importance
     from headcount.learned.methods import HardConcrete as HardConcrete
     from headcount.learned.methods import StraightThrough as StraightThrough
     from headcount.learned.methods import Subset as Subset
+    from headcount.likeness.measure import redundancy as redundancy
+    from headcount.likeness.result import load_redundancy as load_redundancy
     from headcount.models.capture import capture as capture
     from headcount.models.export import export as export
     from headcount.models.find import layout as layout
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     from headcount.pruning.select import select as select
     from headcount.pruning.surgeon import Surgeon as Surgeon
     from headcount.recovery.recover import recover as recover
-    from headcount.redundancy.measure import redundancy as redundancy
-    from headcount.redundancy.result import load_redundancy as load_redundancy
+    from headcount.sensitivity.gradients import importance as importance
     from headcount.studies.compare import compare as compare
     from headcount.studies.curve import curve as curve
     from headcount.studies.prune import prune as prune
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.finetune import finetune as finetune
     from headcount.training.options import TrainOptions as TrainOptions
-    from headcount.transfer.measure import transfer as transfer
-    from headcount.transfer.sentence import attention as attention
 
 __version__ = "0.1.0"
 
@@ -69,7 +67,7 @@ _PUBLIC = {
     "StraightThrough": "headcount.learned.methods:StraightThrough",
     "Subset": "headcount.learned.methods:Subset",
     "TrainOptions": "headcount.training.options:TrainOptions",
-    "attention": "headcount.transfer.sentence:attention",
+    "attention": "headcount.changes.sentence:attention",
     "capture": "headcount.models.capture:capture",
     "compare": "headcount.studies.compare:compare",
     "curve": "headcount.studies.curve:curve",
@@ -78,17 +76,17 @@ _PUBLIC = {
     "export": "headcount.models.export:export",
     "finetune": "headcount.training.finetune:finetune",
     "gate": "headcount.models.gates:gate",
-    "importance": "headcount.importance.gradients:importance",
+    "importance": "headcount.sensitivity.gradients:importance",
     "layout": "headcount.models.find:layout",
     "load": "headcount.models.load:load",
-    "load_redundancy": "headcount.redundancy.result:load_redundancy",
+    "load_redundancy": "headcount.likeness.result:load_redundancy",
     "prune": "headcount.studies.prune:prune",
     "recover": "headcount.recovery.recover:recover",
-    "redundancy": "headcount.redundancy.measure:redundancy",
+    "redundancy": "headcount.likeness.measure:redundancy",
     "remove": "headcount.models.remove:remove",
     "select": "headcount.pruning.select:select",
     "sweep": "headcount.studies.sweep:sweep",
-    "transfer": "headcount.transfer.measure:transfer",
+    "transfer": "headcount.changes.measure:transfer",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # pyright: ignore[reportUnsupportedDunderAll]
@@ -105,35 +103,9 @@ def __getattr__(name: str) -> Any:
 
         hint = did_you_mean(name, _PUBLIC)
         raise AttributeError(f"module 'headcount' has no attribute '{name}'.{hint}", name=name)
-    room = f"headcount.{name}"
-    if _PUBLIC[name].startswith((f"{room}:", f"{room}.")):
-        return import_module(room)  # made callable by `_House` below
     value = globals()[name] = _fetch(name)
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_PUBLIC})
-
-
-class _Room(ModuleType):
-    """A room that has the name of its public function, and can be called like it."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _fetch(self.__name__.rpartition(".")[2])(*args, **kwargs)
-
-
-class _House(ModuleType):
-    """The package. `headcount.redundancy` is a room and a function: both must keep working.
-
-    Importing anything from a room makes Python set the room as an attribute here, over the
-    function of the same name; so such a room is made callable.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, ModuleType) and name in _PUBLIC:
-            value.__class__ = _Room
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _House

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer, ResNetConfig, ResNetModel
 
+from headcount.changes.sentence import attention
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
-from headcount.transfer.sentence import attention
 from training.conftest import tiny
 
 TEXT = "the king near a cat"

@@ -5,9 +5,9 @@ import json
 import pytest
 from transformers import AutoTokenizer
 
-from headcount.importance.gradients import Importance, importance
 from headcount.models.load import load
 from headcount.models.shipped import locate
+from headcount.sensitivity.gradients import Importance, importance
 from headcount.tasks import open_task
 from headcount.tasks.rows import labelled_rows
 from training.conftest import tiny

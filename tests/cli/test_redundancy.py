@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.redundancy import inputs as inputs_room
-from headcount.redundancy import measure as measure_room
+from headcount.likeness import inputs as inputs_room
+from headcount.likeness import measure as measure_room
 from headcount.tasks.vocabulary import train_tokenizer
 from models.zoo import build
 

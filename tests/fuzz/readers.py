@@ -162,7 +162,7 @@ def _redundancy() -> dict[str, np.ndarray]:
 
 
 def _read_redundancy(path: Path) -> None:
-    from headcount.redundancy.result import load_redundancy
+    from headcount.likeness.result import load_redundancy
 
     found = load_redundancy(path)
     repr(found), found.to_json(), found.matrices(found.distances)
@@ -181,7 +181,7 @@ def _unfinished() -> dict[str, np.ndarray]:
 
 
 def _read_unfinished(path: Path) -> None:
-    from headcount.redundancy.running import load_state
+    from headcount.likeness.running import load_state
 
     running, _ = load_state(path, {"seed": 0, "model": "x"})
     running.largest_error(), running.measured()

@@ -9,17 +9,17 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
+from headcount.changes.sentence import attention
 from headcount.cli.redundancy_table import found_to_json
 from headcount.heads import Head, Layout, Mask, Scores
-from headcount.importance.gradients import importance
+from headcount.likeness.measure import redundancy
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.numbers import original_mask
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
-from headcount.redundancy.measure import redundancy
+from headcount.sensitivity.gradients import importance
 from headcount.studies.folder import Folder
-from headcount.transfer.sentence import attention
 from models.zoo import build, masks, mixed
 from studies.test_folder import RECORD
 from training.conftest import tiny

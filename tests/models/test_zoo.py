@@ -10,7 +10,7 @@ import torch
 
 from headcount.errors import HeadcountError, UnsupportedError
 from headcount.heads import Mask
-from headcount.importance.gradients import importance
+from headcount.likeness.measure import redundancy
 from headcount.models import cut
 from headcount.models.capture import collect
 from headcount.models.cost import cost
@@ -20,7 +20,7 @@ from headcount.models.load import load
 from headcount.models.probe import probe_inputs, relative_difference, run
 from headcount.models.remove import remove
 from headcount.pruning import second_order
-from headcount.redundancy.measure import redundancy
+from headcount.sensitivity.gradients import importance
 from models.zoo import FAMILIES, PATTERNS, attention_of, build, masks, unchanged
 
 BOTH = [(family, kind) for family in FAMILIES for kind in attention_of(family)]

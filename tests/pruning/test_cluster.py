@@ -5,11 +5,11 @@ import pytest
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Stack
+from headcount.likeness.measure import redundancy
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.pruning.cluster import random_inputs, read_matrices
 from headcount.pruning.select import prepare
-from headcount.redundancy.measure import redundancy
 from models.zoo import build
 
 

@@ -5,10 +5,10 @@ import torch
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Scores
-from headcount.importance.gradients import importance as measure
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.pruning.select import prepare
+from headcount.sensitivity.gradients import importance as measure
 from models.zoo import build
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headcount.changes.maps import AttentionMaps, Run, Tokens
 from headcount.heads import Layout, Mask
 from headcount.report.attention import closeup, overview
 from headcount.report.figures import save_figure
-from headcount.transfer.maps import AttentionMaps, Run, Tokens
 
 LAYOUT = Layout.of(encoder=[3, 2], cross=[1, 1])
 WORDS = ("the", "lawyer", "sees", "us")

@@ -5,10 +5,11 @@ import sys
 import numpy as np
 import pytest
 
+from headcount.changes.maps import AttentionMaps, Run, Tokens
 from headcount.errors import MissingExtraError, UsageError
 from headcount.heads import Layout, Scores
 from headcount.learned.trace import Trace
-from headcount.redundancy.compare import compare
+from headcount.likeness.compare import compare
 from headcount.report.attention import closeup, overview
 from headcount.report.curves import chance_figure, curve_figure
 from headcount.report.figures import (
@@ -22,7 +23,6 @@ from headcount.report.figures import (
 from headcount.report.gates import maps_figure, path_figure
 from headcount.report.redundancy import comparison_figure, heat_maps
 from headcount.report.transfer import head_map
-from headcount.transfer.maps import AttentionMaps, Run, Tokens
 from report.test_gates import trace_of
 from report.test_redundancy import value
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from headcount.heads import Layout
-from headcount.redundancy.compare import compare
-from headcount.redundancy.layers import layers_of
-from headcount.redundancy.result import Measured, Redundancy
+from headcount.likeness.compare import compare
+from headcount.likeness.layers import layers_of
+from headcount.likeness.result import Measured, Redundancy
 from headcount.report.figures import save_figure
 from headcount.report.redundancy import comparison_figure, heat_maps, in_full
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from headcount.changes.correlation import correlate
 from headcount.heads import Layout, Scores
 from headcount.report.figures import save_figure
 from headcount.report.transfer import head_map, layer_lines, recall_lines, scatter
-from headcount.transfer.correlation import correlate
 
 LAYOUT = Layout.of(encoder=[2, 3], decoder=[1, 1])
 SCORES = Scores(LAYOUT, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7))

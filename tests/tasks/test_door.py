@@ -11,19 +11,19 @@ from datasets import Dataset, DatasetDict
 from torch.utils.data import DataLoader
 from transformers import AutoTokenizer
 
+from headcount.changes.measure import transfer
 from headcount.errors import UsageError
 from headcount.heads import Mask
-from headcount.importance.gradients import importance
+from headcount.likeness.measure import redundancy
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from headcount.pruning.select import select
 from headcount.recovery.recover import recover
-from headcount.redundancy.measure import redundancy
+from headcount.sensitivity.gradients import importance
 from headcount.tasks import open_task
 from headcount.tasks.door import rows_for
 from headcount.tasks.encoding import Encoded
-from headcount.transfer.measure import transfer
 from training.conftest import tiny
 
 TEXTS = ["the dog sees the cat", "a lawyer", "the old judge hears the young lawyer", "dogs run"] * 4

@@ -13,7 +13,7 @@ from rich.text import Text
 from headcount.cli.common import Json, emit, plain, say, table
 
 if TYPE_CHECKING:
-    from headcount.transfer.maps import AttentionMaps
+    from headcount.changes.maps import AttentionMaps
 
 Flag = Annotated[bool, Parameter(negative=())]
 Numbers = Annotated[list[int] | None, Parameter(consume_multiple=True, negative=())]
@@ -82,10 +82,10 @@ def attention(
         from headcount.report.figures import need_matplotlib
 
         need_matplotlib()
+    from headcount.changes.sentence import attention as look
     from headcount.cli.transfer_inputs import load_model, shared_tokenizer
     from headcount.models.devices import pick_device
     from headcount.tasks.loading import hush
-    from headcount.transfer.sentence import attention as look
 
     hush()
     where = pick_device(device)

@@ -85,7 +85,7 @@ def _say_how_many(given: Mapping[str, Any]) -> None:
 
 
 def _distances(names: Any) -> None:
-    from headcount.redundancy.names import check_names
+    from headcount.likeness.names import check_names
 
     if names:
         check_names(_several(names))

@@ -16,7 +16,7 @@ from headcount.heads import Scores
 from headcount.tasks.source import Source
 
 if TYPE_CHECKING:
-    from headcount.importance.gradients import Importance
+    from headcount.sensitivity.gradients import Importance
 
 Data = Annotated[Source, Parameter(name="*")]
 
@@ -72,10 +72,10 @@ def importance(
         Where to run: auto, cpu, cuda, cuda:1, mps.
     """
     from headcount.files import whole
-    from headcount.importance.gradients import importance as measure
-    from headcount.importance.gradients import require_norm
     from headcount.models.devices import pick_device
     from headcount.models.find import layout
+    from headcount.sensitivity.gradients import importance as measure
+    from headcount.sensitivity.gradients import require_norm
     from headcount.tasks import TASKS
     from headcount.tasks.loading import hush, load_for_task, load_tokenizer
     from headcount.tasks.rows import labelled_rows

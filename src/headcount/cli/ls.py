@@ -14,7 +14,7 @@ from headcount.errors import UsageError, did_you_mean
 # a summary. A room adds one line here; it is shown once its module is there.
 KINDS = {
     "commands": "headcount.cli.commands:COMMANDS",
-    "distances": "headcount.redundancy.distances:DISTANCES",
+    "distances": "headcount.likeness.distances:DISTANCES",
     "extras": "headcount.cli.extras:EXTRAS",
     "methods": "headcount.pruning.methods:METHODS",
     "models": "headcount.models.shipped:MODELS",

@@ -103,14 +103,14 @@ def measure(
         raise UsageError("Pass one of --task, --text and --random: inputs come from one place.")
     if task is None and any(each for each in (data, split, column, label, languages)):
         raise UsageError("--data, --split, --column, --label and --languages go with --task.")
-    from headcount.redundancy.names import check_names
+    from headcount.likeness.names import check_names
     from headcount.report.figures import check_figures
 
     names = check_names(distances or ("js", "dcor"))
     check_figures(figure or [])
+    from headcount.likeness.measure import redundancy as measured
     from headcount.models.devices import pick_device
     from headcount.models.load import load
-    from headcount.redundancy.measure import redundancy as measured
     from headcount.tasks.loading import hush, load_tokenizer, match, require_text, room
 
     hush()
@@ -201,8 +201,8 @@ def compare(
     from headcount.report.figures import check_figures
 
     check_figures(figure or [])
-    from headcount.redundancy.compare import compare as compared
-    from headcount.redundancy.result import load_redundancy
+    from headcount.likeness.compare import compare as compared
+    from headcount.likeness.result import load_redundancy
 
     values = {name: load_redundancy(path) for name, path in _named(files).items()}
     found = compared(

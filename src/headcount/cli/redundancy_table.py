@@ -11,8 +11,8 @@ from rich.text import Text
 from headcount.cli.columns import Column, fitted
 
 if TYPE_CHECKING:
-    from headcount.redundancy.compare import Comparison, Pair
-    from headcount.redundancy.result import Redundancy
+    from headcount.likeness.compare import Comparison, Pair
+    from headcount.likeness.result import Redundancy
 
 NEAREST = 5
 """Pairs of heads that are named as the most alike."""

@@ -113,13 +113,13 @@ def transfer(
     _check(task, text, random, recall, share, points, pretraining_task, pretraining_data, out)
     if task is None and any(each for each in (data, split, column, label, languages)):
         raise UsageError("--data, --split, --column, --label and --languages go with --task.")
+    from headcount.changes.measure import transfer as measured
+    from headcount.changes.pair import open_pair
     from headcount.cli.transfer_inputs import Work, load_model, shared_tokenizer
     from headcount.cli.transfer_table import page, write
     from headcount.models.devices import pick_device
     from headcount.tasks import open_task
     from headcount.tasks.loading import hush, match
-    from headcount.transfer.measure import transfer as measured
-    from headcount.transfer.pair import open_pair
 
     hush()
     source = {"data": data, "text": tuple(column or ()), "label": label, "languages": languages}

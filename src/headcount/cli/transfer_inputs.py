@@ -11,10 +11,10 @@ from headcount.cli.progress import bar
 from headcount.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
+    from headcount.changes.recall import Ranked
     from headcount.heads import Scores
     from headcount.tasks import Task
     from headcount.tasks.encoding import Encoded
-    from headcount.transfer.recall import Ranked
 
 
 def load_model(name: str, task: Task | None, allow_pickle: bool) -> Any:
@@ -84,8 +84,8 @@ class Work:
 
     def rank(self, model: Any, task: Task, samples: int, normalize: str | None) -> Scores:
         """Importance on a sample of labelled rows."""
+        from headcount.changes.recall import rank_heads
         from headcount.tasks.rows import labelled_rows
-        from headcount.transfer.recall import rank_heads
 
         rows = labelled_rows(
             model, task, self.tokenizer, limit=samples, seed=self.seed, max_length=self.max_length
@@ -104,7 +104,7 @@ class Work:
         split: str | None,
     ) -> Ranked:
         """Scores with fewer and fewer heads."""
-        from headcount.transfer.recall import score_counts
+        from headcount.changes.recall import score_counts
 
         say(f"headcount: scoring {task.name} with fewer and fewer heads")
         return score_counts(

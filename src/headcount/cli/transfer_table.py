@@ -14,8 +14,8 @@ from rich.text import Text
 from headcount.cli.common import table
 
 if TYPE_CHECKING:
-    from headcount.transfer.correlation import Correlation
-    from headcount.transfer.measure import Transfer
+    from headcount.changes.correlation import Correlation
+    from headcount.changes.measure import Transfer
 
 
 def page(found: Transfer) -> Group:

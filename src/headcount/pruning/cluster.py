@@ -73,7 +73,7 @@ class Cluster:
     def _decide(
         self, layout: Layout, matrices: Matrices, ratio: float | None, seed: int
     ) -> Decision:
-        from headcount.redundancy.clusters import cluster, representatives
+        from headcount.likeness.clusters import cluster, representatives
 
         parts = parts_of(layout, "stack")
         counts: list[int | None] = [None] * len(parts)
@@ -97,12 +97,12 @@ def read_matrices(found: Any, layout: Layout, distances: list[str] | None) -> Ma
         each = [read_matrices(one, layout, distances) for one in found]
         if not each:
             raise UsageError("The mean of no redundancy matrix is asked for.")
-        from headcount.redundancy.clusters import mean_matrix
+        from headcount.likeness.clusters import mean_matrix
 
         stacks = set.intersection(*({*one} for one in each))
         return {name: mean_matrix([one[name] for one in each]) for name in stacks}
     if isinstance(found, str | os.PathLike):
-        from headcount.redundancy.result import load_redundancy
+        from headcount.likeness.result import load_redundancy
 
         found = load_redundancy(found)
     if isinstance(found, Mapping):
@@ -132,7 +132,7 @@ def _complete(layout: Layout, matrices: Matrices) -> Matrices:
 
 
 def _measure(model: Any, inputs: Any, tokenizer: Any, distances: list[str] | None) -> Any:
-    from headcount.redundancy.measure import redundancy
+    from headcount.likeness.measure import redundancy
 
     if isinstance(model, Layout):
         raise UsageError("The method 'cluster' needs a model, or the redundancy of its heads.")

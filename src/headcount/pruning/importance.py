@@ -44,7 +44,7 @@ class Importance:
 
     def __post_init__(self) -> None:
         if self.normalize not in (None, "none", "l1", "l2"):
-            from headcount.importance.gradients import require_norm
+            from headcount.sensitivity.gradients import require_norm
 
             require_norm(self.normalize)
         if self.scores is not None and self.step is not None:
@@ -110,7 +110,7 @@ class _Path:
             place += 1
 
     def _state(self, place: int) -> tuple[Mask, Scores]:
-        from headcount.importance.gradients import importance, layer_norms
+        from headcount.sensitivity.gradients import importance, layer_norms
 
         while place >= len(self.states):
             mask = Mask.full(self.layout)

@@ -15,7 +15,6 @@ from torch.nn import functional
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Scores
-from headcount.importance.gradients import frozen
 from headcount.models.batches import batches_for
 from headcount.models.capture import Place, capture
 from headcount.models.find import layout as layout_of_model
@@ -24,6 +23,7 @@ from headcount.models.gates import gate
 from headcount.models.hooks import evaluating
 from headcount.pruning.scorer import Scorer, layer_scores, mean_scores
 from headcount.pruning.topk import draw_top
+from headcount.sensitivity.gradients import frozen
 from headcount.tasks.encoding import Encoded
 
 ROWS, GROUP = 16, 8

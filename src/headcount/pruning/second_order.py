@@ -12,14 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from headcount.errors import UsageError
-from headcount.importance.gradients import frozen, logits_of
-from headcount.importance.losses import example_losses, kind_of
 from headcount.models.batches import TOKENS, Batches, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows
 from headcount.models.sites import Site
 from headcount.models.watch import watching
+from headcount.sensitivity.gradients import frozen, logits_of
+from headcount.sensitivity.losses import example_losses, kind_of
 from headcount.tasks.encoding import IGNORED
 
 DAMPING = 1e-3

@@ -11,7 +11,7 @@ from headcount.report.figures import STYLE, colour_bar, need_matplotlib, new_fig
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from headcount.transfer.maps import AttentionMaps, Map, Run
+    from headcount.changes.maps import AttentionMaps, Map, Run
 
 MAP = "viridis"
 GONE = {"facecolor": "#ececec", "edgecolor": "#c4c4c4", "hatch": "////", "linewidth": 0}

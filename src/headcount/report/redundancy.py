@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.redundancy.compare import Comparison, Pair
-from headcount.redundancy.layers import layers_of
-from headcount.redundancy.result import Redundancy
+from headcount.likeness.compare import Comparison, Pair
+from headcount.likeness.layers import layers_of
+from headcount.likeness.result import Redundancy
 from headcount.report.figures import COLOURS, STYLE, colour_bar, need_matplotlib, new_figure
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from headcount.report.figures import COLOURS, STYLE, colour_bar, need_matplotlib
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from headcount.transfer.correlation import Correlation
+    from headcount.changes.correlation import Correlation
 
 
 def head_map(scores: Scores, *, title: str, label: str) -> Figure:

@@ -1,0 +1,147 @@
+"""Attention maps of one text as a value: every head's, of a model or of two, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from headcount.changes.divergence import js_divergence
+from headcount.errors import UsageError
+from headcount.heads import Head, Layout, Mask, write_counts
+
+Map = NDArray[np.float32]  # (query, key)
+
+
+class Run(NamedTuple):
+    """A head in one of the runs of its layer; `run` is 0 but where layers share weights."""
+
+    head: Head
+    run: int = 0
+
+
+class Tokens(NamedTuple):
+    """The tokens of a stack: those that look, and those that are looked at."""
+
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AttentionMaps:
+    """Where every head looks in one text; after a cut as well, where there are two models."""
+
+    layout: Layout
+    """The heads of the first model."""
+    tokens: Mapping[str, Tokens]
+    """By stack; only stacks that the text reaches."""
+    before: Mapping[Run, Map]
+    after: Mapping[Run, Map] | None = None
+    """The second model's, by the first one's numbers: heads that are gone are not in it."""
+    mask: Mask | None = None
+    """The heads that the second model has."""
+    text: str = ""
+    target: str | None = None
+    """What the decoder of an encoder–decoder reads."""
+    cut: int = 0
+    """Tokens at the end of the text that did not fit."""
+
+    def only(
+        self,
+        *,
+        stack: str | None = None,
+        layers: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+    ) -> AttentionMaps:
+        """Some of the maps; what the model does not have is refused."""
+        names = tuple(self.tokens) if stack is None else (self.layout[stack].name,)
+        if names[0] not in self.tokens:
+            raise UsageError(f"The text does not reach the {names[0]} heads of this model.")
+        own = [run.head for run in self.before if run.head.stack in names]
+        for what, asked, there in (
+            ("layer", layers, {head.layer for head in own}),
+            ("head", heads, {head.index for head in own if not layers or head.layer in layers}),
+        ):
+            for number in asked or ():
+                if number not in there:
+                    raise UsageError(_range(what, number, self.layout, names))
+        chosen = {
+            head
+            for head in own
+            if (not layers or head.layer in layers) and (not heads or head.index in heads)
+        }
+
+        def some(maps: Mapping[Run, Map]) -> dict[Run, Map]:
+            return {run: found for run, found in maps.items() if run.head in chosen}
+
+        return replace(
+            self,
+            tokens={name: self.tokens[name] for name in names},
+            before=some(self.before),
+            after=None if self.after is None else some(self.after),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Tokens, and a row for each head: not the maps themselves."""
+        found: dict[str, Any] = {
+            "text": self.text,
+            "target": self.target,
+            "cut": self.cut,
+            "tokens": {
+                name: {"queries": list(tokens.queries), "keys": list(tokens.keys)}
+                for name, tokens in self.tokens.items()
+            },
+            "heads": list(self.rows()),
+        }
+        if self.mask is not None:
+            found["kept"] = self.mask.pattern
+        return found
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """For each head: entropy in bits, mean distance, the token most looked at; the same
+        `after` the cut (None for a head that is gone) with the divergence between the two."""
+        for run, before in self.before.items():
+            head = run.head
+            row = {"stack": head.stack, "layer": head.layer, "head": head.index, "run": run.run}
+            row |= self._said(head.stack, before)
+            if self.after is not None:
+                after = self.after.get(run)
+                row["after"] = None if after is None else self._said(head.stack, after)
+                row["divergence"] = None if after is None else _apart(before, after)
+            yield row
+
+    def _said(self, stack: str, attention: Map) -> dict[str, Any]:
+        p = attention.astype(np.float64)
+        asked = p.sum(1) > 0  # a row that looks nowhere is no distribution
+        p = p[asked] / p[asked].sum(1, keepdims=True)
+        if not len(p):
+            return {"entropy": None, "distance": None, "most_attended": None}
+        entropy = -(p * np.log2(np.where(p > 0, p, 1))).sum(1).mean()
+        # the positions of two different texts have no distance
+        gaps = np.abs(np.flatnonzero(asked)[:, None] - np.arange(p.shape[1]))
+        looked = p.mean(0)
+        place, keys = int(looked.argmax()), self.tokens[stack].keys
+        return {
+            "entropy": float(entropy) + 0.0,
+            "distance": None if stack == "cross" else float((p * gaps).sum(1).mean()),
+            "most_attended": {
+                "token": keys[place] if len(keys) == len(looked) else None,
+                "position": place,
+                "share": float(looked[place]),
+            },
+        }
+
+
+def _apart(before: Map, after: Map) -> float:
+    """JS divergence in bits, mean over tokens."""
+    p, q = (torch.from_numpy(each)[None, None] for each in (before, after))
+    return float(js_divergence(p, q))
+
+
+def _range(what: str, number: int, layout: Layout, stacks: Sequence[str]) -> str:
+    counts = ", ".join(f"{name} {write_counts(layout[name].heads)}" for name in stacks)
+    return f"There is no {what} {number}: this model's heads per layer are {counts}, from 0."

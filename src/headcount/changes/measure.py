@@ -1,0 +1,137 @@
+"""`hc.transfer(pretrained, finetuned, inputs)`: what fine-tuning changed, head by head.
+
+Drift of attention and hidden states (D4), change of weights (B9), and with scores of importance
+how they go together with drift (D6). What is averaged over what: see `__init__.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from headcount.changes.correlation import Correlation, correlate
+from headcount.changes.drift import Drift, drift
+from headcount.changes.recall import Ranked, Recall, recall_curve
+from headcount.changes.weights import WeightChange, weight_change
+from headcount.errors import UsageError
+from headcount.heads import Layout, Scores
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Transfer:
+    """Everything that was compared between two checkpoints."""
+
+    layout: Layout
+    drift: Drift
+    change: WeightChange
+    importance: Mapping[str, Scores] = field(default_factory=dict)
+    """Name -> importance of the same heads."""
+    correlations: Mapping[str, Correlation] = field(default_factory=dict)
+    """Name -> that importance (y) against attention drift (x), over heads."""
+    made: Mapping[str, Any] = field(default_factory=dict)
+    recall: Mapping[float, Recall] = field(default_factory=dict)
+    """Relative score of the pre-training task -> recall of the task's heads."""
+    ranked: tuple[Ranked, ...] = ()
+    """The task's and the pre-training task's rankings behind the recall."""
+
+    def trends(self) -> dict[str, dict[str, Correlation]]:
+        """stack -> how drift and weight change go with depth, over the layers that have them."""
+        out: dict[str, dict[str, Correlation]] = {}
+        for stack in self.layout.stacks:
+            rows = [row for row in self.drift.layers if row.stack == stack.name]
+            columns = {
+                "attention": [row.mean for row in rows],
+                "hidden": [row.hidden for row in rows],
+                "weights": self.change.layers[stack.name],
+            }
+            out[stack.name] = {}
+            for name, values in columns.items():
+                there = [layer for layer, value in enumerate(values) if not np.isnan(value)]
+                if there:
+                    found = correlate(there, [values[layer] for layer in there])
+                    out[stack.name][name] = found
+        return out
+
+    def with_recall(self, task: Ranked, pretraining: Ranked, share: float = 0.9) -> Transfer:
+        """The same with the recall of the task's heads beside it (D3)."""
+        found = recall_curve(task, pretraining, share=share)
+        made = {**self.made, "recall_share": share}
+        return replace(self, recall=found, ranked=(task, pretraining), made=made)
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict with everything."""
+        data: dict[str, Any] = {
+            **self.made,
+            "layout": self.layout.to_json(),
+            "drift": self.drift.to_json(),
+            "weight_change": self.change.to_json(),
+            "trends": {
+                stack: {name: found.to_json() for name, found in own.items()}
+                for stack, own in self.trends().items()
+            },
+            "importance": {name: scores.by_layer() for name, scores in self.importance.items()},
+            "correlations": {name: found.to_json() for name, found in self.correlations.items()},
+        }
+        if self.recall:
+            data["recall"] = [{"at": x, **found.to_json()} for x, found in self.recall.items()]
+            data["rankings"] = [ranked.to_json() for ranked in self.ranked]
+        return data
+
+
+def transfer(
+    pretrained: nn.Module,
+    finetuned: nn.Module,
+    inputs: Any,
+    *,
+    tokenizer: Any = None,
+    importance: Scores | Mapping[str, Scores] | None = None,
+    limit: int | None = None,
+    max_length: int = 128,
+    seed: int = 0,
+    name: str = "",
+    progress: Callable[[int, int | None], Any] | None = None,
+) -> Transfer:
+    """Compare two checkpoints of one architecture, such as before and after fine-tuning.
+
+    `inputs` are texts or pairs of texts (with `tokenizer`), rows of tokens or batches, as in
+    `hc.redundancy`; both models read the same. `importance` is one number per head, or several by
+    name, as `hc.importance` gives; each is correlated with the drift. `name` says what the inputs
+    are; `progress(done, total)` is called after each batch.
+    """
+    named = importance if isinstance(importance, Mapping) else {"importance": importance}
+    given = {key: scores for key, scores in named.items() if scores is not None}
+    change = weight_change(pretrained, finetuned)
+    found = drift(
+        pretrained, finetuned, inputs, tokenizer=tokenizer, limit=limit, max_length=max_length,
+        seed=seed, progress=progress,
+    )  # fmt: skip
+    layout = found.attention.layout
+    for key, scores in given.items():
+        if scores.layout != layout:
+            raise UsageError(
+                f"The scores '{key}' are of another model: {scores.layout!r}, not {layout!r}."
+            )
+    return Transfer(
+        layout=layout,
+        drift=found,
+        change=change,
+        importance=given,
+        correlations={
+            key: correlate(found.attention.values, scores.values) for key, scores in given.items()
+        },
+        made={
+            "pretrained": _name(pretrained),
+            "finetuned": _name(finetuned),
+            "inputs": name,
+            "limit": limit,
+            "seed": seed,
+        },
+    )
+
+
+def _name(model: nn.Module) -> str:
+    return getattr(model, "name_or_path", "") or type(model).__name__

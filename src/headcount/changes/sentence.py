@@ -1,0 +1,162 @@
+"""Look at the attention of one text, in one model or before and after a cut (C7, Figs 3, 4).
+
+maps = attention(model, "The lawyer sees the judge.", pruned=small)
+maps.before[Run(Head("encoder", 4, 11))]     # (query, key)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from headcount.changes.maps import AttentionMaps, Map, Run, Tokens
+from headcount.changes.pair import open_pair
+from headcount.errors import UnsupportedError, UsageError
+from headcount.heads import Head, Layout, Mask
+from headcount.likeness.inputs import Batch, model_inputs, open_stream
+from headcount.models.capture import Place, capture
+from headcount.models.find import layout, sites_of, unwrap
+from headcount.models.hooks import evaluating
+from headcount.models.pairs import mask_between
+from headcount.tasks.encoding import Encoded, encode_texts
+from headcount.tasks.loading import match, room, tokenizer_of
+from headcount.training.translate import translate
+
+
+def attention(
+    model: PreTrainedModel,
+    text: str,
+    *,
+    pruned: PreTrainedModel | None = None,
+    pair: str | None = None,
+    target: str | None = None,
+    tokenizer: Any = None,
+    max_length: int = 128,
+) -> AttentionMaps:
+    """The maps of every head on `text` (with `pair` behind it, as a task of two texts has it).
+
+    `pruned` is the model with heads removed, and perhaps trained since. The decoder of an
+    encoder–decoder reads `target`; left out, what the first model writes itself, greedily.
+    """
+    for name, given in (("text", text), ("pair", pair), ("target", target)):
+        if given is not None and not (isinstance(given, str) and given.strip()):
+            raise UsageError(f"The {name} is empty: attention needs words to look at.")
+    sites_of(model)
+    if not _reads_text(model):
+        raise UnsupportedError(f"{type(model).__name__} reads no text, or not only: no map of it.")
+    mask = None if pruned is None else _mask(model, pruned)
+    tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+    match(model, tokenizer)
+    batch, cut, target = _read(model, text, pair, target, tokenizer, room(model, max_length))
+    heads = layout(model)
+    before = _maps(model, batch, Mask.full(heads), heads)
+    return AttentionMaps(
+        layout=heads,
+        tokens=_tokens(model, batch, tokenizer, before),
+        before=before,
+        after=None if pruned is None or mask is None else _maps(pruned, batch, mask, heads),
+        mask=mask,
+        text=text if pair is None else f"{text} | {pair}",
+        target=target,
+        cut=cut,
+    )
+
+
+def _reads_text(model: nn.Module) -> bool:
+    bare: Any = unwrap(model)
+    try:
+        bare.get_input_embeddings()
+    except NotImplementedError:  # several towers
+        return False
+    return getattr(bare, "main_input_name", "input_ids") == "input_ids"
+
+
+def _mask(model: PreTrainedModel, pruned: PreTrainedModel) -> Mask:
+    """The heads that the second model still has, or why it is no cut of the first."""
+    return mask_between(*open_pair(model, pruned, same_heads=False))
+
+
+def _read(
+    model: PreTrainedModel,
+    text: str,
+    pair: str | None,
+    target: str | None,
+    tokenizer: Any,
+    longest: int,
+) -> tuple[Batch, int, str | None]:
+    """One row as a batch, how many of its tokens did not fit, and what the decoder reads."""
+    texts = (text,) if pair is None else (text, pair)
+    rows = encode_texts([text if pair is None else texts], tokenizer, max_length=longest)
+    if not rows.lengths[0]:
+        raise UsageError(f"The tokenizer finds no token in the text: {text!r:.60}.")
+    cut = len(tokenizer(*texts, verbose=False)["input_ids"]) - int(rows.lengths[0])
+    if getattr(model.config, "is_encoder_decoder", False):
+        target = _written(model, rows, tokenizer) if target is None else target
+        ids = tokenizer(text_target=target, truncation=True, max_length=longest)["input_ids"]
+        cut += len(tokenizer(text_target=target, verbose=False)["input_ids"]) - len(ids)
+        rows = replace(rows, labels=[ids])
+    elif target is not None:
+        raise UsageError(
+            f"{type(model).__name__} has no encoder beside its decoder: leave out the target."
+        )
+    (batch,) = next(open_stream(model, rows).chunks)
+    return batch, cut, target
+
+
+def _written(model: PreTrainedModel, rows: Encoded, tokenizer: Any) -> str:
+    if not unwrap(model).can_generate():  # pyright: ignore[reportCallIssue]
+        raise UsageError(f"{type(model).__name__} writes no text itself: pass the target.")
+    return translate(model, rows, tokenizer)[0][0]
+
+
+def _maps(model: PreTrainedModel, batch: Batch, mask: Mask, heads: Layout) -> dict[Run, Map]:
+    """All maps; the model's heads are those of the mask, and `heads` knows their numbers."""
+    kept: dict[Place, Tensor] = {}
+    bare = unwrap(model)
+    with capture(model, kept.__setitem__), torch.no_grad(), evaluating(bare):
+        model(**model_inputs(bare, batch))
+    maps: dict[Run, Map] = {}
+    for place, found in sorted(kept.items()):
+        if len(found) != 1:
+            raise UnsupportedError(
+                f"{place.stack} layer {place.layer} attends in {len(found)} windows, which have no "
+                "map of the whole text."
+            )
+        for index, values in zip(mask.indices(place.stack, place.layer), found[0], strict=True):
+            head = heads.original(Head(place.stack, place.layer, index))
+            maps[Run(head, place.use)] = values.float().cpu().numpy()
+            if not np.isfinite(maps[Run(head, place.use)]).all():
+                raise UsageError(f"The attention of head {head} is not all numbers (NaN).")
+    return _ordered(maps, mask)
+
+
+def _ordered(maps: dict[Run, Map], mask: Mask) -> dict[Run, Map]:
+    """In the layout's order of stacks."""
+    order = [stack.name for stack in mask.layout.stacks]
+    return dict(sorted(maps.items(), key=lambda item: (order.index(item[0].head.stack), item[0])))
+
+
+def _tokens(
+    model: nn.Module, batch: Batch, tokenizer: Any, maps: dict[Run, Map]
+) -> dict[str, Tokens]:
+    own = _words(batch["input_ids"], tokenizer)
+    told = _words(batch["decoder_input_ids"], tokenizer) if "decoder_input_ids" in batch else own
+    by_stack = {"encoder": Tokens(own, own), "cross": Tokens(told, own)}
+    by_stack["decoder"] = Tokens(told, told)
+    return {name: by_stack[name] for name in dict.fromkeys(run.head.stack for run in maps)}
+
+
+def _words(ids: Tensor, tokenizer: Any) -> tuple[str, ...]:
+    """The tokens as they read; where one alone is not a text, as the vocabulary spells it."""
+    words = []
+    for number, spelled in zip(
+        ids[0].tolist(), tokenizer.convert_ids_to_tokens(ids[0].tolist()), strict=True
+    ):
+        read = tokenizer.decode([number]).strip()
+        words.append(read if read and "\ufffd" not in read else str(spelled))
+    return tuple(words)

@@ -1,0 +1,187 @@
+"""Heads chosen from a redundancy matrix alone: one of each cluster is kept (A8, A9).
+
+    keep = mask({"encoder": matrix}, layout, ratio=0.5, seed=0)
+    chance({"encoder": matrix}, layout, ratio=0.5, trials=10)      # how often each head goes
+
+On Attention Redundancy (NAACL 2021), section 7.1. With a ratio p, spectral clustering makes
+⌈H (1 - p)⌉ clusters; without one, affinity propagation or HDBSCAN finds the number itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.cluster import HDBSCAN, AffinityPropagation, SpectralClustering
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import silhouette_samples
+
+from headcount.errors import UsageError, did_you_mean
+from headcount.heads import Head, Layout, Mask, Scores
+from headcount.likeness.agreement import Matrix, as_matrix
+
+COUNTERS = ("affinity", "hdbscan")
+"""Clusterings that find the number of clusters themselves."""
+REPRESENTATIVES = ("silhouette", "medoid")
+
+
+def mask(
+    matrices: Mapping[str, ArrayLike],  # stack -> (head, head)
+    layout: Layout,
+    *,
+    ratio: float | None = None,
+    counter: str = "affinity",
+    by: str = "silhouette",
+    seed: int = 0,
+) -> Mask:
+    """The heads to keep: one of each cluster, in every stack that has a matrix.
+
+    A stack without a matrix keeps all its heads. Without a `ratio` the `counter` decides how many.
+
+    >>> far = [[0, .1, .9], [.1, 0, .9], [.9, .9, 0]]
+    >>> mask({"encoder": far}, Layout.of(encoder=[3]), ratio=1 / 3).pattern
+    '2'
+    """
+    kept: list[Head] = []
+    for name in matrices:
+        layout[name]
+    for stack in layout.stacks:
+        heads = [head for head in layout if head.stack == stack.name]
+        if stack.name not in matrices:
+            kept += heads
+            continue
+        matrix = as_matrix(matrices[stack.name])
+        if len(matrix) != len(heads):
+            raise UsageError(
+                f"The {stack.name} matrix is of {len(matrix)} heads; the model has {len(heads)}."
+            )
+        count = None if ratio is None else Layout((stack,)).kept_at(ratio)
+        labels = cluster(matrix, count, counter=counter, seed=seed)
+        kept += [heads[i] for i in representatives(matrix, labels, by=by)]
+    return Mask.of(layout, kept)
+
+
+def chance(
+    matrices: Mapping[str, ArrayLike],
+    layout: Layout,
+    *,
+    ratio: float,
+    trials: int = 10,
+    by: str = "silhouette",
+    seed: int = 0,
+) -> Scores:
+    """How often each head goes over `trials` clusterings: from 0, never, to 1, always."""
+    if trials < 1:
+        raise UsageError(f"The chance of a head takes at least one trial, not {trials}.")
+    gone = dict.fromkeys(layout, 0)
+    for start in np.random.SeedSequence(seed).generate_state(trials):
+        for head in mask(matrices, layout, ratio=ratio, by=by, seed=int(start)).dropped:
+            gone[head] += 1
+    return Scores(layout, tuple(gone[head] / trials for head in layout))
+
+
+def mean_matrix(matrices: Iterable[ArrayLike]) -> Matrix:
+    """The mean of several redundancy matrices of the same heads."""
+    arrays = [as_matrix(matrix) for matrix in matrices]
+    if not arrays:
+        raise UsageError("The mean of no redundancy matrix is asked for.")
+    if len({array.shape for array in arrays}) > 1:
+        sizes = ", ".join(str(len(array)) for array in arrays)
+        raise UsageError(f"Matrices of different numbers of heads have no mean: {sizes}.")
+    return np.mean(arrays, axis=0)
+
+
+def cluster(
+    matrix: ArrayLike,  # (head, head) -> (head,)
+    count: int | None = None,
+    *,
+    counter: str = "affinity",
+    seed: int = 0,
+) -> np.ndarray:
+    """The cluster of each head: exactly `count` of them, or as many as the `counter` finds."""
+    values = as_matrix(matrix)
+    if counter not in COUNTERS:
+        hint = did_you_mean(counter, COUNTERS)
+        raise UsageError(f"No clustering '{counter}'.{hint} Known: {', '.join(COUNTERS)}.")
+    if count is None:
+        if len(values) < 3 or not values.any():
+            return np.zeros(len(values), int)
+        return _affinity(values, seed) if counter == "affinity" else _hdbscan(values)
+    if not 0 <= count <= len(values):
+        raise UsageError(f"{len(values)} heads cannot make {count} clusters.")
+    if count == len(values):
+        return np.arange(count)
+    if count <= 1:
+        return np.zeros(len(values), int) if count else np.full(len(values), -1)
+    return _spectral(values, count, seed)
+
+
+def representatives(matrix: ArrayLike, labels: np.ndarray, *, by: str = "silhouette") -> list[int]:
+    """One head of each cluster, in order: of the best silhouette, or the medoid; -1 is none."""
+    if by not in REPRESENTATIVES:
+        hint = did_you_mean(by, REPRESENTATIVES)
+        known = ", ".join(REPRESENTATIVES)
+        raise UsageError(f"No representative '{by}' of a cluster.{hint} Known: {known}.")
+    values = as_matrix(matrix)
+    names = [name for name in np.unique(labels) if name >= 0]
+    if by == "silhouette" and 1 < len(names) < len(values):
+        worth = np.asarray(silhouette_samples(values, labels, metric="precomputed"))
+    else:  # one cluster, or one for each head: a silhouette says nothing
+        worth = np.array([-values[i, labels == labels[i]].sum() for i in range(len(values))])
+    members = [np.flatnonzero(labels == name) for name in names]
+    return sorted(int(group[np.argmax(worth[group])]) for group in members)
+
+
+def _spectral(values: Matrix, count: int, seed: int) -> np.ndarray:
+    """Spectral clustering with a Gaussian affinity as wide as the median distance."""
+    width = np.median(values[np.triu_indices(len(values), 1)]) or 1.0
+    affinity = np.exp(-((values / width) ** 2) / 2)
+    model = SpectralClustering(count, affinity="precomputed", random_state=seed)
+    with warnings.catch_warnings():
+        # identical heads leave k-means with fewer places than clusters; `_split` makes up for it
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = model.fit_predict(affinity)
+    return _split(values, labels, count)
+
+
+def _split(values: Matrix, labels: np.ndarray, count: int) -> np.ndarray:
+    """Take the outermost head from the widest cluster until there are `count` clusters."""
+    labels = np.unique(labels, return_inverse=True)[1]
+    while labels.max() + 1 < count:
+        groups = [np.flatnonzero(labels == name) for name in range(labels.max() + 1)]
+        spread = [values[np.ix_(g, g)].max() if len(g) > 1 else -1.0 for g in groups]
+        group = groups[int(np.argmax(spread))]
+        away = group[np.argmax(values[np.ix_(group, group)].sum(1))]
+        labels[away] = labels.max() + 1
+    return labels
+
+
+def _affinity(values: Matrix, seed: int) -> np.ndarray:
+    # damped messages change slowly: after the usual 15 steps without a change they still may
+    model = AffinityPropagation(
+        affinity="precomputed",
+        damping=0.9,
+        convergence_iter=50,
+        max_iter=3000,
+        random_state=seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = model.fit_predict(-(values**2))
+    if (labels < 0).any():
+        raise UsageError(
+            "Affinity propagation did not settle on a number of clusters. Give a ratio, or use "
+            "'hdbscan'."
+        )
+    return labels
+
+
+def _hdbscan(values: Matrix) -> np.ndarray:
+    """HDBSCAN; a head that it puts in no cluster is like no other and makes its own."""
+    model = HDBSCAN(min_cluster_size=2, metric="precomputed", copy=True)  # pyright: ignore
+    labels = model.fit_predict(values)
+    alone = np.flatnonzero(labels < 0)
+    labels[alone] = labels.max() + 1 + np.arange(len(alone))
+    return labels

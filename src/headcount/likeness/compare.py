@@ -1,0 +1,163 @@
+"""What several redundancy values say together: do distances, tasks and phases agree (A4–A7)?
+
+found = compare({"cola": a, "random": b})
+found.between_files[0].agreement.pearson
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from headcount.errors import UsageError
+from headcount.likeness.agreement import Agreement, agree
+from headcount.likeness.layers import (
+    LayerClusters,
+    LayerGap,
+    layer_clusters,
+    layer_gap,
+    layers_of,
+)
+from headcount.likeness.result import Redundancy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """How two matrices agree: two distances of one file, or one distance in two files."""
+
+    stack: str
+    within: str
+    """The file both are from, or the distance both are of."""
+    one: str
+    other: str
+    agreement: Agreement
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        names = {"stack": self.stack, "within": self.within, "one": self.one, "other": self.other}
+        return names | asdict(self.agreement)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Where the redundancy of one matrix is: layer gap and clusters of layers."""
+
+    file: str
+    stack: str
+    distance: str
+    gap: LayerGap | None
+    """None for fewer than three layers."""
+    clusters: LayerClusters
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        return {
+            "file": self.file,
+            "stack": self.stack,
+            "distance": self.distance,
+            "layer_gap": None if self.gap is None else asdict(self.gap),
+            "layer_clusters": asdict(self.clusters),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Everything `headcount redundancy compare` shows."""
+
+    files: tuple[str, ...]
+    between_distances: tuple[Pair, ...]
+    between_files: tuple[Pair, ...]
+    where: tuple[Where, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        return {
+            "files": list(self.files),
+            "between_distances": [each.to_json() for each in self.between_distances],
+            "between_files": [each.to_json() for each in self.between_files],
+            "where": [each.to_json() for each in self.where],
+        }
+
+
+def compare(
+    values: Mapping[str, Redundancy],
+    *,
+    clusters: int = 3,
+    permutations: int = 999,
+    seed: int = 0,
+    track: Callable[[list[Any]], Any] = iter,
+) -> Comparison:
+    """Agreement between distances and between files, distance against layer gap, layer clusters.
+
+    `track` goes over the steps of the work, and may show how far it is.
+    """
+    refuse_other_models(values)
+
+    def pairs(asked: Iterator[tuple[dict[str, str], list[Any]]]) -> list[Callable[[], Pair]]:
+        test = partial(agree, permutations=permutations, seed=seed)
+        return [
+            lambda names=names, two=two: Pair(**names, agreement=test(*two)) for names, two in asked
+        ]
+
+    def where(file: str, stack: str, name: str) -> Where:
+        matrix = values[file][name, stack].values
+        layers = layers_of(values[file].layout, stack)
+        count = len(np.unique(layers))
+        gap = layer_gap(matrix, layers, permutations=permutations, seed=seed) if count > 2 else None
+        groups = layer_clusters(matrix, layers, min(clusters, count))
+        return Where(file=file, stack=stack, distance=name, gap=gap, clusters=groups)
+
+    first, second = pairs(_distances(values)), pairs(_files(values))
+    third = [
+        partial(where, file, stack, name)
+        for file, value in values.items()
+        for stack, name in value.measured
+    ]
+    done = [job() for job in track([*first, *second, *third])]
+    return Comparison(
+        files=tuple(values),
+        between_distances=tuple(done[: len(first)]),
+        between_files=tuple(done[len(first) : len(first) + len(second)]),
+        where=tuple(done[len(first) + len(second) :]),
+    )
+
+
+def refuse_other_models(values: Mapping[str, Redundancy]) -> None:
+    """Refuse to compare matrices whose heads are not the same."""
+    if not values:
+        raise UsageError("Name at least one redundancy file.")
+    (first, one), *others = values.items()
+    for name, other in others:
+        if _heads(one) != _heads(other):
+            raise UsageError(
+                f"'{first}' and '{name}' are of different models: {one.layout!r} and "
+                f"{other.layout!r}."
+            )
+
+
+def _heads(value: Redundancy) -> list[tuple[str, tuple[int, ...]]]:
+    return [(stack.name, stack.heads) for stack in value.layout.stacks]
+
+
+def _distances(values: Mapping[str, Redundancy]) -> Iterator[tuple[dict[str, str], list[Any]]]:
+    """Every two distances of a file."""
+    for file, value in values.items():
+        for stack in value.stacks:
+            for one, other in combinations(value.distances, 2):
+                names = {"stack": stack, "within": file, "one": one, "other": other}
+                yield names, [value[name, stack].values for name in (one, other)]
+
+
+def _files(values: Mapping[str, Redundancy]) -> Iterator[tuple[dict[str, str], list[Any]]]:
+    """Every two files that have a distance of the same stack."""
+    keys = dict.fromkeys(key for value in values.values() for key in value.measured)
+    for stack, name in keys:
+        own = [file for file, value in values.items() if (stack, name) in value.measured]
+        for one, other in combinations(own, 2):
+            names = {"stack": stack, "within": name, "one": one, "other": other}
+            yield names, [values[file][name, stack].values for file in (one, other)]

@@ -1,0 +1,137 @@
+"""Seven distances between heads, from their attention on one input (A1, A2).
+
+    distances(attention, ["js", "cc"], cc={"kappa": 0.5})["js"]     # (head, head)
+
+NumPy arrays and CPU tensors go to compiled kernels on every core, GPU tensors to torch. A distance
+is a function from attention (head, query, key) to a symmetric matrix (head, head) with zeros on the
+diagonal and values in [0, 1]. A new one is registered in one line and used by its name:
+
+    DISTANCES.add("mine", function, "what it measures")
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.errors import UsageError, did_you_mean
+from headcount.registry import Registry
+
+_KERNELS = "headcount.likeness.kernels"
+
+DISTANCES = Registry("distance")
+DISTANCES.add("cos", f"{_KERNELS}.gram:cos", "1 - cosine of the rows, mean over tokens")
+DISTANCES.add(
+    "corr", f"{_KERNELS}.gram:corr", "(1 - correlation of the rows) / 2, mean over tokens"
+)
+DISTANCES.add("js", f"{_KERNELS}.js:js", "Jensen–Shannon distance of the rows, mean over tokens")
+DISTANCES.add("bc", f"{_KERNELS}.gram:bc", "1 - Bhattacharyya coefficient, mean over tokens")
+DISTANCES.add("dcor", f"{_KERNELS}.dcor:dcor", "1 - distance correlation of the matrices")
+DISTANCES.add("pc", f"{_KERNELS}.pc:pc", "1 - Procrustes (RLS) coefficient of the matrices")
+DISTANCES.add("cc", f"{_KERNELS}.cc:cc", "1 - canonical correlation (ridge) of the matrices")
+
+TOKEN_BASED = ("cos", "corr", "js", "bc")
+SENTENCE_BASED = ("dcor", "pc", "cc")
+_BUILT_IN = frozenset(TOKEN_BASED + SENTENCE_BASED)
+# Up to so many tokens these are done side by side, the longest first, and not spread over threads.
+_LONG = 64
+_SMALL = ("js", "cc", "dcor", "corr", "cos", "bc")
+
+
+def distances(
+    attention: Any,  # (head, query, key)
+    names: str | Iterable[str] = ("js",),
+    *,
+    threads: int | None = None,
+    **options: Mapping[str, Any],
+) -> dict[str, NDArray[np.float32]]:
+    """The matrices (head, head) of the distances in `names`, for one input.
+
+    `attention` holds one stack's probabilities, rows summing to 1, padding cut away. Options go
+    under the name of their distance. `threads` defaults to OMP_NUM_THREADS or the usable cores.
+    """
+    from headcount.likeness.kernels.threads import side_by_side, using
+
+    names = [names] if isinstance(names, str) else list(names)
+    functions = {name: DISTANCES[name] for name in names}
+    for name in options:
+        if name not in functions:
+            hint = did_you_mean(name, functions)
+            raise UsageError(f"Options for '{name}', which is not among {names}.{hint}")
+    with using(threads):
+        ready, functions = _ready(attention, functions)
+        for name, function in functions.items():
+            _check_options(name, function, options.get(name, {}))
+        works = {
+            name: partial(function, ready, **options.get(name, {}))
+            for name, function in functions.items()
+        }
+        small = [name for name in _SMALL if name in works and ready.shape[1] < _LONG]
+        out: dict[str, NDArray[np.float32]] = {}
+        if len(small) > 1 and not hasattr(ready, "detach"):
+            found = side_by_side([works[name] for name in small])
+            out = dict(zip(small, map(_as_array, found), strict=True))
+        for name, work in works.items():
+            if name not in out:
+                out[name] = _as_array(work())
+            if name not in _BUILT_IN:
+                _check_result(name, out[name], len(ready))
+    return {name: out[name] for name in names}
+
+
+def _ready(
+    attention: Any, functions: dict[str, Callable[..., Any]]
+) -> tuple[Any, dict[str, Callable[..., Any]]]:
+    """Checked attention, and the functions that can take it where it is."""
+    is_tensor = hasattr(attention, "detach")
+    if is_tensor and attention.device.type != "cpu":
+        from headcount.likeness import torch_kernels
+
+        own = {name: torch_kernels.KERNELS.get(name, each) for name, each in functions.items()}
+        return torch_kernels.checked(attention), own
+    from headcount.likeness.kernels.check import checked
+
+    if not is_tensor:
+        return checked(attention), functions
+    # sums of half-precision probabilities are off in the third digit
+    half = attention.dtype.itemsize < 4
+    return checked(attention.detach().float().numpy(), 2e-2 if half else 1e-3), functions
+
+
+def _check_options(name: str, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    known = inspect.signature(function).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in known):
+        return
+    for option in given:
+        usable = [each.name for each in list(known)[1:] if each.kind is not each.VAR_POSITIONAL]
+        if option not in usable:
+            raise UsageError(
+                f"The distance '{name}' has no option '{option}'.{did_you_mean(option, usable)} "
+                f"Known: {', '.join(usable) or 'none'}."
+            )
+
+
+def _as_array(values: Any) -> NDArray[np.float32]:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values, np.float32)
+
+
+def _check_result(name: str, values: NDArray[np.float32], heads: int) -> None:
+    """Hold a distance that somebody registered to what all that follows relies on."""
+    wrong = None
+    if values.shape != (heads, heads):
+        wrong = f"gave the shape {values.shape} for {heads} heads"
+    elif not np.isfinite(values).all():
+        wrong = "gave values that are not finite"
+    elif values.min() < 0 or values.max() > 1:
+        wrong = f"gave values outside [0, 1]: {values.min():.4g} … {values.max():.4g}"
+    elif values.diagonal().any() or not np.array_equal(values, values.T):
+        wrong = "is not symmetric with zeros on its diagonal"
+    if wrong:
+        raise UsageError(f"The distance '{name}' {wrong}.")

@@ -1,0 +1,36 @@
+"""Which distances were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headcount.errors import UsageError, did_you_mean
+from headcount.likeness.distances import DISTANCES
+
+
+def check_names(
+    names: str | Iterable[str], options: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[str]:
+    """The distances by name, each once; "all" is every one that is registered.
+
+    >>> check_names("js"), len(check_names("all"))
+    (['js'], 7)
+    """
+    asked = [names] if isinstance(names, str) else list(names)
+    known = [entry.name for entry in DISTANCES]
+    if asked == ["all"]:
+        asked = known
+    if not asked:
+        raise UsageError(f"Name at least one distance. Known: {', '.join(known)}.")
+    for name in asked:
+        if name not in DISTANCES:
+            raise UsageError(
+                f"There is no distance '{name}'.{did_you_mean(name, known)} "
+                f"Known: {', '.join(known)}, or all."
+            )
+    for name in options or {}:
+        if name not in asked:
+            hint = did_you_mean(name, asked)
+            raise UsageError(f"Options for '{name}', which is not among {asked}.{hint}")
+    return list(dict.fromkeys(asked))

@@ -1,0 +1,204 @@
+"""Head importance: `hc.importance(model, data, normalize="l1")`. What it means: `__init__.py`.
+
+Every example has its own gates, so one backward pass gives the gradients of all examples of a
+batch. Only gates are differentiated: no gradient of a weight is ever computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headcount.errors import UsageError, did_you_mean
+from headcount.heads import Layout, Mask, Scores
+from headcount.models.batches import TOKENS, batches_for
+from headcount.models.find import layout, require_layout, unwrap
+from headcount.models.gates import gate, open_gates
+from headcount.models.hooks import evaluating, held
+from headcount.sensitivity.losses import example_losses, kind_of
+from headcount.tasks.door import Data, rows_for
+
+NORMALIZE = ("none", "l1", "l2")
+
+
+@dataclass(frozen=True, repr=False)
+class Importance(Scores):
+    """Scores of heads with their standard errors over examples."""
+
+    stderr: tuple[float, ...] = ()
+    """One per score, in the same order."""
+    n: int = 0
+    """Examples that the scores are means over."""
+    loss: float = float("nan")
+    """The mean loss of these examples."""
+    kind: str = ""
+    """Which loss: classification, regression, masked-lm, causal-lm or translation."""
+    normalize: str = "none"
+
+    def normalized(self, normalize: str) -> Importance:
+        """The same scores, divided in every layer by the layer's ℓ1 or ℓ2 norm.
+
+        >>> scores = Importance(Layout.of(encoder=[2]), (1.0, 3.0), (0.1, 0.1), 9)
+        >>> scores.normalized("l1").values
+        (0.25, 0.75)
+        """
+        if self.normalize != "none":
+            raise UsageError(f"These scores are normalised already, by {self.normalize}.")
+        divisors = layer_norms(self, require_norm(normalize))
+
+        def divided(values: Iterable[float]) -> tuple[float, ...]:
+            return tuple(value / by for value, by in zip(values, divisors, strict=True))
+
+        return Importance(
+            self.layout, divided(self.values), divided(self.stderr), self.n, self.loss,
+            self.kind, normalize,
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict that `Importance.from_json` reads back."""
+        errors = Scores(self.layout, self.stderr).by_layer()
+        more = {"n": self.n, "loss": self.loss, "kind": self.kind, "normalize": self.normalize}
+        return {**super().to_json(), "stderr": errors, **more}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Importance:
+        """The scores that `to_json` wrote."""
+        scores = Scores.from_json(data)
+        if "stderr" not in data:
+            raise UsageError("These scores have no standard errors: no importance.")
+        errors = Scores.from_json({"layout": data["layout"], "scores": data["stderr"]})
+        names = ("n", "loss", "kind", "normalize")
+        return cls(scores.layout, scores.values, errors.values, *(data[name] for name in names))
+
+
+def importance(
+    model: nn.Module,
+    data: Data,
+    *,
+    tokenizer: Any = None,
+    normalize: str = "none",
+    mask: Mask | None = None,
+    kind: str | None = None,
+    tokens: int = TOKENS,
+    report: Callable[[int], None] | None = None,
+) -> Importance:
+    """E |∂L/∂ξ| of every head over the examples of `data`, which has labels.
+
+    `data` is a task or its name, rows of tokens or texts with labels, or batches as a DataLoader
+    gives them; texts need the `tokenizer`. `mask` closes heads while the
+    others are scored (its closed heads get what opening them would change). `kind` names the loss
+    where the model's answer does not tell; `report` is called with the examples done so far.
+    """
+    require_norm(normalize)
+    bare = unwrap(model)
+    heads = layout(bare)
+    if mask is not None:
+        require_layout(bare, mask.layout)
+    data = rows_for(bare, data, tokenizer=tokenizer)
+    sums = np.zeros((2, len(heads)))  # of |gradient| and of its square
+    total = n = 0
+    used = ""
+    with evaluating(bare), frozen(bare):
+        for inputs, labels in batches_for(bare, data, tokens=tokens):
+            if labels is None:
+                raise UsageError("Importance needs labels: a batch has no 'labels'.")
+            gates = _gates(bare, heads, mask, len(labels))
+            flat = [value for values in gates.values() for value in values]
+            with gate(bare, gates), torch.enable_grad():
+                logits = logits_of(bare, inputs)
+                used = kind or kind_of(bare, logits, labels)
+                losses, counts = example_losses(used, _wide(logits), labels)
+                grads = torch.autograd.grad(losses.sum(), flat, allow_unused=True)
+            sums += _moments(flat, grads, counts)
+            total += float(losses.detach().double().sum())
+            n += int(counts.sum())
+            if report is not None:
+                report(n)
+    if not n:
+        raise UsageError("There is nothing to take a loss of: no example has a label that counts.")
+    if not np.isfinite(sums).all():
+        raise UsageError("The loss or its gradient is not a number (NaN or infinite).")
+    mean = sums[0] / n
+    spread = np.sqrt(np.maximum(sums[1] / n - mean**2, 0) / max(n - 1, 1))
+    found = Importance(heads, tuple(mean), tuple(spread), n, total / n, used)
+    return found if normalize == "none" else found.normalized(normalize)
+
+
+def require_norm(normalize: str) -> str:
+    """The name of a normalisation, or a refusal with the nearest."""
+    if normalize not in NORMALIZE:
+        hint = did_you_mean(normalize, NORMALIZE)
+        raise UsageError(f"Importance is normalised none, l1 or l2, not '{normalize}'.{hint}")
+    return normalize
+
+
+def layer_norms(scores: Scores, normalize: str) -> list[float]:
+    """For every head, the norm of its layer's scores; 1 where all of them are 0."""
+    by_layer = scores.by_layer()
+    power = {"none": 0, "l1": 1, "l2": 2}[normalize]
+    norms = {
+        (stack, layer): float(np.linalg.norm(values, power)) if power and values else 1.0
+        for stack, layers in by_layer.items()
+        for layer, values in enumerate(layers)
+    }
+    return [norms[head.stack, head.layer] or 1.0 for head in scores.layout]
+
+
+def _gates(
+    model: nn.Module, heads: Layout, mask: Mask | None, batch: int
+) -> dict[str, list[Tensor]]:
+    """A gate per example and head: 1, or 0 where the mask closes it."""
+    weight = next(p for p in model.parameters() if p.is_floating_point())
+    dtype = torch.promote_types(weight.dtype, torch.float32)
+    gates = open_gates(heads, batch=batch, dtype=dtype, device=weight.device)
+    if mask is not None:
+        with torch.no_grad():
+            for head in mask.dropped:
+                gates[head.stack][head.layer][:, head.index] = 0.0
+    return gates
+
+
+def logits_of(model: nn.Module, inputs: dict[str, Any]) -> Tensor:
+    """What the model predicts, or a refusal where it predicts nothing."""
+    answer = model(**inputs)
+    logits = getattr(answer, "logits", None)
+    if logits is None:
+        raise UsageError(
+            f"{type(model).__name__} has no loss: it predicts nothing ('logits'). Load it with a "
+            "head for the task."
+        )
+    return logits
+
+
+def _wide(logits: Tensor) -> Tensor:
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
+def _moments(gates: Sequence[Tensor], grads: Sequence[Tensor | None], counts: Tensor) -> np.ndarray:
+    """(2, head) the sums over counted examples of |gradient| and of its square."""
+    # a layer that the loss does not reach has no gradient: its heads do not matter
+    found = [
+        torch.zeros_like(g) if grad is None else grad for g, grad in zip(gates, grads, strict=True)
+    ]
+    each = torch.cat(found, dim=1).double()[counts].abs()  # (example, head)
+    return torch.stack([each.sum(0), each.square().sum(0)]).cpu().numpy()
+
+
+@contextmanager
+def frozen(model: nn.Module) -> Generator[None]:
+    """No gradient of any weight inside: less to remember and half the backward pass."""
+    before = [(p, p.requires_grad) for p in model.parameters()]
+    with held(model, "without gradients of its weights"):
+        try:
+            for parameter, _ in before:
+                parameter.requires_grad_(False)
+            yield
+        finally:
+            for parameter, trains in before:
+                parameter.requires_grad_(trains)

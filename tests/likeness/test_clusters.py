@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import adjusted_rand_score, silhouette_samples
+
+from headcount.errors import UsageError
+from headcount.heads import Head, Layout
+from headcount.likeness.clusters import (
+    _split,
+    chance,
+    cluster,
+    mask,
+    mean_matrix,
+    representatives,
+)
+
+GROUPS = np.repeat([0, 1, 2, 3], [5, 3, 4, 4])
+
+
+def grouped(groups=GROUPS, *, within=0.1, between=0.8, noise=0.05, seed=0):
+    rng = np.random.default_rng(seed)
+    values = np.where(groups[:, None] == groups, within, between)
+    values = np.triu(values + noise * rng.random(values.shape), 1)
+    return values + values.T
+
+
+@pytest.mark.parametrize("how", [{"count": 4}, {"counter": "affinity"}, {"counter": "hdbscan"}])
+def test_clear_clusters_are_found(how):
+    assert adjusted_rand_score(GROUPS, cluster(grouped(), **how)) == 1
+
+
+@given(
+    count=st.integers(0, 12),
+    seed=st.integers(0, 50),
+    same=st.lists(st.integers(0, 11), min_size=2, max_size=12, unique=True),
+)
+def test_exactly_as_many_clusters_as_asked_even_of_identical_heads(count, seed, same):
+    values = grouped(np.arange(12) % 3, noise=0.3, seed=seed)
+    values[same], values[:, same] = values[same[0]], values[:, same[:1]]
+    values[np.ix_(same, same)] = 0
+    np.fill_diagonal(values, 0)
+    values = np.maximum(values, values.T)
+    labels = cluster(values, count, seed=seed)
+    kept = representatives(values, labels)
+    assert len(kept) == count
+    assert kept == sorted(set(kept))
+
+
+def test_clusters_that_k_means_left_out_are_split_off_from_the_widest():
+    values = grouped(np.array([0, 0, 0, 1, 1, 1]), noise=0.01)
+    values[0, 2] = values[2, 0] = values[1, 2] = values[2, 1] = 0.4
+    found = _split(values, np.array([0, 0, 0, 5, 5, 5]), 3)
+    assert adjusted_rand_score([0, 0, 2, 1, 1, 1], found) == 1
+    assert len(set(_split(values, np.zeros(6, int), 6))) == 6
+
+
+def test_all_heads_identical():
+    values = np.zeros((6, 6))
+    assert len(set(cluster(values, 3))) == 3
+    assert set(cluster(values)) == {0}
+
+
+def test_a_head_like_no_other_makes_its_own_cluster():
+    values = grouped(np.array([0, 0, 0, 1, 1, 1, 2]), noise=0.01)
+    labels = cluster(values, counter="hdbscan")
+    assert len(set(labels)) == 3
+    assert (labels == labels[6]).sum() == 1
+
+
+def test_representatives_have_the_best_silhouette_of_their_cluster():
+    values = grouped(noise=0.3, seed=2)
+    worth = silhouette_samples(values, GROUPS, metric="precomputed")
+    wanted = [max(np.flatnonzero(g == GROUPS), key=lambda i: worth[i]) for g in range(4)]
+    assert representatives(values, GROUPS) == wanted
+
+
+def test_medoids_are_nearest_to_their_cluster():
+    values = grouped(noise=0.3, seed=3)
+    wanted = []
+    for g in range(4):
+        group = np.flatnonzero(g == GROUPS)
+        wanted.append(group[values[np.ix_(group, group)].sum(1).argmin()])
+    assert representatives(values, GROUPS, by="medoid") == wanted
+    assert wanted != representatives(values, GROUPS)
+
+
+def test_one_cluster_is_represented_by_its_medoid():
+    values = np.array([[0, 0.1, 0.9], [0.1, 0, 0.2], [0.9, 0.2, 0]])
+    assert representatives(values, cluster(values, 1)) == [1]
+
+
+def test_a_mask_keeps_one_head_of_each_cluster():
+    layout = Layout.of(encoder=[8, 8])
+    found = mask({"encoder": grouped()}, layout, ratio=0.75)
+    order = list(layout)
+    assert len(found) == 4
+    assert sorted(GROUPS[order.index(head)] for head in found) == [0, 1, 2, 3]
+    assert found == mask({"encoder": grouped()}, layout)
+
+
+@pytest.mark.parametrize(("ratio", "kept"), [(0, 16), (0.05, 16), (0.5, 8), (0.95, 1), (1, 0)])
+def test_the_number_kept_is_the_ratio_rounded_up(ratio, kept):
+    assert len(mask({"encoder": grouped()}, Layout.of(encoder=[16]), ratio=ratio)) == kept
+
+
+def test_every_stack_by_its_own_matrix_and_one_without_keeps_all():
+    layout = Layout.of(encoder=[8, 8], cross=[3], decoder=[2, 2])
+    values = {"encoder": grouped(), "decoder": grouped(np.array([0, 0, 1, 1]))}
+    found = mask(values, layout, ratio=0.5)
+    assert [sum(counts) for counts in found.counts().values()] == [8, 3, 2]
+    first, second = [head for head in found if head.stack == "decoder"]
+    assert (first.layer, second.layer) == (0, 1)
+
+
+def test_chances_are_shares_of_trials():
+    layout = Layout.of(encoder=[16])
+    found = chance({"encoder": grouped(noise=0.4)}, layout, ratio=0.6, trials=8)
+    assert set(found.values) <= {k / 8 for k in range(9)}
+    assert sum(found.values) == pytest.approx(16 - layout.kept_at(0.6))
+    assert len(set(found.values)) > 2  # the trials differ
+    assert found == chance({"encoder": grouped(noise=0.4)}, layout, ratio=0.6, trials=8)
+
+
+def test_a_head_alone_never_goes():
+    layout = Layout.of(encoder=[7])
+    values = grouped(np.array([0, 0, 0, 1, 1, 1, 2]), noise=0.01)
+    found = chance({"encoder": values}, layout, ratio=0.55)
+    assert found[Head("encoder", 0, 6)] == 0
+    assert sum(found.values) == pytest.approx(3)
+
+
+def test_the_mean_of_several():
+    a, b = grouped(seed=1), grouped(seed=2)
+    assert np.allclose(mean_matrix([a, b, b]), (a + 2 * b) / 3)
+    with pytest.raises(UsageError, match="no redundancy matrix"):
+        mean_matrix([])
+    with pytest.raises(UsageError, match="different numbers of heads have no mean: 16, 3"):
+        mean_matrix([a, np.zeros((3, 3))])
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: cluster(grouped(), 17), "16 heads cannot make 17 clusters"),
+        (lambda: cluster(grouped(), -1), "cannot make -1"),
+        (lambda: cluster(grouped(), counter="hdbscn"), "Did you mean 'hdbscan'"),
+        (lambda: representatives(grouped(), GROUPS, by="medio"), "Did you mean 'medoid'"),
+        (lambda: mask({"encoder": grouped()}, Layout.of(encoder=[4]), ratio=0.5), "model has 4"),
+        (lambda: mask({"decoder": grouped()}, Layout.of(encoder=[16])), "no decoder heads"),
+        (
+            lambda: mask({"encoder": grouped()}, Layout.of(encoder=[16]), ratio=1.2),
+            "between 0 and 1",
+        ),
+        (
+            lambda: chance({"encoder": grouped()}, Layout.of(encoder=[16]), ratio=0.5, trials=0),
+            "at least one trial",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(call, says):
+    with pytest.raises(UsageError, match=says):
+        call()
