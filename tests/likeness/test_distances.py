@@ -5,11 +5,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from redundancy.oracles import BARS, ORACLES, hard_attention, oracle
 from scipy.linalg import subspace_angles
 
 from headcount.errors import UsageError
 from headcount.likeness.distances import DISTANCES, SENTENCE_BASED, TOKEN_BASED, distances
+from likeness.oracles import BARS, ORACLES, hard_attention, oracle
 
 NAMES = tuple(ORACLES)
 UPPER = 192 * 191 // 2

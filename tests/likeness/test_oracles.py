@@ -8,11 +8,12 @@ import sys
 
 import numpy as np
 import pytest
-from redundancy.oracles import ORACLES, hard_attention, oracle
 from scipy.linalg import orthogonal_procrustes
 from scipy.spatial import procrustes
 from scipy.spatial.distance import correlation, cosine, jensenshannon
 from sklearn.linear_model import Ridge
+
+from likeness.oracles import ORACLES, hard_attention, oracle
 
 
 def _tokens(measure):

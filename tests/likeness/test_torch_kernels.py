@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from redundancy.oracles import ORACLES, hard_attention, oracle
 
 from headcount.errors import UsageError
 from headcount.likeness import torch_kernels
 from headcount.likeness.distances import distances
+from likeness.oracles import ORACLES, hard_attention, oracle
 
 
 @pytest.mark.parametrize("shape", [(60, 25, 25), (60, 6, 21), (60, 21, 6), (9, 1, 5)])

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from redundancy.oracles import ORACLES, hard_attention
 
 from headcount.errors import UsageError
 from headcount.likeness.distances import distances
 from headcount.likeness.kernels.threads import count, side_by_side, spread, using
+from likeness.oracles import ORACLES, hard_attention
 
 
 @pytest.mark.parametrize("total", [0, 1, 2, 3, 10])
