@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from headcount.studies.points import interval
+from headcount.statistics import interval
 
 OURS = "straight-through"
 

@@ -28,7 +28,17 @@ ROOMS = [  # imports point down this list only
     "tasks",
     "models",
 ]
-FOUNDATION = ["heads", "errors", "registry", "files", "arrays", "text", "options"]
+FOUNDATION = [
+    "heads",
+    "errors",
+    "registry",
+    "files",
+    "arrays",
+    "text",
+    "options",
+    "statistics",
+    "html",
+]
 SNIPPETS = re.findall(
     r"^```(python|sh)\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S
 )

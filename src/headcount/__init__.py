@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headcount.models.find import layout as layout
     from headcount.models.gates import gate as gate
     from headcount.models.load import load as load
+    from headcount.models.opening import Opening as Opening
     from headcount.models.remove import remove as remove
     from headcount.pruning.cluster import Cluster as Cluster
     from headcount.pruning.importance import Importance as Importance
@@ -35,16 +36,19 @@ if TYPE_CHECKING:
     from headcount.pruning.random import Random as Random
     from headcount.pruning.select import select as select
     from headcount.pruning.surgeon import Surgeon as Surgeon
+    from headcount.recovery.options import Recovery as Recovery
     from headcount.recovery.recover import recover as recover
     from headcount.sensitivity.gradients import importance as importance
     from headcount.studies.compare import compare as compare
     from headcount.studies.curve import curve as curve
     from headcount.studies.prune import prune as prune
     from headcount.studies.sweep import sweep as sweep
+    from headcount.tasks.looking import Looking as Looking
     from headcount.training.evaluate import difference as difference
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.finetune import finetune as finetune
     from headcount.training.options import TrainOptions as TrainOptions
+    from headcount.training.scoring import Scoring as Scoring
 
 __version__ = "0.1.0"
 
@@ -66,6 +70,10 @@ _PUBLIC = {
     "HardConcrete": "headcount.learned.methods:HardConcrete",
     "StraightThrough": "headcount.learned.methods:StraightThrough",
     "Subset": "headcount.learned.methods:Subset",
+    "Looking": "headcount.tasks.looking:Looking",
+    "Opening": "headcount.models.opening:Opening",
+    "Recovery": "headcount.recovery.options:Recovery",
+    "Scoring": "headcount.training.scoring:Scoring",
     "TrainOptions": "headcount.training.options:TrainOptions",
     "attention": "headcount.changes.sentence:attention",
     "capture": "headcount.models.capture:capture",

@@ -12,6 +12,7 @@ from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.probe import probe_inputs, run
 from headcount.models.remove import remove
+from headcount.recovery.options import Recovery
 from headcount.recovery.recover import recover, recover_layers
 from models.zoo import FAMILIES, build, mixed
 
@@ -140,14 +141,14 @@ def test_refusals():
     with pytest.raises(UsageError, match="There is no data"):
         recover(small, model, [])
     with pytest.raises(UsageError, match="not negative"):
-        recover(small, model, data(model), ridge=-1)
+        recover(small, model, data(model), options=Recovery(ridge=-1))
     with pytest.raises(UsageError, match="is not GPT2LMHeadModel with heads removed"):
         recover(small, build("gpt2"), data(model))
     with pytest.raises(UsageError, match=r"is not .* with heads removed"):
         recover(model, small, data(model))
     few = [{name: value[:1, :2] for name, value in data(model, 1)[0].items()}]
     with pytest.raises(UsageError, match="encoder layer 0 is singular: 2 tokens for 17 unknowns"):
-        recover(small, model, few, ridge=0)
+        recover(small, model, few, options=Recovery(ridge=0))
     none = [{**data(model, 1)[0], "attention_mask": torch.zeros(4, 10).long()}]
     with pytest.raises(UsageError, match="No token of the inputs counts"):
         recover(small, model, none)

@@ -17,8 +17,8 @@ from headcount.learned.methods import StraightThrough
 from headcount.learned.run import learn
 from headcount.models.find import layout
 from headcount.models.remove import remove
+from headcount.statistics import rank_correlation
 from headcount.studies import sweep as room
-from headcount.studies.points import rank_correlation
 from headcount.studies.sweep import SweepRun, Swept, sweep
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions

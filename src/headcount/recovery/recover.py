@@ -33,12 +33,11 @@ from headcount.models.linear import has_bias, read_rows, write_rows
 from headcount.models.sites import Site
 from headcount.models.stages import Stages
 from headcount.models.watch import watching
+from headcount.recovery.options import Recovery
 from headcount.recovery.ridge import NormalEquations
 from headcount.tasks.door import Data, rows_for
 
 Model = TypeVar("Model", bound=nn.Module)
-RIDGE = 1e-3
-TOKENS = 2048
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,7 @@ def recover(
     data: Data,
     *,
     tokenizer: Any = None,
-    ridge: float = RIDGE,
-    tokens: int = TOKENS,
+    options: Recovery = Recovery(),  # noqa: B008
     report: Callable[[int, int], None] | None = None,
 ) -> Model:
     """Solve the output projections of `small` again, in place, so that it answers like `model`.
@@ -70,7 +68,7 @@ def recover(
     name. `report` gets (layers done, all layers).
     """
     rows = rows_for(model, data, tokenizer=tokenizer)
-    recover_layers(small, model, rows, ridge=ridge, tokens=tokens, report=report)
+    recover_layers(small, model, rows, options=options, report=report)
     return small
 
 
@@ -79,13 +77,10 @@ def recover_layers(
     model: nn.Module,
     data: Batches,
     *,
-    ridge: float = RIDGE,
-    tokens: int = TOKENS,
+    options: Recovery = Recovery(),  # noqa: B008
     report: Callable[[int, int], None] | None = None,
 ) -> list[Fit]:
     """As `recover`; gives how well every layer fits before and after."""
-    if not ridge >= 0:
-        raise UsageError(f"The ridge is not negative: {ridge}.")
     small, model = unwrap(small), unwrap(model)
     if isinstance(data, Iterator):
         data = list(data)  # every layer goes through it
@@ -99,9 +94,9 @@ def recover_layers(
         todo = order[cut[0] :] if cut else []
         stages = Stages(small, sites_of(small)), Stages(model, sites_of(model))
         for done, (new, old) in enumerate(todo):
-            sums = _collect(*stages, new, old, uses[old.path], data, tokens)
+            sums = _collect(*stages, new, old, uses[old.path], data, options.tokens)
             if sums is not None:
-                fits.append(_put(small, new, sums, ridge))
+                fits.append(_put(small, new, sums, options.ridge))
             if report is not None:
                 report(done + 1, len(todo))
     return fits

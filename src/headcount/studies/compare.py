@@ -26,10 +26,11 @@ from transformers import PreTrainedModel
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
 from headcount.pruning.methods import METHODS, Decision, needs_of
+from headcount.statistics import interval, paired
 from headcount.studies.budget import Budget
 from headcount.studies.identity import identity
 from headcount.studies.notes import Note, log
-from headcount.studies.points import ends, interval, loss_columns, loss_of, paired, versus_random
+from headcount.studies.points import ends, loss_columns, loss_of, versus_random
 from headcount.studies.store import WORK, Store, held
 from headcount.studies.trial import Trial, make_trial
 from headcount.tasks import Task, open_task

@@ -30,15 +30,14 @@ from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
 from headcount.options import types_of
 from headcount.pruning.methods import METHODS, make_method, needs_of
+from headcount.statistics import interval, rank_correlation
 from headcount.studies.compare import Run, run_once
 from headcount.studies.identity import identity
 from headcount.studies.notes import Note, log
 from headcount.studies.points import (
     ends,
-    interval,
     loss_columns,
     loss_of,
-    rank_correlation,
     relative,
     write_parquet,
 )

@@ -1,0 +1,20 @@
+"""How a model is opened, wherever one is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """What opening a model needs to know beside its name."""
+
+    tokenizer: str | None = None
+    """Folder or name of the tokenizer, where it is not with the model."""
+    allow_pickle: bool = False
+    """Load weights that are pickled (.bin), which can run code: only if you trust them."""
+    device: str = "auto"
+    """Where to run: auto, cpu, cuda, cuda:1, mps."""
+    dtype: Literal["float32", "float16", "bfloat16", "float64"] | None = None
+    """Convert the weights to this; as they were saved when left out."""

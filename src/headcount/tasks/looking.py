@@ -1,0 +1,23 @@
+"""What methods and recovery may look at before and after a cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headcount.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looking:
+    """Rows to look at: never those that are scored, where there are others."""
+
+    inputs: Any = field(default=None, metadata={"typed": Path})
+    """A file with a text on each line, for methods and recovery instead of the task's rows."""
+    samples: int = 512
+    """Rows of the train split that methods and recovery look at."""
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise UsageError(f"At least one row is looked at, not {self.samples}.")
