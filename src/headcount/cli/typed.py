@@ -3,6 +3,7 @@
     Scored = typed(Scoring, "Scoring", leave_out=("seed",))
     def evaluate(..., scoring: Scored = Scored()): ...
     scoring.on(Scoring(seed=3))                  # with what was typed
+    scoring.on()                                 # the same on the class's defaults
 
 Help and defaults come from the options class: a new option is one field there, and nothing here.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable
 from dataclasses import MISSING, Field, field, make_dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from cyclopts import Parameter
 
@@ -22,19 +23,24 @@ from headcount.options import Options, docs_of, types_of
 class Typed:
     """What was typed of some options; a field that was left out is None."""
 
+    kind: ClassVar[Any] = None
+    """The options class, where it is one."""
+
     def given(self) -> dict[str, Any]:
         """The options that were typed, by name."""
         every = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}  # pyright: ignore[reportArgumentType]
         return {name: value for name, value in every.items() if value is not None}
 
-    def on(self, options: Any) -> Any:
-        """The options with what was typed."""
-        return replace(options, **self.given())
+    def on(self, options: Any = None) -> Any:
+        """The options, or the class's defaults, with what was typed."""
+        return replace(options or self.kind(), **self.given())
 
 
 def typed(kind: type[Options], group: str, *, leave_out: Collection[str] = ()) -> Any:
     """A class of the same options for a command, each of them optional."""
-    return make_typed(f"Typed{kind.__name__}", group, {"": kind}, leave_out)
+    made = make_typed(f"Typed{kind.__name__}", group, {"": kind}, leave_out)
+    made.kind = kind
+    return made
 
 
 def make_typed(

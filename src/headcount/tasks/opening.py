@@ -1,0 +1,83 @@
+"""A model opened from its name, as `Opening` says: for a task, for texts, or as it was saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from headcount.errors import NotFoundError, UsageError
+from headcount.models.devices import pick_device
+from headcount.models.load import load
+from headcount.models.opening import Opening
+from headcount.tasks.loading import load_for_task, load_tokenizer, match, require_text
+from headcount.tasks.task import Task
+
+
+def open_model(
+    name: str,
+    opening: Opening,
+    task: Task | None = None,
+    *,
+    reads: bool = False,
+    trains: bool = False,
+    seed: int = 0,
+) -> tuple[PreTrainedModel, Any, bool]:
+    """(model on its device, tokenizer, whether its task head is new).
+
+    With a task the model must have a head for it, unless it `trains`: then `seed` draws one. A
+    model that will be given no texts (no task, and nobody says it `reads` some) may be without a
+    tokenizer, which is then None.
+    """
+    device: Any = pick_device(opening.device)
+    how: dict[str, Any] = {"allow_pickle": opening.allow_pickle}
+    if opening.dtype is not None:
+        how["dtype"] = opening.dtype
+    if task is None and not reads:
+        loaded = load(name, **how)
+        return loaded.to(device), _tokenizer_if_any(name, opening), False
+    require_text(name)
+    tokenizer = load_tokenizer(opening.tokenizer or name)
+    fresh = False
+    if task is None:
+        loaded = load(name, **how)
+    else:
+        try:
+            loaded = load_for_task(name, task, new_head=False, **how)
+        except UsageError:
+            if not trains:
+                raise
+            loaded, fresh = load_for_task(name, task, seed=seed, **how), True
+    match(loaded, tokenizer)
+    return loaded.to(device), tokenizer, fresh
+
+
+def _tokenizer_if_any(name: str, opening: Opening) -> Any:
+    try:
+        return load_tokenizer(opening.tokenizer or name)
+    except NotFoundError:
+        if opening.tokenizer is not None:
+            raise
+        return None
+
+
+def shared_tokenizer(opening: Opening, *models: str) -> Any:
+    """The tokenizer that was named, or that of the models, which must be one."""
+    for name in models:
+        require_text(name)
+    if opening.tokenizer is not None:
+        return load_tokenizer(opening.tokenizer)
+    found, missing = [], None
+    for name in models:
+        try:
+            found.append(load_tokenizer(name))
+        except NotFoundError as error:
+            missing = missing or error
+    if not found and missing is not None:
+        raise missing
+    if len(found) > 1 and found[0].get_vocab() != found[1].get_vocab():
+        raise UsageError(
+            "The two models have different vocabularies: their tokenizers do not agree. Pass the "
+            "right one with --tokenizer."
+        )
+    return found[0]
