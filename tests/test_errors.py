@@ -7,7 +7,6 @@ from headcount.errors import (
     HeadcountError,
     NotFoundError,
     UsageError,
-    did_you_mean,
     need_extra,
 )
 
@@ -33,20 +32,6 @@ def test_every_error_has_its_own_exit_code(name: str, code: int, builtin: type) 
 
 def test_the_base_error_leaves_with_1() -> None:
     assert HeadcountError.exit_code == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "known", "hint"),
-    [
-        ("clusters", ["cluster", "random"], " Did you mean 'cluster'?"),
-        ("cluster", ["cluster"], " Did you mean 'cluster'?"),
-        ("zzz", ["cluster", "random"], ""),
-        ("anything", [], ""),
-        ("rand", iter(["random"]), " Did you mean 'random'?"),
-    ],
-)
-def test_did_you_mean(name: str, known: list[str], hint: str) -> None:
-    assert did_you_mean(name, known) == hint
 
 
 def test_a_missing_extra_names_the_module_and_the_command() -> None:

@@ -32,6 +32,7 @@ FOUNDATION = [
     "heads",
     "errors",
     "registry",
+    "names",
     "files",
     "arrays",
     "text",

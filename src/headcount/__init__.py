@@ -107,7 +107,7 @@ def _fetch(name: str) -> Any:
 
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
-        from headcount.errors import did_you_mean
+        from headcount.names import did_you_mean
 
         hint = did_you_mean(name, _PUBLIC)
         raise AttributeError(f"module 'headcount' has no attribute '{name}'.{hint}", name=name)

@@ -6,9 +6,6 @@ sentence and leaves with `exit_code`; a library user catches `HeadcountError`.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
 from headcount.text import printable
 
 MOST = 1000
@@ -54,21 +51,6 @@ class StudyError(HeadcountError):
     """Part of a study failed; what finished is kept."""
 
     exit_code = 6
-
-
-LONGEST = 100
-"""Characters of the longest name that is offered: what is longer is no name."""
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'cos'?` for the closest known name, or an empty string.
-
-    >>> did_you_mean("coss", ["cos", "js"])
-    " Did you mean 'cos'?"
-    """
-    near = [other for other in known if len(other) <= LONGEST]
-    close = difflib.get_close_matches(name[:LONGEST], near, n=1, cutoff=0.5)
-    return f" Did you mean '{close[0]}'?" if close else ""
 
 
 def need_extra(module: str, extra: str) -> MissingExtraError:

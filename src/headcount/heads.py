@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.files import parse_json
+from headcount.names import did_you_mean, unknown
 from headcount.text import short
 
 STACKS = ("encoder", "cross", "decoder")
@@ -55,7 +56,7 @@ class Stack:
 
     def __post_init__(self) -> None:
         if self.name not in STACKS:
-            raise UsageError(f"There is no stack '{self.name}'. Known: {', '.join(STACKS)}.")
+            raise unknown(f"There is no stack {short(self.name)}", self.name, STACKS)
         for counts in ("heads", "groups", "uses"):
             object.__setattr__(self, counts, _whole(getattr(self, counts), self.name))
         if not len(self.heads) == len(self.groups) == len(self.uses):
@@ -134,7 +135,8 @@ class Layout:
             if stack.name == name:
                 return stack
         have = [stack.name for stack in self.stacks]
-        hint = "" if name in STACKS else did_you_mean(name, have)  # decoder is no typo of encoder
+        # decoder is no typo of encoder
+        hint = "" if name in STACKS else did_you_mean(name, have)
         raise UsageError(f"This model has no {name} heads.{hint} It has: {', '.join(have)}.")
 
     def __contains__(self, head: object) -> bool:
@@ -548,10 +550,7 @@ def _whole(counts: Sequence[int], name: str) -> tuple[int, ...]:
 
 def _stack_order(name: str) -> int:
     if name not in STACKS:
-        raise UsageError(
-            f"There is no stack {short(name)}.{did_you_mean(name, STACKS)} Known: "
-            f"{', '.join(STACKS)}."
-        )
+        raise unknown(f"There is no stack {short(name)}", name, STACKS)
     return STACKS.index(name)
 
 

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, Union, get_args, get_origin
 from typing import get_type_hints as hints
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
+from headcount.names import did_you_mean
 
 
 class Options(Protocol):

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
+from headcount.names import unknown
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,7 @@ class Registry:
         """The entry of this name; an unknown one is refused, and nothing is imported."""
         entry = self._entries.get(name)
         if entry is None:
-            known = ", ".join(sorted(self._entries))
-            hint = did_you_mean(name, self._entries)
-            raise UsageError(f"There is no {self.kind} '{name}'.{hint} Known: {known}.")
+            raise unknown(f"There is no {self.kind} '{name}'", name, sorted(self._entries))
         return entry
 
     def __getitem__(self, name: str) -> Callable[..., Any]:

@@ -21,8 +21,9 @@ from cyclopts import App, Argument, ArgumentCollection, CycloptsError, Token
 
 from headcount.cli.common import plain
 from headcount.cli.values import Provider, kind_of, tidy_argument
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.files import read_text
+from headcount.names import did_you_mean
 
 
 def read(path: Path) -> Provider:

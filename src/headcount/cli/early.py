@@ -12,10 +12,11 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.files import cannot_write, require_new
 from headcount.heads import STACKS, Layout
 from headcount.models.shipped import require_model
+from headcount.names import require
 from headcount.studies.advice import FREE, choose, read_ratio
 
 MODELS = ("model", "pruned", "pretrained", "finetuned")
@@ -94,15 +95,11 @@ def _distances(names: Any) -> None:
 def _preset(name: str) -> None:
     from headcount.training.options import PRESETS
 
-    if name not in PRESETS:
-        hint = did_you_mean(name, PRESETS)
-        raise UsageError(f"There is no preset '{name}'.{hint} Known: {', '.join(PRESETS)}.")
+    require("preset", name, PRESETS)
 
 
 def _stack(name: str) -> None:
-    if name not in STACKS:
-        hint = did_you_mean(name, STACKS)
-        raise UsageError(f"There is no stack '{name}'.{hint} Known: {', '.join(STACKS)}.")
+    require("stack", name, STACKS)
 
 
 def _file(value: Any) -> None:

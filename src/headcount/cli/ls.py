@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from headcount.cli.common import Json, emit, table
-from headcount.errors import UsageError, did_you_mean
+from headcount.names import unknown
 
 # Kind -> where its list is: a Registry, or anything that yields names or things with a name and
 # a summary. A room adds one line here; it is shown once its module is there.
@@ -31,10 +31,7 @@ def kinds() -> list[str]:
 def listing(kind: str) -> list[dict[str, str]]:
     """The names of one kind, each with what it is in one line."""
     if kind not in kinds():
-        raise UsageError(
-            f"There is no list of '{kind}'.{did_you_mean(kind, kinds())} "
-            f"Known: {', '.join(kinds())}."
-        )
+        raise unknown(f"There is no list of '{kind}'", kind, kinds())
     module, _, attribute = KINDS[kind].partition(":")
     things: Iterable[Any] = getattr(import_module(module), attribute)
     return [

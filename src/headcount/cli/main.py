@@ -21,7 +21,8 @@ from headcount.cli.early import check
 from headcount.cli.failures import PIPE_CLOSED, explain
 from headcount.cli.progress import alive
 from headcount.cli.values import tidy
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
+from headcount.names import did_you_mean
 
 ABOUT = "How many attention heads does your transformer need?"
 EPILOGUE = """\

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.names import require
 
 Factor = Callable[[Tensor], Tensor]
 
@@ -35,10 +35,7 @@ COARSE: dict[str, Factor] = {
 
 def coarse_factor(name: str) -> Factor:
     """The factor of this name."""
-    if name not in COARSE:
-        hint = did_you_mean(name, COARSE)
-        raise UsageError(f"There is no coarse gradient '{name}'.{hint} Known: {', '.join(COARSE)}.")
-    return COARSE[name]
+    return COARSE[require("coarse gradient", name, COARSE)]
 
 
 class _Step(torch.autograd.Function):

@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
+from headcount.names import unknown
 from headcount.pruning.counts import require_ratio
 from headcount.pruning.methods import Decide, Decision, Given
 
@@ -229,5 +230,5 @@ def _bad(value: float) -> bool:
 
 
 def _unknown(what: str, name: str, known: tuple[str, ...]) -> tuple[bool, str]:
-    hint = did_you_mean(name, known)
-    return name not in known, f"there is no {what} '{name}'.{hint} Known: {', '.join(known)}"
+    told = str(unknown(f"there is no {what} '{name}'", name, known))
+    return name not in known, told.rstrip(".")

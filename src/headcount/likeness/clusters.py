@@ -18,9 +18,10 @@ from sklearn.cluster import HDBSCAN, AffinityPropagation, SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_samples
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.heads import Head, Layout, Mask, Scores
 from headcount.likeness.agreement import Matrix, as_matrix
+from headcount.names import unknown
 
 COUNTERS = ("affinity", "hdbscan")
 """Clusterings that find the number of clusters themselves."""
@@ -103,8 +104,7 @@ def cluster(
     """The cluster of each head: exactly `count` of them, or as many as the `counter` finds."""
     values = as_matrix(matrix)
     if counter not in COUNTERS:
-        hint = did_you_mean(counter, COUNTERS)
-        raise UsageError(f"No clustering '{counter}'.{hint} Known: {', '.join(COUNTERS)}.")
+        raise unknown(f"There is no clustering '{counter}'", counter, COUNTERS)
     if count is None:
         if len(values) < 3 or not values.any():
             return np.zeros(len(values), int)
@@ -121,9 +121,7 @@ def cluster(
 def representatives(matrix: ArrayLike, labels: np.ndarray, *, by: str = "silhouette") -> list[int]:
     """One head of each cluster, in order: of the best silhouette, or the medoid; -1 is none."""
     if by not in REPRESENTATIVES:
-        hint = did_you_mean(by, REPRESENTATIVES)
-        known = ", ".join(REPRESENTATIVES)
-        raise UsageError(f"No representative '{by}' of a cluster.{hint} Known: {known}.")
+        raise unknown(f"There is no representative '{by}' of a cluster", by, REPRESENTATIVES)
     values = as_matrix(matrix)
     names = [name for name in np.unique(labels) if name >= 0]
     if by == "silhouette" and 1 < len(names) < len(values):

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
+from headcount.names import unknown
 from headcount.registry import Registry
 
 _KERNELS = "headcount.likeness.kernels"
@@ -61,8 +62,8 @@ def distances(
     functions = {name: DISTANCES[name] for name in names}
     for name in options:
         if name not in functions:
-            hint = did_you_mean(name, functions)
-            raise UsageError(f"Options for '{name}', which is not among {names}.{hint}")
+            says = f"Options for '{name}', which is not among those asked for"
+            raise unknown(says, name, functions, has="Asked")
     with using(threads):
         ready, functions = _ready(attention, functions)
         for name, function in functions.items():
@@ -110,10 +111,7 @@ def _check_options(name: str, function: Callable[..., Any], given: Mapping[str, 
     for option in given:
         usable = [each.name for each in list(known)[1:] if each.kind is not each.VAR_POSITIONAL]
         if option not in usable:
-            raise UsageError(
-                f"The distance '{name}' has no option '{option}'.{did_you_mean(option, usable)} "
-                f"Known: {', '.join(usable) or 'none'}."
-            )
+            raise unknown(f"The distance '{name}' has no option '{option}'", option, usable)
 
 
 def _as_array(values: Any) -> NDArray[np.float32]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.likeness.distances import DISTANCES
+from headcount.names import unknown
 
 
 def check_names(
@@ -25,12 +26,9 @@ def check_names(
         raise UsageError(f"Name at least one distance. Known: {', '.join(known)}.")
     for name in asked:
         if name not in DISTANCES:
-            raise UsageError(
-                f"There is no distance '{name}'.{did_you_mean(name, known)} "
-                f"Known: {', '.join(known)}, or all."
-            )
+            raise unknown(f"There is no distance '{name}'", name, [*known, "all"])
     for name in options or {}:
         if name not in asked:
-            hint = did_you_mean(name, asked)
-            raise UsageError(f"Options for '{name}', which is not among {asked}.{hint}")
+            says = f"Options for '{name}', which is not among those asked for"
+            raise unknown(says, name, asked, has="Asked")
     return list(dict.fromkeys(asked))

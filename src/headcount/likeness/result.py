@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.arrays import read_npz
-from headcount.errors import HeadcountError, NotFoundError, UsageError, did_you_mean
+from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.files import parse_json, whole
 from headcount.heads import Head, Layout
+from headcount.names import unknown
 from headcount.text import short
 
 Matrix = NDArray[np.float64]
@@ -78,10 +79,8 @@ class Redundancy:
     def __getitem__(self, key: str | tuple[str, str]) -> Measured:
         name, stack = (key, None) if isinstance(key, str) else key
         if name not in self.distances:
-            raise UsageError(
-                f"The distance '{name}' was not measured.{did_you_mean(name, self.distances)} "
-                f"Measured: {', '.join(self.distances)}."
-            )
+            says = f"The distance '{name}' was not measured"
+            raise unknown(says, name, self.distances, has="Measured")
         if stack is None and len(self.stacks) > 1:
             raise UsageError(
                 f"This model has several stacks ({', '.join(self.stacks)}): write "

@@ -22,7 +22,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from headcount import __version__
-from headcount.errors import HeadcountError, UsageError, did_you_mean, need_extra
+from headcount.errors import HeadcountError, UsageError, need_extra
 from headcount.files import read_json
 from headcount.models.card import card, escaped, front, write_results
 from headcount.models.export_checkpoint import (
@@ -44,6 +44,7 @@ from headcount.models.find import unwrap
 from headcount.models.origin import base_name, copy_companions
 from headcount.models.probe import require_finite, run
 from headcount.models.pruned import whole_folder
+from headcount.names import unknown
 
 
 @dataclass(frozen=True)
@@ -167,9 +168,7 @@ def export(
 def check(to: str, folder: str | os.PathLike[str]) -> tuple[Format, Path]:
     """Refuse what cannot work before any model is loaded."""
     if to not in FORMATS:
-        raise UsageError(
-            f"There is no export to '{to}'.{did_you_mean(to, FORMATS)} Known: {', '.join(FORMATS)}."
-        )
+        raise unknown(f"There is no export to '{to}'", to, FORMATS)
     folder = Path(folder)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise UsageError(f"{folder} is there already and not empty; export to a new folder.")

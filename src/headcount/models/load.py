@@ -12,7 +12,7 @@ import torch
 import transformers
 from transformers import CONFIG_MAPPING, AutoConfig, PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import NotFoundError, UnsupportedError, UsageError, did_you_mean
+from headcount.errors import NotFoundError, UnsupportedError
 from headcount.heads import Head, Mask
 from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
@@ -27,6 +27,7 @@ from headcount.models.trusted import (
     require_own_weights,
     require_plain_attention,
 )
+from headcount.names import require
 
 HEADS = {
     "base": "AutoModel",
@@ -122,10 +123,8 @@ def load_config(
 
 def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTrainedModel]:
     """The transformers class for this config: the one it was saved with, or one with `head`."""
-    if head is not None and head not in HEADS:
-        raise UsageError(
-            f"There is no head '{head}'.{did_you_mean(head, HEADS)} Known: {', '.join(HEADS)}."
-        )
+    if head is not None:
+        require("head", head, HEADS)
     for saved in getattr(config, "architectures", None) or []:
         if head is None and isinstance(getattr(transformers, saved, None), type):
             return getattr(transformers, saved)

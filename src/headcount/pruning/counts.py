@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.heads import Layout
+from headcount.names import unknown
 
 WITHIN = ("model", "stack", "layer")
 Place = tuple[str, int]
@@ -25,8 +26,8 @@ def parts_of(layout: Layout, within: str, stack: str | None = None) -> list[list
     [[('encoder', 0), ('encoder', 1)], [('decoder', 0)]]
     """
     if within not in WITHIN:
-        hint = did_you_mean(within, WITHIN)
-        raise UsageError(f"Heads are cut within model, stack or layer, not '{within}'.{hint}")
+        says = f"Heads are cut within model, stack or layer, not '{within}'"
+        raise unknown(says, within, WITHIN, has=None)
     stacks = layout.stacks if stack is None else (layout[stack],)
     layers = [[(each.name, layer) for layer in range(len(each.heads))] for each in stacks]
     if within == "stack":

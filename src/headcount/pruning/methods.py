@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.heads import Mask
+from headcount.names import unknown
 from headcount.options import read, types_of
 from headcount.registry import Registry
 
@@ -132,10 +133,8 @@ def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
     known = types_of(kind)
     for option in options or {}:
         if option not in known:
-            has = f"It has: {', '.join(known)}." if known else "It has none."
-            raise UsageError(
-                f"The method '{name}' has no option '{option}'.{did_you_mean(option, known)} {has}"
-            )
+            says = f"The method '{name}' has no option '{option}'"
+            raise unknown(says, option, known, has="It has")
     return kind(**(options or {}))
 
 

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
+from headcount.names import unknown
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import Place, require_no_ratio
 from headcount.pruning.methods import Decide, Decision, Given
@@ -51,10 +52,8 @@ class Pattern:
                 "The method 'pattern' needs heads to keep: 777322, 14,31,30 or a mask."
             )
         if self.pick not in PICK:
-            raise UsageError(
-                f"Heads are picked random or first, not '{self.pick}'."
-                f"{did_you_mean(self.pick, PICK)}"
-            )
+            says = f"Heads are picked random or first, not '{self.pick}'"
+            raise unknown(says, self.pick, PICK, has=None)
 
     def prepare(self, model: Any, given: Given) -> Decide:
         """Nothing is looked at but how many heads there are."""

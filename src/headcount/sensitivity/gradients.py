@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
 from headcount.models.batches import TOKENS, batches_for
 from headcount.models.find import layout, require_layout, unwrap
 from headcount.models.gates import gate, open_gates
 from headcount.models.hooks import evaluating, held
+from headcount.names import unknown
 from headcount.sensitivity.losses import example_losses, kind_of
 from headcount.tasks.door import Data, rows_for
 
@@ -133,8 +134,8 @@ def importance(
 def require_norm(normalize: str) -> str:
     """The name of a normalisation, or a refusal with the nearest."""
     if normalize not in NORMALIZE:
-        hint = did_you_mean(normalize, NORMALIZE)
-        raise UsageError(f"Importance is normalised none, l1 or l2, not '{normalize}'.{hint}")
+        says = f"Importance is normalised none, l1 or l2, not '{normalize}'"
+        raise unknown(says, normalize, NORMALIZE, has=None)
     return normalize
 
 

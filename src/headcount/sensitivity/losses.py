@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.names import require
 from headcount.tasks.encoding import IGNORED
 from headcount.tasks.task import KINDS
 
@@ -36,8 +36,7 @@ def example_losses(
     >>> example_losses("classification", logits, torch.tensor([0, IGNORED]))
     (tensor([0.1269, 0.0000]), tensor([ True, False]))
     """
-    if kind not in KINDS:
-        raise UsageError(f"There is no kind '{kind}'.{did_you_mean(kind, KINDS)}")
+    require("kind", kind, KINDS)
     if kind == "regression":
         counts = (labels != IGNORED).reshape(len(labels), -1)
         difference = logits.reshape(len(labels), -1) - labels.reshape(len(labels), -1)

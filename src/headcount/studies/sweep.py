@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedModel
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
+from headcount.names import did_you_mean
 from headcount.options import types_of
 from headcount.pruning.methods import METHODS, make_method, needs_of
 from headcount.statistics import interval, rank_correlation

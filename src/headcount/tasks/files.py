@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from headcount.arrays import PACKED
-from headcount.errors import HeadcountError, NotFoundError, UsageError, did_you_mean
+from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.files import LARGEST, parse_json
+from headcount.names import did_you_mean
 
 Table = dict[str, list[str]]
 SUFFIXES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")

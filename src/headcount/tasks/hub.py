@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headcount.errors import NotFoundError, UsageError, did_you_mean
+from headcount.errors import NotFoundError
+from headcount.names import unknown
 
 DEV = ("dev", "validation", "valid", "test")
 
@@ -53,10 +54,8 @@ def columns(rows: Any, names: Sequence[str], where: str) -> dict[str, list[str]]
     table: dict[str, list[str]] = {}
     for name in names:
         if name not in flat.column_names:
-            raise UsageError(
-                f"'{where}' has no column '{name}'.{did_you_mean(name, flat.column_names)} "
-                f"It has: {', '.join(flat.column_names)}."
-            )
+            says = f"'{where}' has no column '{name}'"
+            raise unknown(says, name, flat.column_names, has="It has")
         feature = flat.features[name]
         values = flat[name]
         if isinstance(feature, ClassLabel):

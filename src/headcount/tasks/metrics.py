@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.files import require_fields
+from headcount.names import require
 from headcount.tasks import bleu, classes
 from headcount.tasks.ranks import weighted_spearman
 from headcount.tasks.sums import Weighted, constant, from_sums, ratio
@@ -173,10 +174,7 @@ def difference(
 
 def get_metric(name: str) -> Metric:
     """The metric of this name."""
-    if name not in METRICS:
-        hint = did_you_mean(name, METRICS)
-        raise UsageError(f"There is no metric '{name}'.{hint} Known: {', '.join(METRICS)}.")
-    return METRICS[name]
+    return METRICS[require("metric", name, METRICS)]
 
 
 def _interval(values: np.ndarray) -> tuple[float, float, int]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount.errors import NotFoundError, UsageError, did_you_mean
+from headcount.errors import NotFoundError, UsageError
+from headcount.names import unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +47,8 @@ class Source:
             if not label or not name:
                 raise UsageError(f"A label is named as in pos=POSITIVE, not '{text}'.")
             if label not in known:
-                raise UsageError(
-                    f"The data has no label '{label}'.{did_you_mean(label, known)} "
-                    f"It has: {', '.join(known[:8])}."
-                )
+                says = f"The data has no label '{label}'"
+                raise unknown(says, label, known, has="It has", most=8)
         for which in (0, 2):
             names = [pair[which].lower() for pair in pairs]
             if twice := [name for name in names if names.count(name) > 1]:

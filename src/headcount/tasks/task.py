@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
+from headcount.names import unknown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,10 +92,8 @@ class Task:
         """The rows of a split, or a seeded sample of them in their own order."""
         split = split or self.evaluation
         if split not in self.splits:
-            raise UsageError(
-                f"Task '{self.name}' has no split '{split}'.{did_you_mean(split, self.splits)} "
-                f"It has: {', '.join(self.splits)}."
-            )
+            says = f"Task '{self.name}' has no split '{split}'"
+            raise unknown(says, split, self.splits, has="It has")
         examples = self.loader(split)
         return examples if limit is None else examples.take(sample(len(examples), limit, seed))
 

@@ -16,8 +16,9 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
 from headcount.likeness.kernels.finish import CONSTANT, Floats, finish
+from headcount.names import unknown
 
 METHODS = ("ridge", "svcca", "truncated", "rv")
 _SINGLE = (0.05, 2.0)  # the kappas for which single precision is enough
@@ -59,8 +60,7 @@ def cc(
 def check_options(method: str, kappa: float, variance: float, rank: int) -> None:
     """Refuse options that make no sense; warn where the method itself is doubtful."""
     if method not in METHODS:
-        hint = did_you_mean(method, METHODS)
-        raise UsageError(f"cc has no method '{method}'.{hint} Known: {', '.join(METHODS)}.")
+        raise unknown(f"cc has no method '{method}'", method, METHODS)
     if not 0 < kappa < np.inf:
         raise UsageError(f"cc's kappa is a positive number, not {kappa}.")
     if not 0 < variance <= 1:

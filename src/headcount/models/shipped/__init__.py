@@ -9,7 +9,8 @@ import os
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from headcount.errors import NotFoundError, did_you_mean
+from headcount.errors import NotFoundError
+from headcount.names import did_you_mean
 
 
 class Shipped(NamedTuple):

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Literal
 
-from headcount.errors import UsageError, did_you_mean
+from headcount.errors import UsageError
+from headcount.names import require
 from headcount.tasks.pocket import (
     acceptability,
     corpus,
@@ -133,13 +134,8 @@ def examples(
     `together` (both None for a single sentence) for the corpus; `source` and `target` for
     translation.
     """
-    if task not in POCKET_TASKS:
-        known = ", ".join(POCKET_TASKS)
-        hint = did_you_mean(task, POCKET_TASKS)
-        raise UsageError(f"There is no pocket task '{task}'.{hint} Known: {known}.")
-    if split not in SPLITS:
-        hint = did_you_mean(split, SPLITS)
-        raise UsageError(f"There is no split '{split}'.{hint} Known: {', '.join(SPLITS)}.")
+    require("pocket task", task, POCKET_TASKS)
+    require("split", split, SPLITS)
     if count < 0 or start < 0:
         raise UsageError(f"count and start must not be negative, got {count} and {start}.")
     make = POCKET_TASKS[task].make

@@ -1,0 +1,43 @@
+"""Names that a user may get wrong: the nearest known one, and one refusal for all of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from headcount.errors import UsageError
+
+LONGEST = 100
+"""Characters of the longest name that is offered: what is longer is no name."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'cos'?` for the closest known name, or an empty string.
+
+    >>> did_you_mean("coss", ["cos", "js"])
+    " Did you mean 'cos'?"
+    """
+    near = [other for other in known if len(other) <= LONGEST]
+    close = difflib.get_close_matches(str(name)[:LONGEST], near, n=1, cutoff=0.5)
+    return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def unknown(
+    says: str, name: str, known: Iterable[str], *, has: str | None = "Known", most: int = 100
+) -> UsageError:
+    """The refusal of a name: what is wrong, the nearest name, and what is known (`most` of it).
+
+    >>> str(unknown("There is no stack 'crss'", "crss", ["encoder", "cross"]))
+    "There is no stack 'crss'. Did you mean 'cross'? Known: encoder, cross."
+    """
+    known = list(known)
+    listed = f" {has}: {', '.join(known[:most]) or 'none'}." if has else ""
+    return UsageError(f"{says}.{did_you_mean(name, known)}{listed}")
+
+
+def require(kind: str, name: str, known: Iterable[str]) -> str:
+    """The name itself when it is one of the known ones of its kind; else it is refused."""
+    known = list(known)
+    if name not in known:
+        raise unknown(f"There is no {kind} '{name}'", name, known)
+    return name
