@@ -46,7 +46,7 @@ MOST = 4
 VOLATILE = {"seconds", "resumed_from", "versions"}
 FIGURES = {".png", ".svg"}
 
-TASK = ["--task", "classification", "--data", "../data", "--text", "text", "--label", "label"]
+TASK = ["--task", "classification", "--data", "../data", "--columns", "text", "--label", "label"]
 TRAIN = ["--preset", "pocket", "--batch-size", "16", "--log-every", "4", "--save-every", "3"]
 SHORT = [*TRAIN, "--steps", "10"]
 GATES = ["--gate-lr", "0.5", "--draws", "50"]

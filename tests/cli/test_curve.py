@@ -119,7 +119,16 @@ def own(tmp_path_factory, folder):
         lines = [f"{text},{label}" for text, label in zip(rows.texts[0], rows.labels, strict=True)]
         (made / f"{split}.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
     (made / "inputs").write_text("the king sees a small cat\nthe queen sees the dog\n")
-    line = ["curve", made / "model", "--task", "classification", "--data", made, "--text", "text"]
+    line = [
+        "curve",
+        made / "model",
+        "--task",
+        "classification",
+        "--data",
+        made,
+        "--columns",
+        "text",
+    ]
     line += ["--label", "label", "--inputs", made / "inputs", "--draws", 5, "--seeds", 1]
     line += ["--methods", "random", "--ratios", 0.5, "--out", made / "curve"]
     assert main([str(word) for word in line]) == 0

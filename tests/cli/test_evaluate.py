@@ -50,7 +50,7 @@ def test_masks_in_one_pass(cli: Callable[..., Any], folder: Path, tmp_path: Path
 def test_one_class_only(cli: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
     (tmp_path / "dev.csv").write_text("text,label\n" + "the cat sings,0\n" * 9 + "a dog,1\n")
     (tmp_path / "train.csv").write_text("text,label\nthe cat sings,0\n")
-    line = ["evaluate", folder, "--task", "classification", "--text", "text", "--label", "label"]
+    line = ["evaluate", folder, "--task", "classification", "--columns", "text", "--label", "label"]
     line += ["--data", tmp_path, "--split", "train"]
     ran = cli(*line, "--json")
     assert ran.code == 0, ran.err
@@ -68,7 +68,7 @@ def test_labels_that_the_model_does_not_know(
 ) -> None:
     for split in ("train", "dev"):
         (tmp_path / f"{split}.csv").write_text("text,label\na cat,yes\na dog,no\n")
-    line = ["evaluate", folder, "--task", "classification", "--text", "text", "--label", "label"]
+    line = ["evaluate", folder, "--task", "classification", "--columns", "text", "--label", "label"]
     line += ["--data", tmp_path, "--json"]
     ran = cli(*line)
     assert ran.code == 2

@@ -39,7 +39,7 @@ def task(tmp_path: Path) -> list[str]:
             f"{text}\t{label}\n" for text, label in zip(found.texts[0], found.labels, strict=True)
         ]
         (tmp_path / f"{split}.tsv").write_text("text\tlabel\n" + "".join(rows))
-    names = ["--text", "text", "--label", "label"]
+    names = ["--columns", "text", "--label", "label"]
     return [str(tmp_path / "model"), "--task", "classification", "--data", str(tmp_path), *names]
 
 

@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def words(folder: Path, *more: object) -> list[object]:
-    data = ["--data", folder / "data", "--text", "text", "--label", "pet"]
+    data = ["--data", folder / "data", "--columns", "text", "--label", "pet"]
     return [folder / "model", "--task", "classification", *data, *more]
 
 
@@ -112,7 +112,7 @@ def test_from_scratch_with_a_config_and_a_tokenizer(
     [
         (["--task", "clasification"], 2, "Did you mean 'classification'?"),
         (["--data", "/no/such/folder"], 4, "There is no folder"),
-        (["--text", "txt"], 2, "no column txt. Did you mean 'text'?"),
+        (["--columns", "txt"], 2, "no column txt. Did you mean 'text'?"),
         (["--batch-size", "0"], 2, "batch_size must be at least 1"),
         (["--limit", "3", "--fraction", "0.5"], 2, "not both"),
         (["--device", "warp"], 2, "no device 'warp'"),

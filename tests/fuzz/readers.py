@@ -389,7 +389,7 @@ def _read_table(path: Path) -> None:
     from headcount.tasks import open_task
 
     for name in ("classification", "regression"):
-        task = open_task(name, data=path, text=("text", "other"), label="label")
+        task = open_task(name, data=path, columns=("text", "other"), label="label")
         task.load("dev")
 
 
@@ -430,7 +430,7 @@ def _read_text(path: Path) -> None:
 
 OPTIONS: dict[str, Any] = {
     "prune": {"model": "pocket", "ratio": 0.5, "method": "random", "seed": 3, "out": "small",
-              "finetune": True, "epochs": 1.5, "text": ["a", "b"], "task": "mrpc"},
+              "finetune": True, "epochs": 1.5, "columns": ["a", "b"], "task": "mrpc"},
     "evaluate": {"model": "pocket", "task": "sst2", "data": "folder", "limit": 8},
     "bench": {"model": "pocket", "batch": 8, "length": 32},
 }  # fmt: skip

@@ -24,7 +24,7 @@ def test_unknown_data_settings_and_too_many_texts_are_refused() -> None:
     with pytest.raises(UsageError, match="no data setting colour"):
         open_task("sst2", colour="red")
     with pytest.raises(UsageError, match="one or two texts, not 3"):
-        open_task("classification", text=("a", "b", "c"))
+        open_task("classification", columns=("a", "b", "c"))
 
 
 def test_every_task_has_a_summary_and_known_metrics() -> None:

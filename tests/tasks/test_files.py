@@ -54,5 +54,5 @@ def test_a_small_file_with_a_large_table_is_refused(
 def test_labels_that_only_look_like_numbers_are_names(tmp_path: Path, label: str) -> None:
     rows = [{"text": "a", "label": label}, {"text": "b", "label": "7"}] * 4
     (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    task = open_task("classification", data=tmp_path, text="text", label="label")
+    task = open_task("classification", data=tmp_path, columns="text", label="label")
     assert set(task.labels) == {label, "7"}

@@ -53,7 +53,7 @@ def own(tmp_path: Path, values: list[str], **more: Any) -> Task:
     rows = [f"{word} {i},{label}" for label in values for i, word in enumerate("ab")]
     for split in ("train", "dev"):
         (tmp_path / f"{split}.csv").write_text("\n".join(["text,label", *rows]))
-    return open_task("classification", data=tmp_path, text="text", label="label", **more)
+    return open_task("classification", data=tmp_path, columns="text", label="label", **more)
 
 
 @pytest.mark.parametrize("names", [("NEGATIVE", "POSITIVE"), ("LABEL_0", "LABEL_1")])

@@ -34,7 +34,7 @@ def write(path: Path, rows: list[tuple[str, str, str]] = ROWS) -> Path:
 def test_every_format_gives_the_same_rows(suffix: str, tmp_path: Path) -> None:
     for split in ("train", "valid"):
         write(tmp_path / f"{split}{suffix}")
-    task = open_task("classification", data=tmp_path, text=("body", "other"), label="y")
+    task = open_task("classification", data=tmp_path, columns=("body", "other"), label="y")
     assert task.splits == ("train", "dev")
     assert task.labels == ("2", "10")  # by value, not by spelling
     rows = task.load("dev")
@@ -46,20 +46,20 @@ def test_every_format_gives_the_same_rows(suffix: str, tmp_path: Path) -> None:
 def test_classes_are_those_of_all_splits_and_stable(tmp_path: Path) -> None:
     train = write(tmp_path / "a.csv")
     dev = write(tmp_path / "b.csv", [("x", "new", "0")])
-    task = open_task("classification", train=train, dev=dev, text="body", label="other")
+    task = open_task("classification", train=train, dev=dev, columns="body", label="other")
     assert task.labels == ("dry", "new", "wet")
     assert task.metrics[0] == "accuracy"
     assert task.load("dev").labels.tolist() == [1]  # type: ignore[union-attr]
 
 
 def test_regression_and_single_file(tmp_path: Path) -> None:
-    task = open_task("regression", data=write(tmp_path / "x.jsonl"), text="body", label="y")
+    task = open_task("regression", data=write(tmp_path / "x.jsonl"), columns="body", label="y")
     assert task.splits == ("train", "dev", "all")
     assert task.metric == "spearman"
     assert task.load("all").labels.tolist() == [10.0, 2.0, 2.0]  # type: ignore[union-attr]
     assert sorted(len(task.load(split)) for split in ("train", "dev")) == [1, 2]
     with pytest.raises(UsageError, match="not a number: row 1 'wet'"):
-        open_task("regression", data=tmp_path / "x.jsonl", text="body", label="other")
+        open_task("regression", data=tmp_path / "x.jsonl", columns="body", label="other")
 
 
 def test_wrong_columns_say_what_is_there(tmp_path: Path) -> None:
@@ -68,21 +68,21 @@ def test_wrong_columns_say_what_is_there(tmp_path: Path) -> None:
         with pytest.raises(
             UsageError, match=r"no column boddy. Did you mean 'body'\? It has: body"
         ):
-            open_task("classification", data=path, text="boddy", label="y")
+            open_task("classification", data=path, columns="boddy", label="y")
 
 
 def test_missing_settings_and_files(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="pass --text COLUMN"):
+    with pytest.raises(UsageError, match="pass --columns COLUMN"):
         open_task("classification", data=tmp_path)
     with pytest.raises(UsageError, match="needs data"):
-        open_task("classification", text="a", label="b")
+        open_task("classification", columns="a", label="b")
     with pytest.raises(NotFoundError, match=r"No train or dev file in .* found nothing"):
-        open_task("classification", data=tmp_path, text="a", label="b")
+        open_task("classification", data=tmp_path, columns="a", label="b")
     with pytest.raises(NotFoundError, match="no file"):
-        open_task("classification", train=tmp_path / "no.csv", text="a", label="b")
+        open_task("classification", train=tmp_path / "no.csv", columns="a", label="b")
     (tmp_path / "x.xlsx").write_text("x")
     with pytest.raises(UsageError, match="not a table headcount can read"):
-        open_task("classification", train=tmp_path / "x.xlsx", text="a", label="b")
+        open_task("classification", train=tmp_path / "x.xlsx", columns="a", label="b")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_broken_files(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(error, match=message):
-        open_task("classification", data=tmp_path / name, text="a", label="b")
+        open_task("classification", data=tmp_path / name, columns="a", label="b")
 
 
 def test_a_data_set_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,10 +113,10 @@ def test_a_data_set_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     folder.mkdir()
     write(folder / "train.csv")
     write(folder / "validation.csv", ROWS[:1])
-    task = open_task("classification", hub=str(folder), text="body", label="other")
+    task = open_task("classification", hub=str(folder), columns="body", label="other")
     assert task.labels == ("dry", "wet")
     assert task.load("dev").texts[0] == ["It, rains."]
     with pytest.raises(UsageError, match=r"no column 'bod'. Did you mean 'body'\?"):
-        open_task("classification", hub=str(folder), text="bod", label="other")
+        open_task("classification", hub=str(folder), columns="bod", label="other")
     with pytest.raises(NotFoundError, match="cannot be fetched"):
-        open_task("classification", hub="nobody/nothing", text="a", label="b")
+        open_task("classification", hub="nobody/nothing", columns="a", label="b")

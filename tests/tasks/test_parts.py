@@ -18,7 +18,7 @@ def test_own_rows_that_decide_are_never_scored(
 ) -> None:
     rows = [f"text {number % 40},{number % 2}" for number in range(60)]  # 20 of them twice
     (tmp_path / "mine.csv").write_text("\n".join(["body,y", *rows]))
-    how = {"data": tmp_path / "mine.csv", "text": "body", "label": "y"}
+    how = {"data": tmp_path / "mine.csv", "columns": "body", "label": "y"}
     task = open_task("classification", **how)
     train, dev = (texts(task, split) for split in ("train", "dev"))
     assert not set(train) & set(dev)

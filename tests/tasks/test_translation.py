@@ -23,10 +23,10 @@ def test_parallel_files(tmp_path: Path) -> None:
 
 def test_a_table_with_two_columns(tmp_path: Path) -> None:
     (tmp_path / "dev.csv").write_text("a,b\nyes,ja\n")
-    task = open_task("translation", data=tmp_path, text=("a", "b"))
+    task = open_task("translation", data=tmp_path, columns=("a", "b"))
     assert task.load().texts == (["yes"], ["ja"])
     with pytest.raises(UsageError, match="two text columns"):
-        open_task("translation", data=tmp_path, text="a")
+        open_task("translation", data=tmp_path, columns="a")
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def measure(
     words = load_tokenizer(tokenizer or model)
     match(loaded, words)
     count = random if random is not None else COUNT if limit is None else limit
-    source = {"data": data, "text": tuple(column or ()), "label": label, "languages": languages}
+    source = {"data": data, "columns": tuple(column or ()), "label": label, "languages": languages}
     tokens = Tokens(tokenizer=words, longest=room(loaded, max_length), count=count, seed=seed)
     if task is not None:
         rows, name = task_rows(task, source, split, tokens), task

@@ -122,7 +122,7 @@ def transfer(
     from headcount.tasks.loading import hush, match
 
     hush()
-    source = {"data": data, "text": tuple(column or ()), "label": label, "languages": languages}
+    source = {"data": data, "columns": tuple(column or ()), "label": label, "languages": languages}
     own = open_task(task, **source) if task else None
     before = open_task(pretraining_task, data=pretraining_data) if pretraining_task else None
     if own is not None and before is not None and own.name == before.name:

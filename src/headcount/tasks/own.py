@@ -95,12 +95,12 @@ def read_splits(source: Source, columns: list[str], kind: str) -> dict[str, tupl
 
 
 def _tables(source: Source, kind: str) -> dict[str, tuple[Path, Table]]:
-    if not source.text or source.label is None:
+    if not source.columns or source.label is None:
         raise UsageError(
             f"Task '{kind}' needs the names of the text and label columns: "
-            "pass --text COLUMN (twice for pairs) and --label COLUMN."
+            "pass --columns COLUMN (two for pairs) and --label COLUMN."
         )
-    return read_splits(source, [*source.text, source.label], kind)
+    return read_splits(source, [*source.columns, source.label], kind)
 
 
 def _task(
@@ -114,7 +114,7 @@ def _task(
     return Task(
         name=kind,
         kind=kind,
-        texts=source.text,
+        texts=source.columns,
         labels=labels,
         numbered=False,
         called=source.called(labels),
@@ -127,7 +127,7 @@ def _task(
 
 
 def _texts(table: Table, source: Source) -> tuple[list[str], ...]:
-    return tuple(table[column] for column in source.text)
+    return tuple(table[column] for column in source.columns)
 
 
 def _label(source: Source) -> str:

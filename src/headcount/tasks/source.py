@@ -23,7 +23,7 @@ class Source:
     """The file of the dev split, where it is not in `data`."""
     hub: str | None = None
     """A data set of the hub instead of files: `owner/name` or `owner/name:config`."""
-    text: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     """Names of the text columns, one or two."""
     label: str | None = None
     """Name of the label column."""
@@ -35,8 +35,8 @@ class Source:
     """Built-in tasks: how many rows are made for the train split."""
 
     def __post_init__(self) -> None:
-        if len(self.text) > 2:
-            raise UsageError(f"A row has one or two texts, not {len(self.text)}.")
+        if len(self.columns) > 2:
+            raise UsageError(f"A row has one or two texts, not {len(self.columns)}.")
         if self.languages is not None and len(self.languages) != 2:
             raise UsageError("A translation has two languages, as in en de.")
 
@@ -74,10 +74,10 @@ def make_source(**settings: object) -> Source:
             clean[name] = Path(str(clean[name])).expanduser()
     if isinstance(clean.get("labels"), Mapping):
         clean["labels"] = [f"{label}={name}" for label, name in clean["labels"].items()]  # pyright: ignore[reportAttributeAccessIssue]
-    for name in ("text", "labels"):
+    for name in ("columns", "labels"):
         if isinstance(clean.get(name), str):
             clean[name] = (clean[name],)
-    for name in ("text", "labels", "languages"):
+    for name in ("columns", "labels", "languages"):
         if name in clean:
             clean[name] = tuple(clean[name])  # pyright: ignore[reportArgumentType]
     unknown = set(clean) - set(Source.__dataclass_fields__)

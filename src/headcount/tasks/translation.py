@@ -14,8 +14,8 @@ from headcount.tasks.task import Examples, Task
 
 
 def translation(source: Source) -> Task:
-    """`train.en` beside `train.de`, or columns named by `text`; scored by sacrebleu."""
-    splits = _from_table(source) if source.text else _from_parallel(source)
+    """`train.en` beside `train.de`, or two `columns` of a table; scored by sacrebleu."""
+    splits = _from_table(source) if source.columns else _from_parallel(source)
     names, load, parts = tuple(splits), lambda split: splits[split](), None
     if len(splits) == 1:
         divided, parts = apart({name: load(name) for name in names}, origin(source))
@@ -23,7 +23,7 @@ def translation(source: Source) -> Task:
     return Task(
         name="translation",
         kind="translation",
-        texts=source.text or source.languages or ("source", "target"),
+        texts=source.columns or source.languages or ("source", "target"),
         metrics=("bleu",),
         loader=load,
         splits=names,
@@ -33,11 +33,11 @@ def translation(source: Source) -> Task:
 
 
 def _from_table(source: Source) -> dict[str, Callable[[], Examples]]:
-    if len(source.text) != 2:
-        raise UsageError("A translation has two text columns: pass --text twice, source first.")
-    tables = read_splits(source, list(source.text), "translation")
+    if len(source.columns) != 2:
+        raise UsageError("A translation has two text columns: pass --columns SOURCE TARGET.")
+    tables = read_splits(source, list(source.columns), "translation")
     rows = {
-        split: Examples(tuple(table[column] for column in source.text))
+        split: Examples(tuple(table[column] for column in source.columns))
         for split, (_, table) in tables.items()
     }
     return {split: lambda examples=examples: examples for split, examples in rows.items()}
