@@ -39,6 +39,7 @@ FOUNDATION = [
     "options",
     "statistics",
     "html",
+    "extras",
 ]
 SNIPPETS = re.findall(
     r"^```(python|sh)\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S
@@ -220,7 +221,7 @@ def test_no_room_has_the_name_of_a_public_function() -> None:
 
 
 def test_the_extras_are_those_of_the_project_file() -> None:
-    from headcount.cli.extras import EXTRAS
+    from headcount.extras import EXTRAS
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {
@@ -232,7 +233,7 @@ def test_the_extras_are_those_of_the_project_file() -> None:
 
 
 def test_what_the_doctor_looks_for_is_what_the_project_needs() -> None:
-    from headcount.cli.diagnosis import CORE
+    from headcount.extras import CORE
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = {re.split(r"[<>=]", item)[0] for item in project["dependencies"]}

@@ -8,8 +8,8 @@ import pytest
 from rich.text import Text
 
 from headcount.cli import main as program
-from headcount.cli.columns import Column, built
-from headcount.cli.common import emit, say, table
+from headcount.cli.common import emit, say
+from headcount.report.tables.columns import Column, built, table
 
 EVIL = "a\x1b]0;title\x07\x9b2J\u202eb"
 SHOWN = r"a\x1b]0;title\x07\x9b2J\u202eb"

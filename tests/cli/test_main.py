@@ -7,20 +7,38 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from cyclopts import Parameter
 from rich.text import Text
 
 import headcount
 from headcount.cli import common, main
-from headcount.cli.common import COMMON, Common, emit, plain, table
+from headcount.cli.common import emit, plain
 from headcount.cli.progress import progress
 from headcount.errors import MissingExtraError, NotFoundError, StudyError, UnsupportedError
 from headcount.registry import Registry
+from headcount.report.tables.columns import table
 
 Cli = Callable[..., Any]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """Options as a group."""
+
+    device: str = "auto"
+    """Where to run."""
+    seed: int = 0
+    limit: int | None = None
+    dry_run: bool = False
+
+
+COMMON = Common()
 
 
 def dummy(

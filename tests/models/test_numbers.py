@@ -10,7 +10,6 @@ import torch
 from transformers import AutoTokenizer
 
 from headcount.changes.sentence import attention
-from headcount.cli.redundancy_table import found_to_json
 from headcount.heads import Head, Layout, Mask, Scores
 from headcount.likeness.measure import redundancy
 from headcount.models.find import layout
@@ -18,6 +17,7 @@ from headcount.models.load import load
 from headcount.models.numbers import original_mask
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
+from headcount.report.tables.redundancy import found_to_json
 from headcount.sensitivity.gradients import importance
 from headcount.studies.folder import Folder
 from models.zoo import build, masks, mixed

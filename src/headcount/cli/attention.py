@@ -10,7 +10,8 @@ from cyclopts import Parameter
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from headcount.cli.common import Json, emit, plain, say, table
+from headcount.cli.common import Json, emit, plain, say
+from headcount.report.tables.columns import table
 
 if TYPE_CHECKING:
     from headcount.changes.maps import AttentionMaps

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from headcount.cli.amounts import percent
-from headcount.cli.bench_table import number, page, to_json
-from headcount.cli.common import Json, emit, say, table
+from headcount.cli.common import Json, emit, say
 from headcount.cli.progress import progress, waiting
 from headcount.errors import UsageError, need_extra
+from headcount.report.tables.amounts import percent
+from headcount.report.tables.bench import number, page, to_json
+from headcount.report.tables.columns import table
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

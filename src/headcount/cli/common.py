@@ -8,17 +8,15 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table
 
 from headcount.text import printable, printable_json
 
@@ -26,24 +24,6 @@ Json = Annotated[
     bool, Parameter(name="--json", negative=(), help="Print one JSON object instead of a table.")
 ]
 """Type of a command's `as_json: Json = False`."""
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Common:
-    """Options of every command that runs a model; take them as `common: Common = COMMON`."""
-
-    device: str = "auto"
-    """Where to run: auto, cpu, cuda, cuda:1, mps."""
-    seed: int = 0
-    """Seed of everything random in this run."""
-    limit: int | None = None
-    """Use only the first examples, for a quick look."""
-    dry_run: bool = False
-    """Say what would be done, and stop."""
-
-
-COMMON = Common()
 
 
 class _Console(Console):
@@ -79,19 +59,6 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """What must not be missed, on stderr."""
     say(f"headcount: {text}")
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
-    """A plain table; numbers are set to the right."""
-    rows = [list(row) for row in rows]
-    title = printable(title) if title else None
-    built = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for at, column in enumerate(columns):
-        numbers = bool(rows) and all(isinstance(row[at], int | float) for row in rows)
-        built.add_column(printable(column), justify="right" if numbers else "left")
-    for row in rows:
-        built.add_row(*("" if cell is None else printable(str(cell), lines=True) for cell in row))
-    return built
 
 
 def emit(data: Any, *, as_json: bool, table: RenderableType) -> None:

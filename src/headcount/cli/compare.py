@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.amounts import interval, scored
-from headcount.cli.common import Json, emit, plain, say, table, warn
+from headcount.cli.common import Json, emit, plain, say, warn
 from headcount.cli.curve import not_better_than_random
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
@@ -22,6 +21,8 @@ from headcount.cli.method_options import (
 )
 from headcount.cli.progress import bar
 from headcount.cli.train import CHOICES, Choices
+from headcount.report.tables.amounts import interval, scored
+from headcount.report.tables.columns import table
 from headcount.tasks.source import Source
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from headcount.cli.amounts import parameters
 from headcount.cli.common import say
 from headcount.cli.drawing import can_draw
 from headcount.files import whole
+from headcount.report.tables.amounts import parameters
 
 TASK = "--task pocket-paraphrase --preset pocket"
 CUT = f"--ratio 0.5 {TASK} --finetune --epochs 1 --baseline 0"

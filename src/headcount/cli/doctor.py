@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-from headcount.cli.common import Json, emit, say, table
-from headcount.cli.diagnosis import examine
+from headcount.cli.common import Json, emit, warn
 
 
 def doctor(*, as_json: Json = False) -> int:
@@ -14,35 +10,11 @@ def doctor(*, as_json: Json = False) -> int:
 
     Leaves with 0 when the core works, 3 when a package is missing, 1 when something else is wrong.
     """
+    from headcount.models.diagnosis import examine
+    from headcount.report.tables.doctor import page
+
     found = examine()
-    emit(found, as_json=as_json, table=table(["what", "found"], rows(found)))
+    emit(found, as_json=as_json, table=page(found))
     for problem in found["problems"]:
-        say(f"headcount: {problem['problem']}")
+        warn(problem["problem"])
     return max((problem["exit_code"] for problem in found["problems"]), default=0)
-
-
-def rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The findings as (what, found) lines."""
-    yield "headcount", found["headcount"]
-    yield "python", f"{found['python']} on {found['platform']}"
-    for name, number in found["packages"].items():
-        yield name, number or "missing"
-    sizes = found["memory"]
-    yield "memory", f"{_gigabytes(sizes['available'])} free of {_gigabytes(sizes['total'])}"
-    if "threads" in found:
-        yield "threads", ", ".join(f"{key} {value}" for key, value in found["threads"].items())
-    for device in found.get("devices", []):
-        size = f", {_gigabytes(device['memory'])}" if device["memory"] else ""
-        yield "device", f"{device['device']} ({device['name']}{size})"
-    for name, extra in found["extras"].items():
-        yield f"extra: {name}", "installed" if extra["installed"] else extra["install"]
-    yield "hub", "offline (HF_HUB_OFFLINE)" if found["offline"] else "allowed"
-    if "attention_interface" in found:
-        yield "attention interface", "yes" if found["attention_interface"] else "no"
-    if "self_check" in found:
-        check = found["self_check"]
-        yield "self-check", f"{'ok' if check['ok'] else 'FAILED'}: {check['detail']}"
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB"

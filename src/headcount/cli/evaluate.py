@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.common import Json, emit, table
+from headcount.cli.common import Json, emit
 from headcount.cli.masks import mask_of
 from headcount.cli.values import MaskText
 from headcount.errors import UsageError
+from headcount.report.tables.columns import table
 from headcount.tasks.source import Source
 
 if TYPE_CHECKING:

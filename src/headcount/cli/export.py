@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from headcount.cli.amounts import amount
-from headcount.cli.common import Json, emit, table
+from headcount.cli.common import Json, emit
 from headcount.cli.progress import waiting
 from headcount.errors import UsageError
+from headcount.report.tables.amounts import amount
+from headcount.report.tables.columns import table
 from headcount.tasks.source import Source
 
 Format = Literal["zeroed", "standalone", "onnx", "torch-export"]

@@ -8,8 +8,8 @@ import re
 
 from cyclopts import CycloptsError, UnusedCliTokensError
 
-from headcount.cli.diagnosis import CORE
 from headcount.errors import HeadcountError
+from headcount.extras import CORE
 
 PACKAGES = {module: name for name, module in CORE.items()}
 INTERRUPTED = 130

@@ -9,10 +9,10 @@ from cyclopts import Parameter
 from rich.console import Group
 from rich.text import Text
 
-from headcount.cli.amounts import amount, parameters, percent
-from headcount.cli.columns import Column, fitted
 from headcount.cli.common import Json, emit, say
 from headcount.errors import UsageError
+from headcount.report.tables.amounts import amount, parameters, percent
+from headcount.report.tables.columns import Column, Fitted
 
 if TYPE_CHECKING:
     from headcount.models.cost import Cost, SiteCost
@@ -89,7 +89,7 @@ def to_json(name: str, cost: Cost) -> dict[str, Any]:
 def page(cost: Cost) -> Group:
     """The summary, then one line for each attention module, then the totals."""
     lines = [Text(line) for line in summary(cost)]
-    return Group(*lines, fitted(columns_of(cost), section=len(cost.sites)))
+    return Group(*lines, Fitted(columns_of(cost), section=len(cost.sites)))
 
 
 def summary(cost: Cost) -> Iterator[str]:

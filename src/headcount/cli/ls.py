@@ -7,15 +7,16 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from headcount.cli.common import Json, emit, table
+from headcount.cli.common import Json, emit
 from headcount.names import unknown
+from headcount.report.tables.columns import table
 
 # Kind -> where its list is: a Registry, or anything that yields names or things with a name and
 # a summary. A room adds one line here; it is shown once its module is there.
 KINDS = {
     "commands": "headcount.cli.commands:COMMANDS",
     "distances": "headcount.likeness.distances:DISTANCES",
-    "extras": "headcount.cli.extras:EXTRAS",
+    "extras": "headcount.extras:EXTRAS",
     "methods": "headcount.pruning.methods:METHODS",
     "models": "headcount.models.shipped:MODELS",
     "stacks": "headcount.heads:STACKS",

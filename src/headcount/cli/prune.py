@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.table import Table
 
-from headcount.cli.amounts import interval, parameters, scored
-from headcount.cli.common import Json, emit, table, warn
+from headcount.cli.common import Json, emit, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.method_options import (
     METHOD_OPTIONS,
@@ -22,6 +21,8 @@ from headcount.cli.method_options import (
 )
 from headcount.cli.progress import talk
 from headcount.cli.train import CHOICES, Choices
+from headcount.report.tables.amounts import interval, parameters, scored
+from headcount.report.tables.columns import table
 from headcount.studies.advice import choose, read_ratio
 from headcount.tasks.source import Source
 

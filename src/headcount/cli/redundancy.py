@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from headcount.cli.common import Json, emit, say, table
+from headcount.cli.common import Json, emit, say
 from headcount.cli.progress import bar, progress
 from headcount.cli.redundancy_inputs import Tokens, random_rows, task_rows, text_rows
 from headcount.errors import UsageError
+from headcount.report.tables.columns import table
 
 redundancy = App(name="redundancy")
 
@@ -159,7 +160,7 @@ def measure(
         _draw(heat_maps(found), figure)
     if state is not None:
         state.unlink(missing_ok=True)  # until here the same command again would go on
-    from headcount.cli.redundancy_table import found_page, found_to_json
+    from headcount.report.tables.redundancy import found_page, found_to_json
 
     written = {"out": out, "figures": figure or []}
     emit(found_to_json(found) | written, as_json=as_json, table=found_page(found, out))
@@ -216,7 +217,7 @@ def compare(
         from headcount.report.redundancy import comparison_figure
 
         _draw(comparison_figure(found), figure)
-    from headcount.cli.redundancy_table import compared_page
+    from headcount.report.tables.redundancy import compared_page
 
     data = found.to_json() | {"permutations": permutations, "seed": seed, "figures": figure or []}
     emit(data, as_json=as_json, table=compared_page(found))

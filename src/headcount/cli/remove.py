@@ -7,9 +7,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from headcount.cli.amounts import parameters
-from headcount.cli.common import Json, emit, table
+from headcount.cli.common import Json, emit
 from headcount.cli.masks import mask_of
+from headcount.report.tables.amounts import parameters
+from headcount.report.tables.columns import table
 
 
 def remove(

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from headcount.cli.common import Json, emit, say, table
+from headcount.cli.common import Json, emit, say
 from headcount.cli.progress import bar
 from headcount.errors import UsageError
+from headcount.report.tables.columns import table
 from headcount.tasks.source import Source
 from headcount.training.options import PRESETS, TrainOptions
 

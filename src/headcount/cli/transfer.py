@@ -8,10 +8,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from headcount.cli.common import Json, emit, plain, table
+from headcount.cli.common import Json, emit, plain
 from headcount.cli.progress import bar
 from headcount.cli.redundancy import COUNT, Flag, Names
 from headcount.errors import UsageError
+from headcount.report.tables.columns import table
 
 Unit = Annotated[str | None, Parameter(help="Divide importance by its layer's norm: none, l1, l2.")]
 
@@ -116,8 +117,8 @@ def transfer(
     from headcount.changes.measure import transfer as measured
     from headcount.changes.pair import open_pair
     from headcount.cli.transfer_inputs import Work, load_model, shared_tokenizer
-    from headcount.cli.transfer_table import page, write
     from headcount.models.devices import pick_device
+    from headcount.report.tables.transfer import page, write
     from headcount.tasks import open_task
     from headcount.tasks.loading import hush, match
 

@@ -9,20 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from headcount import __version__
-from headcount.cli.extras import EXTRAS
-
-# Distribution name -> the name it is imported by: what headcount cannot do without.
-CORE = {
-    "torch": "torch",
-    "transformers": "transformers",
-    "accelerate": "accelerate",
-    "datasets": "datasets",
-    "safetensors": "safetensors",
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "scikit-learn": "sklearn",
-    "numba": "numba",
-}
+from headcount.extras import CORE, EXTRAS
 
 
 def examine() -> dict[str, Any]:

@@ -1,9 +1,22 @@
-"""The optional parts of headcount: what each brings and how to get it."""
+"""What headcount is installed with: what it needs, and its optional parts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+
+CORE = {
+    "torch": "torch",
+    "transformers": "transformers",
+    "accelerate": "accelerate",
+    "datasets": "datasets",
+    "safetensors": "safetensors",
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "scikit-learn": "sklearn",
+    "numba": "numba",
+}
+"""What headcount cannot do without: its name on the index -> the name it is imported by."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
-from headcount.cli.columns import Column, fitted
+from headcount.report.tables.columns import Column, Fitted
 
 if TYPE_CHECKING:
     from headcount.likeness.compare import Comparison, Pair
@@ -62,7 +62,7 @@ def found_page(found: Redundancy, out: Path | None) -> Group:
         Column(title="most alike", weight=3, cells=closest, left=True),
     ]
     saved = [Text(f"Written to {out}.")] if out else []
-    return Group(Text(head), fitted(columns), *saved)
+    return Group(Text(head), Fitted(columns), *saved)
 
 
 def compared_page(found: Comparison) -> Group:
@@ -79,7 +79,7 @@ def compared_page(found: Comparison) -> Group:
 def _pairs(pairs: tuple[Pair, ...], within: str) -> Group:
     each = [pair.agreement for pair in pairs]
     spread = [f"{a.low:.3f} - {a.high:.3f}" for a in each]
-    return fitted(
+    return Fitted(
         [
             Column(title="stack", weight=2, cells=[pair.stack for pair in pairs], left=True),
             Column(title=within, weight=9, cells=[pair.within for pair in pairs], left=True),
@@ -100,7 +100,7 @@ def _where(found: Comparison) -> Group:
     gaps = [row.gap for row in rows]
     labels = ["".join(map(str, row.clusters.labels)) for row in rows]
     runs = ["yes" if row.clusters.contiguous else "no" for row in rows]
-    return fitted(
+    return Fitted(
         [
             Column(title="stack", weight=2, cells=[row.stack for row in rows], left=True),
             Column(title="file", weight=9, cells=[row.file for row in rows], left=True),

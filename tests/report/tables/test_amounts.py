@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.cli.amounts import amount, parameters, percent
+from headcount.report.tables.amounts import amount, parameters, percent
 
 
 @pytest.mark.parametrize(

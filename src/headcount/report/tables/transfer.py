@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
-from headcount.cli.common import table
+from headcount.report.tables.columns import table
 
 if TYPE_CHECKING:
     from headcount.changes.correlation import Correlation

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
-from headcount.cli.amounts import amount, parameters, percent
-from headcount.cli.columns import Column, fitted
+from headcount.report.tables.amounts import amount, parameters, percent
+from headcount.report.tables.columns import Column, Fitted
 
 if TYPE_CHECKING:
     from headcount.models.bench import Bench, Row
@@ -57,7 +57,7 @@ def page(found: Bench, weights: str) -> Group:
         f"{found.device}, {found.threads} threads, {found.rounds} rounds"
     )
     lines = [Text(line) for line in remarks(found)]
-    return Group(Text(head), fitted(list(columns_of(found.rows))), *lines)
+    return Group(Text(head), Fitted(list(columns_of(found.rows))), *lines)
 
 
 def columns_of(rows: tuple[Row, ...]) -> Iterator[Column]:
