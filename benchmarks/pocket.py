@@ -26,12 +26,14 @@ from headcount.tasks import open_task
 from headcount.tasks.loading import hush, load_for_task, load_tokenizer
 from headcount.tasks.pocket import POCKET_TASKS, examples
 from headcount.tasks.pocket.bags import bag_of_words
-from headcount.training.evaluate import evaluate, evaluate_many
+from headcount.training.evaluate import evaluate
 from headcount.training.finetune import finetune
 from headcount.training.options import PRESETS
+from headcount.training.scoring import Scoring
 
 SHARES = (0.25, 0.5, 0.75)
 DRAWS = 5
+PLAIN = Scoring(draws=0)
 
 
 def folder(name: str) -> str:
@@ -49,7 +51,7 @@ def random_mask(whole: Layout, share: float, seed: int) -> Mask:
 def cuts(model: Any, task: Any, tokenizer: Any) -> dict[str, float]:
     whole = layout(model)
     masks = [random_mask(whole, share, seed) for share in SHARES for seed in range(DRAWS)]
-    found = evaluate_many(model, task, [*masks, Mask.none(whole)], tokenizer=tokenizer, draws=0)
+    found = evaluate(model, task, [*masks, Mask.none(whole)], tokenizer=tokenizer, scoring=PLAIN)
     rows = {
         f"cut {share:.0%}": fmean(each.score for each in found[place * DRAWS : (place + 1) * DRAWS])
         for place, share in enumerate(SHARES)
@@ -86,7 +88,7 @@ def classify(name: str) -> dict[str, float]:
 def translate() -> dict[str, float]:
     task, tokenizer = open_task("pocket-translation"), load_tokenizer(folder("pocket-translator"))
     model = load_for_task(folder("pocket-translator"), task, new_head=False)
-    found = {"full": evaluate(model, task, tokenizer=tokenizer, draws=0).score}
+    found = {"full": evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN).score}
     return found | cuts(model, task, tokenizer)
 
 

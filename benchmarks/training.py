@@ -36,10 +36,12 @@ from headcount.models.shipped import locate
 from headcount.tasks import Examples, Task
 from headcount.tasks.encoding import encode
 from headcount.tasks.loading import hush, load_for_task
-from headcount.training.evaluate import evaluate, evaluate_many
+from headcount.training.evaluate import evaluate
 from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
 
+PLAIN = Scoring(draws=0)
 STEPS = 12
 """Training steps in one turn; the first two warm up."""
 
@@ -175,7 +177,7 @@ def evaluation(fresh: Callable[[], Any], tokenizer: Any, turns: int) -> dict[str
         return seconds
 
     def ours() -> Seconds:
-        seconds, value = clock(lambda: evaluate(model, task, tokenizer=tokenizer, draws=0))
+        seconds, value = clock(lambda: evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN))
         own.append(value.score)
         return seconds
 
@@ -200,8 +202,8 @@ def many_masks(
     answers: dict[bool, np.ndarray] = {}
 
     def run(share: bool) -> Seconds:
-        settings = {"tokenizer": tokenizer, "draws": 0, "share": share}
-        seconds, found = clock(lambda: evaluate_many(model, task, masks, **settings))
+        settings = {"tokenizer": tokenizer, "scoring": PLAIN, "share": share}
+        seconds, found = clock(lambda: evaluate(model, task, masks, **settings))
         answers[share] = np.stack([each.predictions["logits"] for each in found])
         return seconds
 

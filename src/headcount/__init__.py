@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from headcount.studies.prune import prune as prune
     from headcount.studies.sweep import sweep as sweep
     from headcount.tasks.looking import Looking as Looking
-    from headcount.training.evaluate import difference as difference
     from headcount.training.evaluate import evaluate as evaluate
+    from headcount.training.evaluation import difference as difference
     from headcount.training.finetune import finetune as finetune
     from headcount.training.options import TrainOptions as TrainOptions
     from headcount.training.scoring import Scoring as Scoring
@@ -79,7 +79,7 @@ _PUBLIC = {
     "capture": "headcount.models.capture:capture",
     "compare": "headcount.studies.compare:compare",
     "curve": "headcount.studies.curve:curve",
-    "difference": "headcount.training.evaluate:difference",
+    "difference": "headcount.training.evaluation:difference",
     "evaluate": "headcount.training.evaluate:evaluate",
     "export": "headcount.models.export:export",
     "finetune": "headcount.training.finetune:finetune",

@@ -23,7 +23,10 @@ from headcount.heads import Layout, Mask, Scores
 from headcount.sensitivity.gradients import importance
 from headcount.tasks.encoding import encode
 from headcount.training.evaluate import evaluate
+from headcount.training.scoring import Scoring
 from training.conftest import pets, tiny, tokenizer  # noqa: F401
+
+PLAIN = Scoring(draws=0)
 
 LAYOUT = Layout.of(encoder=[3, 3])
 RANKING = Scores(LAYOUT, (0.6, 0.1, 0.5, 0.2, 0.4, 0.3))
@@ -128,7 +131,7 @@ def test_the_ranking_is_importance_and_the_scores_are_evaluations(tokenizer):  #
     assert list(found.scores) == [12, 9, 6, 3, 0]
     for count, score in found.scores.items():
         mask = ranking.keep_best(count)
-        assert score == evaluate(model, task, mask, tokenizer=tokenizer, draws=0).score
+        assert score == evaluate(model, task, mask, tokenizer=tokenizer, scoring=PLAIN).score
     assert (found.task, found.metric, found.ranking) == ("pets", "accuracy", ranking)
     with pytest.raises(UsageError, match="none, l1 or l2"):
         rank_heads(model, task, rows, normalize="l3")

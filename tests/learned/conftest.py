@@ -14,6 +14,7 @@ from headcount.models.find import layout, sites_of
 from headcount.tasks import Examples, Task
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
 from training.conftest import model, pets, task, tiny, tokenizer
 
 __all__ = ["model", "task", "tokenizer"]
@@ -43,7 +44,7 @@ def planted(tokenizer: Any) -> tuple[Any, Task, Mask]:
     words = pets("regression", rows=96)
     answers = {}
     for split in ("train", "dev"):
-        found = evaluate(made, words, tokenizer=tokenizer, split=split, draws=0)
+        found = evaluate(made, words, tokenizer=tokenizer, scoring=Scoring(split=split, draws=0))
         answers[split] = np.asarray(found.predictions["prediction"], dtype=float)
 
     def load(split: str) -> Examples:

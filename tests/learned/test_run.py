@@ -25,6 +25,7 @@ from headcount.models.shipped import locate
 from headcount.pruning.methods import Given
 from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
+from headcount.training.scoring import Scoring
 from headcount.training.setting import Training
 from models.zoo import build
 from training.conftest import interrupt, tiny
@@ -217,7 +218,8 @@ def test_scores_over_the_run_change_nothing(model, task, tokenizer, gates):
     assert {p["n"] for p in points} == {40}
     states = dict(zip(found.trace.steps, found.trace.states, strict=True))
     assert [p["open"] for p in points] == [int(states[p["step"]].sum()) for p in points]
-    how = {"tokenizer": tokenizer, "limit": 40, "seed": SHORT.seed, "draws": 0}
+    scoring = Scoring(limit=40, seed=SHORT.seed, draws=0)
+    how: dict[str, Any] = {"tokenizer": tokenizer, "scoring": scoring}
     assert points[0]["score"] == evaluate(model, task, **how).score
     assert points[-1]["score"] == evaluate(found.model, task, found.mask, **how).score
 
@@ -241,7 +243,7 @@ def test_a_score_is_that_of_the_test_gates(planted, tokenizer, method):
         ))
         for p in points
     ]  # fmt: skip
-    alone = evaluate(model, task, masks, tokenizer=tokenizer, draws=0)
+    alone = evaluate(model, task, masks, tokenizer=tokenizer, scoring=Scoring(draws=0))
     assert [p["score"] for p in points] == pytest.approx([e.score for e in alone], abs=1e-3)
 
 

@@ -13,6 +13,9 @@ from headcount.studies.curve import curve, pruning_chance
 from headcount.studies.points import POINTS
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
+
+PLAIN = Scoring(draws=0)
 
 HOW = {"seeds": 2, "samples": 16, "draws": 20}
 
@@ -25,7 +28,7 @@ def asked(model, task, tokenizer):
 def test_points_are_what_evaluate_gives(asked, model, task, tokenizer):
     found = curve(methods=["random", "importance"], ratios=[0.25, 0.75], **asked)
     assert len(found.points) == 8
-    assert found.full.score == evaluate(model, task, tokenizer=tokenizer, draws=0).score
+    assert found.full.score == evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN).score
     from headcount.pruning.select import select
 
     for point in found.points:
@@ -33,7 +36,9 @@ def test_points_are_what_evaluate_gives(asked, model, task, tokenizer):
         if point.method == "random":
             mask = select(model, "random", point.ratio, seed=point.seed)
             assert mask.pattern == point.pattern
-            assert evaluate(model, task, mask, tokenizer=tokenizer, draws=0).score == point.score
+            assert (
+                evaluate(model, task, mask, tokenizer=tokenizer, scoring=PLAIN).score == point.score
+            )
     rows = {(row["method"], row["ratio"]): row for row in found.summary()}
     own = [p.score for p in found.points if (p.method, p.ratio) == ("random", 0.25)]
     assert rows["random", 0.25]["mean"] == pytest.approx(sum(own) / 2)

@@ -17,6 +17,7 @@ from headcount.studies.curve import curve
 from headcount.studies.prune import prune
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
 
 SHORT = TrainOptions(steps=8, batch_size=16, learning_rate=1e-3)
 
@@ -40,7 +41,7 @@ def test_prune_trains_removes_scores_and_writes(model, task, tokenizer, tmp_path
     assert load_trace(tmp_path / "small").about["route"] == record["learned"]["route"]
     small = load(tmp_path / "small")
     assert layout(small)["encoder"].heads == found.mask.counts()["encoder"]
-    after = evaluate(small, task, tokenizer=tokenizer, draws=0)
+    after = evaluate(small, task, tokenizer=tokenizer, scoring=Scoring(draws=0))
     assert record["scores"]["after"]["score"] == after.score
 
 

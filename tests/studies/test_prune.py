@@ -13,6 +13,7 @@ from headcount.models.probe import probe_inputs
 from headcount.studies.prune import prune
 from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
+from headcount.training.scoring import Scoring
 from models.zoo import build
 
 
@@ -74,7 +75,9 @@ def test_the_seed_is_that_of_the_rows_that_are_scored(model, task, tokenizer):
     how = {"task": task, "tokenizer": tokenizer, "limit": 20, "draws": 0, "baseline": 0}
     found = prune(model, "random", 0.5, seed=9, **how).record["scores"]["before"]
     for seed, same in ((9, True), (0, False)):
-        scored = evaluate(model, task, tokenizer=tokenizer, limit=20, seed=seed, draws=0)
+        scored = evaluate(
+            model, task, tokenizer=tokenizer, scoring=Scoring(limit=20, seed=seed, draws=0)
+        )
         assert (found["rows"] == scored.rows) == same
 
 
@@ -108,9 +111,11 @@ def test_a_method_that_can_may_decide_if_it_is_asked_to(model):
 
 
 def test_the_loss_has_the_interval_of_the_difference_on_the_same_rows(model, task, tokenizer):
-    how = {"tokenizer": tokenizer, "draws": 40}
-    found = prune(model, "random", 0.75, task=task, baseline=0, **how)
-    before, after = (evaluate(each, task, **how) for each in (model, found.model))
+    found = prune(model, "random", 0.75, task=task, baseline=0, tokenizer=tokenizer, draws=40)
+    before, after = (
+        evaluate(each, task, tokenizer=tokenizer, scoring=Scoring(draws=40))
+        for each in (model, found.model)
+    )
     loss = hc.difference(before, after, draws=40)
     assert found.record["scores"]["difference"] == loss.to_json()
     assert loss.value == pytest.approx(after.score - before.score)

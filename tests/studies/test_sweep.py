@@ -22,7 +22,10 @@ from headcount.studies import sweep as room
 from headcount.studies.sweep import SweepRun, Swept, sweep
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
 from training.conftest import pets, tiny
+
+PLAIN = Scoring(draws=0)
 
 SHORT = TrainOptions(steps=6, batch_size=16, learning_rate=1e-3)
 HOW = {"seeds": 2, "train": SHORT, "draws": 10, "device": "cpu"}
@@ -45,7 +48,7 @@ def test_more_penalty_more_sparsity_up_to_all_closed(model, task, tokenizer, tmp
     assert some["kept"] == 12 * (1 - some["sparsity"]["mean"])
     assert {run.budget["steps"] for run in found.runs if run.all_closed is None} == {6}
     assert found.trends()["sparsity"]["rho"] > 0.9
-    full = evaluate(model, task, tokenizer=tokenizer, draws=10)
+    full = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(draws=10))
     assert found.full["score"] == full.score
     assert every["relative"] == every["score"]["mean"] / full.score
     assert not (tmp_path / "work").exists()
@@ -65,7 +68,7 @@ def test_a_run_is_that_of_the_method_alone(model, task, tokenizer):
     )  # fmt: skip
     assert run.pattern == alone.mask.pattern
     small = remove(alone.model, alone.mask)
-    assert run.score == evaluate(small, task, tokenizer=tokenizer, draws=0).score
+    assert run.score == evaluate(small, task, tokenizer=tokenizer, scoring=PLAIN).score
     assert run.learned is not None
     assert run.learned["route"]["asked"] is None
 
@@ -86,7 +89,7 @@ def test_all_closed_is_scored_without_heads_and_says_so(tokenizer):
     # the step that closed them is not taken: the weights are those of one step less
     nothing = Mask(layout(model), frozenset())
     fewer = learn_until(model, task, tokenizer, run.all_closed["step"] - 1, slow)
-    how = {"tokenizer": tokenizer, "draws": 0}
+    how = {"tokenizer": tokenizer, "scoring": PLAIN}
     assert run.score == evaluate(fewer, task, nothing, **how).score
     assert run.score != evaluate(model, task, nothing, **how).score
 

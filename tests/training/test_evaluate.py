@@ -17,16 +17,15 @@ from headcount.models.gates import gate
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from headcount.tasks import Examples, Task, open_task
-from headcount.training.evaluate import (
-    Evaluation,
-    difference,
-    evaluate,
-    evaluate_many,
-    save_predictions,
-)
+from headcount.training.evaluate import evaluate, evaluate_rows
+from headcount.training.evaluation import Evaluation
+from headcount.training.scored import scored_rows
+from headcount.training.scoring import Scoring
 from models.zoo import build
 
 from .conftest import tiny
+
+PLAIN = Scoring(draws=0)
 
 
 def plain_logits(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
@@ -59,8 +58,9 @@ def test_predictions_are_the_models_own_in_the_tasks_order(
 def test_masks_one_by_one_together_and_removed(model: Any, tokenizer: Any, task: Task) -> None:
     heads = layout(model)
     masks = [Mask.full(heads), Mask.parse("421", heads), Mask.parse("041", heads)]
-    settings = {"tokenizer": tokenizer, "draws": 20, "limit": 40, "seed": 1}
-    many = evaluate_many(model, task, masks, **settings)
+    scoring = Scoring(draws=20, limit=40, seed=1)
+    settings: dict[str, Any] = {"tokenizer": tokenizer, "scoring": scoring}
+    many = evaluate(model, task, masks, **settings)
     assert [each.mask for each in many] == masks
     for mask, found in zip(masks, many, strict=True):
         alone = evaluate(model, task, mask, **settings)
@@ -77,68 +77,16 @@ def test_masks_one_by_one_together_and_removed(model: Any, tokenizer: Any, task:
     ]
     assert many[1].to_json()["heads_kept"] == "421"
     with pytest.raises(UsageError, match="no masks"):
-        evaluate_many(model, task, [], **settings)
-
-
-def test_what_a_mask_costs_has_an_interval_of_its_own(
-    model: Any, tokenizer: Any, task: Task
-) -> None:
-    heads = layout(model)
-    masks = [Mask.full(heads), Mask.parse("444", heads), Mask.parse("344", heads)]
-    full, same, less = evaluate_many(model, task, masks, tokenizer=tokenizer)
-    nothing = difference(full, same)
-    assert (nothing.value, nothing.low, nothing.high) == (0, 0, 0)
-    assert full.scores[0].low < full.score < full.scores[0].high
-    cost = difference(full, less)
-    assert cost.metric == "accuracy"
-    assert cost.value == pytest.approx(less.score - full.score)
-    assert cost.low <= cost.value <= cost.high
-    assert difference(full, less, metric="matthews").metric == "matthews"
-    assert "outcome" not in full.to_json()
-
-
-def test_a_difference_of_other_rows_or_tasks_is_refused(
-    model: Any, tokenizer: Any, task: Task, make_task: Any
-) -> None:
-    settings = {"tokenizer": tokenizer, "draws": 0, "limit": 20}
-    found = evaluate(model, task, **settings)
-    other = evaluate(model, task, **settings, seed=1)
-    assert found.rows != other.rows
-    with pytest.raises(UsageError, match="the same rows of pets dev"):
-        difference(found, other)
-    train = evaluate(model, task, **settings, split="train")
-    with pytest.raises(UsageError, match="not pets dev and pets train"):
-        difference(found, train)
-    saved = Evaluation.from_json(found.to_json())
-    assert saved.rows == found.rows
-    with pytest.raises(UsageError, match="evaluate both models again"):
-        difference(saved, found)
-
-
-def test_language_models_are_compared_token_by_token(tokenizer: Any) -> None:
-    model = build("distilbert", vocab_size=len(tokenizer))
-    settings = {"tokenizer": tokenizer, "limit": 20, "draws": 0}
-    first = evaluate(model, "pocket-corpus", **settings)
-    assert first.rows == evaluate(model, "pocket-corpus", **settings).rows
-    assert first.rows != evaluate(model, "pocket-corpus", **settings, max_length=8).rows
-
-
-def test_several_predictions_in_one_file(
-    model: Any, tokenizer: Any, task: Task, tmp_path: Path
-) -> None:
-    heads = layout(model)
-    masks = [Mask.full(heads), Mask.parse("004", heads)]
-    found = evaluate_many(model, task, masks, tokenizer=tokenizer, draws=0, limit=5)
-    saved = pq.read_table(save_predictions(found, tmp_path / "p.parquet")).to_pydict()
-    assert saved["heads_kept"] == ["444"] * 5 + ["004"] * 5
-    assert saved["row"] == [0, 1, 2, 3, 4] * 2
+        evaluate(model, task, [], **settings)
 
 
 def test_classes_go_by_name_where_the_model_knows_them(tokenizer: Any, task: Task) -> None:
     model = tiny(tokenizer)
-    straight = evaluate(model, task, tokenizer=tokenizer, draws=0).score
+    straight = evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN).score
     model.config.id2label = {0: "DOG", 1: "Cat"}
-    assert evaluate(model, task, tokenizer=tokenizer, draws=0).score == pytest.approx(1 - straight)
+    assert evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN).score == pytest.approx(
+        1 - straight
+    )
 
 
 def test_labels_the_model_has_no_class_for(tokenizer: Any, task: Task) -> None:
@@ -163,14 +111,14 @@ def test_a_class_that_is_not_the_tasks_is_always_wrong(tokenizer: Any, task: Tas
     model.config.id2label = {0: "cat", 1: "dog", 2: "fish"}
     with torch.no_grad():
         model.classifier.bias[2] = 1e3
-    found = evaluate(model, task, tokenizer=tokenizer, draws=10)
+    found = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(draws=10))
     assert [each.value for each in found.scores] == [0.0, 0.0]
     assert set(found.predictions["prediction"]) == {"(other)"}
 
 
 def test_regression(tokenizer: Any, make_task: Any) -> None:
     model = tiny(tokenizer, num_labels=1)
-    found = evaluate(model, make_task("regression"), tokenizer=tokenizer, draws=10)
+    found = evaluate(model, make_task("regression"), tokenizer=tokenizer, scoring=Scoring(draws=10))
     assert found.predictions["prediction"].shape == (96,)
     assert found.scores[0].metric == "spearman"
 
@@ -178,13 +126,17 @@ def test_regression(tokenizer: Any, make_task: Any) -> None:
 def test_masked_and_causal_language_models(tokenizer: Any, tmp_path: Path) -> None:
     size = len(tokenizer)
     corpus = open_task("pocket-corpus")
-    masked = evaluate(build("distilbert", vocab_size=size), corpus, tokenizer=tokenizer, limit=30)
+    masked = evaluate(
+        build("distilbert", vocab_size=size), corpus, tokenizer=tokenizer, scoring=Scoring(limit=30)
+    )
     assert [each.metric for each in masked.scores] == ["recall@1", "perplexity"]
     assert sum(masked.predictions["tokens"]) > 60
     for split in ("train", "dev"):
         (tmp_path / f"{split}.txt").write_text("the dog sees a cat .\n" * 30)
     causal = open_task("causal-lm", data=tmp_path)
-    found = evaluate(build("gpt2", vocab_size=size), causal, tokenizer=tokenizer, max_length=16)
+    found = evaluate(
+        build("gpt2", vocab_size=size), causal, tokenizer=tokenizer, scoring=Scoring(max_length=16)
+    )
     nll, tokens = found.predictions["nll"].sum(), found.predictions["tokens"].sum()
     assert found.score == pytest.approx(np.exp(nll / tokens))
     assert found.scores[0].low < found.score < found.scores[0].high
@@ -201,11 +153,15 @@ def test_a_language_model_is_scored_on_as_many_rows_as_asked(
     task = open_task(name, data=tmp_path)
     model = build(family, vocab_size=len(tokenizer))
     for limit in (8, 20):
-        found = evaluate(model, task, tokenizer=tokenizer, limit=limit, max_length=16, draws=0)
+        found = evaluate(
+            model, task, tokenizer=tokenizer, scoring=Scoring(limit=limit, max_length=16, draws=0)
+        )
         assert found.n == limit
         assert (found.predictions["tokens"] > 0).all()
-    every = evaluate(model, task, tokenizer=tokenizer, max_length=16, draws=0).n
-    half = evaluate(model, task, tokenizer=tokenizer, max_length=16, draws=0, limit=0.5).n
+    every = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(max_length=16, draws=0)).n
+    half = evaluate(
+        model, task, tokenizer=tokenizer, scoring=Scoring(max_length=16, draws=0, limit=0.5)
+    ).n
     assert half == pytest.approx(every / (2 if name == "causal-lm" else 1), abs=1)
 
 
@@ -214,7 +170,9 @@ def test_a_uniform_language_model_has_the_vocabularys_perplexity(tokenizer: Any)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
-    found = evaluate(model, "pocket-corpus", tokenizer=tokenizer, limit=20, draws=0)
+    found = evaluate(
+        model, "pocket-corpus", tokenizer=tokenizer, scoring=Scoring(limit=20, draws=0)
+    )
     assert found.scores[1].value == pytest.approx(len(tokenizer), rel=1e-4)
 
 
@@ -235,9 +193,10 @@ def test_translation_with_masks_side_by_side() -> None:
     model, words = translator()
     heads = layout(model)
     masks = [Mask.full(heads), Mask.parse("encoder:4200 decoder:1234", heads), Mask.none(heads)]
-    settings = {"tokenizer": words, "limit": 3, "draws": 20, "max_length": 4}
+    scoring = Scoring(limit=3, draws=20, max_length=4)
+    settings: dict[str, Any] = {"tokenizer": words, "scoring": scoring}
     for beams in (1, 2):
-        many = evaluate_many(model, "pocket-translation", masks, beams=beams, **settings)
+        many = evaluate(model, "pocket-translation", masks, beams=beams, **settings)
         assert "tok:13a" in str(many[0].signature)
         said = [each.predictions["prediction"] for each in many]
         assert said[0] != said[2]
@@ -257,22 +216,22 @@ def test_a_weight_that_is_no_number_is_refused(
         model.bert.embeddings.word_embeddings.weight[tokenizer.mask_token_id, :2] = value
     want = r"its weight 'bert\.embeddings\.word_embeddings\.weight' has 2 values that are NaN or"
     with pytest.raises(UsageError, match=want):
-        evaluate(model, task, tokenizer=tokenizer, draws=0)
+        evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN)
     with pytest.raises(UsageError, match=want):
-        evaluate_many(model, task, [Mask.full(layout(model))], tokenizer=tokenizer, draws=0)
+        evaluate(model, task, [Mask.full(layout(model))], tokenizer=tokenizer, scoring=PLAIN)
     with torch.no_grad():
         model.classifier.bias[0] = value
     with pytest.raises(UsageError, match="and so have 1 more weights"):
-        evaluate(model, task, tokenizer=tokenizer, draws=0)
+        evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN)
 
 
 def test_answers_that_are_no_numbers_are_refused(model: Any, tokenizer: Any, task: Task) -> None:
     with torch.no_grad():
         model.classifier.weight.fill_(3e38)
     with pytest.raises(UsageError, match=r"NaN or infinite for 96 of 96 rows, although"):
-        evaluate(model, task, tokenizer=tokenizer, draws=0)
+        evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN)
     with pytest.raises(UsageError, match="with heads 444: what it says is NaN"):
-        evaluate(model, task, Mask.full(layout(model)), tokenizer=tokenizer, draws=0)
+        evaluate(model, task, Mask.full(layout(model)), tokenizer=tokenizer, scoring=PLAIN)
 
 
 def test_a_translator_that_says_no_numbers_is_refused() -> None:
@@ -280,9 +239,34 @@ def test_a_translator_that_says_no_numbers_is_refused() -> None:
     with torch.no_grad():
         model.model.decoder.layers[-1].final_layer_norm.weight.fill_(3e38)
     with pytest.raises(UsageError, match="what it says is NaN or infinite"):
-        evaluate(model, "pocket-translation", tokenizer=words, limit=2, draws=0, max_length=8)
+        evaluate(
+            model,
+            "pocket-translation",
+            tokenizer=words,
+            scoring=Scoring(limit=2, draws=0, max_length=8),
+        )
 
 
 def test_a_model_without_a_folder_needs_a_tokenizer(model: Any, task: Task) -> None:
     with pytest.raises(UsageError, match="pass its tokenizer"):
         evaluate(model, task)
+
+
+def test_rows_are_loaded_and_encoded_once_for_many_models(
+    model: Any, tokenizer: Any, task: Task
+) -> None:
+    loads: list[str] = []
+    counted = replace(task, loader=lambda split: loads.append(split) or task.loader(split))
+    scoring = Scoring(limit=30, seed=3, draws=20)
+    how: dict[str, Any] = {"tokenizer": tokenizer, "scoring": scoring}
+    rows = scored_rows(model, counted, tokenizer, scoring)
+    masks = [Mask.parse("421", layout(model)), Mask.parse("041", layout(model))]
+    cut = [remove(model, mask) for mask in masks]
+    found = [evaluate_rows(each, rows, **how)[0] for each in (model, *cut)]
+    found += evaluate_rows(model, rows, masks, **how)
+    assert loads == ["dev"]
+    want = [evaluate(each, task, **how) for each in (model, *cut)]
+    want += evaluate(model, task, masks, **how)
+    for one, other in zip(found, want, strict=True):
+        assert replace(one, seconds=0) == replace(other, seconds=0)
+        np.testing.assert_array_equal(one.predictions["logits"], other.predictions["logits"])

@@ -25,6 +25,7 @@ from headcount.tasks.pocket import examples
 from headcount.training.evaluate import evaluate
 from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
 from models.zoo import build
 
 from .conftest import tiny
@@ -171,7 +172,7 @@ def test_language_models(family: str, name: str, tokenizer: Any, tmp_path: Path)
     task = open_task(name, data=tmp_path)
     model = build(family, vocab_size=len(tokenizer))
     options = replace(FAST, epochs=8 if name == "masked-lm" else 20, max_length=24)
-    before = evaluate(model, task, tokenizer=tokenizer, draws=0).scores[-1].value
+    before = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(draws=0)).scores[-1].value
     trained = finetune(model, task, tokenizer=tokenizer, options=options)
     assert trained.evaluation is not None
     assert trained.curve[-1]["loss"] < 0.5 * trained.curve[0]["loss"]

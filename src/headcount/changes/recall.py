@@ -11,7 +11,7 @@ below that share for the first time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ from headcount.sensitivity.gradients import importance, require_norm
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.metrics import get_metric
-from headcount.training.evaluate import evaluate_many
+from headcount.training.evaluate import evaluate
+from headcount.training.scoring import Scoring
 
 SHARES = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 """Relative scores of the pre-training task at which recall is looked at."""
@@ -183,15 +184,13 @@ def score_counts(
     ranking: Scores,
     *,
     points: int = POINTS,
-    **settings: Any,
+    tokenizer: Any = None,
+    scoring: Scoring = Scoring(),  # noqa: B008
 ) -> Ranked:
-    """The task's score with fewer and fewer heads, least important first, in one pass.
-
-    `settings` go to `evaluate_many`: tokenizer, split, limit, seed, max_length.
-    """
+    """The task's score with fewer and fewer heads, least important first, in one pass."""
     counts = head_counts(len(ranking.layout), points)
     masks = [ranking.keep_best(count) for count in counts]
-    found = evaluate_many(model, task, masks, draws=0, **settings)
+    found = evaluate(model, task, masks, tokenizer=tokenizer, scoring=replace(scoring, draws=0))
     scores = {count: each.score for count, each in zip(counts, found, strict=True)}
     return Ranked(task=task.name, metric=task.metric, ranking=ranking, scores=scores)
 

@@ -14,10 +14,11 @@ from headcount.cli.values import MaskText
 from headcount.errors import UsageError
 from headcount.report.tables.columns import table
 from headcount.tasks.source import Source
+from headcount.training.scoring import Scoring
 
 if TYPE_CHECKING:
     from headcount.tasks.metrics import Difference
-    from headcount.training.evaluate import Evaluation
+    from headcount.training.evaluation import Evaluation
 
 Data = Annotated[Source, Parameter(name="*")]
 
@@ -89,31 +90,29 @@ def evaluate(
     """
     if limit is not None and fraction is not None:
         raise UsageError("Pass --limit or --fraction, not both.")
+    scoring = Scoring(
+        split=split,
+        limit=fraction if fraction is not None else limit,
+        seed=seed,
+        draws=draws,
+        max_length=max_length,
+    )
     from headcount.heads import Mask
     from headcount.models.devices import pick_device
     from headcount.models.find import layout
     from headcount.tasks import TASKS
     from headcount.tasks.loading import hush, load_for_task, load_tokenizer, room
     from headcount.tasks.sampling import rows_of
-    from headcount.training.evaluate import difference, evaluate_many, save_predictions
     from headcount.training.evaluate import evaluate as score
+    from headcount.training.evaluation import difference, save_predictions
 
     hush()
     opened = TASKS[task](source)
     loaded = load_for_task(model, opened, new_head=False, allow_pickle=allow_pickle)
     words = load_tokenizer(tokenizer or model)
-    settings = {
-        "tokenizer": words,
-        "split": split,
-        "limit": fraction if fraction is not None else limit,
-        "seed": seed,
-        "max_length": max_length,
-        "tokens": tokens,
-        "draws": draws,
-        "beams": beams,
-    }
+    settings = {"tokenizer": words, "scoring": scoring, "tokens": tokens, "beams": beams}
     if dry_run:
-        how = {"limit": settings["limit"], "seed": seed, "max_length": room(loaded, max_length)}
+        how = {"limit": scoring.limit, "seed": seed, "max_length": room(loaded, max_length)}
         rows = rows_of(opened, words, split, **how)[1]
         plan = {"class": type(loaded).__name__, "task": task, "rows": len(rows)}
         emit(plan, as_json=as_json, table=table(["would score", ""], list(plan.items())))
@@ -122,7 +121,7 @@ def evaluate(
     if mask:
         heads = layout(loaded)
         masks = [Mask.full(heads), *(mask_of(text, heads) for text in mask)]
-        found = evaluate_many(loaded, opened, masks, **settings)
+        found = score(loaded, opened, masks, **settings)
     else:
         found = [score(loaded, opened, **settings)]
     if predictions is not None:

@@ -105,9 +105,9 @@ class Work:
     ) -> Ranked:
         """Scores with fewer and fewer heads."""
         from headcount.changes.recall import score_counts
+        from headcount.training.scoring import Scoring
 
         say(f"headcount: scoring {task.name} with fewer and fewer heads")
-        return score_counts(
-            model, task, ranking, points=points, tokenizer=self.tokenizer, split=split, limit=limit,
-            seed=self.seed, max_length=self.max_length,
-        )  # fmt: skip
+        scoring = Scoring(split=split, limit=limit, seed=self.seed, max_length=self.max_length)
+        how = {"points": points, "tokenizer": self.tokenizer, "scoring": scoring}
+        return score_counts(model, task, ranking, **how)

@@ -16,6 +16,7 @@ from headcount.tasks import Task
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
 from headcount.training.runs import own_randomness
+from headcount.training.scoring import Scoring
 
 if TYPE_CHECKING:
     from headcount.learned.keeper import Keeper
@@ -28,9 +29,10 @@ def gap_measure(
     if task.evaluation == "train":
         return None
 
+    scoring = Scoring(max_length=options.max_length, draws=0)
+
     def score() -> float:
-        settings = {"tokenizer": tokenizer, "max_length": options.max_length, "draws": 0}
-        return evaluate(model, task, **settings).score
+        return evaluate(model, task, tokenizer=tokenizer, scoring=scoring).score
 
     def measure(keeper: Keeper) -> dict[str, Any]:
         # noise of its own: measuring must not change the run
@@ -64,11 +66,11 @@ def score_measure(
             f"Task '{task.name}' has no rows but those of training, so there is no score over the "
             "run: leave out score_points."
         )
-    settings: dict[str, Any] = {"max_length": options.max_length, "seed": options.seed}
+    scoring = Scoring(limit=rows, max_length=options.max_length, seed=options.seed, draws=0)
 
     def measure() -> dict[str, Any]:
         with own_randomness():
-            found = evaluate(model, task, tokenizer=tokenizer, limit=rows, draws=0, **settings)
+            found = evaluate(model, task, tokenizer=tokenizer, scoring=scoring)
         return {"score": found.score, "n": found.n}
 
     return measure

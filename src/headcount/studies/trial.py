@@ -23,9 +23,11 @@ from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded, examples_fingerprint, rows_fingerprint
 from headcount.tasks.metrics import Difference
 from headcount.tasks.rows import labelled_rows, split_to_look_at
-from headcount.training.evaluate import Evaluation, difference, evaluate, evaluate_many
+from headcount.training.evaluate import evaluate
+from headcount.training.evaluation import Evaluation, difference
 from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
 from headcount.training.setting import Training
 
 Report = Callable[[str], None]
@@ -205,7 +207,7 @@ class Trial:
     def score(self, model: PreTrainedModel) -> Evaluation:
         """A model on the task's evaluation split."""
         assert self.task is not None
-        return evaluate(model, self.task, **self._scoring())
+        return evaluate(model, self.task, tokenizer=self.tokenizer, scoring=self._scoring())
 
     def score_masks(self, masks: Sequence[Mask], seeds: Sequence[int]) -> list[Evaluation]:
         """As `score_decisions`, of masks alone."""
@@ -219,7 +221,8 @@ class Trial:
         assert self.task is not None
         if not self.repairs:
             unique = list(dict.fromkeys(masks))
-            found = evaluate_many(self.model, self.task, unique, **self._scoring())
+            how = {"tokenizer": self.tokenizer, "scoring": self._scoring()}
+            found = evaluate(self.model, self.task, unique, **how)
             by_mask = dict(zip(unique, found, strict=True))
             return [by_mask[mask] for mask in masks]
         each = zip(decided, seeds, strict=True)
@@ -246,15 +249,14 @@ class Trial:
             raise UsageError("A new task head must be trained: pass --finetune.")
         return self.score(self.cut(Decision(mask=Mask.full(self.layout)), self.seed)[0])
 
-    def _scoring(self) -> dict[str, Any]:
-        return {
-            "tokenizer": self.tokenizer,
-            "split": self.split,
-            "limit": self.limit,
-            "seed": self.seed,
-            "max_length": self.max_length,
-            "draws": self.draws,
-        }
+    def _scoring(self) -> Scoring:
+        return Scoring(
+            split=self.split,
+            limit=self.limit,
+            seed=self.seed,
+            max_length=self.max_length,
+            draws=self.draws,
+        )
 
 
 def used_rows(fingerprint: str, split: str, seed: int | None = None) -> dict[str, Any]:

@@ -124,8 +124,7 @@ def _of_columns(data: Mapping[str, Any], tokenizer: Any, max_length: int) -> Row
         )
     rows = list(texts[0]) if len(texts) == 1 else list(zip(*texts, strict=True))
     made = encode_texts(rows, tokenizer, max_length=max_length)
-    labels = next((np.asarray(data[name]) for name in LABELS if name in data), None)
-    return Encoded(made.columns, labels, made.padding, made.left)
+    return Encoded(made.columns, _labels(data), made.padding, made.left)
 
 
 def _columns(data: Any) -> dict[str, Any]:
@@ -145,23 +144,41 @@ def _encoded(columns: dict[str, Any], tokenizer: Any) -> Encoded:
         if name in columns
     }
     if "attention_mask" in columns:
-        keep = [np.asarray(row, dtype=bool) for row in columns["attention_mask"]]
-        rows = {
-            name: [np.asarray(row)[here].tolist() for row, here in zip(column, keep, strict=True)]
-            for name, column in rows.items()
-        }
+        mask = columns["attention_mask"]
+        rows = {name: _without_padding(column, mask) for name, column in rows.items()}
     if not rows.get("input_ids"):
         raise UsageError("There is no data: not a single row of tokens (input_ids).")
-    given = next((columns[name] for name in LABELS if name in columns), None)
-    labels: Any = None
-    if given is not None:
-        ragged = hasattr(given[0], "__len__")
-        labels = [list(map(int, row)) for row in given] if ragged else np.asarray(given)
+    labels = _labels(columns)
+    if isinstance(labels, list) and "attention_mask" in columns:
+        labels = _without_padding(labels, columns["attention_mask"])
     padding = {"input_ids": 0, "token_type_ids": 0}
     if tokenizer is not None:
         padding = {"input_ids": pad_token(tokenizer), "token_type_ids": tokenizer.pad_token_type_id}
     left = tokenizer is not None and tokenizer.padding_side == "left"
     return Encoded(rows, labels, padding, left)
+
+
+def _labels(columns: Mapping[str, Any]) -> np.ndarray | list[list[int]] | None:
+    """One number a row, or a list of token numbers each; None without labels."""
+    given = next((columns[name] for name in LABELS if name in columns), None)
+    if given is None or not len(given):
+        return None
+    if isinstance(given[0], str):
+        raise UsageError(
+            f"Labels are the model's own numbers, not names like {given[0]!r:.60}: number them as "
+            "its config.label2id does."
+        )
+    if hasattr(given[0], "__len__"):
+        return [list(map(int, row)) for row in given]
+    return np.asarray(given)
+
+
+def _without_padding(column: list[list[int]], mask: Sequence[Any]) -> list[list[int]]:
+    """(row, token) what the attention mask keeps; labels of other tokens (a decoder's) stay."""
+    return [
+        np.asarray(row)[np.asarray(keep, dtype=bool)].tolist() if len(row) == len(keep) else row
+        for row, keep in zip(column, mask, strict=True)
+    ]
 
 
 def _kind(value: Any) -> str:

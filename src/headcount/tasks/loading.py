@@ -197,7 +197,7 @@ def class_order(model: PreTrainedModel, task: Task, labels: np.ndarray | None = 
     Numbers are trusted where the model's names say nothing (LABEL_0) and the task's numbers mean
     something. `labels` are the classes that occur: only those must be known to the model.
     """
-    known = _class_names(model.config)
+    known = class_names(model.config)
     order = _match_classes(known, task)
     shown = f"The model's {len(known)} classes: {_few(known, 8)}."
     if order is None:
@@ -214,7 +214,8 @@ def class_order(model: PreTrainedModel, task: Task, labels: np.ndarray | None = 
     return np.array(order)
 
 
-def _class_names(config: Any) -> list[str]:
+def class_names(config: Any) -> list[str]:
+    """What a model calls its classes, in the order of their numbers."""
     return [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
 
 
@@ -252,7 +253,7 @@ def _has_classes(config: Any, task: Task) -> bool:
     saved = (getattr(config, "architectures", None) or [""])[0]
     if "ForSequenceClassification" not in saved or config.num_labels != len(task.labels):
         return False
-    order = _match_classes(_class_names(config), task)
+    order = _match_classes(class_names(config), task)
     return order is not None and min(order) >= 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,12 @@ from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import Curve, Point, read_curve
-from headcount.training.evaluate import Evaluation, evaluate
+from headcount.training.evaluate import evaluate
+from headcount.training.evaluation import Evaluation
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
 from headcount.training.runs import own_randomness, run_folder, save_model, settings_of, take_up
+from headcount.training.scoring import Scoring
 from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
 
 
@@ -211,11 +213,11 @@ class _Run:
         )
 
     def _points(self) -> Point:
-        return {each.metric: each.value for each in self._evaluate(draws=0).scores}
+        return {each.metric: each.value for each in self._evaluate(Scoring(draws=0)).scores}
 
-    def _evaluate(self, **more: Any) -> Evaluation:
-        settings = {"max_length": self.options.max_length, "seed": self.options.seed, **more}
-        return evaluate(self.model, self.task, tokenizer=self.tokenizer, **settings)
+    def _evaluate(self, scoring: Scoring = Scoring()) -> Evaluation:  # noqa: B008
+        scoring = replace(scoring, max_length=self.options.max_length, seed=self.options.seed)
+        return evaluate(self.model, self.task, tokenizer=self.tokenizer, scoring=scoring)
 
 
 def training_rows(

@@ -18,6 +18,9 @@ from headcount.tasks.pocket.bags import bag_of_words
 from headcount.training.evaluate import evaluate
 from headcount.training.finetune import finetune
 from headcount.training.options import PRESETS
+from headcount.training.scoring import Scoring
+
+PLAIN = Scoring(draws=0)
 
 # by how much the fine-tuned model beats counting words, and loses when all heads are removed
 MARGINS = {
@@ -48,7 +51,7 @@ def test_the_tasks_need_attention(task: str) -> None:
     assert trained.evaluation is not None
     full = trained.evaluation.score
     words = bag_of_words(task, examples(task, "train", 4000), examples(task, "dev", 1000))
-    headless = evaluate(remove(model, Mask.none(layout(model))), task, draws=0).score
+    headless = evaluate(remove(model, Mask.none(layout(model))), task, scoring=PLAIN).score
     assert full > words + MARGINS[task]
     assert full > headless + MARGINS[task]
 
@@ -56,7 +59,7 @@ def test_the_tasks_need_attention(task: str) -> None:
 def test_the_corpus_needs_attention() -> None:
     model = load("pocket", head="masked-lm")
     full, headless = (
-        evaluate(each, "pocket-corpus", limit=200, draws=0).score
+        evaluate(each, "pocket-corpus", scoring=Scoring(limit=200, draws=0)).score
         for each in (model, remove(model, Mask.none(layout(model))))
     )
     assert full > headless + 0.3
@@ -65,7 +68,7 @@ def test_the_corpus_needs_attention() -> None:
 def test_the_translation_needs_attention() -> None:
     model = load("pocket-translator")
     full, headless = (
-        evaluate(each, "pocket-translation", limit=60, draws=0).score
+        evaluate(each, "pocket-translation", scoring=Scoring(limit=60, draws=0)).score
         for each in (model, remove(model, Mask.none(layout(model))))
     )
     assert 60 < full < 99.9
