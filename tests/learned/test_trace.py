@@ -54,3 +54,12 @@ def test_refusals(tmp_path) -> None:
     (tmp_path / "gates.npz").write_text("nothing")
     with pytest.raises(UsageError, match="is no trace of gates"):
         load_trace(tmp_path)
+
+
+@pytest.mark.parametrize("point", ["x", 0.5, None, [], {}, {"loss": 1.0}, {"step": "1"}])
+def test_a_point_that_is_none_is_refused(tmp_path, point) -> None:
+    trace = made()
+    trace.scores = [{"step": 1, "loss": None}, point]
+    trace.save(tmp_path / "gates.npz")
+    with pytest.raises(UsageError, match=r"is not a trace of gates: .* is no point of a curve"):
+        load_trace(tmp_path)

@@ -3,10 +3,12 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+from contextlib import nullcontext
 
 import pytest
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
+from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.instructions import checksum
 from headcount.models.load import load, load_config, skeleton
@@ -130,6 +132,29 @@ def test_other_heads_of_the_same_number_are_noticed(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(NotFoundError, match=r"is damaged: its check number does not fit"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("bert", [{"returns": 1}, {"returns": 3}, {"batch_axis": 1}, {"share": "share"}]),
+        ("bloom", [{"returns": 0}, {"share": ""}]),
+        ("t5", [{"returns": 2}]),
+    ],
+)
+def test_without_a_check_number_the_model_is_asked_how_its_layers_are_called(family, changes):
+    """A skipped layer that returns one thing where two are taken would fail in its first call."""
+    model = build(family, **shallow(family, 2))
+    full = layout(model)
+    kind = type(model)
+    config = remove(model, Mask.full(full).drop([h for h in full if h.layer == 1])).config
+    told = {key: config.headcount[key] for key in ("version", "sites")}
+    for change in [{}, *changes]:
+        config.headcount = copy.deepcopy(told)
+        next(site for site in config.headcount["sites"] if site["empty"]).update(change)
+        refused = pytest.raises(NotFoundError, match=f"is damaged: .*{next(iter(change), '')} is")
+        with refused if change else nullcontext():
+            require_instructions(config, kind, kind)
 
 
 @pytest.mark.parametrize("told", [7, "x", [1], {"0": 3}, {"x": [1]}, {"0": ["a"]}, {"0": [99]}])

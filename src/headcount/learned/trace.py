@@ -168,9 +168,11 @@ def _require_shapes(arrays: Mapping[str, np.ndarray], heads: int) -> None:
 
 
 def _require_points(points: Any) -> None:
+    if not isinstance(points, list):
+        raise ValueError(f"{short(points)} are no points of a curve")
     for point in points:
-        numbers = {name: value for name, value in point.items() if value is not None}
-        if "step" not in numbers or not all(
-            isinstance(value, int | float) for value in numbers.values()
+        numbers = {} if not isinstance(point, dict) else point
+        if type(numbers.get("step")) not in (int, float) or not all(
+            value is None or isinstance(value, int | float) for value in numbers.values()
         ):
             raise ValueError(f"{short(point)} is no point of a curve")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import NotFoundError, UnsupportedError, UsageError
+from headcount.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
 from headcount.files import read_json
 from headcount.heads import STACKS
 from headcount.models.instructions import VERSION, attributes, checksum
+from headcount.models.seen import Seen, watch_lending
 from headcount.models.sites import PER_HEAD_PARAMETERS, Site, find_sites, linear_sizes
 
 FIELDS: dict[str, type] = {
@@ -68,7 +70,7 @@ def require_instructions(
     if saved is not kind:
         known.append(_Known(plain_skeleton(config, saved)))
     for entry in told["sites"]:
-        _refuse(_about_site(entry, known))
+        _refuse(_about_site(entry, known, checked="check" in told))
     return bones
 
 
@@ -140,13 +142,22 @@ class _Known:
         """The site of this path, written with or without the base model's prefix."""
         return self.sites.get(path.removeprefix(self.prefix))
 
+    @cached_property
+    def seen(self) -> dict[str, Seen]:
+        """What a run shows of every site; nothing where no input is found to run it on."""
+        try:
+            return watch_lending(self.bones, list(self.sites.values()))
+        except HeadcountError:
+            return {}
 
-def _about_site(entry: dict[str, Any], known: list[_Known]) -> str:
+
+def _about_site(entry: dict[str, Any], known: list[_Known], *, checked: bool) -> str:
     """What in one site's instructions does not fit the model, or an empty string."""
     for model in known:
         site = model.site(entry["path"])
         if site is not None:
             wrong = _about_fit(entry, site, model)
+            wrong = wrong or ("" if checked else _about_calls(entry, model.seen.get(site.path)))
             return wrong and f"{entry['path']}: {wrong}"
     return f"this model has no attention layer {_short(entry['path'])}"
 
@@ -169,6 +180,17 @@ def _about_fit(entry: dict[str, Any], site: Site, model: _Known) -> str:
     ):
         return f"it takes no share of the kind {_short(entry['share'] or entry['empty'])}"
     return _about_parameters(entry, site, module) or _about_projections(entry, site, module)
+
+
+def _about_calls(entry: dict[str, Any], seen: Seen | None) -> str:
+    """How the layer is called, asked of the model: there is no check number that vouches for it."""
+    if seen is None or not seen.reached:
+        return ""
+    told = {"share": entry["share"]}
+    if entry["empty"]:
+        told |= {name: entry.get(name, getattr(Seen, name)) for name in MORE}
+    wrong = next((name for name, value in told.items() if value != getattr(seen, name)), "")
+    return wrong and f"{wrong} is {_short(told[wrong])}, not {_short(getattr(seen, wrong))}"
 
 
 def _about_parameters(entry: dict[str, Any], site: Site, module: nn.Module) -> str:

@@ -17,6 +17,8 @@ from headcount.names import did_you_mean
 
 Table = dict[str, list[str]]
 SUFFIXES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
+ROWS = 2**14
+"""Rows of a Parquet file that are read at once."""
 
 
 def read_table(path: Path, columns: Sequence[str]) -> Table:
@@ -159,20 +161,24 @@ def _parquet(path: Path, columns: Sequence[str]) -> Table:
 
     table: Table = {column: [] for column in columns}
     most, size = max(LARGEST, PACKED * path.stat().st_size), 0
+    too_large = f"'{path}' would unpack to more than {most:,} characters, too many for its size."
     try:
         with pq.ParquetFile(path) as file:
+            about = file.metadata
             _must_have(columns, file.schema_arrow.names, path)
-            at_once = _rows_at_once(file.metadata)
+            at_once = _rows_at_once([file.schema_arrow.field(column) for column in columns], path)
+        # the metadata of a single column is not asked for: Arrow ends the process where it is
+        # damaged (ColumnChunk is declared not to raise), while its readers raise
+        if sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)) > most:
+            raise UsageError(too_large)
+        with pq.ParquetFile(path, metadata=about, read_dictionary=list(columns)) as file:
             for batch in file.iter_batches(at_once, columns=list(columns)):
                 for column in columns:
-                    texts = [_text(value) for value in batch.column(column).to_pylist()]
+                    texts = _column_texts(batch.column(column))
                     table[column] += texts
                     size += sum(map(len, texts))
                 if size > most:
-                    raise UsageError(
-                        f"'{path}' would unpack to more than {most:,} characters, too many for its "
-                        "size."
-                    )
+                    raise UsageError(too_large)
     except HeadcountError:
         raise
     except Exception as error:  # Arrow's, its C++ library's, and those of dates Python has not
@@ -181,18 +187,36 @@ def _parquet(path: Path, columns: Sequence[str]) -> Table:
     return table
 
 
-def _rows_at_once(about: Any) -> int:
-    """Rows of a batch: few where each could be one large value that the file has only once."""
-    chunks = [
-        about.row_group(group).column(column)
-        for group in range(about.num_row_groups)
-        for column in range(about.num_columns)
-    ]
-    widest = max((c.total_uncompressed_size for c in chunks if c.has_dictionary_page), default=1)
-    return max(1, min(1024, 2**30 // max(1, widest)))
+def _rows_at_once(fields: Sequence[Any], path: Path) -> int:
+    """Rows of a batch: few where each is wide; refuses columns whose values have parts."""
+    import pyarrow as pa
+
+    for field in fields:
+        if pa.types.is_nested(field.type):
+            raise UsageError(
+                f"'{path}' has a {field.type} in every row of '{field.name}', and a text or a "
+                "label is one value: write it as a column of its own."
+            )
+    widest = max(f.type.byte_width if pa.types.is_fixed_size_binary(f.type) else 1 for f in fields)
+    return max(1, min(ROWS, 2**26 // max(1, widest)))
+
+
+def _column_texts(column: Any) -> list[str]:
+    """The values of a batch as text; one that the file has only once is made only once."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return [_text(value) for value in column.to_pylist()]
+    places = column.indices.to_pylist()
+    used = sorted({place for place in places if place is not None})
+    made = column.dictionary.take(pa.array(used, column.indices.type)).to_pylist()
+    words: dict[Any, str] = dict(zip(used, map(_text, made), strict=True))
+    return [words[place] if place is not None else "" for place in places]
 
 
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, bytes):
+        return value.decode("utf-8")  # as some writers leave their texts
     return "" if value is None else str(value)
