@@ -1,7 +1,7 @@
 """Writes docs/architectures.md: what the zoo, the export sweep and the coverage run found.
 
-python benchmarks/model_types.py --json > coverage.json
-python benchmarks/exports.py --json > exports.json
+python benchmarks/coverage/model_types.py --json > coverage.json
+python benchmarks/coverage/exports.py --json > exports.json
 python tests/models/architectures.py coverage.json exports.json > docs/architectures.md
 """
 
@@ -42,7 +42,7 @@ equals masked to 1e-5 of the largest value), saved and loaded twice, exported.
 COVERAGE = """
 ## Every model type in transformers {version}
 
-{total} model types, each tried small with random weights by `benchmarks/model_types.py`:
+{total} model types, each tried small with random weights by `benchmarks/coverage/model_types.py`:
 heads are found in {found}; half of them are removed exactly, on inputs the removal has not seen,
 in {exact}; {refused} are refused, {wrong} come out wrong. {none} have no heads of the kind
 headcount knows, {parts} are parts of other models, {untried} could not be built small or run on a

@@ -259,7 +259,7 @@ def test_onnx_needs_its_extra(tmp_path, monkeypatch):
         export(pruned("bert"), "onnx", tmp_path / "out")
 
 
-# --- graphs; benchmarks/exports.py does this for every family ---
+# --- graphs; benchmarks/coverage/exports.py does this for every family ---
 
 
 def one_layer(family):

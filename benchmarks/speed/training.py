@@ -1,12 +1,14 @@
 """Training steps, evaluation and many masks against the plain way of doing them.
 
-    HEADCOUNT_MINILM=path/to/all-MiniLM-L6-v2 python benchmarks/training.py [--json] [PART…]
+    HEADCOUNT_MINILM=path/to/all-MiniLM-L6-v2 python benchmarks/speed/training.py [--json] [--quick]
+        [PART…]
 
 PART: the first word of a row, `training`, `evaluation`, `every`, `20`; without one, all of them.
 
 Each pair is measured in turns in one process and compared by its fastest turns, by the clock and
 by processor time (which other programs on the machine disturb less). Without the weights a random
-model of the same size (6 layers x 12 heads x 384) does the same work.
+model of the same size (6 layers x 12 heads x 384) does the same work. `--quick` only sees that it
+runs, on one layer.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def subject() -> tuple[Callable[[], Any], Any, str]:
     config = BertConfig(
         vocab_size=30522,
         hidden_size=384,
-        num_hidden_layers=6,
+        num_hidden_layers=1 if "--quick" in sys.argv else 6,
         num_attention_heads=12,
         intermediate_size=1536,
     )
@@ -215,7 +217,7 @@ def many_masks(
 def main() -> None:
     hush()
     fresh, tokenizer, what = subject()
-    turns = int(os.environ.get("HEADCOUNT_TURNS", "4"))
+    turns = 1 if "--quick" in sys.argv else 4
     about = {
         "model": what,
         "threads": torch.get_num_threads(),

@@ -1,6 +1,6 @@
 """The papers' claims that need pruned and fine-tuned models, tested on the pocket world.
 
-    python benchmarks/pocket_claims.py --keep DIR [--seeds 5] [--only-read]
+    python benchmarks/claims/pocket_claims.py --keep DIR [--seeds 5] [--only-read]
 
 Makes the runs of `pocket_runs.py`, two at a time, keeps them in DIR, and prints
 Markdown: RA8, RA9, WL4 and LO7 on three tasks; WL5 to WL8 on the two of them that are not solved

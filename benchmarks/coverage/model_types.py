@@ -1,6 +1,6 @@
 """How many of the model types in the installed transformers headcount can work on.
 
-    python benchmarks/model_types.py [--json] [--only bert,gpt2] [--list] [--twice]
+    python benchmarks/coverage/model_types.py [--json] [--only bert,gpt2] [--list] [--twice]
 
 Each type is built small with random weights; half its heads are removed, and the result is
 compared with the masked model on inputs that the removal itself has not seen. "wrong" must be 0:
@@ -42,7 +42,7 @@ from headcount.models.remove import remove
 from headcount.models.sites import find_sites
 from headcount.models.unread import describe, find_unread
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from models.zoo import unchanged
 
 SECONDS = 30

@@ -1,6 +1,6 @@
 """Every family of the zoo through every export, with what the export itself found on reading back.
 
-    python benchmarks/exports.py [--json] [--only bert,t5] [--to onnx,zeroed] [--layers 2]
+    python benchmarks/coverage/exports.py [--json] [--only bert,t5] [--to onnx,zeroed] [--layers 2]
 
 Each family is built small with random weights and written twice: with heads missing in every way
 at once (a layer emptied, one uneven, one without a key-value group, one whole), and with no head
@@ -21,7 +21,7 @@ from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "critical"
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from transformers import AutoTokenizer
 

@@ -1,12 +1,13 @@
 """What learned gates cost: a gated training step against an ungated one.
 
-    python benchmarks/gates.py [--json] [--model pocket|minilm] [--method straight-through]
-        [--steps 60]
+    python benchmarks/speed/gates.py [--json] [--model pocket|minilm] [--method straight-through]
+        [--steps 60] [--quick]
 
 Two copies of one model take the same batches in turns in one process: one is trained as it is,
 the other with gates on every head that are trained too (set, differentiated, moved by their own
 optimizer, traced). Both do forward, backward, clipping and AdamW. Compared are the medians of the
 turns, by processor time, which other programs disturb less, and by the clock. Goal: 1.05.
+`--quick` only sees that it runs.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def main() -> int:
         return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
     name, method = option("--model", "pocket"), option("--method", "straight-through")
-    steps = int(option("--steps", "60"))
+    steps = int(option("--steps", "4" if "--quick" in sys.argv else "60"))
     plain, batch = build(name)
     gated = copy.deepcopy(plain)
     heads = layout(plain)

@@ -1,12 +1,14 @@
 """How near removal comes to the ideal: a BERT-base-size model, 50, 75 and 90 % of its heads gone.
 
-    python benchmarks/removal.py [--batch 8] [--length 128] [--rounds 15] [--layers 12] [--json]
+    python benchmarks/speed/removal.py [--batch 8] [--length 128] [--rounds 15] [--layers 12]
+        [--json] [--quick]
 
 Everything is timed in alternation in one run, as a share of the dense model's time beside the
 share of its FLOPs. HEADCOUNT_V4 may name a Python that has transformers 4 and torch; its
 `prune_heads` then takes the same heads out of the same model (half of them, eager attention) and
 runs in the same rounds, in a process of its own. `--cpu` takes this process's CPU time, which a
-busy machine disturbs less; without it, it is the time on the wall.
+busy machine disturbs less; without it, it is the time on the wall. `--quick` only sees that it
+runs.
 """
 
 from __future__ import annotations
@@ -151,7 +153,10 @@ def main() -> int:
     parser.add_argument("--onnx", action="store_true", help="time onnxruntime, too")
     parser.add_argument("--cpu", action="store_true", help="CPU time instead of wall time")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="one round on a shallow model")
     options = parser.parse_args()
+    if options.quick:
+        options.batch, options.length, options.rounds, options.layers = 1, 16, 1, 2
     torch.manual_seed(0)
     found = against_ideal(options)
     python = os.environ.get("HEADCOUNT_V4")

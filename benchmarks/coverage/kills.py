@@ -1,6 +1,7 @@
 """Commands killed with `kill -9` at drawn moments, and started again until they are done.
 
-    python benchmarks/kills.py [--kills 200] [--seed 0] [--only train,curve] [--keep FOLDER]
+    python benchmarks/coverage/kills.py [--kills 200] [--seed 0] [--only train,curve]
+        [--keep FOLDER]
 
 What they leave must be what an undisturbed run leaves: the same files, the same weights, scores and
 learning curves, figures too, and nothing besides. Every command is run once undisturbed; then they

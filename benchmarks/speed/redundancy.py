@@ -1,6 +1,6 @@
 """What the seven distances cost, beside the model's own forward pass and beside other packages.
 
-    python benchmarks/redundancy.py [--json] [--rounds 12] [--attention mixed|model]
+    python benchmarks/speed/redundancy.py [--json] [--rounds 12] [--attention mixed|model] [--quick]
 
 A BERT-base (12 x 12 heads, width 768, random weights, sdpa, batches of 8) sets the scale: every
 cost is that of one sentence. All that is compared runs in turn, round by round, and the fastest
@@ -9,6 +9,7 @@ measured in CPU time, what runs on all in wall time: that needs the machine to i
 
 `mixed` attention is made up of what trained heads do (look at a neighbour, at the first token, at
 some tokens, at all); `model` is that of the model itself, nearly even when weights are random.
+`--quick` only sees that it runs.
 """
 
 from __future__ import annotations
@@ -180,9 +181,9 @@ def first_calls() -> dict[str, float]:
     return {name: float(value) for name, value in map(str.split, ran.stdout.splitlines())}
 
 
-def measure(rounds: int, attention: str) -> dict[str, Any]:
+def measure(rounds: int, attention: str, layers: int) -> dict[str, Any]:
     torch.manual_seed(0)
-    model = BertModel(BertConfig(attn_implementation="sdpa")).eval()
+    model = BertModel(BertConfig(num_hidden_layers=layers, attn_implementation="sdpa")).eval()
     out: dict[str, Any] = {
         "torch": torch.__version__,
         "transformers": version("transformers"),
@@ -233,8 +234,9 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--attention", choices=["mixed", "model"], default="mixed")
+    parser.add_argument("--quick", action="store_true", help="one round on a shallow model")
     args = parser.parse_args()
-    found = measure(args.rounds, args.attention)
+    found = measure(*(1, "mixed", 1) if args.quick else (args.rounds, args.attention, 12))
     rows = verdicts(found)
     if args.json:
         print(json.dumps({**found, "verdicts": rows}, indent=2))

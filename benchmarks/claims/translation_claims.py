@@ -1,6 +1,7 @@
 """WL1 to WL3: an encoder-decoder cut at random, by layer pattern and by component, then trained.
 
-    python benchmarks/translation_claims.py --keep DIR [MODEL] [--data MULTI30K] [--seeds 5] [--few]
+    python benchmarks/claims/translation_claims.py --keep DIR [MODEL] [--data MULTI30K] [--seeds 5]
+        [--few]
 
 MODEL is the shipped pocket translator unless named; with --data it translates Multi30k's captions
 from English into German. Every cut is scored as it is and after --steps of training; the model

@@ -1,6 +1,7 @@
 """The claims RA1–RA7 about attention redundancy, tested on a real model and GLUE.
 
-    python benchmarks/redundancy_claims.py MODEL --data GLUE [--finetuned DIR] [--like-lengths]
+    python benchmarks/claims/redundancy_claims.py MODEL --data GLUE [--finetuned DIR]
+        [--like-lengths]
 
 MODEL and GLUE default to HEADCOUNT_MINILM and HEADCOUNT_DATA. All seven distances are measured on
 the dev texts of five tasks and on random tokens; with --finetuned, DIR/<task> is measured on its

@@ -3,7 +3,7 @@
     headcount compare FINETUNED --task TASK --ratio 0.5 --seeds 5 --out DIR    # one for each task
     headcount sweep FINETUNED --task TASK --over gate-lr=… --out LR
     headcount sweep FINETUNED --task TASK --over mu=… --out MU
-    python benchmarks/gate_claims.py DIR… [--rates LR…] [--penalties MU…]
+    python benchmarks/claims/gate_claims.py DIR… [--rates LR…] [--penalties MU…]
 
 Prints Markdown. Intervals are 95 % over seeds (Student's t); over several tasks the mean of the
 tasks is one value for every seed.

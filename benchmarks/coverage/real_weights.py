@@ -1,6 +1,6 @@
 """Removal on real checkpoints: removed against masked, saved and loaded again.
 
-    python benchmarks/real_weights.py FOLDER…       # model folders; pickled weights are allowed
+    python benchmarks/coverage/real_weights.py FOLDER…  # model folders; pickled weights are allowed
 
 Prints, for each checkpoint, the largest difference between removed and masked (relative to the
 largest value) over four patterns, eager and sdpa, and between saved and loaded.

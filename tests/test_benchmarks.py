@@ -1,0 +1,52 @@
+"""The benchmarks are too long for the tests, but what they take from headcount must be there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted((ROOT / "benchmarks").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_it_imports_is_there(path: Path) -> None:
+    """Of headcount and of the tests: a renamed function shows here, not in an hour's run."""
+    missing = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("headcount"):
+                    importlib.import_module(alias.name)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            ("headcount", "models.")
+        ):
+            module = importlib.import_module(node.module or "")
+            missing += [alias.name for alias in node.names if not hasattr(module, alias.name)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_it_stands_where_it_says(path: Path) -> None:
+    """In one of the three folders, and called by that path in its own words."""
+    assert path.parent.name in ("speed", "coverage", "claims")
+    about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    named = re.findall(r"python (benchmarks/\S+\.py)", about)
+    assert set(named) <= {path.relative_to(ROOT).as_posix()}
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
+def test_the_documents_name_files_that_are_there(document: Path | str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:benchmarks|studies)/[\w/]+\.\w+", text))
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+def test_a_quick_run_of_every_speed_benchmark_is_offered() -> None:
+    speed = [path for path in FILES if path.parent.name == "speed"]
+    assert speed
+    assert [path.name for path in speed if "--quick" not in path.read_text(encoding="utf-8")] == []
