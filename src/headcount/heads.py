@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, NamedTuple
 
+from headcount import html
 from headcount.errors import UsageError
 from headcount.files import parse_json
 from headcount.names import did_you_mean, unknown
-from headcount.text import short
+from headcount.text import line, short
 
 STACKS = ("encoder", "cross", "decoder")
 MOST = 1_000_000
@@ -185,11 +186,30 @@ class Layout:
         # a product like 100 * (1 - 0.9) is 9.999…98 or 10.000…02; neither may move a head
         return math.ceil(round(len(self) * (1 - ratio), 9))
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         parts = [f"{stack.name}: {stack}" for stack in self.stacks]
         if self.unread:
             parts.append(f"not understood: {', '.join(self.unread)}")
         return f"Layout({'; '.join(parts)})"
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{stack.name}: {len(stack.heads)} x {_span(stack.heads)}" for stack in self.stacks
+        ]
+        unread = ["attention not understood"] if self.unread else []
+        return line(str(self), f"Layout({len(self)} heads; {'; '.join(parts + unread)})")
+
+    def _repr_html_(self) -> str:
+        def group(head: Head) -> int:
+            stack = self[head.stack]
+            return head.index * stack.groups[head.layer] // stack.heads[head.layer]
+
+        return html.grid(
+            str(self),
+            self,
+            lambda head: 0.4 + 0.3 * (group(head) % 2),
+            lambda head: f"key-value head {group(head)}",
+        )
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict that `Layout.from_json` reads back."""
@@ -240,7 +260,7 @@ class Mask:
         strange = sorted((head for head in self.kept if head not in self.layout), key=str)
         if strange:
             raise UsageError(
-                f"The mask keeps {_some(strange)}, which this model does not have: {self.layout!r}."
+                f"The mask keeps {_some(strange)}, which this model does not have: {self.layout}."
             )
 
     @classmethod
@@ -298,13 +318,13 @@ class Mask:
         strange = sorted((head for head in dropped if head not in self.layout), key=str)
         if strange:
             raise UsageError(
-                f"There is no head {_some(strange)} to drop in this model: {self.layout!r}."
+                f"There is no head {_some(strange)} to drop in this model: {self.layout}."
             )
         return Mask(self.layout, self.kept - dropped)
 
     def _with(self, other: Mask, combine: Callable[..., frozenset[Head]]) -> Mask:
         if self.layout != other.layout:
-            raise UsageError(f"Two masks of different layouts: {self.layout!r}, {other.layout!r}.")
+            raise UsageError(f"Two masks of different layouts: {self.layout}, {other.layout}.")
         return Mask(self.layout, combine(self.kept, other.kept))
 
     def __or__(self, other: Mask) -> Mask:
@@ -372,7 +392,17 @@ class Mask:
 
     def __repr__(self) -> str:
         counts = " ".join(f"{name}: {write_counts(v)}" for name, v in self.counts().items())
-        return f"Mask({counts}; keeps {len(self)} of {len(self.layout)} heads)"
+        spans = " ".join(f"{name}: {len(v)} x {_span(v)}" for name, v in self.counts().items())
+        keeps = f"keeps {len(self)} of {len(self.layout)} heads"
+        return line(f"Mask({counts}; {keeps})", f"Mask({spans}; {keeps})", f"Mask({keeps})")
+
+    def _repr_html_(self) -> str:
+        return html.grid(
+            f"Mask: keeps {len(self)} of {len(self.layout)} heads",
+            self.layout,
+            lambda head: 0.7 if head in self.kept else None,
+            lambda head: "kept" if head in self.kept else "dropped",
+        )
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict that `Mask.from_json` reads back: its layout and the kept heads."""
@@ -397,11 +427,9 @@ class Mask:
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"This is not a mask: {short(data)}") from error
         if layers != {stack.name: len(stack.heads) for stack in own.stacks}:
-            raise UsageError(
-                f"The mask has other layers ({short(layers)}) than its layout: {own!r}."
-            )
+            raise UsageError(f"The mask has other layers ({short(layers)}) than its layout: {own}.")
         if layout is not None and own != layout:
-            raise UsageError(f"The mask is for another layout: {own!r}, not {layout!r}.")
+            raise UsageError(f"The mask is for another layout: {own}, not {layout}.")
         return cls(own, kept)
 
 
@@ -423,7 +451,7 @@ class Scores:
     def __getitem__(self, head: Sequence[Any]) -> float:
         (head,) = _heads([head])
         if head not in self.layout:
-            raise UsageError(f"There is no head {head} in this model: {self.layout!r}.")
+            raise UsageError(f"There is no head {head} in this model: {self.layout}.")
         return dict(self.items())[head]
 
     def items(self) -> Iterator[tuple[Head, float]]:
@@ -457,11 +485,28 @@ class Scores:
     def __repr__(self) -> str:
         if not self.values:
             return "Scores(no heads)"
-        ranked = sorted(self.items(), key=lambda item: item[1])
-        (low, low_value), (high, high_value) = ranked[0], ranked[-1]
-        return (
-            f"Scores({len(self.values)} heads; lowest {self.layout.original(low)} "
-            f"{low_value:.4g}, highest {self.layout.original(high)} {high_value:.4g})"
+        return line(f"{type(self).__name__}({self._summary()})")
+
+    def _summary(self) -> str:
+        numbers = [item for item in self.items() if not math.isnan(item[1])]
+        parts = [f"{len(self.values)} heads"]
+        if numbers:
+            ends = (("lowest", min), ("highest", max))
+            found = [(which, *end(numbers, key=lambda item: item[1])) for which, end in ends]
+            shown = (f"{which} {self.layout.original(h)} {v:.4g}" for which, h, v in found)
+            parts.append(", ".join(shown))
+        if len(numbers) < len(self.values):
+            parts.append(f"{len(self.values) - len(numbers)} NaN")
+        return "; ".join(parts)
+
+    def _repr_html_(self) -> str:
+        shades = dict(zip(self.layout, html.scaled(self.values), strict=True))
+        values = dict(self.items())
+        return html.grid(
+            f"{type(self).__name__}: {self._summary()}",
+            self.layout,
+            shades.__getitem__,
+            lambda head: f"{values[head]:.4g}",
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -480,7 +525,7 @@ class Scores:
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"These are not scores: {short(data)}") from error
         if counts != {stack.name: list(stack.heads) for stack in layout.stacks}:
-            raise UsageError(f"The scores count other heads ({short(counts)}) than {layout!r}.")
+            raise UsageError(f"The scores count other heads ({short(counts)}) than {layout}.")
         # by name: a file may have its stacks in another order
         return cls(layout, tuple(by_layer[h.stack][h.layer][h.index] for h in layout))
 
@@ -495,6 +540,12 @@ def write_counts(counts: Sequence[int]) -> str:
         return "".join(map(str, counts))
     # one layer of 12 heads: '12' alone would be two layers
     return ",".join(map(str, counts)) + "," * (len(counts) == 1)
+
+
+def _span(counts: Sequence[int]) -> str:
+    """The smallest and the largest count, or the one that all are."""
+    few, many = min(counts, default=0), max(counts, default=0)
+    return str(few) if few == many else f"{few} to {many}"
 
 
 def read_counts(text: str) -> list[int]:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import reprlib
 
+LINE = 100
+"""Characters of the longest `repr` of a result."""
+
 _SPECIAL = (
     *range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F),
     *range(0x2066, 0x206A), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF,
@@ -34,6 +37,20 @@ def short(value: object, most: int = 80) -> str:
     """
     text = _BRIEF.repr(value)
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def line(*ways: str, most: int = LINE) -> str:
+    """The first way of saying it that fits a line; when none does, the last one, cut.
+
+    >>> line("Layout(many many words)", "Layout(few words)", most=17)
+    'Layout(few words)'
+    >>> line("Layout(many many words)", most=17)
+    'Layout(many ...)'
+    """
+    shown = [printable(way) for way in ways]
+    last = shown[-1]
+    cut = f"{last[: most - 4].rstrip()}...{last[-1:]}"
+    return next((way for way in shown if len(way) <= most), cut)
 
 
 _BRIEF = reprlib.Repr()

@@ -132,3 +132,20 @@ def test_damaged_files_are_refused(tmp_path):
     np.savez(path, about=np.array(json.dumps(about | {"version": 2})))
     with pytest.raises(UsageError, match="another version of headcount"):
         hc.load_redundancy(path)
+
+
+def test_a_notebook_shows_a_table_and_the_nearest_heads():
+    text = made(SEVERAL, names=("<script>", "js"))._repr_html_()
+    assert "<script>" not in text
+    assert text.count("&lt;script&gt;") > 3
+    assert text.count("<caption>") == 3
+    value = made()
+    near = int((value.matrices()["encoder"][0] + np.eye(6)[0] * 9).argmin())
+    assert f'title="encoder.0.0: {value.heads("encoder")[near]}, ' in value._repr_html_()
+
+
+def test_a_head_that_is_alone_in_its_stack_has_no_neighbour():
+    layout = Layout.of(encoder=[2], decoder=[1])
+    measured = {("encoder", "js"): Measured(matrix(2), matrix(2))}
+    value = Redundancy(layout=layout, measured=measured, count=1, made={})
+    assert "decoder.0.0: alone" in value._repr_html_()

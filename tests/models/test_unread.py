@@ -44,7 +44,7 @@ def test_attention_that_is_not_understood_is_named(kind, names):
     assert sites, "the heads of another part are found"
     found = layout_of(sites, None, find_unread(model, sites))
     assert list(found.unread) == names
-    assert f"not understood: {', '.join(names)})" in repr(found)
+    assert f"not understood: {', '.join(names)})" in str(found)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from headcount.errors import UsageError
+from headcount.text import line
 
 Z = 1.959963984540054
 """The 97.5 % point of the normal distribution."""
@@ -33,6 +34,13 @@ class Correlation:
     slope: float
     intercept: float
     n: int
+
+    def __repr__(self) -> str:
+        ends = f"[{self.low:.3f}, {self.high:.3f}]"
+        return line(
+            f"Correlation(pearson {self.pearson:.3f} {ends}, spearman {self.spearman:.3f}; "
+            f"p {self.p:.2g}; n={self.n})"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""

@@ -22,6 +22,7 @@ from headcount.likeness.inputs import open_stream
 from headcount.likeness.running import Running
 from headcount.models.find import layout as layout_of_model
 from headcount.models.hooks import evaluating
+from headcount.text import line
 
 COLUMNS = {"layer": "mean", "l2": "hidden", "relative": "relative"}
 """What is kept by layer, and what it is called in a `LayerDrift`."""
@@ -58,6 +59,9 @@ class Drift:
     layers: tuple[LayerDrift, ...]
     n: int
     """Inputs."""
+
+    def __repr__(self) -> str:
+        return line(f"Drift({self.attention!r}; {self.n} inputs)")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headcount.changes.divergence import js_divergence
 from headcount.errors import UsageError
 from headcount.heads import Head, Layout, Mask, write_counts
+from headcount.text import line
 
 Map = NDArray[np.float32]  # (query, key)
 
@@ -49,6 +50,13 @@ class AttentionMaps:
     """What the decoder of an encoder–decoder reads."""
     cut: int = 0
     """Tokens at the end of the text that did not fit."""
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(
+            f"{name}: {len(at.queries)} x {len(at.keys)} tokens" for name, at in self.tokens.items()
+        )
+        after = "" if self.after is None else f"; {len(self.after)} after the cut"
+        return line(f"AttentionMaps({len(self.before)} maps{after}; {sizes})")
 
     def only(
         self,

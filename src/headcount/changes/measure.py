@@ -19,6 +19,7 @@ from headcount.changes.recall import Ranked, Recall, recall_curve
 from headcount.changes.weights import WeightChange, weight_change
 from headcount.errors import UsageError
 from headcount.heads import Layout, Scores
+from headcount.text import line
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,6 +38,13 @@ class Transfer:
     """Relative score of the pre-training task -> recall of the task's heads."""
     ranked: tuple[Ranked, ...] = ()
     """The task's and the pre-training task's rankings behind the recall."""
+
+    def __repr__(self) -> str:
+        moved, weights = self.drift.attention.values, self.change.total.values
+        most = f"largest {max(moved, default=0):.3g} bits and {max(weights, default=0):.3g}"
+        names = f"; importance {', '.join(self.importance)}" if self.importance else ""
+        about = f"Transfer({len(self.layout)} heads, {self.drift.n} inputs; {most} of weights"
+        return line(f"{about}{names})", f"{about})")
 
     def trends(self) -> dict[str, dict[str, Correlation]]:
         """stack -> how drift and weight change go with depth, over the layers that have them."""
@@ -113,7 +121,7 @@ def transfer(
     for key, scores in given.items():
         if scores.layout != layout:
             raise UsageError(
-                f"The scores '{key}' are of another model: {scores.layout!r}, not {layout!r}."
+                f"The scores '{key}' are of another model: {scores.layout}, not {layout}."
             )
     return Transfer(
         layout=layout,

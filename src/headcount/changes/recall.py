@@ -23,6 +23,7 @@ from headcount.sensitivity.gradients import importance, require_norm
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.metrics import get_metric
+from headcount.text import line
 from headcount.training.evaluate import evaluate
 from headcount.training.scoring import Scoring
 
@@ -46,6 +47,10 @@ class Recall:
     both: int
     heads: int
 
+    def __repr__(self) -> str:
+        what = f"{self.both} of {self.needed} needed heads among {self.kept} kept of {self.heads}"
+        return line(f"Recall({self.value:.3f}: {what}; chance {self.chance:.3f}; p {self.p:.2g})")
+
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""
         return asdict(self)
@@ -60,6 +65,10 @@ class Ranked:
     ranking: Scores
     scores: dict[int, float]
     """Heads kept -> score."""
+
+    def __repr__(self) -> str:
+        about = f"{self.task}, {self.metric}: {len(self.scores)} scores"
+        return line(f"Ranked({about}; {self.ranking!r})", f"Ranked({about})")
 
     @property
     def higher_is_better(self) -> bool:
@@ -133,8 +142,8 @@ def recall(needed_task: Mask, kept_pretraining: Mask) -> Recall:
 
     if needed_task.layout != kept_pretraining.layout:
         raise UsageError(
-            f"The two tasks' heads are of different models: {needed_task.layout!r} and "
-            f"{kept_pretraining.layout!r}."
+            f"The two tasks' heads are of different models: {needed_task.layout} and "
+            f"{kept_pretraining.layout}."
         )
     heads = len(needed_task.layout)
     both = len(needed_task & kept_pretraining)

@@ -25,6 +25,7 @@ from headcount.models.linear import weight_of
 from headcount.models.pairs import mask_between
 from headcount.models.remove import remove
 from headcount.models.sites import Site
+from headcount.text import line
 
 PARTS = ("q", "k", "v")
 
@@ -41,6 +42,10 @@ class WeightChange:
     """stack -> mean over the heads of each layer; NaN for a layer without heads."""
     spread: dict[str, float]
     """stack -> (largest - smallest layer mean) / mean of the layer means; `all` over all stacks."""
+
+    def __repr__(self) -> str:
+        spread = f"spread between layers {self.spread.get('all', float('nan')):.3g}"
+        return line(f"WeightChange({self.total!r}; {spread})", f"WeightChange({spread})")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""
@@ -134,8 +139,8 @@ def _pair_heads(
         kept = mask_between(before, after)
     elif layout_of(mine) != layout_of(theirs):
         raise UsageError(
-            f"The two models have different heads: {layout_of(theirs)!r} and "
-            f"{layout_of(mine)!r}. Give two checkpoints of one architecture."
+            f"The two models have different heads: {layout_of(theirs)} and "
+            f"{layout_of(mine)}. Give two checkpoints of one architecture."
         )
     out = []
     for site, there in zip(mine, theirs, strict=True):

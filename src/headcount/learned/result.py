@@ -12,6 +12,7 @@ from headcount.files import read_json, require_fields, write_json
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
 from headcount.models.fingerprint import versions
+from headcount.text import line
 from headcount.training import checkpoints
 
 MASK = "mask.json"
@@ -36,6 +37,11 @@ class Learned:
     gap: dict[str, Any] | None = None
     """Score with training gates minus score with test gates, at the end of the search."""
     resumed_from: int | None = None
+
+    def __repr__(self) -> str:
+        done = f"{self.steps} steps on {self.rows} rows in {self.seconds:.1f} s"
+        keeps = f"keeps {len(self.mask)} of {len(self.mask.layout)} heads"
+        return line(f"Learned({self.mask!r}; {done})", f"Learned({keeps}; {done})")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict, without the weights."""

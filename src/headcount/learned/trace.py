@@ -19,7 +19,7 @@ from headcount.arrays import read_npz
 from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.files import parse_json, whole
 from headcount.heads import Layout
-from headcount.text import short
+from headcount.text import line, short
 
 FILE = "gates.npz"
 
@@ -48,6 +48,11 @@ class Trace:
     scores: list[dict[str, float]] = field(default_factory=list)
     """Loss and score curves by step: points of training with their `loss`, and where scores were
     measured points with `score`, of `n` rows, and the `open` gates of that moment."""
+
+    def __repr__(self) -> str:
+        left = f"; {self.opened[-1]} open at the end" if self.opened else ""
+        took = f"{len(self.opened)} steps, {len(self.steps)} noted"
+        return line(f"Trace({len(self.layout)} gates over {took}{left})")
 
     def note(self, step: int, values: np.ndarray, state: np.ndarray) -> None:
         """Every gate at this step."""

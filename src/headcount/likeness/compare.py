@@ -24,6 +24,7 @@ from headcount.likeness.layers import (
     layers_of,
 )
 from headcount.likeness.result import Redundancy
+from headcount.text import line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,11 @@ class Comparison:
     between_distances: tuple[Pair, ...]
     between_files: tuple[Pair, ...]
     where: tuple[Where, ...]
+
+    def __repr__(self) -> str:
+        pairs = f"{len(self.between_distances)} pairs of distances"
+        files = f"{len(self.between_files)} pairs of files"
+        return line(f"Comparison({pairs}, {files}: {', '.join(self.files)})")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""
@@ -135,8 +141,7 @@ def refuse_other_models(values: Mapping[str, Redundancy]) -> None:
     for name, other in others:
         if _heads(one) != _heads(other):
             raise UsageError(
-                f"'{first}' and '{name}' are of different models: {one.layout!r} and "
-                f"{other.layout!r}."
+                f"'{first}' and '{name}' are of different models: {one.layout} and {other.layout}."
             )
 
 

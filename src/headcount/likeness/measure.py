@@ -75,7 +75,7 @@ def redundancy(
     bare = unwrap(model)
     layout = layout_of_model(bare)
     if all(stack.total < 2 for stack in layout.stacks):
-        raise UsageError(f"Redundancy is between two heads; this model has {layout!r}.")
+        raise UsageError(f"Redundancy is between two heads; this model has {layout}.")
     stream = open_stream(
         bare,
         inputs,

@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount import html
 from headcount.arrays import read_npz
 from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.files import parse_json, whole
 from headcount.heads import Head, Layout
 from headcount.names import unknown
-from headcount.text import short
+from headcount.text import line, short
 
 Matrix = NDArray[np.float64]
 Key = tuple[str, str]
@@ -39,6 +40,10 @@ class Measured(NamedTuple):
     values: Matrix  # (head, head)
     stderr: Matrix
     """Standard error of each mean; NaN after a single input."""
+
+    def __repr__(self) -> str:
+        heads = len(self.values)
+        return f"Measured({heads} x {heads}; mean {summary(self)['mean']:.4g})"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,10 +120,37 @@ class Redundancy:
         return max(float(each.stderr.max()) for each in self.measured.values())
 
     def __repr__(self) -> str:
-        return (
-            f"Redundancy({', '.join(self.distances)}; {self.layout!r}; {self.count} inputs; "
-            f"largest standard error {self.largest_error:.2g})"
+        names = ", ".join(self.distances)
+        end = f"{self.count} inputs; largest standard error {self.largest_error:.2g})"
+        brief = f"Redundancy({names}; {len(self.layout)} heads; {end}"
+        return line(f"Redundancy({names}; {self.layout}; {end}", brief)
+
+    def _repr_html_(self) -> str:
+        columns = ["stack", "distance", "mean", "smallest", "largest", "largest standard error"]
+        rows = [
+            (stack, name, *summary(each).values()) for (stack, name), each in self.measured.items()
+        ]
+        nearest = self._nearest()
+        known = [distance for _, distance in nearest.values()]
+        shades = dict(zip(nearest, html.scaled([-distance for distance in known]), strict=True))
+        return html.table(columns, rows, title=repr(self)) + html.grid(
+            f"The darker, the nearer its nearest head (mean of {', '.join(self.distances)})",
+            self.layout,
+            shades.get,
+            lambda head: "{}, {:.3g} away".format(*nearest[head]) if head in nearest else "alone",
         )
+
+    def _nearest(self) -> dict[Head, tuple[Head, float]]:
+        """head -> the head nearest to it, by its number in the original, and how far it is."""
+        found: dict[Head, tuple[Head, float]] = {}
+        for stack, matrix in self.matrices().items():
+            apart = matrix + np.diag(np.full(len(matrix), np.inf))
+            names = self.heads(stack)
+            own = [head for head in self.layout if head.stack == stack]
+            for head, row in zip(own, apart, strict=True):
+                if len(own) > 1:
+                    found[head] = names[int(row.argmin())], float(row.min())
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """How it was made and a summary of each matrix; the matrices are in the file."""

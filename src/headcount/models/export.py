@@ -45,6 +45,7 @@ from headcount.models.origin import base_name, copy_companions
 from headcount.models.probe import require_finite, run
 from headcount.models.pruned import whole_folder
 from headcount.names import unknown
+from headcount.text import line
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,11 @@ class Exported:
     bytes: int
     difference: float
     """Largest difference on the probe inputs, relative to the largest value."""
+
+    def __repr__(self) -> str:
+        about = f"{self.to}, {len(self.files)} files, {self.bytes:,} bytes"
+        off = f"difference {self.difference:.2g}"
+        return line(f"Exported({self.folder}: {about}, {off})", f"Exported({about}, {off})")
 
     def __fspath__(self) -> str:
         return str(self.folder)

@@ -107,4 +107,4 @@ def require_layout(model: nn.Module, asked: Layout) -> None:
     if [(s.name, s.heads, s.groups) for s in own.stacks] != [
         (s.name, s.heads, s.groups) for s in asked.stacks
     ]:
-        raise UsageError(f"The mask is for another layout: {asked!r}, not {own!r}.")
+        raise UsageError(f"The mask is for another layout: {asked}, not {own}.")

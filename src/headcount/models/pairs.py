@@ -36,7 +36,7 @@ def mask_between(dense: PreTrainedModel, pruned: PreTrainedModel) -> Mask:
     }:
         raise UsageError(
             "The second model is not the first with heads removed: "
-            f"{layout_of(sites_of(pruned))!r} cannot come from {layout_of(sites_of(dense))!r}."
+            f"{layout_of(sites_of(pruned))} cannot come from {layout_of(sites_of(dense))}."
         )
     kept: list[Head] = []
     for (stack, layer), (_, heads) in after.items():

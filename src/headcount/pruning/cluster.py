@@ -111,7 +111,7 @@ def read_matrices(found: Any, layout: Layout, distances: list[str] | None) -> Ma
         return found
     counts = [(stack.name, stack.heads) for stack in found.layout.stacks]
     if counts != [(stack.name, stack.heads) for stack in layout.stacks]:
-        raise UsageError(f"The redundancy is of another model: {found.layout!r}, not {layout!r}.")
+        raise UsageError(f"The redundancy is of another model: {found.layout}, not {layout}.")
     return found.matrices(distances)
 
 

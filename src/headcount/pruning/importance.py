@@ -80,7 +80,7 @@ def _read(scores: Any, layout: Layout) -> Scores:
 
         scores = Scores.from_json(read_json(scores, "file of scores"))
     if scores.layout != layout:
-        raise UsageError(f"The scores are of another model: {scores.layout!r}, not {layout!r}.")
+        raise UsageError(f"The scores are of another model: {scores.layout}, not {layout}.")
     return scores
 
 

@@ -22,6 +22,7 @@ from headcount.heads import Mask
 from headcount.names import unknown
 from headcount.options import read, types_of
 from headcount.registry import Registry
+from headcount.text import line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -53,6 +54,10 @@ class Decision:
     """All heads with weights that were trained beside the decision; None: as they were."""
     learned: Any = field(default=None, repr=False)
     """How gates came to their number, where they were trained (`learned.result.Learned`)."""
+
+    def __repr__(self) -> str:
+        keeps = f"keeps {len(self.mask)} of {len(self.mask.layout)} heads"
+        return line(f"Decision({self.mask!r})", f"Decision({keeps})")
 
 
 Decide = Callable[[float | None, int], Decision]

@@ -23,6 +23,7 @@ from torch import Tensor
 from headcount.errors import HeadcountError, UsageError
 from headcount.tasks.masking import mask_tokens
 from headcount.tasks.task import Examples, Task
+from headcount.text import line
 
 IGNORED = -100
 """The label of what does not count: padding, and tokens that were not masked."""
@@ -43,6 +44,10 @@ class Encoded:
 
     def __len__(self) -> int:
         return len(self.columns["input_ids"])
+
+    def __repr__(self) -> str:
+        labels = "" if self.labels is None else ", labels"
+        return line(f"{type(self).__name__}({len(self)} rows: {', '.join(self.columns)}{labels})")
 
     def __getitem__(self, row: int) -> dict[str, Any]:
         item: dict[str, Any] = {name: column[row] for name, column in self.columns.items()}

@@ -21,6 +21,7 @@ from headcount.names import require
 from headcount.tasks import bleu, classes
 from headcount.tasks.ranks import weighted_spearman
 from headcount.tasks.sums import Weighted, constant, from_sums, ratio
+from headcount.text import line
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,9 @@ class Outcome:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"Outcome({len(self)} rows)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +75,9 @@ class Score:
 
     def __str__(self) -> str:
         return f"{self.metric} {self.shown} {self.interval}".rstrip()
+
+    def __repr__(self) -> str:
+        return line(f"Score({self})")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict; what is undefined is None."""
@@ -110,6 +117,9 @@ class Difference:
             return _signed(self.value)
         missing = f", {self.draws_undefined} draws undefined" if self.draws_undefined else ""
         return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]{missing}"
+
+    def __repr__(self) -> str:
+        return line(f"Difference({self.metric} {self})")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict; what is undefined is None."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from headcount.errors import UsageError
 from headcount.names import unknown
+from headcount.text import line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +52,10 @@ class Examples:
     def __len__(self) -> int:
         return len(self.texts[0])
 
+    def __repr__(self) -> str:
+        labels = "" if self.labels is None else ", labels"
+        return f"Examples({len(self)} rows of {len(self.texts)} texts{labels})"
+
     def take(self, rows: np.ndarray) -> Examples:
         """The rows of these numbers, in this order."""
         texts = tuple([column[i] for i in rows] for column in self.texts)
@@ -82,6 +87,10 @@ class Task:
     """Which rows are in which split, where a single file was split."""
     packed: bool = False
     """Language modelling: texts are joined and cut into blocks instead of one row per line."""
+
+    def __repr__(self) -> str:
+        splits = f"splits {', '.join(self.splits)}"
+        return line(f"Task({self.name}: {self.kind}, {', '.join(self.metrics)}; {splits})")
 
     @property
     def metric(self) -> str:

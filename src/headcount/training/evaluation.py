@@ -16,6 +16,7 @@ from headcount.files import require_fields, whole
 from headcount.heads import Mask
 from headcount.tasks import metrics
 from headcount.tasks.metrics import Difference, Outcome, Score
+from headcount.text import line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,17 @@ class Evaluation:
     def score(self) -> float:
         """The task's score."""
         return self.scores[0].value
+
+    def __repr__(self) -> str:
+        about, rows = f"{self.task} {self.split}", f"{self.n} rows"
+        if self.mask is not None:
+            rows += f", {len(self.mask)} of {len(self.mask.layout)} heads"
+        every = ", ".join(map(str, self.scores))
+        return line(
+            f"Evaluation({about}: {every}; {rows})",
+            f"Evaluation({about}: {self.scores[0]}; {rows})",
+            f"Evaluation({self.scores[0]}; {rows}; {about})",
+        )
 
     def __str__(self) -> str:
         numbers = ", ".join(map(str, self.scores))

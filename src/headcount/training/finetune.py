@@ -26,6 +26,7 @@ from headcount.tasks.encoding import Encoded
 from headcount.tasks.loading import class_order, match, room, tokenizer_of
 from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Limit
+from headcount.text import line
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import Curve, Point, read_curve
@@ -52,6 +53,11 @@ class Trained:
     resumed_from: int | None = None
     """The step a killed run went on from; None when it ran in one go."""
     out: Path | None = None
+
+    def __repr__(self) -> str:
+        done = f"{self.steps} steps on {self.rows} rows in {self.seconds:.1f} s"
+        scored = f"; {self.evaluation.scores[0]}" if self.evaluation else ""
+        return line(f"Trained({done}{scored})")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict, without the weights."""
