@@ -12,9 +12,11 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import yaml
 
 from fuzz import damage
 from fuzz.trees import Gentle, damaged, dumped
@@ -120,6 +122,36 @@ def _read_runs(path: Path) -> None:
     store = Store(SweepRun, lambda run: (run.value, run.seed), path.parent, {"a": 1})
     for run in store.done.values():
         f"{run.score:.3f} {run.value:g} {run.kept:d}"
+
+
+CURVE = [
+    {"step": 4, "epoch": 0.5, "loss": 0.7, "grad_norm": 1.5, "learning_rate": 1e-4},
+    {"step": 8, "epoch": 1.0, "loss": 0.6},
+    {"step": 8, "epoch": 1.0, "accuracy": None},
+]
+PENDING = {"since": 8, "sums": [0.25]}
+
+
+def _write_curve(folder: Path, rng: Random) -> Path:
+    (folder / "checkpoint-9").mkdir()
+    first = rng.random() < 0.7
+    lines = damage.json_lines(CURVE, rng if first else Gentle(0))
+    (folder / "curve.jsonl").write_bytes(lines)
+    pending = damage.json_file(PENDING, Gentle(0) if first else rng)
+    (folder / "checkpoint-9" / "loss.json").write_bytes(pending)
+    return folder / "curve.jsonl"
+
+
+def _read_curve(path: Path) -> None:
+    import torch
+
+    from headcount.training.curve import Curve
+
+    curve = Curve(path)
+    args = SimpleNamespace(output_dir=path.parent, device="cpu", world_size=1, process_index=0)
+    curve.on_train_begin(args, SimpleNamespace(global_step=9, is_world_process_zero=True), None)
+    curve.add(torch.ones(()))
+    [float(value) for point in curve.points for value in point.values() if value is not None]
 
 
 SETTINGS = {"model": "Bert 12ab", "task": "mrpc", "data": "12 rows", "epochs": 3.0, "freeze": []}
@@ -414,6 +446,24 @@ def _read_glue(path: Path) -> None:
     open_task("mrpc", data=path).load("dev")
 
 
+def _write_parallel(folder: Path, rng: Random) -> Path:
+    for number, ending in enumerate(("en", "de")):
+        for split in ("train", "dev"):
+            lines = "".join(f"the small cat {ending} é {i}\n" for i in range(5)).encode()
+            hit = rng.random() < 0.4 or number + 1 == rng.randrange(3)
+            data = damage.in_bytes(lines, rng) if hit else lines
+            (folder / f"{split}.{ending}").write_bytes(data)
+    return folder
+
+
+def _read_parallel(path: Path) -> None:
+    from headcount.tasks import open_task
+
+    task = open_task("translation", data=path, languages=("en", "de"))
+    for split in task.splits:
+        task.load(split)
+
+
 def _write_text(folder: Path, rng: Random) -> Path:
     data = "the small cat\n\ncats é 日本\nsmall cats\n".encode()
     (folder / "dev.txt").write_bytes(damage.in_bytes(data, rng))
@@ -511,6 +561,44 @@ def _read_pruned(path: Path) -> None:
     load(path)(input_ids=torch.ones(1, 3, dtype=torch.long))
 
 
+RECORD = {
+    "method": "surgeon", "seed": 0, "heads": {"before": 4, "after": 2, "kept": "11"},
+    "mask": MASK, "recover": True, "recovered_on": "96 rows of train", "finetune": True,
+    "trained": {"steps": 10, "rows": 96, "evaluation": None}, "rows_said": "96 rows decided.",
+    "notes": ["This is not better than random."], "command": "headcount prune /a/b --ratio 0.5",
+    "scores": {
+        "task": "sst2", "split": "dev", "n": 10, "metric": "accuracy", "lost": "-0.1 [-0.2, 0.0]",
+        "dataset": {"id": "nyu-mll/glue", "task": "sst2"},
+        "before": {"score": 0.9, "low": 0.8, "high": 1.0},
+        "after": {"score": 0.8, "low": 0.7, "high": None},
+        "random": {"draws": 3, "worst": 0.3, "mean": 0.4, "best": 0.5},
+    },
+}  # fmt: skip
+"""What `prune` leaves beside a model, as far as cards show it."""
+
+
+@cache
+def _carded() -> Any:
+    from transformers import BertConfig, BertForSequenceClassification
+
+    from headcount.heads import Mask
+    from headcount.models.find import layout
+    from headcount.models.remove import remove
+
+    model = BertForSequenceClassification(_tiny(BertConfig)).eval()
+    return remove(model, Mask.parse("11", layout(model)))
+
+
+def _read_record(path: Path) -> None:
+    from headcount.files import read_json
+    from headcount.models.card import card, write_results
+
+    record = read_json(path, "record of a pruned model")
+    if isinstance(record, dict):
+        yaml.safe_load(card(_carded(), record=record).split("---")[1])
+        write_results(path.parent, record)
+
+
 READERS = (
     Reader("mask", 12, _file("mask.json", lambda rng: damage.json_file(MASK, rng)), _read_mask),
     Reader("scores", 6, _file("a.json", lambda rng: damage.json_file(SCORES, rng)), _read_scores),
@@ -528,6 +616,10 @@ READERS = (
         5,
         _file("result.json", lambda rng: damage.json_file(EVALUATION, rng)),
         _read_evaluation,
+    ),
+    Reader("curve", 4, _write_curve, _read_curve),
+    Reader(
+        "record", 4, _file("record.json", lambda rng: damage.json_file(RECORD, rng)), _read_record
     ),
     Reader("gates", 9, _file("gates.npz", lambda rng: damage.npz(_gates(), rng)), _read_gates),
     Reader(
@@ -547,6 +639,7 @@ READERS = (
     Reader("tokenizer", 4, _write_tokenizer, _read_tokenizer),
     Reader("table", 8, _write_table, _read_table),
     Reader("glue", 3, _write_glue, _read_glue),
+    Reader("parallel", 3, _write_parallel, _read_parallel),
     Reader("text", 2, _write_text, _read_text),
     Reader("options", 3, _file("headcount.toml", _options), _read_options),
     Reader("pruned", 4, _write_pruned, _read_pruned),

@@ -116,6 +116,9 @@ def test_results_as_the_hub_reads_them(tmp_path):
     )
     assert (entry.dataset_id, entry.task_id, entry.value) == ("nyu-mll/glue", "mrpc", 0.85)
     assert "408 rows of the dev split" in entry.notes
+    long = {"scores": RECORD["scores"] | {"task": "a" * 5000}}  # as a damaged record has it
+    write_results(tmp_path, long)
+    assert (tmp_path / ".eval_results" / f"{'a' * 60}.yaml").is_file()
     write_results(tmp_path / "none", {})  # a task of one's own is no benchmark of the hub
     write_results(tmp_path / "none", {"scores": RECORD["scores"] | {"dataset": None}})
     assert not (tmp_path / "none").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 from transformers import AutoTokenizer
@@ -73,3 +75,14 @@ def test_no_tokenizer_is_no_error(tmp_path):
     assert find_tokenizer(tmp_path) is None
     (tmp_path / "tokenizer.json").write_text("{")
     assert find_tokenizer(tmp_path) is None
+
+
+def test_a_tokenizer_that_panics_is_no_error(tokenizer, tmp_path):
+    """In Rust, which is no Exception."""
+    tokenizer.save_pretrained(tmp_path)
+    words = json.loads((tmp_path / "tokenizer.json").read_text())
+    panics = [{"SpecialToken": {"id": "[NONE]", "type_id": 0}}]
+    words["post_processor"] |= {"single": panics, "pair": panics}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(words))
+    probes = find_probes(tiny(tokenizer), find_tokenizer(tmp_path))
+    assert probes.said == "made-up tokens with padding"

@@ -291,6 +291,6 @@ def write_results(folder: Path, record: Mapping[str, Any]) -> None:
     except (KeyError, TypeError, ValueError):
         return
     (folder / ".eval_results").mkdir(exist_ok=True)
-    file = re.sub(r"[^\w-]", "-", str(scores["task"])) + ".yaml"
+    file = re.sub(r"[^\w-]", "-", str(scores["task"])[:60]) + ".yaml"
     text = yaml_dump(eval_result_entries_to_yaml([entry]), sort_keys=False)
     (folder / ".eval_results" / file).write_text(text, encoding="utf-8")

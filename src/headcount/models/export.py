@@ -33,7 +33,6 @@ from headcount.models.export_checkpoint import (
 )
 from headcount.models.export_graph import write_torch_export
 from headcount.models.export_inputs import (
-    TOKENIZER,
     Feeds,
     Probes,
     find_probes,
@@ -44,6 +43,7 @@ from headcount.models.find import unwrap
 from headcount.models.origin import base_name, copy_companions
 from headcount.models.probe import require_finite, run
 from headcount.models.pruned import whole_folder
+from headcount.models.tokenizers import has_tokenizer
 from headcount.names import unknown
 from headcount.text import line
 
@@ -159,7 +159,7 @@ def export(
     with whole_folder(folder) as made:
         difference = chosen.write(bare, made, probes.feeds)
         copy_companions(name, made)
-        if tokenizer is not None and not any((made / file).is_file() for file in TOKENIZER):
+        if tokenizer is not None and not has_tokenizer(made):
             tokenizer.save_pretrained(made)
         record = _record_of(name)
         text = _card(bare, chosen, probes, difference, record)

@@ -16,17 +16,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AutoTokenizer, PreTrainedModel
+from transformers import PreTrainedModel
 
 from headcount.models.probe import find_probe, probe_inputs, run
+from headcount.models.tokenizers import has_tokenizer, open_tokenizer, tokenizing
 
 Feeds = dict[str, Tensor]
 
 PAIRS = (((5, 4), (2, 3), (1, 1)), ((9, 7), (3, 8)), ((4, 0), (2, 0)))
 """Words of the first and the second text of every row, batch by batch; 0 is no second text."""
 LONGEST = 24
-TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "spiece.model")
-"""A model folder with a tokenizer has one of these."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,10 @@ class Probes:
 def find_tokenizer(name: str | os.PathLike[str]) -> Any:
     """The tokenizer in a model folder or of a hub name, None where there is none."""
     folder = Path(name)
-    if not str(name) or (folder.is_dir() and not any((folder / n).is_file() for n in TOKENIZER)):
+    if not str(name) or (folder.is_dir() and not has_tokenizer(folder)):
         return None
     try:
-        return AutoTokenizer.from_pretrained(str(name))
+        return open_tokenizer(str(name))
     except Exception:
         # without one the probe is made up, and the card says so
         return None
@@ -88,31 +87,36 @@ def _tokenized(model: PreTrainedModel, tokenizer: Any) -> list[Feeds]:
         tokenizer = copy.deepcopy(tokenizer)
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     try:
-        words = _words(tokenizer)
-        draw = torch.Generator().manual_seed(0)
-
-        def text(count: int) -> str:
-            chosen = torch.randint(len(words), (count,), generator=draw).tolist()
-            return " ".join(words[number] for number in chosen)
-
-        batches = []
-        for batch in PAIRS:
-            texts = [[text(first), text(second)] for first, second in batch]
-            columns: Any = zip(*texts, strict=True)
-            first, second = (list(column) for column in columns)
-            batches.append(
-                tokenizer(
-                    first,
-                    second if any(second) else None,
-                    padding=True,
-                    truncation=True,
-                    max_length=max(longest, 4),
-                    return_tensors="pt",
-                )
-            )
+        with tokenizing():
+            return _written(tokenizer, max(longest, 4))
     except Exception:
         # a tokenizer for something else than texts, or without anything to pad with
         return []
+
+
+def _written(tokenizer: Any, longest: int) -> list[Feeds]:
+    words = _words(tokenizer)
+    draw = torch.Generator().manual_seed(0)
+
+    def text(count: int) -> str:
+        chosen = torch.randint(len(words), (count,), generator=draw).tolist()
+        return " ".join(words[number] for number in chosen)
+
+    batches = []
+    for batch in PAIRS:
+        texts = [[text(first), text(second)] for first, second in batch]
+        columns: Any = zip(*texts, strict=True)
+        first, second = (list(column) for column in columns)
+        batches.append(
+            tokenizer(
+                first,
+                second if any(second) else None,
+                padding=True,
+                truncation=True,
+                max_length=longest,
+                return_tensors="pt",
+            )
+        )
     return [dict(batch) for batch in batches]
 
 

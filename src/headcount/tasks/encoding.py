@@ -11,8 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.errors import UsageError
+from headcount.models.tokenizers import tokenizing
 from headcount.tasks.masking import mask_tokens
 from headcount.tasks.task import Examples, Task
 from headcount.text import line
@@ -142,21 +142,6 @@ def plan_batches(lengths: np.ndarray, tokens: int, rows: int = 1024) -> list[np.
         plan.append(order[start : start + count])
         start += count
     return plan
-
-
-@contextmanager
-def tokenizing() -> Generator[None]:
-    """Tell in one sentence what a damaged tokenizer raises: anything, even a panic in Rust."""
-    try:
-        yield
-    except (HeadcountError, OSError, ImportError):
-        raise
-    except BaseException as error:
-        # pyo3's PanicException is no Exception, and has no module to import it from
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UsageError(f"The tokenizer fails ({reason[:200]}): is it damaged?") from error
 
 
 @tokenizing()

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoTokenizer, PreTrainedModel
+from transformers import PreTrainedModel
 
 from headcount.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
 from headcount.models.find import sites_of
 from headcount.models.load import load, load_config, model_class, skeleton
 from headcount.models.probe import reads_text, takes
 from headcount.models.shipped import locate
-from headcount.tasks.encoding import pad_token, tokenizing
+from headcount.models.tokenizers import has_tokenizer, open_tokenizer, tokenizing
+from headcount.tasks.encoding import pad_token
 from headcount.tasks.task import Task
 
 HEADS = {
@@ -32,9 +33,6 @@ MEDIA = {
     "input_features": "sound (input_features)",
     "input_values": "sound (input_values)",
 }
-
-FILES = ("tokenizer*", "vocab*", "merges*", "*.model")
-"""What a folder with a tokenizer has at least one of."""
 
 
 def load_for_task(
@@ -117,15 +115,13 @@ def load_tokenizer(name: str | os.PathLike[str]) -> Any:
     """The tokenizer of a model folder, a shipped model or a hub name."""
     name = locate(name)
     folder = Path(name)
-    if folder.is_dir() and not any(path for glob in FILES for path in folder.glob(glob)):
-        # transformers would make up one that knows no words
+    if folder.is_dir() and not has_tokenizer(folder):
         raise NotFoundError(f"No tokenizer in '{name}': pass --tokenizer FOLDER.")
     try:
+        tokenizer = open_tokenizer(name)
         with tokenizing():
-            # said at once, or transformers would ask on the terminal
-            tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
             _try_out(tokenizer)
-            return tokenizer
+        return tokenizer
     except (HeadcountError, OSError, ImportError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NotFoundError(f"No tokenizer in '{name}': {reason[:400]}") from error

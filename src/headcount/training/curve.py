@@ -7,6 +7,7 @@ and resumed leaves the same lines as one that was not.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,21 +16,38 @@ import torch
 from torch import Tensor
 from transformers import TrainerCallback
 
+from headcount.errors import UsageError
 from headcount.files import append_line, read_json, read_lines, require_fields, whole, write_json
+from headcount.text import short
 
 Point = dict[str, float]
 FILE = "curve.jsonl"
 PENDING = "loss.json"
 """In a checkpoint: the loss since the last line, in every process."""
 KEPT = ("grad_norm", "learning_rate")
+talk = logging.getLogger("headcount")
 
 
 def read_curve(path: Path) -> list[Point]:
-    """The points in a file; a last line that a kill cut short is left out."""
-    points, _ = read_lines(path, "learning curve")
+    """The points in a file; a last line that a kill cut short is left out, and said."""
+    points, cut = read_lines(path, "learning curve")
+    if cut:
+        talk.warning("The last line of %s was cut short and is left out.", path)
     for number, point in enumerate(points, 1):
-        require_fields(point, {"step": float}, f"{path} is no learning curve: line {number}")
+        complaint = f"{path} is no learning curve: line {number}"
+        require_fields(point, {"step": float}, complaint)
+        require_fields(point, dict.fromkeys(point, float | None), complaint)
     return points
+
+
+def _read_pending(path: Path, processes: int, own: int) -> tuple[int, float]:
+    """The step of the last line before a checkpoint, and one process's loss since then."""
+    saved = read_json(path, "loss of a checkpoint")
+    require_fields(saved, {"sums": list, "since": int}, f"{path} is no loss of a checkpoint")
+    sums = saved["sums"]
+    if not sums or not all(type(each) in (int, float) and abs(each) < 2**63 for each in sums):
+        raise UsageError(f"{path} is no loss of a checkpoint: its sums are {short(sums)}.")
+    return saved["since"], float(sums[own] if len(sums) == processes else sum(sums) / len(sums))
 
 
 class Curve(TrainerCallback):
@@ -70,11 +88,8 @@ class Curve(TrainerCallback):
                 partial.write_text(text, encoding="utf-8")
         pending = Path(args.output_dir) / f"checkpoint-{state.global_step}" / PENDING
         if pending.is_file():
-            saved = read_json(pending, "loss of a checkpoint")
-            require_fields(saved, {"sums": list, "since": int}, f"{pending} is no loss")
-            sums, same = saved["sums"], len(saved["sums"]) == args.world_size
-            own = sums[args.process_index] if same else sum(sums) / len(sums)
-            self._since, self._pending = saved["since"], torch.tensor(own, device=args.device)
+            self._since, own = _read_pending(pending, args.world_size, args.process_index)
+            self._pending = torch.tensor(own, device=args.device)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """A point of the curve: the mean loss since the last one."""

@@ -1,0 +1,50 @@
+"""Tokenizers of model folders, opened with care: a damaged or huge one is one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from headcount.errors import HeadcountError, UsageError
+
+FILES = ("tokenizer*", "vocab*", "merges*", "*.model")
+"""What a folder with a tokenizer has at least one of."""
+MORE = ("special_tokens_map.json", "added_tokens.json", "chat_template*")
+LARGEST = 2**27
+"""Bytes of the largest file of a tokenizer that is read: those of 260,000 tokens have 2**25."""
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Whether there are files of a tokenizer; without any, transformers would make one up."""
+    return any(path for glob in FILES for path in folder.glob(glob))
+
+
+def open_tokenizer(name: str) -> Any:
+    """The tokenizer of a folder or a hub name; no code of theirs is run."""
+    from transformers import AutoTokenizer
+
+    for path in sorted({each for glob in (*FILES, *MORE) for each in Path(name).glob(glob)}):
+        if path.is_file() and path.stat().st_size > LARGEST:
+            raise UsageError(
+                f"{path} is no file of a tokenizer: it has more than {LARGEST:,} bytes."
+            )
+    with tokenizing():
+        # said at once, or transformers would ask on the terminal
+        return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+
+
+@contextmanager
+def tokenizing() -> Generator[None]:
+    """Tell in one sentence what a damaged tokenizer raises: anything, even a panic in Rust."""
+    try:
+        yield
+    except (HeadcountError, OSError, ImportError):
+        raise
+    except BaseException as error:
+        # pyo3's PanicException is no Exception, and has no module to import it from
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UsageError(f"The tokenizer fails ({reason[:200]}): is it damaged?") from error
