@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     return made
 
 
-LINE = ("--task", "pocket-sentiment", "--limit", 40)
+LINE = ("--task", "pocket-sentiment", "--samples", 40)
 
 
 def test_the_command_does_as_the_function(cli, folder, tmp_path):
@@ -69,6 +69,6 @@ def test_a_task_the_model_was_not_trained_for(cli, folder):
 
 
 def test_no_rows(cli, folder):
-    ran = cli("importance", folder, "--task", "pocket-sentiment", "--limit", 0)
+    ran = cli("importance", folder, "--task", "pocket-sentiment", "--samples", 0)
     assert ran.code == 2
     assert "at least 1" in ran.err

@@ -19,7 +19,8 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Mask, Scores
-from headcount.sensitivity.gradients import importance, require_norm
+from headcount.sensitivity.gradients import importance
+from headcount.sensitivity.options import require_norm
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.metrics import get_metric

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from headcount.cli.typed import Typed
 from headcount.errors import UsageError
 from headcount.files import cannot_write, require_new
 from headcount.heads import STACKS, Layout
@@ -28,6 +29,9 @@ FILE = ("redundancy", "importance")
 
 def check(command: str, arguments: Mapping[str, Any]) -> None:
     """Refuse unknown names, ratios out of range, models and folders that cannot be."""
+    for value in arguments.values():
+        if isinstance(value, Typed) and value.kind is not None:
+            value.on()  # options refuse what is wrong with themselves
     given = dict(_flat(arguments))
     for name, look in CHECKS.items():
         if given.get(name) is not None:

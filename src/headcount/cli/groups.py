@@ -6,6 +6,8 @@ scoring.on()                                 # Scoring, with what was typed
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -31,19 +33,38 @@ else:
 
 OPENED, SOURCED, SCORED, LOOKED = Opened(), Sourced(), Scored(), Looked()
 
+Model = Annotated[str, Parameter(help="A model folder or a name on the hub.")]
+TaskName = Annotated[str, Parameter(help="Which task; see `headcount ls tasks`.")]
+AnyTask = Annotated[str | None, Parameter(help="Which task; see `headcount ls tasks`.")]
+KEEP = "Heads that stay, as 777322, 6x12, JSON or mask.json"
+Keep = Annotated[str | None, Parameter(name=("--keep", "--mask"), help=f"{KEEP}; all if left out.")]
+NewFolder = Annotated[Path, Parameter(help="The folder to write; it must be new or empty.")]
+Figures = Annotated[list[Path] | None, Parameter(help="Draw it to these files, .png or .svg.")]
 DryRun = Annotated[bool, Parameter(negative=(), help="Say what would be done, and stop.")]
-"""Type of a command's `dry_run: DryRun = False`."""
+"""Types of parameters that mean the same in every command."""
 
 
 def open_model(
-    name: str, opening: Typed, task: Task | None = None, **how: Any
+    name: str, opening: Typed | Opening, task: Task | None = None, **how: Any
 ) -> tuple[Any, Any, bool]:
     """(model on its device, tokenizer, whether its task head is new), quietly."""
     from headcount.tasks.loading import hush
     from headcount.tasks.opening import open_model as opened
 
     hush()
-    return opened(name, opening.on(), task, **how)
+    options = opening.on() if isinstance(opening, Typed) else opening
+    return opened(name, options, task, **how)
+
+
+def open_several(
+    names: Sequence[str], opening: Typed, tasks: Sequence[Task | None] | None = None
+) -> tuple[list[Any], Any]:
+    """(models on their device, the one tokenizer they have): two checkpoints of one model."""
+    from headcount.tasks.loading import hush
+    from headcount.tasks.opening import open_several as opened
+
+    hush()
+    return opened(names, opening.on(), tasks)
 
 
 def open_task(name: str | None, source: Typed) -> Task | None:

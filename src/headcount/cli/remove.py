@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.masks import mask_of
+from headcount.cli.typed import Typed, typed
+from headcount.models.opening import Opening
 from headcount.report.tables.amounts import parameters
 from headcount.report.tables.columns import table
 
+if TYPE_CHECKING:
+    Loaded = Typed
+else:
+    Loaded = typed(Opening, "Model", leave_out=("tokenizer", "device"))
+LOADED = Loaded()
+
 
 def remove(
-    model: str,
+    model: groups.Model,
     /,
     *,
-    keep: Annotated[str, Parameter(name=("--keep", "--mask"))],
-    out: Path,
-    allow_pickle: Annotated[bool, Parameter(negative=())] = False,
+    keep: Annotated[str, Parameter(name=("--keep", "--mask"), help=f"{groups.KEEP}.")],
+    out: groups.NewFolder,
+    opening: Loaded = LOADED,
     as_json: Json = False,
 ) -> None:
     """Take heads out of a model, verify what is left against the masked model, and save it.
 
     Examples: `--keep 777322`, `--keep 12,10,7,7,3,0`, `--keep "encoder:888888 cross:444444"`,
-    `--keep mask.json`.
-
-    Parameters
-    ----------
-    model
-        A model folder or a name on the hub.
-    keep
-        Heads to keep in each layer (the first of each), or a mask as a JSON file.
-    out
-        The folder to write; it must be new or empty.
-    allow_pickle
-        Load weights that are pickled (.bin), which can run code: only if you trust them.
+    `--keep mask.json`. A number keeps the first heads of its layer.
     """
     from headcount.models.find import layout
     from headcount.models.load import load
     from headcount.models.numbers import original_mask
     from headcount.models.remove import remove as cut
 
-    full = load(model, allow_pickle=allow_pickle)
+    full = load(model, **opening.on().loading)
     mask = mask_of(keep, layout(full))
     small = cut(full, mask)
     small.save_pretrained(out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,3 +18,9 @@ class Opening:
     """Where to run: auto, cpu, cuda, cuda:1, mps."""
     dtype: Literal["float32", "float16", "bfloat16", "float64"] | None = None
     """Convert the weights to this; as they were saved when left out."""
+
+    @property
+    def loading(self) -> dict[str, Any]:
+        """What of this `models.load.load` takes."""
+        how: dict[str, Any] = {"allow_pickle": self.allow_pickle}
+        return how if self.dtype is None else how | {"dtype": self.dtype}

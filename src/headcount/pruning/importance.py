@@ -44,7 +44,7 @@ class Importance:
 
     def __post_init__(self) -> None:
         if self.normalize not in (None, "none", "l1", "l2"):
-            from headcount.sensitivity.gradients import require_norm
+            from headcount.sensitivity.options import require_norm
 
             require_norm(self.normalize)
         if self.scores is not None and self.step is not None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcount.report.figures import STYLE, colour_bar, need_matplotlib, new_figure
+from headcount.files import write_json
+from headcount.report.figures import STYLE, colour_bar, need_matplotlib, new_figure, save_both
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,6 +22,15 @@ FEW = (0, 0.25, 1)
 """Numbers beside the scale, and beside one that is not high."""
 CELL, SIDE = 0.5, 0.92
 """Inches from one small map to the next, and the share of it that a map fills."""
+
+
+def save(maps: AttentionMaps, data: Any, folder: Path, names: Sequence[str], large: bool) -> None:
+    """attention.json with `data`, and a figure for each stack, each whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for stack in maps.tokens:
+        figure = (closeup if large else overview)(maps, stack, names)
+        save_both(figure, folder / ("attention" if len(maps.tokens) == 1 else f"attention-{stack}"))
+    write_json(folder / "attention.json", data)
 
 
 def overview(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:

@@ -21,11 +21,10 @@ from headcount.models.batches import TOKENS, batches_for
 from headcount.models.find import layout, require_layout, unwrap
 from headcount.models.gates import gate, open_gates
 from headcount.models.hooks import evaluating, held
-from headcount.names import unknown
 from headcount.sensitivity.losses import example_losses, kind_of
+from headcount.sensitivity.options import require_norm
+from headcount.tasks import TASKS, Task, open_task
 from headcount.tasks.door import Data, rows_for
-
-NORMALIZE = ("none", "l1", "l2")
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,6 +83,10 @@ def importance(
     *,
     tokenizer: Any = None,
     normalize: str = "none",
+    split: str | None = None,
+    samples: int | None = 1000,
+    max_length: int = 128,
+    seed: int = 0,
     mask: Mask | None = None,
     kind: str | None = None,
     tokens: int = TOKENS,
@@ -92,16 +95,22 @@ def importance(
     """E |∂L/∂ξ| of every head over the examples of `data`, which has labels.
 
     `data` is a task or its name, rows of tokens or texts with labels, or batches as a DataLoader
-    gives them; texts need the `tokenizer`. `mask` closes heads while the
-    others are scored (its closed heads get what opening them would change). `kind` names the loss
-    where the model's answer does not tell; `report` is called with the examples done so far.
+    gives them; texts need the `tokenizer`. Of a task a seeded sample of `samples` rows is taken, of
+    the train split or the `split` that is named. `mask` closes heads while the others are scored
+    (its closed heads get what opening them would change). `kind` names the loss where the model's
+    answer does not tell; `report` is called with the examples done so far.
     """
     require_norm(normalize)
     bare = unwrap(model)
     heads = layout(bare)
     if mask is not None:
         require_layout(bare, mask.layout)
-    data = rows_for(bare, data, tokenizer=tokenizer)
+    if isinstance(data, str) and data in TASKS:
+        data = open_task(data)
+    if kind is None and isinstance(data, Task):
+        kind = data.kind
+    how = {"limit": samples, "seed": seed, "max_length": max_length}
+    data = rows_for(bare, data, tokenizer=tokenizer, split=split, **how)
     sums = np.zeros((2, len(heads)))  # of |gradient| and of its square
     total = n = 0
     used = ""
@@ -129,14 +138,6 @@ def importance(
     spread = np.sqrt(np.maximum(sums[1] / n - mean**2, 0) / max(n - 1, 1))
     found = Importance(heads, tuple(mean), tuple(spread), n, total / n, used)
     return found if normalize == "none" else found.normalized(normalize)
-
-
-def require_norm(normalize: str) -> str:
-    """The name of a normalisation, or a refusal with the nearest."""
-    if normalize not in NORMALIZE:
-        says = f"Importance is normalised none, l1 or l2, not '{normalize}'"
-        raise unknown(says, normalize, NORMALIZE, has=None)
-    return normalize
 
 
 def layer_norms(scores: Scores, normalize: str) -> list[float]:

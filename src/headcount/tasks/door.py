@@ -39,14 +39,16 @@ def rows_for(
     *,
     tokenizer: Any = None,
     labels: bool = True,
+    split: str | None = None,
     limit: Limit = None,
     seed: int = 0,
     max_length: int = 128,
 ) -> Rows:
     """Data of any kind as rows of tokens, or as the batches that were given.
 
-    `limit` and `seed` choose the rows of a task: with `labels` those to decide on, of its train
-    split; without, its evaluation split as it is in use, nothing masked. `max_length` cuts texts.
+    `split`, `limit` and `seed` choose the rows of a task: with `labels` those to decide on, of its
+    train split; without, its evaluation split as it is in use, nothing masked. `max_length` cuts
+    texts.
     """
     if isinstance(data, Encoded):
         return data
@@ -59,11 +61,12 @@ def rows_for(
         task = open_task(data)
         tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
         if labels:
-            how = {"limit": limit, "seed": seed, "max_length": max_length}
+            how = {"split": split, "limit": limit, "seed": seed, "max_length": max_length}
             return labelled_rows(model, task, tokenizer, **how)
         match(model, tokenizer)
         longest = room(model, max_length)
-        return rows_of(task, tokenizer, limit=limit, seed=seed, max_length=longest, masked=False)[1]
+        how = {"limit": limit, "seed": seed, "max_length": longest, "masked": False}
+        return rows_of(task, tokenizer, split, **how)[1]
     if hasattr(data, "column_names") and hasattr(data, "__getitem__"):
         data = _columns(data)
     if isinstance(data, Mapping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from transformers import PreTrainedModel
@@ -30,9 +31,7 @@ def open_model(
     tokenizer, which is then None.
     """
     device: Any = pick_device(opening.device)
-    how: dict[str, Any] = {"allow_pickle": opening.allow_pickle}
-    if opening.dtype is not None:
-        how["dtype"] = opening.dtype
+    how = opening.loading
     if task is None and not reads:
         loaded = load(name, **how)
         return loaded.to(device), _tokenizer_if_any(name, opening), False
@@ -59,6 +58,24 @@ def _tokenizer_if_any(name: str, opening: Opening) -> Any:
         if opening.tokenizer is not None:
             raise
         return None
+
+
+def open_several(
+    names: Sequence[str], opening: Opening, tasks: Sequence[Task | None] | None = None
+) -> tuple[list[PreTrainedModel], Any]:
+    """(models on their device, the one tokenizer they share), such as before and after a cut.
+
+    A model with a task must have a head for it.
+    """
+    device: Any = pick_device(opening.device)
+    loaded = [
+        load(name, **opening.loading)
+        if task is None
+        else load_for_task(name, task, new_head=False, **opening.loading)
+        for name, task in zip(names, tasks or [None] * len(names), strict=True)
+    ]
+    tokenizer = shared_tokenizer(opening, *names)
+    return [model.to(device) for model in loaded], tokenizer
 
 
 def shared_tokenizer(opening: Opening, *models: str) -> Any:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.tasks import Task
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import Encoded, encode
 from headcount.tasks.loading import class_order, match, room
 from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Limit
@@ -48,3 +49,13 @@ def labelled_rows(
         return rows
     labels = class_order(model, task, examples.labels)[examples.labels]
     return Encoded(rows.columns, np.asarray(labels), rows.padding, rows.left)
+
+
+def batches_to_look_at(
+    model: PreTrainedModel, task: Task, tokenizer: Any, count: int = 64
+) -> list[dict[str, Tensor]]:
+    """A few rows of the task's evaluation split as the model takes them, of several lengths."""
+    match(model, tokenizer)
+    examples = task.load(task.evaluation, limit=count)
+    rows = encode(task, examples, tokenizer, max_length=room(model, 128))
+    return [batch for _, batch in rows.batches(1024)]

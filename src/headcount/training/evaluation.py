@@ -17,6 +17,7 @@ from headcount.heads import Mask
 from headcount.tasks import metrics
 from headcount.tasks.metrics import Difference, Outcome, Score
 from headcount.text import line
+from headcount.training.scoring import Scoring
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,3 +158,12 @@ def difference(
         )
     metric = metric or before.scores[0].metric
     return metrics.difference(metric, before.outcome, after.outcome, draws=draws, seed=seed)
+
+
+def differences(found: Sequence[Evaluation], scoring: Scoring) -> list[list[Difference]]:
+    """For every evaluation but the first, by how much each of its scores is off the first's."""
+    how = {"draws": scoring.draws, "seed": scoring.seed}
+    return [
+        [difference(found[0], each, metric=score.metric, **how) for score in each.scores]
+        for each in found[1:]
+    ]

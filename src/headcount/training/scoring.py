@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headcount.errors import UsageError
 
@@ -13,8 +13,8 @@ class Scoring:
 
     split: str | None = None
     """Which rows are scored; the task's dev split when left out."""
-    limit: int | float | None = None
-    """Score a seeded sample of so many rows, or of this share of them."""
+    limit: int | float | None = field(default=None, metadata={"typed": int})
+    """Score a seeded sample of so many rows; in Python a share of them, too, such as 0.5."""
     seed: int = 0
     """Seed of the sample, of masked tokens and of the interval."""
     draws: int = 1000
