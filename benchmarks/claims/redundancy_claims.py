@@ -76,7 +76,7 @@ def one(model: Any, rows: Any, phase: str, name: str, args: argparse.Namespace) 
     path = args.keep / f"{phase.replace(' ', '-')}-{name}.npz" if args.keep else None
     if path is not None and path.exists():
         return load_redundancy(path)
-    value = hc.redundancy(model, rows, "all", limit=args.limit, seed=args.seed, name=name)
+    value = hc.redundancy(model, rows, "all", samples=args.limit, seed=args.seed, name=name)
     if path is not None:
         value.save(path)
     print(f"{phase} {name}: {value}", file=sys.stderr)

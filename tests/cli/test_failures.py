@@ -51,7 +51,7 @@ def full_after(size: int) -> Generator[None]:
         (("export", "MODEL", "--to", "torch-export", "--out", "new"), 40_000),
         (("redundancy", "MODEL", "--random", 4, "--max-length", 8, "--out", "new.npz"), 1000),
         (("redundancy", "MODEL", "--random", 4, "--max-length", 8, "--figure", "new.svg"), 2000),
-        (("importance", "MODEL", *TASK, "--out", "new.json"), 500),
+        (("importance", "MODEL", *TASK[:2], "--samples", 16, "--out", "new.json"), 500),
         (("evaluate", "MODEL", *TASK, "--draws", 9, "--predictions", "new.parquet"), 400),
         (("attention", "MODEL", "--text", "the king sees", "--out", "new"), 2000),
         (("train", "MODEL", *TRAIN, "--out", "new"), 4000),

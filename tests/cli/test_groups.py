@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cyclopts import Argument
 
+from headcount.cli.commands import COMMANDS
 from headcount.cli.groups import LOOKED, OPENED, SCORED, Looked, Opened, Scored, Sourced, open_model
 from headcount.cli.groups import open_task as open_typed
+from headcount.cli.main import Line, build
+from headcount.cli.values import kind_of
 from headcount.errors import UsageError
 from headcount.models.opening import Opening
 from headcount.tasks.looking import Looking
@@ -30,7 +34,7 @@ def test_what_was_typed_makes_the_options():
 
 def test_data_without_a_task_is_refused():
     assert open_typed(None, Sourced()) is None
-    with pytest.raises(UsageError, match="--data, --label: data goes with --task"):
+    with pytest.raises(UsageError, match="go with --task, and there is none: --data, --label"):
         open_typed(None, Sourced(data=Path("x"), label="y"))
     task = open_typed("pocket-sentiment", Sourced(size=12))
     assert task is not None
@@ -46,3 +50,48 @@ def test_a_model_is_opened_in_one_way():
     with pytest.raises(UsageError, match="without a head for classification"):
         open_model("pocket", OPENED, task)
     assert open_model("pocket", OPENED, task, trains=True)[2] is True
+
+
+def options_of(words: list[str]) -> dict[str, Argument]:
+    app = build(Line(tokens=words)).parse_commands(words)[1][-1]
+    found = [each for each in app.assemble_argument_collection() if each.parse]
+    return {name: each for each in found if not each.children for name in each.names}
+
+
+@pytest.mark.parametrize(
+    "words", [[entry.name] for entry in COMMANDS] + [["redundancy", "compare"]]
+)
+def test_an_option_means_one_thing_everywhere(words: list[str]) -> None:
+    found = options_of(words)
+    assert ("--text" in found) == (words == ["attention"]), "a sentence, and only there"
+    assert "--column" not in found
+    if "--inputs" in found:
+        assert kind_of(found["--inputs"].hint) == (Path, False)
+    if "--columns" in found:
+        assert kind_of(found["--columns"].hint) == (str, True)
+    for name in ("--limit", "--samples", "--seed"):
+        if name in found:
+            assert kind_of(found[name].hint) == (int, False)
+
+
+def test_numbers_of_rows_that_are_scored_and_looked_at() -> None:
+    """No command that only looks has a --limit, none that only scores has --samples."""
+    for command in ("redundancy", "importance"):
+        assert "--limit" not in options_of([command])
+        assert "--samples" in options_of([command])
+    assert "--limit" in options_of(["evaluate"])
+    assert "--samples" not in options_of(["evaluate"])
+    assert {"--limit", "--samples"} <= set(options_of(["transfer"]))
+
+
+def test_wrong_options_are_told_before_anything_is_opened(cli: Any) -> None:
+    for line, said in (
+        (["evaluate", "pocket", "--task", "cola", "--draws", "-1"], "not negative: -1"),
+        (["importance", "pocket", "--task", "cola", "--samples", "0"], "at least 1, not 0"),
+        (["redundancy", "pocket", "--tolerance", "0"], "above 0, not 0"),
+        (["transfer", "pocket", "pocket", "--share", "2"], "at most 1, not 2"),
+        (["attention", "pocket", "--text", "a", "--max-length", "1"], "at least 2, not 1"),
+    ):
+        ran = cli(*line)
+        assert (ran.code, ran.out) == (2, "")
+        assert said in ran.err

@@ -15,7 +15,7 @@ from headcount.models.load import load
 from headcount.models.shipped import locate
 from training.conftest import tiny
 
-TASK = ("--task", "pocket-sentiment", "--limit", 16)
+TASK = ("--task", "pocket-sentiment", "--size", 16)
 KEPT = Mask.parse("321", Layout.of(encoder=[4] * 3)).drop([("encoder", 0, 0)])
 
 
@@ -30,7 +30,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_evaluate(cli: Any, folder: Path) -> None:
-    line = ("evaluate", folder, *TASK, "--draws", 9, "--json", "--mask", folder / "mask.json")
+    line = (
+        "evaluate",
+        folder,
+        *TASK,
+        "--limit",
+        16,
+        "--draws",
+        9,
+        "--json",
+        "--mask",
+        folder / "mask.json",
+    )
     ran = cli(*line, "4,4,0")
     assert ran.code == 0, ran.err
     assert [each["heads_kept"] for each in json.loads(ran.out)["masks"]] == ["221", "440"]

@@ -36,7 +36,7 @@ def lines(tmp_path: Path) -> Path:
 
 def test_random_tokens_by_default(cli: Cli, folder: Path, tmp_path: Path) -> None:
     out, png, svg = tmp_path / "r.npz", tmp_path / "r.png", tmp_path / "r.svg"
-    line = ["redundancy", folder, "--limit", 8, "--max-length", 20]
+    line = ["redundancy", folder, "--samples", 8, "--max-length", 20]
     ran = cli(*line, "--out", out, "--figure", png, svg, "--json")
     assert ran.code == 0, ran.err
     assert ran.err == ""
@@ -56,14 +56,14 @@ def test_random_tokens_by_default(cli: Cli, folder: Path, tmp_path: Path) -> Non
 
 
 def test_texts_and_tasks(cli: Cli, folder: Path, lines: Path, tmp_path: Path) -> None:
-    ran = cli("redundancy", folder, "--text", lines, "--distances", "js", "--json")
+    ran = cli("redundancy", folder, "--inputs", lines, "--distances", "js", "--json")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
     assert found["count"] == 4, "blank lines are no inputs"
     assert found["made"]["inputs"] == "lines.txt"
     file = tmp_path / "dev.csv"
     file.write_text("words,kind\nthe small king,a\na queen,b\n")
-    where = ["--data", file, "--column", "words", "--label", "kind"]
+    where = ["--data", file, "--columns", "words", "--label", "kind"]
     ran = cli("redundancy", folder, "--task", "classification", *where, "--json")
     assert ran.code == 0, ran.err
     assert json.loads(ran.out)["count"] == 1, "the other row of the file is kept for scoring"
@@ -139,7 +139,7 @@ def test_killed_before_its_figure_it_gets_it_without_measuring_again(
 
 def test_files_are_compared(cli: Cli, folder: Path, lines: Path, tmp_path: Path) -> None:
     one, other = tmp_path / "one.npz", tmp_path / "other.npz"
-    cli("redundancy", folder, "--text", lines, "--distances", "js", "cos", "--out", one)
+    cli("redundancy", folder, "--inputs", lines, "--distances", "js", "cos", "--out", one)
     cli("redundancy", folder, "--random", 6, "--distances", "js", "--out", other)
     line = ["redundancy", "compare", one, other, "--permutations", 19]
     ran = cli(*line, "--figure", tmp_path / "c.svg", "--json")
@@ -182,11 +182,11 @@ def test_bad_files_to_compare(cli: Cli, folder: Path, tmp_path: Path) -> None:
     ("change", "code", "message"),
     [
         (["--distances", "jss"], 2, "There is no distance 'jss'. Did you mean 'js'?"),
-        (["--task", "cola", "--random", "3"], 2, "one of --task, --text and --random"),
+        (["--task", "cola", "--random", "3"], 2, "one of --task, --inputs and --random"),
         (["--data", "x"], 2, "go with --task"),
-        (["--text", "nowhere.txt"], 4, "There is no file 'nowhere.txt'"),
+        (["--inputs", "nowhere.txt"], 4, "There is no file 'nowhere.txt'"),
         (["--random", "0"], 2, "At least one random row"),
-        (["--limit", "0"], 2, "At least one"),
+        (["--samples", "0"], 2, "At least one"),
         (["--figure", "heads.jpg"], 2, "ends in .png or .svg"),
         (["--tolerance", "-1", "--random", "3"], 2, "above 0"),
         (["--task", "colla"], 2, "Did you mean 'cola'?"),
@@ -203,7 +203,7 @@ def test_wrong_usage(change: list[str], code: int, message: str, cli: Cli, folde
 def test_empty_text(cli: Cli, folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "blank.txt"
     file.write_text("\n \n")
-    ran = cli("redundancy", folder, "--text", file)
+    ran = cli("redundancy", folder, "--inputs", file)
     assert ran.code == 2
     assert "has no lines with text" in ran.err
 

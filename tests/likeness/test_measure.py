@@ -178,7 +178,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(at, tmp_path, monkeypatch):
     monkeypatch.setattr(inputs_room, "CHUNK", 8)
     model = build("bert")
     rows = rows_of([6, 9, 12, 15, 21] * 9)
-    settings = {"distances": NAMES, "limit": 40, "seed": 3, "every": 8}
+    settings = {"distances": NAMES, "samples": 40, "seed": 3, "every": 8}
     whole = hc.redundancy(model, rows, **settings)
     state = tmp_path / "run.state"
     calls = []
@@ -208,7 +208,10 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(at, tmp_path, monkeypatch):
     ("change", "message"),
     [
         ({"distances": ["js"]}, r"other settings: distances was .*, now \['js'\]"),
-        ({"seed": 1, "limit": 20}, r"other settings: limit was None, now 20; seed was 0, now 1"),
+        (
+            {"seed": 1, "samples": 20},
+            "samples was None, now 20; seed was 0, now 1",
+        ),
         ({"rows": rows_of([6] * 24, seed=9)}, "rows was 24 rows .*, now 24 rows "),
         ({"rows": rows_of([6] * 8)}, "rows was 24 rows .*, now 8 rows "),
         ({"rows": rows_of([6] * 25)}, "rows was 24 rows .*, now 25 rows "),
@@ -259,7 +262,7 @@ def test_batches_can_go_on_too(tmp_path):
         hc.redundancy(model, batches, "js", state=state, every=2, progress=stop)
     again = hc.redundancy(model, (each for each in batches), "js", state=state, every=2)
     assert np.array_equal(again["js"].values, whole["js"].values)
-    assert hc.redundancy(model, batches, "js", limit=5).count == 5
+    assert hc.redundancy(model, batches, "js", samples=5).count == 5
 
 
 def test_ready_batches_that_are_others_are_refused(tmp_path):
@@ -321,7 +324,7 @@ def test_broken_attention_is_named():
         ({"distances": []}, "at least one distance"),
         ({"options": {"cc": {}}}, "which is not among"),
         ({"tolerance": 0.0}, "above 0"),
-        ({"limit": 0}, "At least one input"),
+        ({"samples": 0}, "At least one input"),
         ({"inputs": [{"input_ids": [[5]], "attention_mask": [[0]]}]}, "padding only"),
         ({"inputs": [{"input_ids": [[5]], "attention_mask": [1]}]}, r"must be \(input, token\)"),
         ({"inputs": [{"input_ids": [[5]], "attention_mask": [[1], [1]]}]}, "numbers of rows"),

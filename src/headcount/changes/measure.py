@@ -97,7 +97,7 @@ def transfer(
     *,
     tokenizer: Any = None,
     importance: Scores | Mapping[str, Scores] | None = None,
-    limit: int | None = None,
+    samples: int | None = None,
     max_length: int = 128,
     seed: int = 0,
     name: str = "",
@@ -114,7 +114,7 @@ def transfer(
     given = {key: scores for key, scores in named.items() if scores is not None}
     change = weight_change(pretrained, finetuned)
     found = drift(
-        pretrained, finetuned, inputs, tokenizer=tokenizer, limit=limit, max_length=max_length,
+        pretrained, finetuned, inputs, tokenizer=tokenizer, limit=samples, max_length=max_length,
         seed=seed, progress=progress,
     )  # fmt: skip
     layout = found.attention.layout
@@ -135,7 +135,7 @@ def transfer(
             "pretrained": _name(pretrained),
             "finetuned": _name(finetuned),
             "inputs": name,
-            "limit": limit,
+            "samples": samples,
             "seed": seed,
         },
     )

@@ -1,12 +1,14 @@
-"""What is looked at in a text."""
+"""What is looked at in a text, and between two checkpoints."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from headcount.errors import UsageError
 from headcount.heads import STACKS
 from headcount.names import require
+from headcount.sensitivity.options import require_norm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,3 +33,40 @@ class Sentence:
             require("stack", self.stack, STACKS)
         if self.max_length < 2:
             raise UsageError(f"max_length must be at least 2, not {self.max_length}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transferring:
+    """What is asked of two checkpoints beside their drift."""
+
+    pretraining_task: str | None = None
+    """The first model's task, such as masked-lm or pocket-corpus."""
+    pretraining_data: Path | None = None
+    """Folder or file with its rows."""
+    recall: bool = False
+    """Score both models with fewer and fewer heads, least important first."""
+    share: float = 0.9
+    """The heads a task needs are those for this share of its score."""
+    points: int = 24
+    """Numbers of heads to score, at most."""
+    limit: int | None = None
+    """Score a seeded sample of so many rows."""
+    normalize: str | None = None
+    """Divide importance by its layer's norm: none, l1, l2; l1 where there is one stack."""
+    importance_samples: int = 512
+    """Rows of the train split that importance is estimated on."""
+
+    def __post_init__(self) -> None:
+        if self.recall and self.pretraining_task is None:
+            raise UsageError("--recall compares two tasks: pass --task and --pretraining-task.")
+        if self.pretraining_data is not None and self.pretraining_task is None:
+            raise UsageError("--pretraining-data goes with --pretraining-task.")
+        if not 0 < self.share <= 1:
+            raise UsageError(f"The share of the score is above 0 and at most 1, not {self.share}.")
+        if self.points < 1:
+            raise UsageError(f"At least one number of heads is scored, not {self.points}.")
+        for count in (self.limit, self.importance_samples):
+            if count is not None and count < 1:
+                raise UsageError(f"A number of rows is at least 1, not {count}.")
+        if self.normalize is not None:
+            require_norm(self.normalize)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
-from typing import Any
 
-from headcount.cli.common import say
+from headcount.cli import groups
+from headcount.cli.common import say, warn
 from headcount.cli.drawing import can_draw
-from headcount.files import whole
-from headcount.report.tables.amounts import parameters
+from headcount.files import read_json, whole
+from headcount.report.demo import page, summary
 
 TASK = "--task pocket-paraphrase --preset pocket"
 CUT = f"--ratio 0.5 {TASK} --finetune --epochs 1 --baseline 0"
@@ -22,30 +21,11 @@ STEPS = (
     f"prune {{out}}/full --method cluster --redundancy {{out}}/heads.npz {CUT} --out {{out}}/small",
     "bench {out}/full {out}/small --batch 8 --length 32 --no-onnx",
 )
-REPORT = """# The demo's report
-
-The pocket BERT, fine-tuned on `pocket-paraphrase`, lost half of its heads twice: at random, and by
-clustering heads that attend alike. Both were trained for one more epoch. Intervals are 95 %.
-
-{table}
-{picture}
-Every step again:
-
-```sh
-{commands}
-```
-"""
-PICTURE = "\n![Distances between the heads](heads.png)\n"
+CUTS = ("random", "small")
 
 
-def demo(*, out: Path = Path("demo")) -> int:
-    """Fine-tune the pocket model, remove half of its heads in two ways, and compare.
-
-    Parameters
-    ----------
-    out
-        The folder to write; it must be new or empty.
-    """
+def demo(*, out: groups.NewFolder = Path("demo")) -> int:
+    """Fine-tune the pocket model, remove half of its heads in two ways, and compare."""
     from headcount.cli.main import main
 
     figure = can_draw()
@@ -57,31 +37,11 @@ def demo(*, out: Path = Path("demo")) -> int:
         say(f"\n$ headcount {shlex.join(words)}")
         code = main(words)
         if code:
-            say(f"headcount: The demo stopped at: headcount {shlex.join(words)}")
+            warn(f"The demo stopped at: headcount {shlex.join(words)}")
             return code
-    records = [json.loads((out / name / "record.json").read_text()) for name in ("random", "small")]
-    text = summary(*records)
-    said = "\n".join(f"headcount {shlex.join(words)}" for words in commands)
-    picture = PICTURE if figure else ""
+    text = summary(*(read_json(out / name / "record.json", "record") for name in CUTS))
+    said = [f"headcount {shlex.join(words)}" for words in commands]
     with whole(out / "report.md") as partial:
-        report = REPORT.format(table=text, picture=picture, commands=said)
-        partial.write_text(report, encoding="utf-8")
+        partial.write_text(page(text, said, figure=figure), encoding="utf-8")
     say(f"\n{text}\n\nDone. The report is {out / 'report.md'}, the smaller model {out / 'small'}.")
     return 0
-
-
-def summary(random: dict[str, Any], cluster: dict[str, Any]) -> str:
-    """Before and after, as a Markdown table."""
-    rows = [("", "heads", "parameters", random["scores"]["metric"], "interval")]
-    for name, record, when in (
-        ("all heads", random, "before"),
-        ("half at random", random, "after"),
-        ("half by cluster", cluster, "after"),
-    ):
-        score = record["scores"][when]
-        interval = f"{score['low']:.3f} to {score['high']:.3f}"
-        count = parameters(record["parameters"][when])
-        rows.append((name, str(record["heads"][when]), count, f"{score['score']:.3f}", interval))
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    lines = ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])

@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from headcount.cli.typed import Typed, typed
 from headcount.models.opening import Opening
 from headcount.tasks.looking import Looking
+from headcount.tasks.reading import Reading
 from headcount.tasks.source import Source
 from headcount.training.scoring import Scoring
 
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
     Sourced = Typed
     Scored = Typed
     Looked = Typed
+    Read = Typed
 else:
     Opened = typed(Opening, "Model")
     Sourced = typed(Source, "Data")
     Scored = typed(Scoring, "Scoring")
     Looked = typed(Looking, "Rows to look at")
+    Read = typed(Reading, "Inputs")
 
-OPENED, SOURCED, SCORED, LOOKED = Opened(), Sourced(), Scored(), Looked()
+OPENED, SOURCED, SCORED, LOOKED, READ = Opened(), Sourced(), Scored(), Looked(), Read()
 
 Model = Annotated[str, Parameter(help="A model folder or a name on the hub.")]
 TaskName = Annotated[str, Parameter(help="Which task; see `headcount ls tasks`.")]
@@ -67,14 +70,14 @@ def open_several(
     return opened(names, opening.on(), tasks)
 
 
-def open_task(name: str | None, source: Typed) -> Task | None:
-    """The task with the user's data; data without a task is refused."""
+def open_task(name: str | None, source: Typed, split: str | None = None) -> Task | None:
+    """The task with the user's data; data or a split without a task is refused."""
     from headcount.errors import UsageError
     from headcount.tasks import TASKS
 
-    if name is None:
-        if source.given():
-            names = ", ".join(f"--{each.replace('_', '-')}" for each in source.given())
-            raise UsageError(f"{names}: data goes with --task; which task's rows are they?")
-        return None
-    return TASKS[name](source.on())
+    if name is not None:
+        return TASKS[name](source.on())
+    if given := [*source.given(), *(["split"] if split else [])]:
+        said = ", ".join(f"--{each.replace('_', '-')}" for each in given)
+        raise UsageError(f"Data and splits go with --task, and there is none: {said}.")
+    return None

@@ -81,4 +81,6 @@ def _default(each: Field[Any]) -> str:
     value = each.default
     if isinstance(value, bool):
         return ""
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -44,7 +44,7 @@ def redundancy(
     distances: str | Iterable[str] = ("js", "dcor"),
     *,
     tokenizer: Any = None,
-    limit: int | None = None,
+    samples: int | None = None,
     max_length: int = 128,
     tolerance: float | None = None,
     options: Options | None = None,
@@ -60,7 +60,7 @@ def redundancy(
 
     `inputs` are batches as the model takes them, texts or pairs of texts (with `tokenizer`), or
     rows of tokens (`tasks.encoding.Encoded`). Padding never reaches a distance. `distances` are
-    names, or "all". Of rows and texts, `limit` takes a seeded sample that is even over lengths.
+    names, or "all". Of rows and texts, `samples` takes a seeded sample that is even over lengths.
     The run ends early when every standard error is at most `tolerance`.
 
     `options` go under the name of their distance. `state` is a file from which an interrupted run
@@ -80,7 +80,7 @@ def redundancy(
         bare,
         inputs,
         tokenizer=tokenizer,
-        limit=limit,
+        limit=samples,
         max_length=max_length,
         seed=seed,
         heads=len(layout),
@@ -91,7 +91,7 @@ def redundancy(
         "inputs": name,
         "distances": names,
         "options": {key: dict(value) for key, value in (options or {}).items()},
-        "limit": limit,
+        "samples": samples,
         "tolerance": tolerance,
         "seed": seed,
         "versions": versions("numba"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -216,6 +216,14 @@ def load_redundancy(path: str | os.PathLike[str]) -> Redundancy:
         )
     except DAMAGED as error:
         raise UsageError(f"The redundancy file '{path}' is damaged: {error}.") from error
+
+
+def load_several(files: Sequence[Path]) -> dict[str, Redundancy]:
+    """What several files hold, by short names where these tell them apart, by paths where not."""
+    if len(set(files)) != len(files):
+        raise UsageError("A file is named twice.")
+    short = len({path.stem for path in files}) == len(files)
+    return {(path.stem if short else str(path)): load_redundancy(path) for path in files}
 
 
 DAMAGED = (KeyError, TypeError, ValueError, OverflowError, HeadcountError)

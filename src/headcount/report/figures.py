@@ -94,10 +94,15 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     return path
 
 
+def save_all(figure: Figure, paths: Iterable[str | os.PathLike[str]]) -> None:
+    """Write the figure to each of these files."""
+    for path in paths:
+        save_figure(figure, path)
+
+
 def save_both(figure: Figure, path: Path) -> None:
     """Write the figure as PNG and as SVG; `path` has no ending."""
-    for ending in SUFFIXES:
-        save_figure(figure, path.with_name(path.name + ending))
+    save_all(figure, [path.with_name(path.name + ending) for ending in SUFFIXES])
 
 
 def _escape(figure: Figure) -> None:

@@ -4,18 +4,49 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount.files import write_json
 from headcount.heads import Scores
 from headcount.report.curves import grid_of
-from headcount.report.figures import COLOURS, STYLE, colour_bar, need_matplotlib, new_figure
+from headcount.report.figures import (
+    COLOURS,
+    STYLE,
+    colour_bar,
+    need_matplotlib,
+    new_figure,
+    save_both,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headcount.changes.correlation import Correlation
+    from headcount.changes.measure import Transfer
+
+
+def save(found: Transfer, data: Mapping[str, Any], folder: Path) -> None:
+    """transfer.json with `data`, and the figures, each whole or not at all."""
+    title = f"{Path(found.made['pretrained']).name} → {Path(found.made['finetuned']).name}"
+    on = f"{title}\n{found.drift.n} inputs ({found.made['inputs']})"
+    drift, change = found.drift.attention, found.change.total
+    figures = {
+        "attention_drift": head_map(drift, title=on, label="Jensen–Shannon divergence, bits"),
+        "weight_change": head_map(change, title=title, label="mean absolute change of q, k, v"),
+        "layers": layer_lines([vars(layer) for layer in found.drift.layers], title=on),
+    }
+    if found.importance:
+        figures["drift_importance"] = scatter(drift, found.importance, found.correlations, title=on)
+    if found.recall:
+        names = f"{found.ranked[0].task} after {found.ranked[1].task}"
+        figures["recall"] = recall_lines(data["recall"], title=names)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in figures.items():
+        save_both(figure, folder / name)
+    write_json(folder / "transfer.json", data)
 
 
 def head_map(scores: Scores, *, title: str, label: str) -> Figure:

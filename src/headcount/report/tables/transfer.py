@@ -1,11 +1,9 @@
-"""What `headcount transfer` prints for people, and writes to a folder."""
+"""What changed between two checkpoints, layer by layer."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -24,38 +22,6 @@ def page(found: Transfer) -> Group:
     if found.recall:
         parts += [Text(f"\n{_needed(found)}"), _recall(found)]
     return Group(*parts)
-
-
-def write(found: Transfer, data: Any, folder: Path) -> None:
-    """transfer.json and the figures, each whole or not at all."""
-    from headcount.files import whole
-    from headcount.report import transfer as draw
-    from headcount.report.figures import save_both
-
-    title = f"{Path(found.made['pretrained']).name} → {Path(found.made['finetuned']).name}"
-    on = f"{title}\n{found.drift.n} inputs ({found.made['inputs']})"
-    figures = {
-        "attention_drift": draw.head_map(
-            found.drift.attention, title=on, label="Jensen–Shannon divergence, bits"
-        ),
-        "weight_change": draw.head_map(
-            found.change.total, title=title, label="mean absolute change of q, k, v"
-        ),
-        "layers": draw.layer_lines([vars(layer) for layer in found.drift.layers], title=on),
-    }
-    if found.importance:
-        figures["drift_importance"] = draw.scatter(
-            found.drift.attention, found.importance, found.correlations, title=on
-        )
-    if found.recall:
-        names = f"{found.ranked[0].task} after {found.ranked[1].task}"
-        figures["recall"] = draw.recall_lines(data["recall"], title=names)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in figures.items():
-        save_both(figure, folder / name)
-    with whole(folder / "transfer.json") as partial:
-        text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
-        partial.write_text(text + "\n", encoding="utf-8")
 
 
 def _layers(found: Transfer) -> Any:

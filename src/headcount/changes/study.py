@@ -1,0 +1,80 @@
+"""Two checkpoints and their tasks: drift, importance on both, and recall where it is asked for.
+
+Everything the command `headcount transfer` does between opening two models and showing the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from headcount.changes.measure import Transfer, transfer
+from headcount.changes.options import Transferring
+from headcount.changes.recall import rank_heads, score_counts
+from headcount.heads import Scores
+from headcount.tasks import Task
+from headcount.tasks.encoding import Encoded
+from headcount.tasks.loading import match
+from headcount.tasks.reading import Reading
+from headcount.tasks.rows import labelled_rows
+from headcount.training.scoring import Scoring
+
+Bar = Callable[[str], AbstractContextManager[Callable[..., None]]]
+"""A sign of life: around some work, and told what is done of how much."""
+
+
+def no_bar(text: str) -> AbstractContextManager[Callable[..., None]]:
+    """Nothing is shown."""
+    del text
+    return nullcontext(lambda *_: None)
+
+
+def transfer_study(
+    models: Sequence[PreTrainedModel],
+    tasks: Sequence[Task | None],
+    inputs: Encoded,
+    *,
+    tokenizer: Any,
+    reading: Reading,
+    options: Transferring,
+    name: str = "",
+    bar: Bar = no_bar,
+) -> Transfer:
+    """Compare the pre-trained model with the fine-tuned one; each may have a task of its own."""
+    kept = {"seed": reading.seed, "max_length": reading.max_length}
+
+    def rank(model: PreTrainedModel, task: Task) -> Scores:
+        rows = labelled_rows(model, task, tokenizer, limit=options.importance_samples, **kept)
+        with bar(f"importance on {task.name}") as told:
+            report = lambda done: told(done, len(rows))  # noqa: E731
+            return rank_heads(model, task, rows, normalize=options.normalize, report=report)
+
+    def scored(model: PreTrainedModel, task: Task, split: str | None) -> Any:
+        scoring = Scoring(split=split, limit=options.limit, **kept)
+        with bar(f"scoring {task.name} with fewer and fewer heads"):
+            how = {"points": options.points, "tokenizer": tokenizer, "scoring": scoring}
+            return score_counts(model, task, ranks[task.name], **how)
+
+    for model in models:
+        match(model, tokenizer)
+    (before, after), (own, other) = models, _apart(*tasks)
+    pairs = ((after, other), (before, own))
+    ranks = {task.name: rank(model, task) for model, task in pairs if task is not None}
+    with bar("comparing") as told:
+        how = {"samples": reading.most, "seed": reading.seed, "name": name, "progress": told}
+        found = transfer(before, after, inputs, importance=ranks, **how)
+    if options.recall and own is not None and other is not None:
+        last = scored(after, other, reading.split), scored(before, own, None)
+        found = found.with_recall(*last, options.share)
+    return found
+
+
+def _apart(first: Task | None, second: Task | None) -> tuple[Task | None, Task | None]:
+    """The two tasks under two names: one task on other data has the same."""
+    if first is not None and second is not None and first.name == second.name:
+        first = replace(first, name=f"pre-training {first.name}")
+    return first, second

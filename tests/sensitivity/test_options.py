@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import headcount as hc
+from headcount.errors import UsageError
+from headcount.options import types_of
+from headcount.sensitivity.options import Measuring
+
+
+def test_the_function_has_the_same_options_and_defaults():
+    taken = inspect.signature(hc.importance).parameters
+    for name in types_of(Measuring):
+        assert taken[name].default == getattr(Measuring(), name), name
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"normalize": "l3"}, "none, l1 or l2, not 'l3'"),
+        ({"samples": 0}, "at least 1, not 0"),
+        ({"max_length": 1}, "at least 2, not 1"),
+    ],
+)
+def test_wrong_values(wrong, said):
+    with pytest.raises(UsageError, match=said):
+        Measuring(**wrong)

@@ -1,0 +1,66 @@
+"""Models opened from their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoTokenizer
+
+from headcount.errors import NotFoundError, UnsupportedError, UsageError
+from headcount.models.opening import Opening
+from headcount.models.shipped import locate
+from headcount.tasks import open_task
+from headcount.tasks.opening import open_model, open_several
+from models.zoo import build
+from training.conftest import tiny
+
+CPU = Opening(device="cpu")
+
+
+def test_without_words_a_model_needs_no_tokenizer(tmp_path: Path):
+    build("bert").save_pretrained(tmp_path)
+    model, tokenizer, fresh = open_model(str(tmp_path), CPU)
+    assert (model.device.type, tokenizer, fresh) == ("cpu", None, False)
+    with pytest.raises(NotFoundError, match="No tokenizer"):
+        open_model(str(tmp_path), CPU, reads=True)
+    with pytest.raises(NotFoundError, match="nowhere"):
+        open_model(str(tmp_path), Opening(device="cpu", tokenizer="./nowhere"))
+
+
+def test_a_model_of_images_reads_no_text(tmp_path: Path):
+    build("vit").save_pretrained(tmp_path)
+    assert open_model(str(tmp_path), CPU)[1] is None
+    with pytest.raises(UnsupportedError, match="reads images"):
+        open_model(str(tmp_path), CPU, reads=True)
+
+
+def test_a_new_head_is_drawn_by_the_seed():
+    task = open_task("pocket-sentiment")
+    with pytest.raises(UsageError, match="without a head for classification"):
+        open_model("pocket", CPU, task)
+    heads = [
+        open_model("pocket", CPU, task, trains=True, seed=seed)[0].classifier.weight
+        for seed in (0, 0, 1)
+    ]
+    assert torch.equal(heads[0], heads[1])
+    assert not torch.equal(heads[0], heads[2])
+
+
+def test_two_models_have_one_tokenizer(tmp_path: Path):
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    for name in ("one", "two"):
+        tiny(tokenizer).save_pretrained(tmp_path / name)
+    names = [str(tmp_path / name) for name in ("one", "two")]
+    with pytest.raises(NotFoundError, match="No tokenizer"):
+        open_several(names, CPU)
+    tokenizer.save_pretrained(tmp_path / "two")
+    models, found = open_several(names, CPU)
+    assert len(models) == 2
+    assert found.get_vocab() == tokenizer.get_vocab()
+    tokenizer.add_tokens(["another"])
+    tokenizer.save_pretrained(tmp_path / "one")
+    with pytest.raises(UsageError, match="their tokenizers do not agree"):
+        open_several(names, CPU)
+    assert len(open_several(names, Opening(tokenizer=names[1]))[1]) == len(found)

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headcount.errors import UsageError
+from headcount.tasks.reading import COUNT, Reading
+
+
+def test_how_many_inputs_are_made_and_looked_at():
+    assert (Reading().count, Reading().most) == (COUNT, COUNT)
+    assert (Reading(samples=7).count, Reading(samples=7).most) == (7, 7)
+    assert (Reading(random=2000).count, Reading(random=2000).most) == (2000, 2000)
+    both = Reading(random=20, samples=7)
+    assert (both.count, both.most) == (20, 7)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"inputs": Path("a"), "random": 3}, "not both"),
+        ({"random": 0}, "At least one random row"),
+        ({"samples": 0}, "At least one input"),
+        ({"max_length": 1}, "at least 2, not 1"),
+    ],
+)
+def test_wrong_values(wrong, said):
+    with pytest.raises(UsageError, match=said):
+        Reading(**wrong)
