@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from headcount.changes.options import Sentence
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain, warn
-from headcount.cli.typed import Typed, typed
-
-if TYPE_CHECKING:
-    Looked = Typed
-else:
-    Looked = typed(Sentence, "Text and heads")
-LOOKED = Looked()
 
 
 def attention(
@@ -25,7 +17,7 @@ def attention(
     /,
     *,
     text: Annotated[str, Parameter(help="What the model reads.")],
-    looking: Looked = LOOKED,
+    looking: groups.Shown = groups.SHOWN,
     out: Annotated[Path | None, Parameter(help="Write attention.json and figures here.")] = None,
     opening: groups.Opened = groups.OPENED,
     as_json: Json = False,

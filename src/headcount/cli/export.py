@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.progress import waiting
-from headcount.cli.typed import Typed, typed
 from headcount.models.opening import Opening
 from headcount.report.tables.amounts import amount
 from headcount.report.tables.columns import table
 
 Format = Literal["zeroed", "standalone", "onnx", "torch-export"]
 CPU = Opening(device="cpu")
-if TYPE_CHECKING:
-    Loaded = Typed
-else:
-    Loaded = typed(Opening, "Model", leave_out=("device",))
-LOADED = Loaded()
 
 
 def export(
@@ -31,7 +25,7 @@ def export(
     out: groups.NewFolder,
     task: groups.AnyTask = None,
     source: groups.Sourced = groups.SOURCED,
-    opening: Loaded = LOADED,
+    opening: groups.Written = groups.WRITTEN,
     as_json: Json = False,
 ) -> None:
     """Write a model, pruned or not, so that it runs without headcount.

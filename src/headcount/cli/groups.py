@@ -1,4 +1,4 @@
-"""Options that several commands take, as they are typed; each class is made once, here.
+"""Options as commands take them: each class of typed options is made once, here.
 
 def evaluate(model, *, opening: Opened = OPENED, scoring: Scored = SCORED): ...
 scoring.on()                                 # Scoring, with what was typed
@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from headcount.changes.options import Sentence, Transferring
 from headcount.cli.typed import Typed, typed
+from headcount.likeness.options import Agreeing, Likening
 from headcount.models.opening import Opening
+from headcount.sensitivity.options import Measuring
 from headcount.tasks.looking import Looking
 from headcount.tasks.reading import Reading
 from headcount.tasks.source import Source
@@ -27,14 +30,30 @@ if TYPE_CHECKING:
     Scored = Typed
     Looked = Typed
     Read = Typed
+    Measured = Typed
+    Likened = Typed
+    Agreed = Typed
+    Shown = Typed
+    Transferred = Typed
+    Loaded = Typed
+    Written = Typed
 else:
     Opened = typed(Opening, "Model")
     Sourced = typed(Source, "Data")
     Scored = typed(Scoring, "Scoring")
     Looked = typed(Looking, "Rows to look at")
     Read = typed(Reading, "Inputs")
+    Measured = typed(Measuring, "Measuring")
+    Likened = typed(Likening, "Measuring")
+    Agreed = typed(Agreeing, "Comparing")
+    Shown = typed(Sentence, "Text and heads")
+    Transferred = typed(Transferring, "Comparing")
+    Loaded = typed(Opening, "Model", leave_out=("tokenizer", "device"))
+    Written = typed(Opening, "Model", leave_out=("device",))
 
 OPENED, SOURCED, SCORED, LOOKED, READ = Opened(), Sourced(), Scored(), Looked(), Read()
+MEASURED, LIKENED, AGREED = Measured(), Likened(), Agreed()
+SHOWN, TRANSFERRED, LOADED, WRITTEN = Shown(), Transferred(), Loaded(), Written()
 
 Model = Annotated[str, Parameter(help="A model folder or a name on the hub.")]
 TaskName = Annotated[str, Parameter(help="Which task; see `headcount ls tasks`.")]

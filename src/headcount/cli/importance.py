@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -11,15 +11,7 @@ from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.masks import mask_of
 from headcount.cli.progress import bar
-from headcount.cli.typed import Typed, typed
 from headcount.files import write_json
-from headcount.sensitivity.options import Measuring
-
-if TYPE_CHECKING:
-    Measured = Typed
-else:
-    Measured = typed(Measuring, "Measuring")
-MEASURED = Measured()
 
 
 def importance(
@@ -28,7 +20,7 @@ def importance(
     *,
     task: groups.TaskName,
     source: groups.Sourced = groups.SOURCED,
-    measuring: Measured = MEASURED,
+    measuring: groups.Measured = groups.MEASURED,
     keep: groups.Keep = None,
     out: Annotated[Path | None, Parameter(help="Write the scores to this JSON file, too.")] = None,
     opening: groups.Opened = groups.OPENED,

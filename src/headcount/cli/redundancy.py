@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar, progress
-from headcount.cli.typed import Typed, typed
 from headcount.errors import UsageError
-from headcount.likeness.options import Agreeing, Likening
 from headcount.report.figures import check_figures, save_all
 from headcount.report.tables.columns import table
 
 redundancy = App(name="redundancy")
-if TYPE_CHECKING:
-    Likened = Typed
-    Agreed = Typed
-else:
-    Likened = typed(Likening, "Measuring")
-    Agreed = typed(Agreeing, "Comparing")
-LIKENED, AGREED = Likened(), Agreed()
 Files = Annotated[
     list[Path], Parameter(required=True, help="What `headcount redundancy --out` wrote.")
 ]
@@ -37,7 +28,7 @@ def measure(
     task: groups.AnyTask = None,
     source: groups.Sourced = groups.SOURCED,
     reading: groups.Read = groups.READ,
-    likening: Likened = LIKENED,
+    likening: groups.Likened = groups.LIKENED,
     out: Annotated[Path | None, Parameter(help="Write the matrices to this file (.npz).")] = None,
     figure: groups.Figures = None,
     opening: groups.Opened = groups.OPENED,
@@ -97,7 +88,7 @@ def compare(
     files: Files,
     /,
     *,
-    agreeing: Agreed = AGREED,
+    agreeing: groups.Agreed = groups.AGREED,
     figure: groups.Figures = None,
     as_json: Json = False,
 ) -> None:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.masks import mask_of
-from headcount.cli.typed import Typed, typed
-from headcount.models.opening import Opening
 from headcount.report.tables.amounts import parameters
 from headcount.report.tables.columns import table
-
-if TYPE_CHECKING:
-    Loaded = Typed
-else:
-    Loaded = typed(Opening, "Model", leave_out=("tokenizer", "device"))
-LOADED = Loaded()
 
 
 def remove(
@@ -27,7 +19,7 @@ def remove(
     *,
     keep: Annotated[str, Parameter(name=("--keep", "--mask"), help=f"{groups.KEEP}.")],
     out: groups.NewFolder,
-    opening: Loaded = LOADED,
+    opening: groups.Loaded = groups.LOADED,
     as_json: Json = False,
 ) -> None:
     """Take heads out of a model, verify what is left against the masked model, and save it.

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from headcount.changes.options import Transferring
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.progress import bar
-from headcount.cli.typed import Typed, typed
 from headcount.errors import UsageError
 from headcount.report.figures import need_matplotlib
 from headcount.report.tables.columns import table
-
-if TYPE_CHECKING:
-    Transferred = Typed
-else:
-    Transferred = typed(Transferring, "Comparing")
-TRANSFERRED = Transferred()
 
 
 def transfer(
@@ -32,7 +24,7 @@ def transfer(
     task: groups.AnyTask = None,
     source: groups.Sourced = groups.SOURCED,
     reading: groups.Read = groups.READ,
-    transferring: Transferred = TRANSFERRED,
+    transferring: groups.Transferred = groups.TRANSFERRED,
     out: Annotated[Path | None, Parameter(help="Write transfer.json and figures here.")] = None,
     opening: groups.Opened = groups.OPENED,
     dry_run: groups.DryRun = False,
