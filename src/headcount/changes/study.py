@@ -45,7 +45,7 @@ def transfer_study(
     bar: Bar = no_bar,
 ) -> Transfer:
     """Compare the pre-trained model with the fine-tuned one; each may have a task of its own."""
-    kept = {"seed": reading.seed, "max_length": reading.max_length}
+    kept: dict[str, Any] = {"seed": reading.seed, "max_length": reading.max_length}
 
     def rank(model: PreTrainedModel, task: Task) -> Scores:
         rows = labelled_rows(model, task, tokenizer, limit=options.importance_samples, **kept)

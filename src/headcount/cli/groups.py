@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, overload
 
 from cyclopts import Parameter
 
@@ -89,6 +89,10 @@ def open_several(
     return opened(names, opening.on(), tasks)
 
 
+@overload
+def open_task(name: str, source: Typed, split: str | None = None) -> Task: ...
+@overload
+def open_task(name: str | None, source: Typed, split: str | None = None) -> Task | None: ...
 def open_task(name: str | None, source: Typed, split: str | None = None) -> Task | None:
     """The task with the user's data; data or a split without a task is refused."""
     from headcount.errors import UsageError

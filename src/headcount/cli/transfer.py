@@ -48,11 +48,10 @@ def transfer(
         raise UsageError("--recall compares two tasks: pass --task and --pretraining-task.")
     if out is not None:
         need_matplotlib()
-    before = groups.Sourced(data=options.pretraining_data)
-    tasks = [
-        groups.open_task(options.pretraining_task, before),
-        groups.open_task(task, source, read.split),
-    ]
+    own, other = groups.open_task(task, source, read.split), options.pretraining_task
+    from headcount.tasks import open_task
+
+    tasks = [None if other is None else open_task(other, data=options.pretraining_data), own]
     models, tokenizer = groups.open_several([pretrained, finetuned], opening, tasks)
     from headcount.changes.pair import open_pair
     from headcount.changes.study import transfer_study

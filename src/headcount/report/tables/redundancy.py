@@ -76,7 +76,7 @@ def compared_page(found: Comparison) -> Group:
     return Group(*parts, title, _where(found))
 
 
-def _pairs(pairs: tuple[Pair, ...], within: str) -> Group:
+def _pairs(pairs: tuple[Pair, ...], within: str) -> Fitted:
     each = [pair.agreement for pair in pairs]
     spread = [f"{a.low:.3f} - {a.high:.3f}" for a in each]
     return Fitted(
@@ -95,7 +95,7 @@ def _pairs(pairs: tuple[Pair, ...], within: str) -> Group:
     )
 
 
-def _where(found: Comparison) -> Group:
+def _where(found: Comparison) -> Fitted:
     rows = found.where
     gaps = [row.gap for row in rows]
     labels = ["".join(map(str, row.clusters.labels)) for row in rows]
