@@ -316,8 +316,7 @@ def _json_again(data: bytes, rng: Random) -> bytes:
 def _read_learned(path: Path) -> None:
     from headcount.learned.result import finished
 
-    found = finished(_learned()[0], path)
-    assert found is None or found.to_json()
+    assert finished(_learned()[0], path).to_json()
 
 
 # --- words ---

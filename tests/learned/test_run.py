@@ -279,6 +279,17 @@ def test_decoders_encoder_decoders_and_shared_layers(family, name, kind):
     assert found.trace.values[-1].tolist() != found.trace.values[0].tolist()
 
 
+def test_the_config_of_the_model_given_stays_as_it_was(tokenizer):
+    model = build("gpt2", vocab_size=len(tokenizer), pad_token_id=None)
+    before = model.config.to_dict()
+    task = replace(open_task("pocket-corpus", size=32), kind="causal-lm")
+    found = learn(
+        model, task, Subset(), 0.5, train=replace(SHORT, steps=1), tokenizer=tokenizer, **LEARN
+    )
+    assert model.config.to_dict() == before
+    assert found.model.config.pad_token_id == tokenizer.pad_token_id
+
+
 def test_all_gates_closed(model, task, tokenizer, tmp_path):
     gates = StraightThrough(**PLAIN, gate_lr=50.0, mu=1.0)
     with pytest.raises(

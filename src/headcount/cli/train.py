@@ -188,7 +188,7 @@ def _show(model: str, task: Task, trained: Trained, *, as_json: bool) -> None:
 def _plan(
     model: Any, task: Task, tokenizer: Any, options: TrainOptions, sample: Any, *, as_json: bool
 ) -> None:
-    from headcount.training.finetune import training_rows
+    from headcount.training.session import training_rows
 
     rows = training_rows(model, task, tokenizer, options, sample)
     steps = options.steps or round(-(-len(rows) // options.batch_size) * options.epochs)

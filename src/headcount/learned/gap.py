@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.tasks import Task
-from headcount.training.evaluate import evaluate
+from headcount.training.evaluate import Scorer
 from headcount.training.options import TrainOptions
 from headcount.training.runs import own_randomness
 from headcount.training.scoring import Scoring
@@ -30,9 +30,7 @@ def gap_measure(
         return None
 
     scoring = Scoring(max_length=options.max_length, draws=0)
-
-    def score() -> float:
-        return evaluate(model, task, tokenizer=tokenizer, scoring=scoring).score
+    scorer = Scorer(model, task, tokenizer, scoring)
 
     def measure(keeper: Keeper) -> dict[str, Any]:
         # noise of its own: measuring must not change the run
@@ -41,10 +39,10 @@ def gap_measure(
         training = []
         for _ in range(many):
             keeper.show(keeper.draw(1.0, random).detach())
-            training.append(score())
+            training.append(scorer.score().score)
         mask = keeper.chosen()
         keeper.show(torch.tensor([float(head in mask) for head in keeper.layout]))
-        test = score()
+        test = scorer.score().score
         return {
             "train": float(np.mean(training)),
             "test": test,
@@ -67,10 +65,11 @@ def score_measure(
             "run: leave out score_points."
         )
     scoring = Scoring(limit=rows, max_length=options.max_length, seed=options.seed, draws=0)
+    scorer = Scorer(model, task, tokenizer, scoring)
 
     def measure() -> dict[str, Any]:
         with own_randomness():
-            found = evaluate(model, task, tokenizer=tokenizer, scoring=scoring)
+            found = scorer.score()
         return {"score": found.score, "n": found.n}
 
     return measure

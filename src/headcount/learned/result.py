@@ -49,18 +49,15 @@ class Learned:
         return {**numbers, "seconds": round(self.seconds, 3), **self.trace.summary()}
 
     def save(self, folder: Path) -> None:
-        """Weights, mask and trace, then the result, then the checkpoints go."""
+        """Weights, mask and trace, then the result."""
         checkpoints.save_weights(self.model, folder)
         write_json(folder / MASK, self.mask.to_json())
         self.trace.save(folder / FILE)
         write_json(folder / checkpoints.RESULT, {**self.to_json(), "versions": versions()})
-        checkpoints.drop_checkpoints(folder)
 
 
-def finished(model: PreTrainedModel, folder: Path) -> Learned | None:
-    """A run that was done before, its weights loaded into the model; None when it was not."""
-    if not (folder / checkpoints.RESULT).is_file():
-        return None
+def finished(model: PreTrainedModel, folder: Path) -> Learned:
+    """A run that was done before, its weights loaded into the model."""
     checkpoints.load_weights(model, folder)
     result = read_json(folder / checkpoints.RESULT, "result of a run")
     mask = Mask.from_json(read_json(folder / MASK, "mask"))

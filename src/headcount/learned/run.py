@@ -10,37 +10,27 @@ same call again goes on from the last checkpoint.
 from __future__ import annotations
 
 import copy
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel, TrainingArguments
+from transformers import PreTrainedModel
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.errors import UsageError
 from headcount.files import write_json
 from headcount.heads import Layout, Scores
 from headcount.learned.gap import gap_measure, score_measure
 from headcount.learned.keeper import AllClosedError, Keeper
 from headcount.learned.methods import GateOptions
 from headcount.learned.result import Learned, examples_seen, finished
-from headcount.models.devices import pick_device
-from headcount.models.dropout import set_dropout
 from headcount.models.find import layout as layout_of_model
-from headcount.models.fingerprint import identity
-from headcount.models.freezing import frozen
 from headcount.options import to_plain
 from headcount.pruning.choose import keep_best
-from headcount.tasks import Task, open_task
-from headcount.tasks.loading import match, tokenizer_of
+from headcount.tasks import Task
 from headcount.training import checkpoints
-from headcount.training.curve import FILE as CURVE
-from headcount.training.curve import Curve, Point
-from headcount.training.finetune import go_on, leave, per_process, training_rows
 from headcount.training.options import TrainOptions
-from headcount.training.order import Rows
-from headcount.training.runs import own_randomness, run_folder, settings_of, take_up
-from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
+from headcount.training.session import Report, Session
+
+ADVICE = "Try a lower learning rate of the weights or of the gates, or a warm-up."
 
 
 def learn(
@@ -54,7 +44,7 @@ def learn(
     device: str = "auto",
     out: str | Path | None = None,
     gap: int = 3,
-    report: Callable[[int, int, Point], None] | None = None,
+    report: Report | None = None,
 ) -> Learned:
     """Train a copy of `model` with gates on the task's train split.
 
@@ -63,49 +53,67 @@ def learn(
     training score of noisy gates; 0 does not measure the gap.
     """
     options = train or TrainOptions()
-    task = open_task(task)
-    tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
-    match(model, tokenizer)
     layout = layout_of_model(model)
     keep = None if ratio is None else reachable(layout, gates.name, ratio)
-    own = copy.deepcopy(model)
-    set_dropout(own, attention=options.attention_dropout, hidden=options.hidden_dropout)
-    encoded = training_rows(own, task, tokenizer, options, None)
-    score = None
-    if gates.score_points:
-        score = score_measure(own, task, tokenizer, options, rows=gates.score_rows)
+    session = Session(copy.deepcopy(model), task, tokenizer, options)
+    measured = (session.model, session.task, session.tokenizer, options)
+    score = score_measure(*measured, rows=gates.score_rows) if gates.score_points else None
     about = {
         "method": gates.name,
         "ratio": ratio,
         **to_plain(gates),
-        **settings_of(
-            identity(model, tokenizer), task, encoded, options,
-            scored=bool(gap or gates.score_points),
-        ),
+        **session.settings(scored=bool(gap or gates.score_points)),
         "gap_draws": gap,
-    }  # fmt: skip
-    with run_folder(out) as folder, own_randomness():
-        arguments = training_arguments(options, str(folder), device=pick_device(device))
-        arguments.per_device_train_batch_size = per_process(options, arguments.world_size)
-        checkpoint = None
-        if out is not None:
-            with arguments.main_process_first():
-                checkpoint = take_up(folder, about, arguments)
-            if (before := finished(own, folder)) is not None:
-                return before
-        masking = tokenizer if task.kind == "masked-lm" else None
-        run = _Run(
-            trainer_for=(own, task, options),
-            rows=Rows(encoded, seed=options.seed, mask_with=masking),
-            keeper=Keeper(layout, gates, keep=keep, seed=options.seed, device=arguments.device),
-            curve=Curve(None if out is None else folder / CURVE, report=report),
-            arguments=arguments,
+    }
+    with session.opened(out, about, device=device):
+        if session.folder is not None and session.is_done:
+            return finished(session.model, session.folder)
+        keeper = Keeper(
+            layout,
+            gates,
+            keep=keep,
+            seed=options.seed,
+            device=session.arguments.device,
+            measure_gap=gap_measure(*measured, draws=gap) if gap else None,
+            measure_score=score,
         )
-        run.keeper.trace.about = {key: said for key, said in about.items() if key != "config"}
-        if gap:
-            run.keeper.measure_gap = gap_measure(own, task, tokenizer, options, draws=gap)
-        run.keeper.measure_score = score
-        return run.go(checkpoint, folder if out is not None else None)
+        keeper.trace.about = {key: said for key, said in about.items() if key != "config"}
+        session.set_up(callbacks=[keeper], report=report)
+        keeper.scale = session.loss_scale or keeper.scale
+        _train(session, keeper)
+        found = _learned(session, keeper)
+        session.finish(found.save)
+        return found
+
+
+def _train(session: Session, keeper: Keeper) -> None:
+    try:
+        session.train(advice=ADVICE, attached=keeper.attached(session.model))
+    except AllClosedError as error:
+        error.model = session.model
+        if session.folder is not None and session.is_first:
+            write_json(session.folder / "last-open.json", error.mask.to_json())
+        raise
+
+
+def _learned(session: Session, keeper: Keeper) -> Learned:
+    """What a session came to, its trace completed."""
+    assert keeper.mask is not None
+    keeper.trace.about["route"] = keeper.route
+    keeper.trace.add_losses(session.curve.points)
+    steps, rows = session.trainer.state.global_step, len(session.encoded)
+    return Learned(
+        model=session.model,
+        mask=keeper.mask,
+        trace=keeper.trace,
+        steps=steps,
+        rows=rows,
+        examples=examples_seen(rows, session.options.batch_size, steps),
+        seconds=session.seconds,
+        route=keeper.route,
+        gap=keeper.gap,
+        resumed_from=checkpoints.step_of(session.checkpoint),
+    )
 
 
 def reachable(layout: Layout, method: str, ratio: float) -> int:
@@ -118,70 +126,3 @@ def reachable(layout: Layout, method: str, ratio: float) -> int:
         )
     keep_best(Scores(layout, (0.0,) * len(layout)), keep)
     return keep
-
-
-class _Run:
-    """A Trainer with a keeper of gates."""
-
-    def __init__(
-        self,
-        *,
-        trainer_for: tuple[PreTrainedModel, Task, TrainOptions],
-        rows: Rows,
-        keeper: Keeper,
-        curve: Curve,
-        arguments: TrainingArguments,
-    ) -> None:
-        self.model, task, self.options = trainer_for
-        self.rows, self.keeper, self.curve = rows, keeper, curve
-        saver = checkpoints.Saver(self.options.save_every, self.options.save_minutes)
-        self.trainer = TaskTrainer(
-            model=self.model, args=arguments, kind=task.kind, options=self.options, rows=rows,
-            curve=curve,
-            # the keeper writes into a checkpoint before the saver marks it as whole
-            callbacks=[keeper] if curve.path is None else [keeper, saver],
-        )  # fmt: skip
-        if (scaler := getattr(self.trainer.accelerator, "scaler", None)) is not None:
-            keeper.scale = scaler.get_scale
-
-    def go(self, checkpoint: Path | None, folder: Path | None) -> Learned:
-        """Train, and keep what came of it where there is a folder."""
-        started = time.monotonic()
-        self._train(checkpoint, folder)
-        keeper, steps = self.keeper, self.trainer.state.global_step
-        assert keeper.mask is not None
-        keeper.trace.about["route"] = keeper.route
-        keeper.trace.add_losses(self.curve.points)
-        found = Learned(
-            model=self.model,
-            mask=keeper.mask,
-            trace=keeper.trace,
-            steps=steps,
-            rows=len(self.rows),
-            examples=examples_seen(len(self.rows), self.options.batch_size, steps),
-            seconds=time.monotonic() - started,
-            route=keeper.route,
-            gap=keeper.gap,
-            resumed_from=checkpoints.step_of(checkpoint),
-        )
-        if folder is not None and self.trainer.is_world_process_zero():
-            found.save(folder)
-        self.trainer.accelerator.wait_for_everyone()
-        return found
-
-    def _train(self, checkpoint: Path | None, folder: Path | None) -> None:
-        trainer, model = self.trainer, self.model
-        try:
-            with self.keeper.attached(model), frozen(model, self.options.freeze):
-                go_on(trainer, checkpoint)
-        except DivergedError as error:
-            raise HeadcountError(
-                f"{error} Try a lower learning rate of the weights or of the gates, or a warm-up."
-            ) from error
-        except AllClosedError as error:
-            error.model = model
-            if folder is not None and trainer.is_world_process_zero():
-                write_json(folder / "last-open.json", error.mask.to_json())
-            raise
-        finally:
-            leave(trainer, model, self.options)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -144,6 +145,28 @@ def evaluate_rows(
         )
         for place, (outcome, predictions) in enumerate(results)
     ]
+
+
+class Scorer:
+    """A model in training, scored again and again on rows that are loaded once."""
+
+    def __init__(
+        self, model: PreTrainedModel, task: Task, tokenizer: Any, scoring: Scoring
+    ) -> None:
+        self.model, self.task, self.tokenizer, self.scoring = model, task, tokenizer, scoring
+        self._rows: ScoredRows | None = None
+
+    def score(self, *, draws: int | None = None) -> Evaluation:
+        """The model as it is now; `draws` in place of those it is scored with otherwise."""
+        if self._rows is None:
+            self._rows = scored_rows(self.model, self.task, self.tokenizer, self.scoring)
+        scoring = self.scoring if draws is None else replace(self.scoring, draws=draws)
+        how = {"tokenizer": self.tokenizer, "scoring": scoring}
+        return evaluate_rows(self.model, self._rows, **how)[0]
+
+    def point(self) -> dict[str, float]:
+        """The scores alone, for a learning curve."""
+        return {each.metric: each.value for each in self.score(draws=0).scores}
 
 
 def _words(model: PreTrainedModel, tokenizer: Any) -> int:

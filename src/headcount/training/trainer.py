@@ -48,7 +48,7 @@ class TaskTrainer(Trainer):
         self.options = options
         self.curve = curve
         self.cached = getattr(settings["model"].config, "use_cache", None)
-        """What Trainer sets to no, for `leave` to put back: generation is slow without."""
+        """What Trainer sets to no, for `Session` to put back: generation is slow without."""
         settings |= {"train_dataset": rows, "data_collator": rows.collate}
         super().__init__(callbacks=[curve, *callbacks], **settings)
         curve.gather = self.accelerator.gather  # pyright: ignore[reportAttributeAccessIssue]

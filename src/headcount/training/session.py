@@ -1,0 +1,198 @@
+"""One training, whatever is trained: rows, folder, checkpoints, curve and Trainer.
+
+    session = Session(model, task, tokenizer, options)
+    with session.opened(folder, session.settings(scored=True), device="auto"):
+        session.set_up(report=report)
+        session.train(advice="Try a lower learning rate.")
+        session.finish(result.save)
+
+`finetune` trains weights this way, `learned.run.learn` gates beside them. A killed session goes on
+from its last checkpoint when the same is asked for again, in the same number of processes or not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel, TrainerCallback, TrainingArguments
+
+from headcount.errors import HeadcountError, UsageError
+from headcount.models.devices import pick_device
+from headcount.models.dropout import set_dropout
+from headcount.models.fingerprint import identity
+from headcount.models.freezing import frozen
+from headcount.tasks import Task, open_task
+from headcount.tasks.encoding import Encoded
+from headcount.tasks.loading import class_order, match, room, tokenizer_of
+from headcount.tasks.sampling import rows_of
+from headcount.tasks.task import Limit
+from headcount.training import checkpoints
+from headcount.training.curve import FILE as CURVE
+from headcount.training.curve import Curve, Point
+from headcount.training.options import TrainOptions
+from headcount.training.order import Rows
+from headcount.training.runs import own_randomness, run_folder, settings_of, take_up
+from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
+
+Report = Callable[[int, int, Point], None]
+"""Called with (step, all steps, newest point of the learning curve)."""
+
+
+class Session:
+    """A model, the rows it is trained on, and how; in a folder where there is one."""
+
+    trainer: TaskTrainer
+    curve: Curve
+    arguments: TrainingArguments
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        task: str | Task,
+        tokenizer: Any,
+        options: TrainOptions,
+        *,
+        limit: Limit = None,
+    ) -> None:
+        self.model, self.options = model, options
+        self.task = open_task(task)
+        self.tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+        match(model, self.tokenizer)
+        self.encoded = training_rows(model, self.task, self.tokenizer, options, limit)
+        self.folder: Path | None = None
+        """Where it can be resumed; None keeps nothing."""
+        self.checkpoint: Path | None = None
+        """Where it goes on from."""
+        self._started = time.monotonic()
+
+    def settings(self, *, scored: bool) -> dict[str, Any]:
+        """What the session depends on, by name; asked before it is opened, as the model came."""
+        given = identity(self.model, self.tokenizer)
+        return settings_of(given, self.task, self.encoded, self.options, scored=scored)
+
+    @contextmanager
+    def opened(
+        self, home: str | Path | None, settings: dict[str, Any], *, device: str, **taken: Any
+    ) -> Generator[None]:
+        """Inside, the folder is held, and what is in it was checked against the settings.
+
+        `taken` goes to `runs.take_up`: overwrite, anew.
+        """
+        options = self.options
+        set_dropout(self.model, attention=options.attention_dropout, hidden=options.hidden_dropout)
+        with run_folder(home) as folder, own_randomness():
+            arguments = training_arguments(options, str(folder), device=pick_device(device))
+            arguments.per_device_train_batch_size = per_process(options, arguments.world_size)
+            self.arguments = arguments
+            if home is not None:
+                self.folder = folder
+                with arguments.main_process_first():
+                    self.checkpoint = take_up(folder, settings, arguments, **taken)
+            yield
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the folder has the result of this very session."""
+        return self.folder is not None and (self.folder / checkpoints.RESULT).is_file()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes for all."""
+        return self.trainer.is_world_process_zero()
+
+    @property
+    def seconds(self) -> float:
+        """Since the rows were there."""
+        return time.monotonic() - self._started
+
+    @property
+    def loss_scale(self) -> Callable[[], float] | None:
+        """What the loss is multiplied by before its gradients are taken (fp16), or None."""
+        scaler: Any = getattr(self.trainer.accelerator, "scaler", None)
+        return None if scaler is None else scaler.get_scale
+
+    def set_up(
+        self,
+        *,
+        callbacks: Sequence[TrainerCallback] = (),
+        score: Callable[[], Point] | None = None,
+        report: Report | None = None,
+    ) -> None:
+        """Make the Trainer; `score` adds numbers to the learning curve after every epoch."""
+        options, path = self.options, None if self.folder is None else self.folder / CURVE
+        self.curve = Curve(path, score=score, report=report)
+        # the others write into a checkpoint before the saver marks it as whole
+        savers = [checkpoints.Saver(options.save_every, options.save_minutes)]
+        masking = self.tokenizer if self.task.kind == "masked-lm" else None
+        self.trainer = TaskTrainer(
+            model=self.model,
+            args=self.arguments,
+            kind=self.task.kind,
+            options=options,
+            rows=Rows(self.encoded, seed=options.seed, mask_with=masking),
+            curve=self.curve,
+            callbacks=[*callbacks, *([] if self.folder is None else savers)],
+        )
+
+    def train(self, *, advice: str, attached: AbstractContextManager[None] | None = None) -> None:
+        """All steps that are left; `advice` is for a loss that is no number any more."""
+        checkpoint = None if self.checkpoint is None else str(self.checkpoint)
+        try:
+            with attached or nullcontext(), frozen(self.model, self.options.freeze):
+                self.trainer.train(resume_from_checkpoint=checkpoint)
+        except DivergedError as error:
+            kept = None if self.folder is None else checkpoints.last_checkpoint(self.folder)
+            where = "No checkpoint was saved yet."
+            where = where if kept is None else f"The last good checkpoint is '{kept}'."
+            raise HeadcountError(f"{error} {where} {advice}") from error
+        finally:
+            self._leave()
+
+    def finish(self, save: Callable[[Path], None]) -> None:
+        """Leave the files, the result last, then the checkpoints go; processes wait for it."""
+        if self.folder is not None and self.is_first:
+            save(self.folder)
+            checkpoints.drop_checkpoints(self.folder)
+        self.trainer.accelerator.wait_for_everyone()
+
+    def _leave(self) -> None:
+        """Take off the model what Trainer put on it."""
+        trainer, model = self.trainer, self.model
+        trainer.accelerator.unwrap_model(trainer.model_wrapped, keep_fp32_wrapper=False)
+        if self.options.gradient_checkpointing:
+            model.gradient_checkpointing_disable()
+        if trainer.cached is not None:
+            model.config.use_cache = trainer.cached
+        model.zero_grad(set_to_none=True)
+        model.eval()
+
+
+def training_rows(
+    model: PreTrainedModel, task: Task, tokenizer: Any, options: TrainOptions, limit: Limit
+) -> Encoded:
+    """The task's train split as tokens, with labels in the model's own numbers."""
+    if "train" not in task.splits:
+        raise UsageError(f"Task '{task.name}' has no train split: pass --train FILE as well.")
+    length = room(model, options.max_length)
+    how = {"limit": limit, "seed": options.seed, "max_length": length}
+    examples, rows = rows_of(task, tokenizer, "train", **how, masked=False)
+    if task.kind == "classification":
+        assert examples.labels is not None
+        labels = class_order(model, task, examples.labels)[examples.labels]
+        return Encoded(rows.columns, labels, rows.padding, rows.left)
+    return rows
+
+
+def per_process(options: TrainOptions, processes: int) -> int:
+    """Rows of one piece on one process; the batch must come out even."""
+    pieces = options.accumulate * processes
+    if options.batch_size % pieces:
+        raise UsageError(
+            f"A batch of {options.batch_size} rows cannot be cut evenly into {options.accumulate} "
+            f"pieces for {processes} processes."
+        )
+    return options.batch_size // pieces
