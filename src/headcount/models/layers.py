@@ -36,19 +36,24 @@ def find_layers(model: nn.Module) -> list[Layer]:
     model = unwrap(model)
     members: dict[str, list[Site]] = {}
     for site in sites_of(model):
-        path = _member(model, site.path)
-        if path is None:
+        block = block_of(model, site.path)
+        if block is None:
             return []
-        members.setdefault(path, []).append(site)
+        members.setdefault(f"{block[0]}.{block[1]}", []).append(site)
     order = {path: number for number, (path, _) in enumerate(model.named_modules())}
     return [Layer(path, tuple(members[path])) for path in sorted(members, key=order.__getitem__)]
 
 
-def _member(model: nn.Module, path: str) -> str | None:
+def block_of(model: nn.Module, path: str) -> tuple[str, int] | None:
+    """(path of the outermost list of blocks, place in it) for a module; None where there is none.
+
+    >>> block_of(nn.Sequential(nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1)])), "0.1")
+    ('0', 1)
+    """
     parts = path.split(".")
-    for depth in range(1, len(parts)):
-        if isinstance(model.get_submodule(".".join(parts[:depth])), nn.ModuleList):
-            return ".".join(parts[: depth + 1])
+    for end in range(1, len(parts)):
+        if isinstance(model.get_submodule(".".join(parts[:end])), nn.ModuleList):
+            return ".".join(parts[:end]), int(parts[end])
     return None
 
 

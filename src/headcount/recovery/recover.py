@@ -8,8 +8,8 @@ output projection, before the residual) of the full model on the same tokens, pa
 
 W = W₀ + (A + λI)⁻¹ (B - A W₀), A = Σ [z, 1]ᵀ[z, 1], B = Σ [z, 1]ᵀ y, in float64, and λ = 1e-3
 times the mean diagonal of A. Of the activations nothing is kept but what each model's last settled
-block gave (`stages.py`), so both models are computed about once, whatever the number of layers. A
-projection without a bias gets none; a layer without heads has its bias alone, which
+block gave (`models/partial.py`), so both models are computed about once, whatever the number of
+layers. A projection without a bias gets none; a layer without heads has its bias alone, which
 becomes the mean output. A shared layer is solved once, over all its depths together.
 
 The inputs must be like those the model will see: solved on random tokens, models scored worse
@@ -30,8 +30,8 @@ from headcount.models.batches import Batches, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows, write_rows
+from headcount.models.partial import Stages
 from headcount.models.sites import Site
-from headcount.models.stages import Stages
 from headcount.models.watch import watching
 from headcount.recovery.options import Recovery
 from headcount.recovery.ridge import NormalEquations

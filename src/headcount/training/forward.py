@@ -23,8 +23,8 @@ from headcount.models.gates import gate
 from headcount.models.hooks import evaluating
 from headcount.models.inputs import model_inputs
 from headcount.models.layers import call_order, find_layers
+from headcount.models.partial import Replay
 from headcount.models.probe import relative_difference
-from headcount.models.replay import Replay
 from headcount.models.sites import Site
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.task import Kind

@@ -4,12 +4,13 @@ import pytest
 import torch
 from torch import nn
 
-from headcount.models import stages
+from headcount.models import partial
 from headcount.models.find import layout, sites_of
 from headcount.models.hooks import evaluating
+from headcount.models.layers import block_of
+from headcount.models.partial import Stages
 from headcount.models.probe import probe_inputs
 from headcount.models.remove import remove
-from headcount.models.stages import Stages, block_of
 from headcount.recovery.recover import recover_layers
 from models.zoo import FAMILIES, build, mixed
 
@@ -25,7 +26,7 @@ def test_every_family_is_recovered_as_by_whole_runs(family, monkeypatch):
     quick = remove(model, keep)
     recover_layers(quick, model, batches(model))
     slow = remove(model, keep)
-    monkeypatch.setattr(stages, "block_of", lambda *_: None)
+    monkeypatch.setattr(partial, "block_of", lambda *_: None)
     recover_layers(slow, model, batches(model))
     for (name, one), two in zip(quick.named_parameters(), slow.parameters(), strict=True):
         assert torch.equal(one, two), name
@@ -109,3 +110,19 @@ def test_a_forward_of_ones_own_is_put_back():
 
 def test_no_list_of_blocks():
     assert block_of(nn.Sequential(nn.Linear(1, 1)), "0") is None
+
+
+def test_what_a_hook_does_to_a_block_is_done_once():
+    """A kept output goes through the block's hooks again: they must not have been applied to it."""
+    model = build("bert")
+    for block in model.bert.encoder.layer:
+        block.register_forward_hook(lambda _m, _a, out: out * 1.5)
+    sites = sites_of(model)
+    inputs = batches(model, 1)[0]
+    run = Stages(model, sites)
+    with torch.no_grad(), evaluating(model):
+        for place, site in enumerate(sites):
+            found = run.run_to(site, 1, 0, inputs, "output")
+            expected = Stages(model, sites[place:]).run_to(site, 1, 0, inputs, "output")
+            assert torch.equal(found[0], expected[0])
+    assert not run.whole
