@@ -13,6 +13,7 @@ import pytest
 from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.files import (
     append_line,
+    discard,
     locked,
     made_of,
     read_json,
@@ -41,6 +42,20 @@ def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
         partial.write_text("new")
     assert path.read_text() == "new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_takes_the_place_of_another_when_asked(tmp_path):
+    for text in ("old", "new"):
+        with whole_folder(tmp_path / "a", replace=True) as made:
+            (made / text).write_text(text)
+    assert [path.name for path in tmp_path.rglob("*")] == ["a", "new"]
+
+
+def test_a_file_is_discarded_with_what_was_to_take_its_place(tmp_path):
+    for name in ("state", ".state.999999.partial", ".state.9.partial.npz"):
+        (tmp_path / name).write_text("x")
+    discard(tmp_path / "state")
+    assert [path.name for path in tmp_path.iterdir()] == [".state.9.partial.npz"]
 
 
 def test_a_folder_appears_whole(tmp_path):

@@ -34,6 +34,7 @@ FOUNDATION = [
     "registry",
     "names",
     "files",
+    "partials",
     "arrays",
     "text",
     "options",

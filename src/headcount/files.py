@@ -14,13 +14,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TextIO, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
+from headcount.partials import begun, sweep
 from headcount.text import short
 
 LOCK = ".lock"
@@ -38,35 +39,70 @@ Row = TypeVar("Row")
 def whole(path: str | os.PathLike[str]) -> Generator[Path]:
     """A temporary name beside `path` to write to; it takes its place when all went well."""
     path = Path(path)
-    # the ending stays, for writers that go by it; the number keeps two runs apart
-    partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        partial.replace(path)
+        # the ending stays, for writers that go by it; the number keeps two runs apart
+        name = f".{path.stem}.{os.getpid()}.partial{path.suffix}"
+        with begun(path, lambda: _touched(path.with_name(name))) as partial:
+            yield partial
+            partial.replace(path)
     except OSError as error:
         raise cannot_write(path, error) from error
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
 
 
 @contextmanager
-def whole_folder(path: str | os.PathLike[str]) -> Generator[Path]:
-    """A temporary folder beside `path` to fill; it takes its place when all went well."""
+def whole_folder(path: str | os.PathLike[str], *, replace: bool = False) -> Generator[Path]:
+    """A temporary folder beside `path` to fill; it takes its place when all went well.
+
+    With `replace` also the place of a folder that is there.
+    """
     path = Path(path)
-    made: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        yield made
-        made.chmod(0o755)  # mkdtemp's folders are private
-        made.replace(path)
+        with partial_folder(path) as made:
+            yield made
+            if replace and path.is_dir() and any(path.iterdir()):
+                _exchange(made, path)
+            else:
+                made.replace(path)
     except OSError as error:
         raise cannot_write(path, error) from error
-    finally:
-        if made is not None:
-            shutil.rmtree(made, ignore_errors=True)
+
+
+def _exchange(made: Path, path: Path) -> None:
+    """Put a folder in the place of another, which goes once that is done."""
+    old = path.with_name(f".{path.name}.{os.getpid()}.old")
+    path.replace(old)
+    try:
+        made.replace(path)
+    except BaseException:
+        old.replace(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def partial_folder(path: Path) -> Generator[Path]:
+    """A temporary folder beside `path`, for the caller to put in its place; it is gone after."""
+
+    def made() -> Path:
+        folder = tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+        Path(folder).chmod(0o755)  # mkdtemp's folders are private
+        return Path(folder)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with begun(path, made) as partial:
+        yield partial
+
+
+def discard(path: Path) -> None:
+    """Delete a file, and what a kill left of one that was to take its place."""
+    path.unlink(missing_ok=True)
+    sweep(path)
+
+
+def _touched(path: Path) -> Path:
+    path.touch()
+    return path
 
 
 class _Patient(io.RawIOBase):

@@ -11,6 +11,7 @@ from headcount.cli import groups
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar, progress
 from headcount.errors import UsageError
+from headcount.files import discard
 from headcount.report.figures import check_figures, save_all
 from headcount.report.tables.columns import table
 
@@ -78,7 +79,7 @@ def measure(
     if figure:
         save_all(heat_maps(found), figure)
     if state is not None:
-        state.unlink(missing_ok=True)  # until here the same command again would go on
+        discard(state)  # until here the same command again would go on
     data = found_to_json(found) | {"out": out, "figures": figure or []}
     emit(data, as_json=as_json, table=found_page(found, out))
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from headcount.errors import HeadcountError
+from headcount.files import partial_folder
 from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.card import write_card
@@ -42,18 +41,13 @@ def pruned_class(base: type[PreTrainedModel]) -> type[PreTrainedModel]:
 def whole_folder(target: str | os.PathLike[str]) -> Generator[Path]:
     """A temporary folder whose files move into `target` only when everything in it is written."""
     target = Path(target)
-    made: Path | None = None
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        yield made
-        target.mkdir(exist_ok=True)
-        for item in sorted(path for path in made.rglob("*") if path.is_file()):
-            place = target / item.relative_to(made)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(item, place)
+        with partial_folder(target) as made:
+            yield made
+            target.mkdir(exist_ok=True)
+            for item in sorted(path for path in made.rglob("*") if path.is_file()):
+                place = target / item.relative_to(made)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(item, place)
     except OSError as error:
         raise HeadcountError(f"Cannot write to {target}: {error.strerror or error}.") from error
-    finally:
-        if made is not None:
-            shutil.rmtree(made, ignore_errors=True)
