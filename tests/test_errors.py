@@ -7,6 +7,7 @@ from headcount.errors import (
     HeadcountError,
     NotFoundError,
     UsageError,
+    in_words,
     need_extra,
 )
 
@@ -47,3 +48,13 @@ def test_what_a_file_brings_into_a_message_stays_one_short_line() -> None:
     assert len(text) < 1100
     assert text.startswith("begins x")
     assert text.endswith("x ends.")
+
+
+def test_an_error_without_words_is_told_by_the_code_that_raised_it() -> None:
+    try:
+        assert len("a") == 2
+    except AssertionError as error:
+        error.args = ()
+        told = in_words(error)
+    assert told.startswith('AssertionError: assert len("a") == 2 in test_an_error')
+    assert in_words(ValueError("a\n b")) == "ValueError: a b"

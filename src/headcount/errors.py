@@ -6,6 +6,8 @@ sentence and leaves with `exit_code`; a library user catches `HeadcountError`.
 
 from __future__ import annotations
 
+import traceback
+
 from headcount.text import printable
 
 MOST = 1000
@@ -58,3 +60,12 @@ def need_extra(module: str, extra: str) -> MissingExtraError:
     return MissingExtraError(
         f"This needs {module}, which is not installed: pip install 'headcount[{extra}]'"
     )
+
+
+def in_words(error: BaseException, most: int = 160) -> str:
+    """An error of somebody else's in a line; where it says nothing, the code that raised it."""
+    said = " ".join(str(error).split())
+    if not said:
+        frames = traceback.extract_tb(error.__traceback__)
+        said = f"{frames[-1].line} in {frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}: {said}"[:most]

@@ -295,8 +295,20 @@ def locked(folder: str | os.PathLike[str]) -> Generator[None]:
 
     The lock is the operating system's, so it goes with the process that holds it however that ends.
     """
-    path = Path(folder) / LOCK
-    with _held(path) as file:
+    with _locked(Path(folder) / LOCK, f"'{folder}'", "folder"):
+        yield
+
+
+@contextmanager
+def locked_file(path: Path) -> Generator[None]:
+    """Hold a file that a run goes on from, likewise."""
+    with _locked(path.with_name(path.name + LOCK), f"'{path}'", "file"):
+        yield
+
+
+@contextmanager
+def _locked(path: Path, what: str, kind: str) -> Generator[None]:
+    with _held(path, what, kind) as file:
         file.truncate(0)
         file.write(f"process {os.getpid()} on {os.uname().nodename}")
         file.flush()
@@ -306,7 +318,7 @@ def locked(folder: str | os.PathLike[str]) -> Generator[None]:
             path.unlink(missing_ok=True)
 
 
-def _held(path: Path) -> TextIO:
+def _held(path: Path, what: str, kind: str) -> TextIO:
     """The lock's file, opened and locked."""
     import fcntl  # not on Windows, where only this needs it
 
@@ -325,7 +337,6 @@ def _held(path: Path) -> TextIO:
             holder = file.read().strip() or "another process"
             file.close()
             raise UsageError(
-                f"'{path.parent}' is being worked on by {holder}: wait for it, or use another "
-                "folder."
+                f"{what} is being worked on by {holder}: wait for it, or use another {kind}."
             ) from error
         file.close()  # its last holder deleted it between our opening and our lock

@@ -13,6 +13,10 @@ from transformers import AutoTokenizer
 
 from headcount.cli.failures import explain
 from headcount.errors import HeadcountError, UsageError
+from headcount.heads import Mask
+from headcount.models.find import layout
+from headcount.models.load import load
+from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from training.conftest import tiny
 
@@ -26,6 +30,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     tiny(tokenizer).save_pretrained(made)
     tokenizer.save_pretrained(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def cut(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model = load(folder)
+    made = tmp_path_factory.mktemp("cut")
+    remove(model, Mask.parse("222", layout(model))).save_pretrained(made)
     return made
 
 
@@ -47,6 +59,9 @@ def full_after(size: int) -> Generator[None]:
         (("remove", "MODEL", "--keep", "222", "--out", "new"), 500),
         (("prune", "MODEL", "--method", "random", "--ratio", 0.5, "--out", "new"), 4000),
         (("export", "MODEL", "--to", "zeroed", "--out", "new"), 4000),
+        (("export", "CUT", "--to", "standalone", "--out", "new"), 4000),
+        (("export", "MODEL", "--to", "onnx", "--out", "new"), 4000),
+        (("export", "MODEL", "--to", "onnx", "--out", "new"), 40_000),
         (("export", "MODEL", "--to", "torch-export", "--out", "new"), 4000),
         (("export", "MODEL", "--to", "torch-export", "--out", "new"), 40_000),
         (("redundancy", "MODEL", "--random", 4, "--max-length", 8, "--out", "new.npz"), 1000),
@@ -59,10 +74,16 @@ def full_after(size: int) -> Generator[None]:
     ids=lambda value: f"{value[0]} {value[3]}" if isinstance(value, tuple) else str(value),
 )
 def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_done(
-    cli: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: Any, size: int
+    cli: Any,
+    folder: Path,
+    cut: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: Any,
+    size: int,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    line = [folder if word == "MODEL" else word for word in words]
+    line = [{"MODEL": folder, "CUT": cut}.get(word, word) for word in words]
     with full_after(size):
         ran = cli(*line)
     assert ran.code == 1, ran.err

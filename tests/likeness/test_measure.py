@@ -11,6 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 import headcount as hc
 from headcount.errors import UnsupportedError, UsageError
+from headcount.files import locked_file
 from headcount.likeness import inputs as inputs_room
 from headcount.likeness.distances import DISTANCES, distances
 from headcount.models.capture import collect
@@ -356,3 +357,16 @@ def test_nothing_is_left_on_the_model():
     assert model.training
     assert not any(module._forward_hooks for module in model.modules())
     assert model.config._attn_implementation == "sdpa"
+
+
+def test_a_second_run_with_the_same_unfinished_file_is_refused(tmp_path):
+    model, rows = build("bert"), rows_of([4, 5, 6])
+    state = tmp_path / "run.state"
+    with (
+        locked_file(state),
+        pytest.raises(UsageError, match=r"run\.state' is being worked on by process \d+"),
+    ):
+        hc.redundancy(model, rows, "js", state=state)
+    assert list(tmp_path.iterdir()) == []
+    assert hc.redundancy(model, rows, "js", state=state).count
+    assert list(tmp_path.iterdir()) == []

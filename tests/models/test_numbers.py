@@ -10,11 +10,12 @@ import torch
 from transformers import AutoTokenizer
 
 from headcount.changes.sentence import attention
+from headcount.errors import UsageError
 from headcount.heads import Head, Layout, Mask, Scores
 from headcount.likeness.measure import redundancy
 from headcount.models.find import layout
 from headcount.models.load import load
-from headcount.models.numbers import original_mask
+from headcount.models.numbers import original_mask, read_mask
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from headcount.report.tables.redundancy import found_to_json
@@ -103,3 +104,33 @@ def test_one_cut_is_its_mask(family):
     model = build(family)
     for mask in (mixed(layout(model)), masks(layout(model))["all emptied"]):
         assert original_mask(remove(model, mask), mask) == mask
+
+
+def test_a_mask_in_the_first_ones_numbers_is_taken_for_a_pruned_model(cut):
+    model = load(cut)
+    own = layout(model)
+    first = Layout.of(encoder=[4, 4])
+    written = Mask.of(first, [("encoder", 0, 3), ("encoder", 1, 0), ("encoder", 1, 2)])
+    found = read_mask(json.dumps(written.to_json()), model, own)
+    assert found == Mask.of(own, [("encoder", 0, 1), ("encoder", 1, 0), ("encoder", 1, 2)])
+    assert {str(own.original(head)) for head in found} == {str(head) for head in written}
+    for mask in (found, Mask.full(own)):  # in the model's own numbers, as before
+        assert read_mask(json.dumps(mask.to_json()), model, own) == mask
+    assert read_mask("13", model, own).pattern == "13"
+    everything = json.dumps(Mask.full(first).to_json())
+    with pytest.raises(UsageError, match=r"keeps encoder\.0\.0, encoder\.0\.2, which were removed"):
+        read_mask(everything, model, own)
+    other = json.dumps(Mask.full(Layout.of(encoder=[5, 4])).to_json())
+    with pytest.raises(UsageError, match="is for another layout"):
+        read_mask(other, model, own)
+
+
+@pytest.mark.parametrize("command", [["remove"], ["prune", "--method", "pattern"]])
+def test_a_file_in_the_first_ones_numbers_cuts_again(cli, cut, tmp_path, command):
+    written = Mask.of(Layout.of(encoder=[4, 4]), [("encoder", 0, 3), ("encoder", 1, 2)])
+    (tmp_path / "mask.json").write_text(json.dumps(written.to_json()))
+    line = (command[0], cut, *command[1:], "--mask", tmp_path / "mask.json")
+    ran = cli(*line, "--out", tmp_path / "new")
+    assert ran.code == 0, ran.err
+    again = layout(load(tmp_path / "new"))
+    assert {str(again.original(head)) for head in again} == {"encoder.0.3", "encoder.1.2"}

@@ -190,6 +190,17 @@ def test_a_cache_works_where_the_first_decoder_layer_is_empty(family, static):
     assert relative_difference(expected, run_cached(small, inputs, static=static)) < 1e-5
 
 
+def test_a_refusal_says_what_failed_and_what_can_be_done():
+    """FSMT asserts its width without a word; all heads of a layer can go."""
+    model = build("fsmt")
+    with pytest.raises(UnsupportedError) as told:
+        remove(model, Mask.full(layout(model)).drop([("encoder", 0, 0)]))
+    assert "(AssertionError: assert " in str(told.value)
+    assert "all heads of a layer can be removed from it (the method 'layers'), and hc.gate" in str(
+        told.value
+    )
+
+
 def test_each_kind_of_layer_is_emptied_in_its_own_way():
     """Cosmos 3's vision tower returns a tensor alone, its decoder keeps a cache."""
     model = build("cosmos3")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import BertModel
+from transformers import BertModel, Wav2Vec2Config, Wav2Vec2ForCTC
 
-from headcount.errors import UsageError
+from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate, open_gates
@@ -229,3 +229,16 @@ def test_refusals():
         model.classifier.weight[0, 0] = float("nan")
     with pytest.raises(UsageError, match="not a number"):
         importance(model, [data])
+
+
+def test_a_model_that_learns_by_ctc_is_one_sentence():
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    narrow = {"conv_dim": (4,), "conv_kernel": (4,), "conv_stride": (4,)}
+    config = Wav2Vec2Config(
+        vocab_size=7, intermediate_size=8, num_conv_pos_embeddings=4,
+        num_conv_pos_embedding_groups=2, **sizes, **narrow,
+    )  # fmt: skip
+    model = Wav2Vec2ForCTC(config).eval()
+    batch = {"input_values": torch.randn(2, 64), "labels": torch.tensor([[1, 2, 3], [1, 2, -100]])}
+    with pytest.raises(UnsupportedError, match=r"Wav2Vec2ForCTC learns by CTC, .* hc\.gate"):
+        importance(model, [batch])

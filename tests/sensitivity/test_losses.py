@@ -45,3 +45,19 @@ def test_what_a_model_predicts_is_seen_from_its_answer():
 def test_an_unknown_kind():
     with pytest.raises(UsageError, match="Did you mean 'regression'"):
         example_losses("regresion", torch.zeros(1, 1), torch.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "logits", "labels", "said"),
+    [
+        ("masked-lm", (2, 9, 5), torch.zeros(2, 4).long(), "gives 2 x 9 answers, .* 2 x 4 labels"),
+        ("classification", (2, 3), torch.zeros(2, 4).long(), "gives 2 answers, .* 2 x 4 labels"),
+        ("regression", (2, 1), torch.zeros(2, 4), "gives 2 x 1 answers, .* 2 x 4 labels"),
+        ("classification", (2, 3), torch.tensor([0, 3]), "A label is 3, .* knows 0 to 2"),
+        ("classification", (2, 3), torch.tensor([0, -1]), "A label is -1, .* knows 0 to 2"),
+        ("classification", (2, 3), torch.zeros(2), "whole numbers as labels, not torch.float32"),
+    ],
+)
+def test_labels_that_are_not_of_the_answers(kind, logits, labels, said):
+    with pytest.raises(UsageError, match=said):
+        example_losses(kind, torch.zeros(logits), labels)

@@ -60,7 +60,7 @@ def evaluate(
         emit(plan, as_json=as_json, table=table(["would score", ""], list(plan.items())))
         return
     heads = layout(loaded) if mask else None
-    masks = [Mask.full(heads), *(mask_of(text, heads) for text in mask or [])] if heads else None
+    masks = [Mask.full(heads), *(mask_of(text, loaded) for text in mask or [])] if heads else None
     how = {"tokenizer": tokenizer, "scoring": options, "tokens": tokens, "beams": beams}
     found = evaluate_rows(loaded, rows, masks, **how)
     if predictions is not None:

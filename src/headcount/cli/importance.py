@@ -33,11 +33,10 @@ def importance(
     """
     options, opened = measuring.on(), groups.open_task(task, source)
     loaded, tokenizer, _ = groups.open_model(model, opening, opened)
-    from headcount.models.find import layout
     from headcount.report.tables.importance import page
     from headcount.sensitivity.gradients import importance as measure
 
-    mask = mask_of(keep, layout(loaded)) if keep else None
+    mask = mask_of(keep, loaded) if keep else None
     with bar("gradients") as told:
         report = lambda done: told(done, None)  # noqa: E731
         how = vars(options) | {"tokenizer": tokenizer, "mask": mask, "report": report}

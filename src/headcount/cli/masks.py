@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headcount.files import read_text
 
 if TYPE_CHECKING:
-    from headcount.heads import Layout, Mask
-
-
-def mask_of(typed: str, layout: Layout) -> Mask:
-    """The mask of a model with this layout."""
     from headcount.heads import Mask
 
-    return Mask.parse(mask_text(typed), layout)
+
+def mask_of(typed: str, model: Any) -> Mask:
+    """The mask of a model, or of a layout."""
+    from headcount.heads import Layout
+    from headcount.models.find import layout
+    from headcount.models.numbers import read_mask
+
+    heads = model if isinstance(model, Layout) else layout(model)
+    return read_mask(mask_text(typed), model, heads)
 
 
 def mask_text(typed: str) -> str:

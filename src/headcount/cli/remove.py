@@ -27,13 +27,12 @@ def remove(
     Examples: `--keep 777322`, `--keep 12,10,7,7,3,0`, `--keep "encoder:888888 cross:444444"`,
     `--keep mask.json`. A number keeps the first heads of its layer.
     """
-    from headcount.models.find import layout
     from headcount.models.load import load
     from headcount.models.numbers import original_mask
     from headcount.models.remove import remove as cut
 
     full = load(model, **opening.on().loading)
-    mask = mask_of(keep, layout(full))
+    mask = mask_of(keep, full)
     small = cut(full, mask)
     small.save_pretrained(out)
     before, after = full.num_parameters(), small.num_parameters()

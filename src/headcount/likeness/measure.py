@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from headcount.errors import UsageError
+from headcount.files import locked_file
 from headcount.heads import Layout
 from headcount.likeness.attention import Stacks, attention_of, name_broken_head
 from headcount.likeness.distances import distances as distances_of
@@ -65,9 +67,9 @@ def redundancy(
 
     `options` go under the name of their distance. `state` is a file from which an interrupted run
     goes on, written every so many inputs and gone at the end; with `keep_state` the caller deletes
-    it, once the result is saved. `progress(done, total)` is called after each input. `name` says
-    what the inputs are. A layer that the model runs several times counts with the mean over its
-    runs.
+    it, once the result is saved; a second process with the same file is refused.
+    `progress(done, total)` is called after each input. `name` says what the inputs are. A layer
+    that the model runs several times counts with the mean over its runs.
     """
     names = check_names(distances, options or {})
     if tolerance is not None and not tolerance > 0:
@@ -102,7 +104,7 @@ def redundancy(
         settings |= {**identity(bare, tokenizer), "rows": stream.rows}
     run = _Run(model, layout, names, options or {}, threads or usable_threads())
     try:
-        with evaluating(bare):
+        with evaluating(bare), locked_file(Path(state)) if state else nullcontext():
             _all(run, stream, settings, Path(state) if state else None, every, progress)
     finally:
         # an interrupted run does not wait for inputs that nobody will count

@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import nn
 
+from headcount.errors import UsageError
+from headcount.files import parse_json
 from headcount.heads import Head, Layout, Mask, Stack
 from headcount.models.sites import Site, find_sites
 
@@ -49,3 +51,25 @@ def original_mask(model: Any, mask: Mask) -> Mask:
             kept += [Head(stack.name, layer, number) for number in left]
         stacks.append(Stack(stack.name, tuple(heads), tuple(groups), stack.uses))
     return Mask.of(Layout(tuple(stacks)), kept)
+
+
+def read_mask(text: str, model: Any, layout: Layout) -> Mask:
+    """The mask that a text says for a model of this layout; `model` may be the layout itself.
+
+    JSON for a pruned model may also be a mask of the original, such as the mask.json of a later
+    cut: its heads are found by the numbers they had there.
+    """
+    mask = None
+    if text.lstrip().startswith("{") and getattr(getattr(model, "config", None), "headcount", None):
+        mask = Mask.from_json(parse_json(text, "This mask is not JSON"))
+        left = original_mask(model, Mask.full(layout))
+    if mask is None or mask.layout == layout or mask.layout != left.layout:
+        return Mask.parse(text, layout)
+    gone = sorted(str(head) for head in mask if head not in left)
+    if gone:
+        more = f" and {len(gone) - 3} more" if len(gone) > 3 else ""
+        raise UsageError(
+            f"The mask keeps {', '.join(gone[:3])}{more}, which were removed from this model "
+            "before: take a mask of heads that it has, or cut the model that still has all of them."
+        )
+    return Mask.of(layout, [head for head in layout if layout.original(head) in mask])

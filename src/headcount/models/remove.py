@@ -9,7 +9,7 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from headcount.errors import HeadcountError, UnsupportedError, UsageError
+from headcount.errors import HeadcountError, UnsupportedError, UsageError, in_words
 from headcount.heads import Mask
 from headcount.models import cut
 from headcount.models.door import require_mask, require_pretrained
@@ -49,9 +49,23 @@ def remove(
             return _make_own(small, model)
     raise UnsupportedError(
         f"headcount cannot remove heads from {type(model).__name__} "
-        f"('{model.config.model_type}') exactly: {failure}; hc.gate(model, mask) hides them in any "
-        "model, without saving time."
+        f"('{model.config.model_type}') exactly: {failure}; {_whole_layers(model, mask, probe)}"
+        "hc.gate(model, mask) hides them in any model, without saving time."
     )
+
+
+def _whole_layers(model: PreTrainedModel, mask: Mask, probe: Mapping[str, Any] | None) -> str:
+    """Advice for a model that cannot lose some heads of a layer, where it can lose all of them."""
+    layers = {(head.stack, head.layer) for head in mask.dropped}
+    parts = sorted(place for place in layers if mask.indices(*place))
+    if not parts:
+        return ""
+    heads = [head for head in mask.layout if (head.stack, head.layer) == parts[0]]
+    try:
+        remove(model, Mask.full(mask.layout).drop(heads), probe=probe)
+    except HeadcountError:
+        return ""
+    return "all heads of a layer can be removed from it (the method 'layers'), and "
 
 
 def require_whole_groups(site: Site, mask: Mask) -> None:
@@ -108,7 +122,7 @@ def _watch_own(
     except HeadcountError:
         raise
     except Exception as error:
-        words = " ".join(f"{type(error).__name__}: {error}".split())[:160]
+        words = in_words(error)
         raise UsageError(f"{type(model).__name__} does not run on the probe: {words}.") from error
 
 
@@ -135,8 +149,7 @@ def _cut(small: PreTrainedModel, *, tied: bool) -> str:
         if tied:
             small.tie_weights()  # each place of the same weights was cut on its own
     except Exception as error:
-        words = " ".join(f"{type(error).__name__}: {error}".split())[:160]
-        return f"its layers cannot be cut ({words})"
+        return f"its layers cannot be cut ({in_words(error)})"
     return ""
 
 

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from headcount.errors import in_words
 from headcount.heads import Mask
 from headcount.models.cached import run_cached
 from headcount.models.gates import gate
@@ -66,8 +67,7 @@ class Judge:
             try:
                 found[way] = self._answers(small, way)
             except Exception as error:
-                words = " ".join(f"{type(error).__name__}: {error}".split())[:160]
-                return f"it does not run{way} with fewer heads ({words})"
+                return f"it does not run{way} with fewer heads ({in_words(error)})"
         if not any(compare(self.expected[way], found[way], least)[0] > 1 for way in found):
             return ""
         wide = self._wide_expected

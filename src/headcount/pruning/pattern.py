@@ -16,6 +16,7 @@ import numpy as np
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
+from headcount.models.numbers import read_mask
 from headcount.names import unknown
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import Place, require_no_ratio
@@ -58,7 +59,7 @@ class Pattern:
     def prepare(self, model: Any, given: Given) -> Decide:
         """Nothing is looked at but how many heads there are."""
         layout = as_layout(model)
-        exact = Mask.parse(self.keep, layout) if self.keep.lstrip().startswith("{") else None
+        exact = read_mask(self.keep, model, layout) if self.keep.lstrip().startswith("{") else None
         parts = [] if exact is not None else read_parts(self.keep, layout)
 
         def decide(ratio: float | None, seed: int) -> Decision:
