@@ -61,7 +61,6 @@ def full_after(size: int) -> Generator[None]:
         (("export", "MODEL", "--to", "zeroed", "--out", "new"), 4000),
         (("export", "CUT", "--to", "standalone", "--out", "new"), 4000),
         (("export", "MODEL", "--to", "onnx", "--out", "new"), 4000),
-        (("export", "MODEL", "--to", "onnx", "--out", "new"), 40_000),
         (("export", "MODEL", "--to", "torch-export", "--out", "new"), 4000),
         (("export", "MODEL", "--to", "torch-export", "--out", "new"), 40_000),
         (("redundancy", "MODEL", "--random", 4, "--max-length", 8, "--out", "new.npz"), 1000),
@@ -88,7 +87,8 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_done(
         ran = cli(*line)
     assert ran.code == 1, ran.err
     assert ran.out == ""
-    told = ran.err.strip().splitlines()
+    # a slow machine tells every half a minute that it is still at it
+    told = [each for each in ran.err.strip().splitlines() if " so far: " not in each]
     assert len(told) == 1, ran.err
     assert told[0].startswith("headcount: Cannot write")
     assert told[0].endswith("Make room or choose another place, and run the same command again.")
