@@ -16,7 +16,6 @@ import numpy as np
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
-from headcount.models.numbers import read_mask
 from headcount.names import unknown
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import Place, require_no_ratio
@@ -58,6 +57,8 @@ class Pattern:
 
     def prepare(self, model: Any, given: Given) -> Decide:
         """Nothing is looked at but how many heads there are."""
+        from headcount.models.numbers import read_mask  # takes torch, and options do not
+
         layout = as_layout(model)
         exact = read_mask(self.keep, model, layout) if self.keep.lstrip().startswith("{") else None
         parts = [] if exact is not None else read_parts(self.keep, layout)
