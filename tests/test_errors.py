@@ -36,8 +36,8 @@ def test_the_base_error_leaves_with_1() -> None:
 
 
 def test_a_missing_extra_names_the_module_and_the_command() -> None:
-    error = need_extra("plotly", "report")
-    assert "plotly" in str(error)
+    error = need_extra("matplotlib", "report")
+    assert "matplotlib" in str(error)
     assert str(error).endswith("pip install 'headcount[report]'")
     assert error.exit_code == 3
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,45 @@ def test_what_the_doctor_looks_for_is_what_the_project_needs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = {re.split(r"[<>=]", item)[0] for item in project["dependencies"]}
     assert set(CORE) <= needed
+
+
+NOT_IMPORTED = {
+    "onnx": "torch's exporter writes with it",
+    "sentencepiece": "transformers' tokenizers of translation models read with it",
+}
+"""What is needed without being imported here, and by whom."""
+
+
+def test_every_dependency_is_used() -> None:
+    from headcount.extras import CORE
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"]]
+    for extra, items in extras.items():
+        needed += items if extra not in {"all", "dev"} else []
+    modules = {CORE.get(name, name) for name in (re.split(r"[<>=]", item)[0] for item in needed)}
+    used = {
+        name.split(".")[0]
+        for path in SOURCE.rglob("*.py")
+        for name in imported(ast.parse(path.read_text(encoding="utf-8")), "headcount.x", False)
+    }
+    assert modules - used == set(NOT_IMPORTED)
+
+
+def test_no_public_function_is_dead() -> None:
+    """What stands at the top of a module is used somewhere in src or in a benchmark."""
+    texts = [path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")]
+    texts += [path.read_text(encoding="utf-8") for path in (ROOT / "benchmarks").rglob("*.py")]
+    words = Counter(word for text in texts for word in re.findall(r"\w+", text))
+    dead = {
+        node.name
+        for text in texts
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and words[node.name] == 1
+    }
+    waiting = {"StudyError", "name_of", "read_method"}  # for the records of studies
+    assert {name for name in dead if not name.startswith("_")} <= waiting
 
 
 def test_constraints_pin_every_dependency() -> None:

@@ -30,10 +30,11 @@ import transformers
 from transformers import BertConfig, BertModel
 
 from headcount.heads import Mask
-from headcount.models.bench import Bench, bench, random_mask
+from headcount.models.bench import Bench, time_removed
 from headcount.models.find import layout
 from headcount.models.flops import inputs_at
 from headcount.models.remove import remove
+from headcount.models.speed import random_mask
 from headcount.models.timing import Way, alternate, ratios
 
 RATIOS = (0.5, 0.75, 0.9)
@@ -70,7 +71,7 @@ def mask_at(model: BertModel, ratio: float) -> Mask:
 def against_ideal(options: argparse.Namespace) -> Bench:
     dense = model_of(options.layers, "sdpa")
     masks = {f"{ratio:.0%}": mask_at(dense, ratio) for ratio in RATIOS}
-    return bench(
+    return time_removed(
         dense,
         {name: (mask, remove(dense, mask)) for name, mask in masks.items()},
         batch=options.batch,

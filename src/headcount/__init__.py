@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from headcount.likeness.measure import redundancy as redundancy
     from headcount.likeness.result import load_redundancy as load_redundancy
     from headcount.models.capture import capture as capture
+    from headcount.models.cost import inspect as inspect
     from headcount.models.export import export as export
     from headcount.models.find import layout as layout
     from headcount.models.gates import gate as gate
     from headcount.models.load import load as load
     from headcount.models.opening import Opening as Opening
     from headcount.models.remove import remove as remove
+    from headcount.models.speed import bench as bench
     from headcount.pruning.cluster import Cluster as Cluster
     from headcount.pruning.importance import Importance as Importance
     from headcount.pruning.layers import Layers as Layers
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from headcount.tasks.looking import Looking as Looking
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.evaluation import difference as difference
-    from headcount.training.finetune import finetune as finetune
+    from headcount.training.finetune import finetune as train  # noqa: F401
     from headcount.training.options import TrainOptions as TrainOptions
     from headcount.training.scoring import Scoring as Scoring
 
@@ -76,15 +78,16 @@ _PUBLIC = {
     "Scoring": "headcount.training.scoring:Scoring",
     "TrainOptions": "headcount.training.options:TrainOptions",
     "attention": "headcount.changes.sentence:attention",
+    "bench": "headcount.models.speed:bench",
     "capture": "headcount.models.capture:capture",
     "compare": "headcount.studies.compare:compare",
     "curve": "headcount.studies.curve:curve",
     "difference": "headcount.training.evaluation:difference",
     "evaluate": "headcount.training.evaluate:evaluate",
     "export": "headcount.models.export:export",
-    "finetune": "headcount.training.finetune:finetune",
     "gate": "headcount.models.gates:gate",
     "importance": "headcount.sensitivity.gradients:importance",
+    "inspect": "headcount.models.cost:inspect",
     "layout": "headcount.models.find:layout",
     "load": "headcount.models.load:load",
     "load_redundancy": "headcount.likeness.result:load_redundancy",
@@ -94,6 +97,7 @@ _PUBLIC = {
     "remove": "headcount.models.remove:remove",
     "select": "headcount.pruning.select:select",
     "sweep": "headcount.studies.sweep:sweep",
+    "train": "headcount.training.finetune:finetune",
     "transfer": "headcount.changes.measure:transfer",
 }
 

@@ -40,10 +40,8 @@ class Extra:
 
 
 EXTRAS = (
-    Extra(name="report", summary="Figures and the HTML report.", modules=("plotly", "matplotlib")),
+    Extra(name="report", summary="Figures.", modules=("matplotlib",)),
     Extra(name="mt", summary="Translation tasks.", modules=("sacrebleu", "sentencepiece")),
-    Extra(name="ray", summary="Studies on a Ray cluster.", modules=("ray",)),
-    Extra(name="slurm", summary="Studies on a SLURM cluster.", modules=("submitit",)),
     Extra(
         name="onnx",
         summary="Export to ONNX and run it.",

@@ -11,7 +11,7 @@ import torch
 from transformers import BertForMaskedLM, FNetConfig
 
 import headcount as hc
-from headcount.cli import bench as command
+from headcount.models import speed
 from headcount.models.cost import cost
 from models.zoo import build
 
@@ -128,7 +128,7 @@ def test_grouped_heads_go_in_groups(cli: Cli, saved: Callable[..., Path]) -> Non
 def test_a_dry_run_shows_the_ideals_and_loads_nothing(
     cli: Cli, saved: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "obtain", None)
+    monkeypatch.setattr(speed, "_open", None)
     folder, pruned = saved(), saved(mask="4102")
     for path in (folder, pruned):
         (path / "model.safetensors").unlink()
@@ -187,12 +187,7 @@ def test_wrong_models_are_told_apart(cli: Cli, saved: Callable[..., Path], tmp_p
 def test_onnx_follows_what_is_installed(
     monkeypatch: pytest.MonkeyPatch, cli: Cli, saved: Callable[..., Path]
 ) -> None:
-    assert command.wants_onnx(None, "cpu")
-    assert not command.wants_onnx(None, "cuda")
-    assert not command.wants_onnx(False, "cpu")
-    with pytest.raises(hc.HeadcountError, match="timed on the CPU, not on cuda"):
-        command.wants_onnx(True, "cuda")
-    monkeypatch.setattr(command, "ONNX", ("no_such_module",))
+    monkeypatch.setattr(speed, "ONNX", ("no_such_module",))
     ran = cli("bench", saved(), "--ratio", "0.5", *QUICK[1:], "--json")
     assert ran.err == "headcount: no_such_module is not installed, so onnxruntime is not timed.\n"
     assert list(rows(ran)) == ["dense", "masked 50.0 %", "removed 50.0 %"]

@@ -7,12 +7,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
 from headcount.errors import UsageError
-from headcount.heads import Head, Layout
 from headcount.likeness.clusters import (
     _split,
-    chance,
     cluster,
-    mask,
     mean_matrix,
     representatives,
 )
@@ -92,46 +89,6 @@ def test_one_cluster_is_represented_by_its_medoid():
     assert representatives(values, cluster(values, 1)) == [1]
 
 
-def test_a_mask_keeps_one_head_of_each_cluster():
-    layout = Layout.of(encoder=[8, 8])
-    found = mask({"encoder": grouped()}, layout, ratio=0.75)
-    order = list(layout)
-    assert len(found) == 4
-    assert sorted(GROUPS[order.index(head)] for head in found) == [0, 1, 2, 3]
-    assert found == mask({"encoder": grouped()}, layout)
-
-
-@pytest.mark.parametrize(("ratio", "kept"), [(0, 16), (0.05, 16), (0.5, 8), (0.95, 1), (1, 0)])
-def test_the_number_kept_is_the_ratio_rounded_up(ratio, kept):
-    assert len(mask({"encoder": grouped()}, Layout.of(encoder=[16]), ratio=ratio)) == kept
-
-
-def test_every_stack_by_its_own_matrix_and_one_without_keeps_all():
-    layout = Layout.of(encoder=[8, 8], cross=[3], decoder=[2, 2])
-    values = {"encoder": grouped(), "decoder": grouped(np.array([0, 0, 1, 1]))}
-    found = mask(values, layout, ratio=0.5)
-    assert [sum(counts) for counts in found.counts().values()] == [8, 3, 2]
-    first, second = [head for head in found if head.stack == "decoder"]
-    assert (first.layer, second.layer) == (0, 1)
-
-
-def test_chances_are_shares_of_trials():
-    layout = Layout.of(encoder=[16])
-    found = chance({"encoder": grouped(noise=0.4)}, layout, ratio=0.6, trials=8)
-    assert set(found.values) <= {k / 8 for k in range(9)}
-    assert sum(found.values) == pytest.approx(16 - layout.kept_at(0.6))
-    assert len(set(found.values)) > 2  # the trials differ
-    assert found == chance({"encoder": grouped(noise=0.4)}, layout, ratio=0.6, trials=8)
-
-
-def test_a_head_alone_never_goes():
-    layout = Layout.of(encoder=[7])
-    values = grouped(np.array([0, 0, 0, 1, 1, 1, 2]), noise=0.01)
-    found = chance({"encoder": values}, layout, ratio=0.55)
-    assert found[Head("encoder", 0, 6)] == 0
-    assert sum(found.values) == pytest.approx(3)
-
-
 def test_the_mean_of_several():
     a, b = grouped(seed=1), grouped(seed=2)
     assert np.allclose(mean_matrix([a, b, b]), (a + 2 * b) / 3)
@@ -148,16 +105,6 @@ def test_the_mean_of_several():
         (lambda: cluster(grouped(), -1), "cannot make -1"),
         (lambda: cluster(grouped(), counter="hdbscn"), "Did you mean 'hdbscan'"),
         (lambda: representatives(grouped(), GROUPS, by="medio"), "Did you mean 'medoid'"),
-        (lambda: mask({"encoder": grouped()}, Layout.of(encoder=[4]), ratio=0.5), "model has 4"),
-        (lambda: mask({"decoder": grouped()}, Layout.of(encoder=[16])), "no decoder heads"),
-        (
-            lambda: mask({"encoder": grouped()}, Layout.of(encoder=[16]), ratio=1.2),
-            "between 0 and 1",
-        ),
-        (
-            lambda: chance({"encoder": grouped()}, Layout.of(encoder=[16]), ratio=0.5, trials=0),
-            "at least one trial",
-        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, says):

@@ -7,8 +7,8 @@ import torch
 
 import headcount as hc
 from headcount.errors import UsageError
-from headcount.heads import Layout, Mask
-from headcount.models.bench import bench, random_mask, weight_bytes
+from headcount.heads import Mask
+from headcount.models.bench import time_removed, weight_bytes
 from headcount.models.cost import cost
 from headcount.models.random_weights import has_weights, random_model
 from models.zoo import build, masks
@@ -23,7 +23,7 @@ def removed(model: torch.nn.Module, *names: str) -> dict:
 def test_each_way_has_its_row(family: str) -> None:
     model = build(family)
     smaller = removed(model, "uneven", "all emptied")
-    found = bench(model, smaller, batch=2, length=9, rounds=6)
+    found = time_removed(model, smaller, batch=2, length=9, rounds=6)
     assert [row.name for row in found.rows] == [
         "dense", "masked all emptied", "removed uneven", "removed all emptied",
     ]  # fmt: skip
@@ -60,7 +60,7 @@ def test_what_is_timed_is_what_it_says() -> None:
 
     watch("dense", model)
     watch("removed", smaller["uneven"][1])
-    bench(model, smaller, batch=3, length=10, rounds=6)
+    time_removed(model, smaller, batch=3, length=10, rounds=6)
     # layer 0 of "uneven" keeps two of four heads of width 8
     assert {call[0] for call in calls if call[2] == (3, 10, 16)} == {"removed"}
     assert {call[1] for call in calls if call[2] == (3, 10, 32)} == {True, False}
@@ -71,14 +71,14 @@ def test_what_is_timed_is_what_it_says() -> None:
 
 def test_onnxruntime_runs_beside_torch() -> None:
     model = build("bert", num_hidden_layers=1)
-    found = bench(model, removed(model, "uneven"), batch=2, length=8, rounds=6, onnx=True)
+    found = time_removed(model, removed(model, "uneven"), batch=2, length=8, rounds=6, onnx=True)
     assert [row.name for row in found.rows][3:] == ["onnx dense", "onnx removed uneven"]
     assert [row.kind for row in found.rows][3:] == ["onnx", "onnx"]
     assert found.rows[4].ideal == found.rows[2].ideal
 
 
 def test_nothing_removed_is_the_dense_model_alone() -> None:
-    found = bench(build("bert"), {}, batch=1, length=8, rounds=6)
+    found = time_removed(build("bert"), {}, batch=1, length=8, rounds=6)
     assert [row.name for row in found.rows] == ["dense"]
 
 
@@ -93,7 +93,7 @@ def test_nothing_removed_is_the_dense_model_alone() -> None:
 )
 def test_bad_sizes_are_refused(options: dict[str, int], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        bench(build("bert"), {}, **options)  # pyright: ignore
+        time_removed(build("bert"), {}, **options)  # pyright: ignore
 
 
 def test_what_does_not_run_is_refused_with_the_reason() -> None:
@@ -101,40 +101,7 @@ def test_what_does_not_run_is_refused_with_the_reason() -> None:
     with pytest.raises(
         UsageError, match=r"does not run on 2 x 64 tokens: index 64 is out of bounds"
     ):
-        bench(build("roberta"), {}, batch=2, length=64, rounds=6)
-
-
-@pytest.mark.parametrize("ratio", [0, 0.1, 0.5, 0.75, 0.9, 1])
-def test_random_masks_drop_exactly_what_was_asked(ratio: float) -> None:
-    layout = Layout.of(encoder=[12] * 12, cross=[3, 0, 5], decoder=[7])
-    mask = random_mask(layout, ratio, torch.Generator().manual_seed(0))
-    assert len(mask) == layout.kept_at(ratio)
-
-
-def test_random_masks_follow_the_seed() -> None:
-    layout = Layout.of(encoder=[12] * 12)
-    one, two, three = (
-        random_mask(layout, 0.5, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)
-    )
-    assert one == two != three
-
-
-@pytest.mark.parametrize("ratio", [0.2, 0.5, 0.9])
-def test_random_masks_keep_groups_together(ratio: float) -> None:
-    model = build("llama", num_attention_heads=8, num_key_value_heads=2, head_dim=4)
-    layout = hc.layout(model)
-    mask = random_mask(layout, ratio, torch.Generator().manual_seed(0))
-    for layer in range(4):
-        kept = mask.indices("decoder", layer)
-        assert len(kept) == 4 * len({head // 4 for head in kept})
-    assert 0 <= len(mask) - layout.kept_at(ratio) < 4
-    hc.remove(model, mask)
-
-
-@pytest.mark.parametrize("ratio", [-0.1, 1.1, float("nan")])
-def test_a_ratio_outside_0_to_1_is_refused(ratio: float) -> None:
-    with pytest.raises(UsageError, match="between 0 and 1"):
-        random_mask(Layout.of(encoder=[4]), ratio, torch.Generator())
+        time_removed(build("roberta"), {}, batch=2, length=64, rounds=6)
 
 
 @pytest.mark.parametrize("family", ["bert", "t5", "gpt2", "bart"])
@@ -177,4 +144,6 @@ def test_masks_of_another_layout_are_refused() -> None:
     model = build("bert")
     other = build("bert", num_hidden_layers=2)
     with pytest.raises(UsageError, match="another layout"):
-        bench(model, {"x": (Mask.none(hc.layout(other)), other)}, batch=1, length=8, rounds=6)
+        time_removed(
+            model, {"x": (Mask.none(hc.layout(other)), other)}, batch=1, length=8, rounds=6
+        )

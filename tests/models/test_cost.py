@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ from transformers import (
 )
 
 import headcount as hc
-from headcount.errors import NotFoundError, UnsupportedError
+from headcount.errors import NotFoundError, UnsupportedError, UsageError
 from headcount.heads import Head, Mask
-from headcount.models.cost import Cost, cost, cost_of, read_config
+from headcount.models.cost import Cost, cost, cost_of, inspect
+from headcount.models.load import read_config
 from models.zoo import FAMILIES, PATTERNS, build, masks, mixed
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -198,3 +200,28 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     FNetConfig().save_pretrained(tmp_path)
     with pytest.raises(UnsupportedError, match="finds no attention heads"):
         cost_of(*read_config(str(tmp_path)))
+
+
+def test_a_model_is_inspected_in_memory_and_by_name(tmp_path: Path) -> None:
+    model = build("llama")
+    model.save_pretrained(tmp_path)
+    here, there = inspect(model, length=20), inspect(tmp_path, length=20)
+    assert (here.name, there.name) == (None, str(tmp_path))
+    assert replace(here, name=there.name) == there
+    assert here.to_json()["modules"] == [item.to_json() for item in cost(model, length=20).sites]
+    assert repr(here).startswith("Cost(LlamaForCausalLM, ")
+    assert len(repr(here)) <= 100
+
+
+def test_a_notebook_shows_an_inspection() -> None:
+    found = inspect(build("bert"))
+    unsafe = replace(found, model="<script>")
+    assert found._repr_html_().count("<tr>") == 1 + 4 + 2
+    assert "<script>" not in unsafe._repr_html_()
+
+
+def test_what_cannot_be_inspected_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"hc\.inspect takes a transformers model, not int"):
+        inspect(5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UsageError, match="an image of 3 x 16 x 16, not tokens: leave out --length"):
+        inspect(build("vit"), length=20)

@@ -1,16 +1,16 @@
-"""Heads chosen from a redundancy matrix alone: one of each cluster is kept (A8, A9).
+"""Clusters of like heads from a redundancy matrix alone, and one head to stand for each.
 
-    keep = mask({"encoder": matrix}, layout, ratio=0.5, seed=0)
-    chance({"encoder": matrix}, layout, ratio=0.5, trials=10)      # how often each head goes
+    labels = cluster(matrix, 72)                    # or as many clusters as there seem to be
+    kept = representatives(matrix, labels)
 
-On Attention Redundancy (NAACL 2021), section 7.1. With a ratio p, spectral clustering makes
-⌈H (1 - p)⌉ clusters; without one, affinity propagation or HDBSCAN finds the number itself.
+On Attention Redundancy (NAACL 2021), section 7.1. For a number of clusters the clustering is
+spectral; without one, affinity propagation or HDBSCAN finds the number itself.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,68 +19,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_samples
 
 from headcount.errors import UsageError
-from headcount.heads import Head, Layout, Mask, Scores
 from headcount.likeness.agreement import Matrix, as_matrix
 from headcount.names import unknown
 
 COUNTERS = ("affinity", "hdbscan")
 """Clusterings that find the number of clusters themselves."""
 REPRESENTATIVES = ("silhouette", "medoid")
-
-
-def mask(
-    matrices: Mapping[str, ArrayLike],  # stack -> (head, head)
-    layout: Layout,
-    *,
-    ratio: float | None = None,
-    counter: str = "affinity",
-    by: str = "silhouette",
-    seed: int = 0,
-) -> Mask:
-    """The heads to keep: one of each cluster, in every stack that has a matrix.
-
-    A stack without a matrix keeps all its heads. Without a `ratio` the `counter` decides how many.
-
-    >>> far = [[0, .1, .9], [.1, 0, .9], [.9, .9, 0]]
-    >>> mask({"encoder": far}, Layout.of(encoder=[3]), ratio=1 / 3).pattern
-    '2'
-    """
-    kept: list[Head] = []
-    for name in matrices:
-        layout[name]
-    for stack in layout.stacks:
-        heads = [head for head in layout if head.stack == stack.name]
-        if stack.name not in matrices:
-            kept += heads
-            continue
-        matrix = as_matrix(matrices[stack.name])
-        if len(matrix) != len(heads):
-            raise UsageError(
-                f"The {stack.name} matrix is of {len(matrix)} heads; the model has {len(heads)}."
-            )
-        count = None if ratio is None else Layout((stack,)).kept_at(ratio)
-        labels = cluster(matrix, count, counter=counter, seed=seed)
-        kept += [heads[i] for i in representatives(matrix, labels, by=by)]
-    return Mask.of(layout, kept)
-
-
-def chance(
-    matrices: Mapping[str, ArrayLike],
-    layout: Layout,
-    *,
-    ratio: float,
-    trials: int = 10,
-    by: str = "silhouette",
-    seed: int = 0,
-) -> Scores:
-    """How often each head goes over `trials` clusterings: from 0, never, to 1, always."""
-    if trials < 1:
-        raise UsageError(f"The chance of a head takes at least one trial, not {trials}.")
-    gone = dict.fromkeys(layout, 0)
-    for start in np.random.SeedSequence(seed).generate_state(trials):
-        for head in mask(matrices, layout, ratio=ratio, by=by, seed=int(start)).dropped:
-            gone[head] += 1
-    return Scores(layout, tuple(gone[head] / trials for head in layout))
 
 
 def mean_matrix(matrices: Iterable[ArrayLike]) -> Matrix:

@@ -1,6 +1,6 @@
 """Is it really faster? A model dense, masked and with its heads removed, timed in one run.
 
-    found = bench(model, {"50 %": (mask, hc.remove(model, mask))}, batch=8, length=128)
+    found = time_removed(model, {"50 %": (mask, hc.remove(model, mask))}, batch=8, length=128)
     found.rows[-1].ratio          # time / time of the dense model: median and 95 % interval
     found.rows[-1].ideal          # FLOPs / FLOPs of the dense model
 
@@ -10,23 +10,27 @@ Masking multiplies by zero and saves no time; removing does, at best down to the
 from __future__ import annotations
 
 import inspect
+import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import PreTrainedModel
 
+from headcount import html
 from headcount.errors import UsageError
-from headcount.heads import Head, Layout, Mask
+from headcount.heads import Layout, Mask
 from headcount.models.cost import Cost, cost
 from headcount.models.flops import inputs_at
 from headcount.models.gates import gate
 from headcount.models.timing import Estimate, Way, alternate, check_rounds, estimate, ratios
+from headcount.text import line
 
 DENSE = "dense"
 
@@ -56,6 +60,10 @@ class Row:
         """Measured ratio / ideal ratio."""
         return self.ratio.median / self.ideal if self.ideal else None
 
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        return {**asdict(self), "over_ideal": self.over_ideal}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
@@ -74,6 +82,51 @@ class Bench:
     ceiling: float | None
     """How many times faster without any head, at best."""
     rows: tuple[Row, ...]
+    name: str | None = None
+    """The folder, file or name of the dense model; None for one in memory."""
+    pruned: str | None = None
+    """The same of the pruned model, where one was given."""
+    weights: str = "saved"
+    """saved or random: both take the same time."""
+    seed: int = 0
+    notes: tuple[str, ...] = ()
+    """What else is to be known."""
+
+    def __repr__(self) -> str:
+        times = ", ".join(f"{row.name} {row.ratio.median:.3f}" for row in self.rows[1:])
+        about = f"{self.model}, {self.batch} x {self.reads} on {self.device}"
+        brief = f"Bench({about}; {len(self.rows)} ways in {self.rounds} rounds)"
+        return line(f"Bench({about}; {times})", brief)
+
+    def _repr_html_(self) -> str:
+        columns = ["", "heads", "time / dense", "low", "high", "ideal", "ms", "parameters"]
+        rows = [
+            (row.name, row.heads, *asdict(row.ratio).values(), row.ideal,
+             1000 * row.seconds.median, row.parameters)
+            for row in self.rows
+        ]  # fmt: skip
+        return html.table(columns, rows, title=repr(self))
+
+    def to_json(self) -> dict[str, Any]:
+        """What was asked and measured, as plain values."""
+        return {
+            "model": self.name,
+            "pruned": self.pruned,
+            "weights": self.weights,
+            "seed": self.seed,
+            "class": self.model,
+            "batch": self.batch,
+            "length": self.length if "tokens" in self.reads else None,
+            "reads": self.reads,
+            "rounds": self.rounds,
+            "device": self.device,
+            "threads": self.threads,
+            "versions": {name: version(name) for name in ("torch", "transformers")},
+            "machine": platform.machine(),
+            "share_of_flops": self.share,
+            "ceiling": self.ceiling,
+            "rows": [row.to_json() for row in self.rows],
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +137,7 @@ class _Runner:
     way: Way
 
 
-def bench(
+def time_removed(
     dense: PreTrainedModel,
     removed: Mapping[str, tuple[Mask, PreTrainedModel]],
     *,
@@ -128,26 +181,6 @@ def bench(
         ceiling=counted.ceiling,
         rows=tuple(_row(runner, counted, times, shares) for runner in runners),
     )
-
-
-def random_mask(layout: Layout, ratio: float, generator: torch.Generator) -> Mask:
-    """Drop `ratio` of the heads at random; heads that share keys and values go together.
-
-    >>> random_mask(Layout.of(encoder=[4, 4]), 0.5, torch.Generator().manual_seed(0)).sparsity
-    0.5
-    """
-    left = len(layout) - layout.kept_at(ratio)
-    units: list[list[Head]] = []
-    for stack in layout.stacks:
-        for layer, (heads, groups) in enumerate(zip(stack.heads, stack.groups, strict=True)):
-            size = heads // groups if groups else 1
-            for start in range(0, heads, size):
-                units.append([Head(stack.name, layer, start + i) for i in range(size)])
-    dropped: list[Head] = []
-    for index in torch.randperm(len(units), generator=generator).tolist():
-        if len(units[index]) <= left - len(dropped):
-            dropped += units[index]
-    return Mask.full(layout).drop(dropped)
 
 
 def weight_bytes(model: PreTrainedModel) -> int:

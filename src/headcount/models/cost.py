@@ -14,21 +14,26 @@ no convention; at 128 tokens one projection, both attention products and the sof
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import HeadcountError, UnsupportedError
+from headcount import html
+from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Layout, Mask
+from headcount.models.door import require_pretrained
 from headcount.models.find import layout_of, sites_of
 from headcount.models.flops import Counted, count_flops, fitting_length, inputs_at
-from headcount.models.load import from_pruned_heads, load_config, model_class, skeleton
+from headcount.models.load import read_config, skeleton
 from headcount.models.probe import describe
 from headcount.models.sites import Site
 from headcount.models.unread import Unread, find_unread
+from headcount.text import line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +62,22 @@ class SiteCost:
         by_head = (self.flops - self.group_flops) * len(kept) // self.site.heads
         return self.flops - by_head - self.group_flops * kept_groups // self.site.groups
 
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        return {
+            "path": self.site.path,
+            "stack": self.site.stack,
+            "layer": self.site.layer,
+            "heads": self.site.heads,
+            "key_value_heads": self.site.groups,
+            "head_width": self.site.head_dim,
+            "uses": self.uses,
+            "parameters": self.parameters,
+            "memory": self.memory,
+            "flops": self.flops,
+            "cache_per_token": self.cache,
+        }
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
@@ -81,6 +102,8 @@ class Cost:
     """Heads before any were removed; as many as there are when none were."""
     unread: tuple[Unread, ...]
     """Attention that is seen and not understood; its heads are not counted."""
+    name: str | None = None
+    """The folder, file or name that was asked for; None for a model in memory."""
 
     @cached_property
     def layout(self) -> Layout:
@@ -129,22 +152,66 @@ class Cost:
         after = self.flops_with(mask)
         return None if after is None or not self.flops else after / self.flops
 
+    def __repr__(self) -> str:
+        brief = f"{self.model}, {self.parameters:,} parameters, {len(self.layout)} heads"
+        flops = "" if self.flops is None else f", {self.flops:.3g} FLOPs for {self.reads}"
+        return line(f"Cost({brief}{flops})", f"Cost({brief})")
 
-def read_config(name: str) -> tuple[PreTrainedConfig, type[PreTrainedModel]]:
-    """The config and class of a model folder, a config.json or a hub name, ready to be built.
+    def _repr_html_(self) -> str:
+        columns = ["layer", "module", "heads", "parameters", "bytes", "FLOPs"]
+        rows: list[tuple[object, ...]] = [
+            (f"{item.site.stack} {item.site.layer}", item.site.path, item.site.heads,
+             item.parameters, item.memory, item.flops)
+            for item in self.sites
+        ]  # fmt: skip
+        all_heads = (self.attention_parameters, self.attention_memory, self.attention_flops)
+        rows.append(("all heads", "", len(self.layout), *all_heads))
+        rows.append(("whole model", "", "", self.parameters, self.memory, self.flops))
+        return html.table(columns, rows, title=f"{self!r} {self.layout}")
 
-    Heads that transformers 4 removed are in `config.headcount` afterwards, like headcount's own.
+    def to_json(self) -> dict[str, Any]:
+        """Everything that is known, as plain values."""
+        return {
+            "model": self.name,
+            "class": self.model,
+            "model_type": self.model_type,
+            "dtype": self.dtype,
+            "length": self.length if "tokens" in self.reads else None,
+            "reads": self.reads,
+            "heads": len(self.layout),
+            "heads_before": self.heads_before,
+            "layout": self.layout.to_json(),
+            "not_understood": [{"path": item.path, "class": item.kind} for item in self.unread],
+            "parameters": self.parameters,
+            "memory": self.memory,
+            "flops": self.flops,
+            "flops_of": self.counted,
+            "attention": {
+                "parameters": self.attention_parameters,
+                "memory": self.attention_memory,
+                "flops": self.attention_flops,
+                "share_of_flops": self.share,
+                "ceiling": self.ceiling,
+            },
+            "modules": [item.to_json() for item in self.sites],
+        }
+
+
+def inspect(model: str | os.PathLike[str] | PreTrainedModel, *, length: int | None = None) -> Cost:
+    """Which heads a model has and what they cost: the layout, parameters, memory, FLOPs.
+
+    `model` is a model, its folder, a config.json or a name; of these the config alone is read.
+    FLOPs count every matrix product of one example of `length` tokens (128, or what fits), two
+    for each multiply-add; memory is that of the parameters in the dtype the model was saved in.
     """
-    try:
-        config = load_config(name)
-        kind = model_class(config)
-        if getattr(config, "pruned_heads", None) and not getattr(config, "headcount", None):
-            config.headcount = from_pruned_heads(kind, config)
-    except HeadcountError:
-        raise
-    except Exception as error:
-        raise _no_model(name, error) from error
-    return config, kind
+    if isinstance(model, str | os.PathLike):
+        name = os.fspath(model)
+        found = replace(cost_of(*read_config(name), length=length), name=name)
+    else:
+        found = cost(require_pretrained(model, "hc.inspect"), length=length)
+    if length is not None and "tokens" not in found.reads:
+        raise UsageError(f"{found.model} reads {found.reads}, not tokens: leave out --length.")
+    return found
 
 
 def cost(model: PreTrainedModel, *, length: int | None = None) -> Cost:
@@ -252,8 +319,3 @@ def _saved_dtype(config: PreTrainedConfig) -> torch.dtype:
     if isinstance(saved, str):
         saved = getattr(torch, saved, None)
     return saved if isinstance(saved, torch.dtype) else torch.float32
-
-
-def _no_model(name: str, error: Exception) -> UnsupportedError:
-    reason = " ".join(str(error).split()) or type(error).__name__
-    return UnsupportedError(f"The config of '{name}' describes no model: {reason[:200]}")

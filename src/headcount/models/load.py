@@ -12,7 +12,7 @@ import torch
 import transformers
 from transformers import CONFIG_MAPPING, AutoConfig, PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import NotFoundError, UnsupportedError
+from headcount.errors import HeadcountError, NotFoundError, UnsupportedError
 from headcount.heads import Head, Mask
 from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
@@ -121,6 +121,23 @@ def load_config(
     return config
 
 
+def read_config(name: str) -> tuple[PreTrainedConfig, type[PreTrainedModel]]:
+    """The config and class of a model folder, a config.json or a hub name, ready to be built.
+
+    Heads that transformers 4 removed are in `config.headcount` afterwards, like headcount's own.
+    """
+    try:
+        config = load_config(name)
+        kind = model_class(config)
+        if getattr(config, "pruned_heads", None) and not getattr(config, "headcount", None):
+            config.headcount = from_pruned_heads(kind, config)
+    except HeadcountError:
+        raise
+    except Exception as error:
+        raise _describes_none(name, error) from error
+    return config, kind
+
+
 def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTrainedModel]:
     """The transformers class for this config: the one it was saved with, or one with `head`."""
     if head is not None:
@@ -217,3 +234,8 @@ def _require_all_weights(name: str, model: PreTrainedModel, report: Any) -> None
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _describes_none(name: str, error: Exception) -> UnsupportedError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return UnsupportedError(f"The config of '{name}' describes no model: {reason[:200]}")

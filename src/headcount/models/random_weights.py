@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedModel
 
-from headcount.models.cost import read_config
+from headcount.models.load import read_config
 from headcount.models.pruned import pruned_class
 
 

@@ -1,59 +1,26 @@
-"""What `headcount bench` found, as JSON and as a page for people."""
+"""What `headcount bench` found, as a page for people."""
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from headcount.report.tables.amounts import amount, parameters, percent
-from headcount.report.tables.columns import Column, Fitted
+from headcount.report.tables.columns import Column, Fitted, table
 
 if TYPE_CHECKING:
     from headcount.models.bench import Bench, Row
+    from headcount.models.speed import Plan
 
 
-def to_json(found: Bench, **asked: Any) -> dict[str, Any]:
-    """What was asked and measured, as plain values."""
-    return {
-        **asked,
-        "class": found.model,
-        "batch": found.batch,
-        "length": found.length if "tokens" in found.reads else None,
-        "reads": found.reads,
-        "rounds": found.rounds,
-        "device": found.device,
-        "threads": found.threads,
-        "versions": {name: version(name) for name in ("torch", "transformers")},
-        "machine": platform.machine(),
-        "share_of_flops": found.share,
-        "ceiling": found.ceiling,
-        "rows": [
-            {
-                "name": row.name,
-                "kind": row.kind,
-                "heads": row.heads,
-                "sparsity": row.sparsity,
-                "ratio": row.ratio,
-                "ideal": row.ideal,
-                "over_ideal": row.over_ideal,
-                "seconds": row.seconds,
-                "parameters": row.parameters,
-                "memory": row.memory,
-            }
-            for row in found.rows
-        ],
-    }
-
-
-def page(found: Bench, weights: str) -> Group:
+def page(found: Bench) -> Group:
     """The table, with what to make of it."""
     head = (
-        f"{found.model}, {weights} weights, batch {found.batch} x {found.reads}, "
+        f"{found.model}, {found.weights} weights, batch {found.batch} x {found.reads}, "
         f"{found.device}, {found.threads} threads, {found.rounds} rounds"
     )
     lines = [Text(line) for line in remarks(found)]
@@ -90,6 +57,12 @@ def remarks(found: Bench) -> Iterator[str]:
         )
     if any(row.kind == "masked" for row in found.rows):
         yield "Masked heads are computed and then multiplied by zero, which saves no time."
+
+
+def ideals(found: Plan) -> Table:
+    """What would be timed, and the best it could come to."""
+    rows = [(row.name, row.heads, number(row.ideal)) for row in found.rows]
+    return table(["would time", "heads", "ideal time / dense"], rows)
 
 
 def number(value: float | None) -> str:

@@ -1,0 +1,197 @@
+"""A command and the function of the same name: one set of defaults, the same numbers and files."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import headcount as hc
+from headcount.cli.commands import COMMANDS
+from headcount.cli.common import plain
+from headcount.models.speed import plan
+from headcount.tasks import open_task
+from headcount.tasks.loading import load_for_task, load_tokenizer
+from headcount.tasks.rows import labelled_rows
+
+Cli = Callable[..., Any]
+EXEMPT = {  # they are about the installation, not about a model
+    "demo": "runs other commands, and shows what they print",
+    "doctor": "looks at the machine",
+    "ls": "lists the registries",
+}
+TWINS = [entry.name for entry in COMMANDS if entry.name not in EXEMPT]
+OTHERWISE = {
+    ("redundancy", "distances"): "typed as a list, which has no default on the command line",
+    ("importance", "limit"): "rows that are handed over are all used",
+}
+TEXTS = ["the lawyer sees the judge .", "the dog", "a judge hears the old lawyer ."]
+KEEP = "877432"
+
+
+def ran(cli: Cli, *tokens: object) -> dict[str, Any]:
+    done = cli(*tokens, "--json")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def without(data: Any, *names: str) -> Any:
+    """The same without what differs from run to run."""
+    if isinstance(data, list):
+        return [without(each, *names) for each in data]
+    if isinstance(data, dict):
+        return {key: without(each, *names) for key, each in data.items() if key not in names}
+    return data
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    return path
+
+
+def test_the_exempt_are_commands() -> None:
+    assert set(EXEMPT) < {entry.name for entry in COMMANDS}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_command_has_its_function_with_a_signature(name: str) -> None:
+    function = getattr(hc, name)
+    assert inspect.isfunction(function)
+    assert inspect.getdoc(function)
+    parameters = inspect.signature(function).parameters.values()
+    named = [
+        each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    ]
+    assert named, f"hc.{name} has no parameters of its own"
+    assert all(each.annotation is not each.empty for each in parameters)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["inspect", "bench", "redundancy", "importance", "transfer", "attention", "remove", "export",
+     "evaluate"],
+)  # fmt: skip
+def test_what_both_are_asked_has_one_default(name: str) -> None:
+    command: Any = COMMANDS[name]
+    typed = inspect.signature(getattr(command, "default_command", command)).parameters
+    function = inspect.signature(getattr(hc, name)).parameters
+    shared = [each for each in typed if each in function and (name, each) not in OTHERWISE]
+    assert {each: typed[each].default for each in shared} == {
+        each: function[each].default for each in shared
+    }
+    assert not [each for each in function.values() if each.kind in (each.VAR_KEYWORD,)]
+
+
+def test_inspect(cli: Cli) -> None:
+    assert ran(cli, "inspect", "pocket") == plain(hc.inspect("pocket").to_json())
+    short = hc.inspect("pocket", length=9)
+    assert ran(cli, "inspect", "pocket", "--length", 9) == plain(short.to_json())
+
+
+def test_bench_plan(cli: Cli) -> None:
+    told = ran(cli, "bench", "pocket", "--ratio", 0.5, 0.9, "--length", 16, "--dry-run")
+    assert told == plain(plan("pocket", ratio=[0.5, 0.9], length=16).to_json())
+
+
+def test_bench(cli: Cli) -> None:
+    sizes = {"batch": 1, "length": 4, "repeats": 6, "ratio": 0.5, "device": "cpu", "seed": 3}
+    options = [token for name, value in sizes.items() for token in (f"--{name}", value)]
+    told = ran(cli, "bench", "pocket", *options, "--no-onnx")
+    times = ("ratio", "seconds", "over_ideal")
+    found = hc.bench("pocket", onnx=False, **sizes)  # pyright: ignore[reportArgumentType]
+    assert without(told, *times) == without(plain(found.to_json()), *times)
+
+
+def test_importance(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "importance.json"
+    asked = ("--task", "pocket-corpus", "--limit", 8, "--normalize", "l1", "--out", out)
+    told = ran(cli, "importance", "pocket", *asked)
+    task = open_task("pocket-corpus")
+    model = load_for_task("pocket", task, new_head=False)
+    rows = labelled_rows(model, task, load_tokenizer("pocket"), limit=8)
+    found = hc.importance(model, rows, normalize="l1", kind=task.kind)
+    assert without(told, "model", "task", "seed") == plain(found.to_json())
+    assert json.loads(out.read_text(encoding="utf-8")) == told
+
+
+def test_redundancy(cli: Cli, texts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.npz"
+    told = ran(cli, "redundancy", "pocket", "--text", texts, "--distances", "js", "--out", out)
+    found = hc.redundancy(
+        hc.load("pocket"), TEXTS, "js", tokenizer=load_tokenizer("pocket"), limit=1000,
+        name=texts.name,
+    )  # fmt: skip
+    saved = hc.load_redundancy(out)
+    assert np.array_equal(saved["js"].values, found["js"].values)
+    assert np.array_equal(saved["js"].stderr, found["js"].stderr)
+    assert (saved.layout, saved.count) == (found.layout, found.count)
+    assert plain(saved.made) == plain(found.made)
+    assert told["count"] == found.count
+
+
+def test_evaluate(cli: Cli) -> None:
+    asked = ("--task", "pocket-corpus", "--limit", 8, "--draws", 20, "--mask", KEEP)
+    told = ran(cli, "evaluate", "pocket", *asked)
+    model = load_for_task("pocket", open_task("pocket-corpus"), new_head=False)
+    layout = hc.layout(model)
+    masks = [hc.Mask.full(layout), hc.Mask.parse(KEEP, layout)]
+    full, cut = hc.evaluate(
+        model, "pocket-corpus", masks, scoring=hc.Scoring(limit=8, draws=20),
+        tokenizer=load_tokenizer("pocket"),
+    )  # fmt: skip
+    lost = hc.difference(full, cut, draws=20)
+    drop = ("seconds", "model", "masks")
+    assert without(told, *drop) == without(plain(full.to_json()), *drop)
+    (masked,) = told["masks"]
+    assert masked["differences"][lost.metric] == plain(lost.to_json())
+    assert without(masked, "seconds", "differences") == without(plain(cut.to_json()), "seconds")
+
+
+def test_remove_and_export(cli: Cli, tmp_path: Path) -> None:
+    typed, called = tmp_path / "typed" / "small", tmp_path / "called" / "small"
+    told = ran(cli, "remove", "pocket", "--keep", KEEP, "--out", typed)
+    model = hc.load("pocket")
+    mask = hc.Mask.parse(KEEP, hc.layout(model))
+    small = hc.remove(model, mask)
+    small.save_pretrained(called)
+    assert files(typed) == files(called)
+    assert told["mask"] == plain(mask.to_json())
+    assert told["parameters"]["after"] == small.num_parameters()
+    told = ran(cli, "export", typed, "--to", "zeroed", "--out", tmp_path / "typed" / "zeroed")
+    done = hc.export(hc.load(typed), "zeroed", tmp_path / "called" / "zeroed")
+    assert files(tmp_path / "typed" / "zeroed") == files(tmp_path / "called" / "zeroed")
+    assert (told["to"], told["files"], told["bytes"]) == (done.to, list(done.files), done.bytes)
+    assert told["difference"] == done.difference
+
+
+def test_transfer_and_attention(cli: Cli, texts: Path, tmp_path: Path) -> None:
+    first, second = hc.load("pocket"), hc.load("pocket")
+    with torch.no_grad():
+        for place, weight in enumerate(second.parameters()):
+            weight.mul_(1 + 0.01 * (place % 5))
+    second.save_pretrained(tmp_path / "tuned")
+    words = load_tokenizer("pocket")
+    words.save_pretrained(tmp_path / "tuned")
+    told = ran(cli, "transfer", "pocket", tmp_path / "tuned", "--text", texts)
+    found = hc.transfer(first, second, TEXTS, tokenizer=words, limit=1000)
+    drop = ("pretrained", "finetuned", "inputs")
+    assert without(told, *drop) == without(plain(found.to_json()), *drop)
+    told = ran(cli, "attention", "pocket", "--text", TEXTS[0])
+    maps = hc.attention(first, TEXTS[0], tokenizer=words)
+    assert without(told, "model", "pruned") == without(plain(maps.to_json()), "model", "pruned")
