@@ -281,6 +281,19 @@ def test_no_public_function_is_dead() -> None:
     assert {name for name in dead if not name.startswith("_")} <= waiting
 
 
+PRIVATE = re.compile(r"\([A-E]\d{1,2}\b")
+REWRITTEN = ("studies", "prune.py", "curve.py", "compare.py", "sweep.py", "train.py")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if not {*path.relative_to(SOURCE).parts} & {*REWRITTEN}],
+    ids=lambda path: str(path.relative_to(SOURCE)),
+)
+def test_papers_are_named_by_title_and_section(path: Path) -> None:
+    assert PRIVATE.findall(path.read_text(encoding="utf-8")) == []
+
+
 def test_constraints_pin_every_dependency() -> None:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]

@@ -1,4 +1,4 @@
-"""How two numbers per head, or per layer, go together: correlations, intervals and a line (D6)."""
+"""How two numbers per head, or per layer, go together: correlations, intervals and a line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How far two models' attention and hidden states are apart on the same inputs (D4).
+"""How far two models' attention and hidden states are apart on the same inputs.
 
-What is averaged over what: see `__init__.py`.
+Why Can You Lay Off Heads?, §5, Fig. 4. What is averaged over what: see `__init__.py`.
 """
 
 from __future__ import annotations

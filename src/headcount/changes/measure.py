@@ -1,7 +1,7 @@
 """`hc.transfer(pretrained, finetuned, inputs)`: what fine-tuning changed, head by head.
 
-Drift of attention and hidden states (D4), change of weights (B9), and with scores of importance
-how they go together with drift (D6). What is averaged over what: see `__init__.py`.
+Drift of attention and hidden states, change of weights, and with scores of importance how they go
+together with drift. From which papers, and what is averaged over what: see `__init__.py`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Transfer:
         return out
 
     def with_recall(self, task: Ranked, pretraining: Ranked, share: float = 0.9) -> Transfer:
-        """The same with the recall of the task's heads beside it (D3)."""
+        """The same with the recall of the task's heads beside it."""
         found = recall_curve(task, pretraining, share=share)
         made = {**self.made, "recall_share": share}
         return replace(self, recall=found, ranked=(task, pretraining), made=made)

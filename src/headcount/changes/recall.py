@@ -1,4 +1,6 @@
-"""Does pruning on the pre-training task keep the heads another task needs? (D3)
+"""Does pruning on the pre-training task keep the heads another task needs?
+
+Why Can You Lay Off Heads?, §4, eq. 5.
 
     needs = needed(ranking, scores_by_count, 0.9)         # Mask
     recall(needs, kept_for_pretraining).value             # |both| / |needs|

@@ -1,4 +1,6 @@
-"""Look at the attention of one text, in one model or before and after a cut (C7, Figs 3, 4).
+"""Look at the attention of one text, in one model or before and after a cut.
+
+As AutoAttention shows it in §5.2, Figs 3 and 4.
 
 maps = attention(model, "The lawyer sees the judge.", pruned=small)
 maps.before[Run(Head("encoder", 4, 11))]     # (query, key)

@@ -1,4 +1,6 @@
-"""How far fine-tuning moved each head's query, key and value weights (B9).
+"""How far fine-tuning moved each head's query, key and value weights.
+
+On the weak link between importance and prunability (EMNLP 2020), §3.3, Fig. 2.
 
     change = weight_change(pretrained, finetuned)
     change.total[Head("encoder", 3, 1)], change.spread["encoder"]

@@ -1,6 +1,7 @@
-"""Coarse gradients of the step function (C1): what stands in for a derivative that is 0.
+"""Coarse gradients of the step function: what stands in for a derivative that is 0.
 
-The gate is G = 1[w > 0], forwards. Backwards, the gradient at G goes on to w times a factor:
+AutoAttention, §3.1. The gate is G = 1[w > 0], forwards. Backwards, the gradient at G goes on to w
+times a factor:
 
 | name | factor | a closed gate (w ≤ 0) |
 |---|---|---|

@@ -1,4 +1,7 @@
-"""Hard-concrete gates: the L0 rival (C2; eq. 11 to 13), a drawn gate for every head and step."""
+"""Hard-concrete gates: a drawn gate for every head and step.
+
+The L0 rival of AutoAttention, §3.2, eq. 11 to 13.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What is measured while gates are trained: the train–test gap (C2), the score with training gates
-minus the score with test gates; and the score over the run (C7). Neither changes the run.
+"""What is measured while gates are trained: the train–test gap, and the score over the run.
+
+The gap (AutoAttention, §3.2) is the score with training gates minus the score with test gates.
+Neither changes the run.
 """
 
 from __future__ import annotations

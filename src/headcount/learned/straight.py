@@ -1,4 +1,4 @@
-"""Straight-through gates: AutoAttention, differentiable pruning of heads (C1, C4; eq. 8 to 10).
+"""Straight-through gates: AutoAttention, differentiable pruning of heads (§3.1, eq. 8 to 10).
 
 Loss F + μ ΣG over step gates G = 1[W′ > 0]; the weights and W′ have an optimizer each.
 """

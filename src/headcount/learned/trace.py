@@ -1,4 +1,6 @@
-"""What gates did while they were trained (C7, C9), kept in one file that needs no torch to read.
+"""What gates did while they were trained, kept in one file that needs no torch to read.
+
+AutoAttention, §5.3, Fig. 5.
 
 For every step: how many gates were open, closed and reopened. At chosen steps: the value and the
 state of every gate.

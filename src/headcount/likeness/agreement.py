@@ -1,4 +1,6 @@
-"""Whether two redundancy matrices say the same: of two distances, phases or tasks (A4, A6, A7).
+"""Whether two redundancy matrices say the same: of two distances, phases or tasks.
+
+On Attention Redundancy (NAACL 2021), §5.2 (distances), §6 (phases), §7 (tasks).
 
     agree(pretrained, finetuned).pearson
     agreements({"cola": a, "sst2": b, "random": c})["cola", "random"].p_value

@@ -1,4 +1,6 @@
-"""What several redundancy values say together: do distances, tasks and phases agree (A4–A7)?
+"""What several redundancy values say together: do distances, tasks and phases agree?
+
+On Attention Redundancy (NAACL 2021), §5 to §7.
 
 found = compare({"cola": a, "random": b})
 found.between_files[0].agreement.pearson

@@ -1,4 +1,6 @@
-"""Seven distances between heads, from their attention on one input (A1, A2).
+"""Seven distances between heads, from their attention on one input.
+
+On Attention Redundancy (NAACL 2021), §4 and appendix A.
 
     distances(attention, ["js", "cc"], cc={"kappa": 0.5})["js"]     # (head, head)
 

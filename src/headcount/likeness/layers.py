@@ -1,4 +1,7 @@
-"""Where redundancy is: distance against layer gap, and layers that cluster (A5)."""
+"""Where redundancy is: distance against layer gap, and layers that cluster.
+
+On Attention Redundancy (NAACL 2021), §5.1.
+"""
 
 from __future__ import annotations
 

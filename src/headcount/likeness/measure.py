@@ -1,4 +1,6 @@
-"""`hc.redundancy(model, inputs)`: how far apart every two heads are, on average over inputs (A1).
+"""`hc.redundancy(model, inputs)`: how far apart every two heads are, on average over inputs.
+
+On Attention Redundancy (NAACL 2021), §3.
 
 One forward pass serves all distances. Each input's distances are computed without padding on one
 core while others do the next input, and go into a running mean and standard error.

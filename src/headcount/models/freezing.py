@@ -1,4 +1,4 @@
-"""Train only the upper part of a model: embeddings and the lowest layers stay as they are (D5)."""
+"""Train only the upper part of a model: embeddings and the lowest layers stay as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One head of each cluster of like heads stays (A8): zero-shot, no labels and no training.
+"""One head of each cluster of like heads stays: zero-shot, no labels and no training.
 
 On Attention Redundancy (NAACL 2021), section 7.1. Distances between heads come from a redundancy
 file or value, or are measured here, on inputs that are given or on random tokens. Spectral
@@ -144,7 +144,7 @@ def _measure(model: Any, inputs: Any, tokenizer: Any, distances: list[str] | Non
 
 
 def random_inputs(model: Any, tokenizer: Any = None, count: int = RANDOM, seed: int = 0) -> Any:
-    """Random tokens of uniformly drawn lengths (A7); without a tokenizer, no special tokens."""
+    """Random tokens of uniformly drawn lengths; without a tokenizer, no special tokens."""
     if tokenizer is not None:
         import torch
 

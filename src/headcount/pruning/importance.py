@@ -1,4 +1,6 @@
-"""The heads the loss feels least go (D2): by E |∂L/∂ξ|, in one shot or step by step.
+"""The heads the loss feels least go: by E |∂L/∂ξ|, in one shot or step by step.
+
+Why Can You Lay Off Heads?, §3.2 and §3.3.
 
 Iterative: a `step` of the heads goes, the importance of the others is estimated again without
 them, and so on. Gradients do not depend on the ratio, so all ratios share the estimates.

@@ -1,4 +1,6 @@
-"""All heads of whole layers (B7, B8): the layer keeps its feed-forward part alone.
+"""All heads of whole layers: the layer keeps its feed-forward part alone.
+
+On the weak link between importance and prunability (EMNLP 2020), §3.3, Tables 5 and 6.
 
 The text says which layers lose their heads: `top:3` (nearest the output), `bottom:3`, `middle:4`,
 several joined by `+`, `even` or `odd`. Layers count from 0, so `even` empties 0, 2, 4, … It holds

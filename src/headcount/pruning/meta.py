@@ -1,4 +1,6 @@
-"""Single-shot meta-pruning (C2, SMP): a scorer of attention maps, trained once without labels.
+"""Single-shot meta-pruning: a scorer of attention maps, trained once without labels.
+
+It is the SMP that AutoAttention (§4, Table 1) is compared with.
 
 The model is frozen. A convolutional scorer reads a head's attention map and gives it a score. It is
 trained so that text representations keep their pairwise similarities when half the heads of some

@@ -1,7 +1,7 @@
-"""Heads drawn at random (B1, B3): over the whole model, a stack, or each layer.
+"""Heads drawn at random: over the whole model, a stack, or each layer.
 
-On the weak link between importance and prunability (EMNLP 2020). `leave=1` leaves a head in every
-layer; without a ratio it leaves exactly that, the paper's 87 %.
+On the weak link between importance and prunability (EMNLP 2020), §3.2, Table 1. `leave=1` leaves a
+head in every layer; without a ratio it leaves exactly that, the paper's 87 %.
 """
 
 from __future__ import annotations

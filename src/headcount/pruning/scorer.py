@@ -1,4 +1,4 @@
-"""What reads a head's attention map and gives it a score (C2, SMP); `meta` trains and uses it."""
+"""What reads a head's attention map and gives it a score; `meta` trains and uses it."""
 
 from __future__ import annotations
 

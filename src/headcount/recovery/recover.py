@@ -1,4 +1,4 @@
-"""Recovery without training (E3): `small = hc.recover(small, model, inputs)`.
+"""Recovery without training: `small = hc.recover(small, model, inputs)`.
 
 For one layer after the other, in the order they run: z are the kept heads' outputs in the pruned
 model, which is recovered below this layer already, and y is the attention output (behind the

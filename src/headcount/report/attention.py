@@ -1,4 +1,7 @@
-"""Attention maps drawn (C7, Figs 3, 4): all heads small, or a few large with their tokens."""
+"""Attention maps drawn: all heads small, or a few large with their tokens.
+
+As in AutoAttention, Figs 3 and 4.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Figures of learned gates (C7, C9): values and gates as layers × heads, and their way there."""
+"""Figures of learned gates: values and gates as layers × heads, and their way there.
+
+As in AutoAttention, Fig. 5.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike heads are, drawn: heat maps with layers marked (A3), and what several of them say."""
+"""How alike heads are, drawn: heat maps with layers marked, and what several of them say."""
 
 from __future__ import annotations
 

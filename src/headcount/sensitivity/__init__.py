@@ -1,4 +1,6 @@
-"""Scores of heads from gradients: how much the loss would feel each head (D1).
+"""Scores of heads from gradients: how much the loss would feel each head.
+
+Why Can You Lay Off Heads?, §3.2.
 
 The importance of head h is I_h = E |∂L/∂ξ_h|, with ξ_h a gate of 1 on the head's output.
 

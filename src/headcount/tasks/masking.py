@@ -59,7 +59,9 @@ def random_tokens(
     max_length: int,
     generator: torch.Generator,
 ) -> Encoded:
-    """`count` rows of random text tokens with special tokens where the tokenizer puts them (A7).
+    """`count` rows of random text tokens with special tokens where the tokenizer puts them.
+
+    As in On Attention Redundancy (NAACL 2021), §7.
 
     Lengths, special tokens included, are drawn uniformly from min_length to max_length.
     """

@@ -134,7 +134,8 @@ TRANSLATION = TrainOptions(
     label_smoothing=0.1,
 )
 """A Transformer trained for translation from scratch: Adam 0.9 / 0.997 / 1e-9, inverse square
-root with warm-up (B2). Cut its batches with `accumulate` to fit the memory."""
+root with warm-up (On the weak link, EMNLP 2020, §2.2). Cut its batches with `accumulate` to fit
+the memory."""
 POCKET = TrainOptions(learning_rate=3e-4, warmup=0.1, weight_decay=0.01)
 """Fine-tuning for the small shipped models, which need larger steps than a BERT."""
 PRESETS = {"finetune": TrainOptions(), "translation": TRANSLATION, "pocket": POCKET}
