@@ -274,7 +274,7 @@ class Mask:
         return cls(layout, frozenset())
 
     @classmethod
-    def of(cls, layout: Layout, kept: Iterable[Sequence[Any]]) -> Mask:
+    def of(cls, layout: Layout, kept: Iterable[Sequence[str | int]]) -> Mask:
         """Exactly the heads given as (stack, layer, index)."""
         return cls(layout, frozenset(_heads(kept)))
 
@@ -308,11 +308,11 @@ class Mask:
                 kept.update(Head(stack.name, layer, index) for index in range(count))
         return cls(layout, frozenset(kept))
 
-    def keep(self, heads: Iterable[Sequence[Any]]) -> Mask:
+    def keep(self, heads: Iterable[Sequence[str | int]]) -> Mask:
         """This mask with `heads` kept as well."""
         return Mask(self.layout, self.kept | _heads(heads))
 
-    def drop(self, heads: Iterable[Sequence[Any]]) -> Mask:
+    def drop(self, heads: Iterable[Sequence[str | int]]) -> Mask:
         """This mask with `heads` dropped as well."""
         dropped = _heads(heads)
         strange = sorted((head for head in dropped if head not in self.layout), key=str)
@@ -448,7 +448,7 @@ class Scores:
         if len(self.values) != len(self.layout):
             raise UsageError(f"{len(self.values)} scores for {len(self.layout)} heads.")
 
-    def __getitem__(self, head: Sequence[Any]) -> float:
+    def __getitem__(self, head: Sequence[str | int]) -> float:
         (head,) = _heads([head])
         if head not in self.layout:
             raise UsageError(f"There is no head {head} in this model: {self.layout}.")
