@@ -45,7 +45,7 @@ def line(*ways: str, most: int = LINE) -> str:
     >>> line("Layout(many many words)", "Layout(few words)", most=17)
     'Layout(few words)'
     >>> line("Layout(many many words)", most=17)
-    'Layout(many ...)'
+    'Layout(many m...)'
     """
     shown = [printable(way) for way in ways]
     last = shown[-1]
