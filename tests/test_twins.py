@@ -18,7 +18,6 @@ from headcount.cli.common import plain
 from headcount.models.speed import plan
 from headcount.tasks import open_task
 from headcount.tasks.loading import load_for_task, load_tokenizer
-from headcount.tasks.rows import labelled_rows
 
 Cli = Callable[..., Any]
 EXEMPT = {  # they are about the installation, not about a model
@@ -28,8 +27,8 @@ EXEMPT = {  # they are about the installation, not about a model
 }
 TWINS = [entry.name for entry in COMMANDS if entry.name not in EXEMPT]
 OTHERWISE = {
-    ("redundancy", "distances"): "typed as a list, which has no default on the command line",
-    ("importance", "limit"): "rows that are handed over are all used",
+    ("redundancy", "samples"): "what a user hands over is used whole",
+    ("transfer", "samples"): "what a user hands over is used whole",
 }
 TEXTS = ["the lawyer sees the judge .", "the dog", "a judge hears the old lawyer ."]
 KEEP = "877432"
@@ -89,10 +88,14 @@ def test_a_command_has_its_function_with_a_signature(name: str) -> None:
 )  # fmt: skip
 def test_what_both_are_asked_has_one_default(name: str) -> None:
     command: Any = COMMANDS[name]
-    typed = inspect.signature(getattr(command, "default_command", command)).parameters
+    parameters = inspect.signature(getattr(command, "default_command", command)).parameters
+    typed: dict[str, Any] = {}
+    for each in parameters.values():  # a group of options stands for its fields
+        grouped = hasattr(each.default, "on")
+        typed |= vars(each.default.on()) if grouped else {each.name: each.default}
     function = inspect.signature(getattr(hc, name)).parameters
     shared = [each for each in typed if each in function and (name, each) not in OTHERWISE]
-    assert {each: typed[each].default for each in shared} == {
+    assert {each: typed[each] for each in shared} == {
         each: function[each].default for each in shared
     }
     assert not [each for each in function.values() if each.kind in (each.VAR_KEYWORD,)]
@@ -120,21 +123,21 @@ def test_bench(cli: Cli) -> None:
 
 def test_importance(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "importance.json"
-    asked = ("--task", "pocket-corpus", "--limit", 8, "--normalize", "l1", "--out", out)
+    asked = ("--task", "pocket-corpus", "--samples", 8, "--normalize", "l1", "--out", out)
     told = ran(cli, "importance", "pocket", *asked)
-    task = open_task("pocket-corpus")
-    model = load_for_task("pocket", task, new_head=False)
-    rows = labelled_rows(model, task, load_tokenizer("pocket"), limit=8)
-    found = hc.importance(model, rows, normalize="l1", kind=task.kind)
+    model = load_for_task("pocket", open_task("pocket-corpus"), new_head=False)
+    found = hc.importance(
+        model, "pocket-corpus", samples=8, normalize="l1", tokenizer=load_tokenizer("pocket")
+    )
     assert without(told, "model", "task", "seed") == plain(found.to_json())
     assert json.loads(out.read_text(encoding="utf-8")) == told
 
 
 def test_redundancy(cli: Cli, texts: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.npz"
-    told = ran(cli, "redundancy", "pocket", "--text", texts, "--distances", "js", "--out", out)
+    told = ran(cli, "redundancy", "pocket", "--inputs", texts, "--distances", "js", "--out", out)
     found = hc.redundancy(
-        hc.load("pocket"), TEXTS, "js", tokenizer=load_tokenizer("pocket"), limit=1000,
+        hc.load("pocket"), TEXTS, "js", tokenizer=load_tokenizer("pocket"), samples=1000,
         name=texts.name,
     )  # fmt: skip
     saved = hc.load_redundancy(out)
@@ -188,8 +191,8 @@ def test_transfer_and_attention(cli: Cli, texts: Path, tmp_path: Path) -> None:
     second.save_pretrained(tmp_path / "tuned")
     words = load_tokenizer("pocket")
     words.save_pretrained(tmp_path / "tuned")
-    told = ran(cli, "transfer", "pocket", tmp_path / "tuned", "--text", texts)
-    found = hc.transfer(first, second, TEXTS, tokenizer=words, limit=1000)
+    told = ran(cli, "transfer", "pocket", tmp_path / "tuned", "--inputs", texts)
+    found = hc.transfer(first, second, TEXTS, tokenizer=words, samples=1000)
     drop = ("pretrained", "finetuned", "inputs")
     assert without(told, *drop) == without(plain(found.to_json()), *drop)
     told = ran(cli, "attention", "pocket", "--text", TEXTS[0])
