@@ -26,10 +26,6 @@ EXEMPT = {  # they are about the installation, not about a model
     "ls": "lists the registries",
 }
 TWINS = [entry.name for entry in COMMANDS if entry.name not in EXEMPT]
-OTHERWISE = {
-    ("redundancy", "samples"): "what a user hands over is used whole",
-    ("transfer", "samples"): "what a user hands over is used whole",
-}
 TEXTS = ["the lawyer sees the judge .", "the dog", "a judge hears the old lawyer ."]
 KEEP = "877432"
 
@@ -94,7 +90,8 @@ def test_what_both_are_asked_has_one_default(name: str) -> None:
         grouped = hasattr(each.default, "on")
         typed |= vars(each.default.on()) if grouped else {each.name: each.default}
     function = inspect.signature(getattr(hc, name)).parameters
-    shared = [each for each in typed if each in function and (name, each) not in OTHERWISE]
+    chosen = {each for each, about in function.items() if about.default is not about.empty}
+    shared = [each for each in typed if each in chosen]
     assert {each: typed[each] for each in shared} == {
         each: function[each].default for each in shared
     }
