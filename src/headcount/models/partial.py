@@ -44,10 +44,9 @@ def driven(
         yield
     finally:
         for key, block in blocks.items():
-            if own[key] is None:
-                vars(block).pop("forward", None)
-            else:
-                block.forward = own[key]
+            vars(block).pop("forward", None)
+            if (forward := own[key]) is not None:
+                block.forward = forward
 
 
 class Replay:
