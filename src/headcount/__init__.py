@@ -48,9 +48,11 @@ if TYPE_CHECKING:
     from headcount.tasks.looking import Looking as Looking
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.evaluation import difference as difference
-    from headcount.training.finetune import finetune as train  # noqa: F401
+    from headcount.training.finetune import finetune
     from headcount.training.options import TrainOptions as TrainOptions
     from headcount.training.scoring import Scoring as Scoring
+
+    train = finetune
 
 __version__ = "0.1.0"
 
