@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -319,13 +320,22 @@ def test_the_readme_does_not_install_what_is_not_published() -> None:
     assert not re.search(r"pip install '?headcount(\[\w+\])?'?\s(?!@)", text)
 
 
-def test_the_readme_runs(tmp_path: Path) -> None:
-    """From top to bottom in one folder, as a reader would."""
-    bin_first = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PATH": bin_first}
+def test_the_readme_runs(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From top to bottom in one folder, as a reader would; in one process, to import once."""
+    monkeypatch.chdir(tmp_path)
     for kind, text in SNIPPETS:
-        command = [sys.executable, "-c", text] if kind == "python" else ["bash", "-euc", text]
-        done = subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
-        )
-        assert done.returncode == 0, done.stderr
+        if kind == "python":
+            exec(compile(text, "README.md", "exec"), {"__name__": "__main__"})
+            continue
+        for line in text.splitlines():
+            name, *words = shlex.split(line, comments=True)
+            ran = cli(*words)
+            assert (name, ran.code) == ("headcount", 0), (line, ran.err)
+
+
+def test_the_command_is_called_headcount() -> None:
+    from headcount.cli.main import main
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (name, target), *more = project["scripts"].items()
+    assert (name, target, more) == ("headcount", f"{main.__module__}:{main.__name__}", [])

@@ -7,20 +7,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from transformers import AutoTokenizer
 
-from headcount.models.shipped import locate
 from models.zoo import build
-from training.conftest import tiny
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("model")
-    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
-    tiny(tokenizer).save_pretrained(made)
-    tokenizer.save_pretrained(made)
-    return made
 
 
 def test_masks_in_one_pass(cli: Callable[..., Any], folder: Path, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import AutoTokenizer
 
 from headcount.cli.failures import explain
 from headcount.errors import HeadcountError, UsageError
@@ -17,20 +16,9 @@ from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.remove import remove
-from headcount.models.shipped import locate
-from training.conftest import tiny
 
 TASK = ("--task", "pocket-sentiment", "--limit", 16)
 TRAIN = ("--task", "pocket-sentiment", "--steps", 1, "--batch-size", 4, "--max-length", 16)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("model")
-    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
-    tiny(tokenizer).save_pretrained(made)
-    tokenizer.save_pretrained(made)
-    return made
 
 
 @pytest.fixture(scope="module")

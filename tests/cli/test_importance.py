@@ -6,21 +6,9 @@ import pytest
 from transformers import AutoTokenizer
 
 from headcount.models.load import load
-from headcount.models.shipped import locate
 from headcount.sensitivity.gradients import Importance, importance
 from headcount.tasks import open_task
 from headcount.tasks.rows import labelled_rows
-from training.conftest import tiny
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("model")
-    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
-    tiny(tokenizer).save_pretrained(made)
-    tokenizer.save_pretrained(made)
-    return made
-
 
 LINE = ("--task", "pocket-sentiment", "--samples", 40)
 

@@ -352,11 +352,15 @@ def test_progress_goes_to_the_terminal_on_stderr(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_log_on_a_full_disk_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(_: str) -> int:
+    tried: list[str] = []
+
+    def write(text: str) -> int:
+        tried.append(text)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(sys.stderr, "write", write)
     common.say("hello")
+    assert "hello" in tried[0]
 
 
 def test_say_is_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:

@@ -7,26 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import AutoTokenizer
 
 from headcount.heads import Layout, Mask
 from headcount.models.find import layout
 from headcount.models.load import load
-from headcount.models.shipped import locate
-from training.conftest import tiny
 
 TASK = ("--task", "pocket-sentiment", "--size", 16)
 KEPT = Mask.parse("321", Layout.of(encoder=[4] * 3)).drop([("encoder", 0, 0)])
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("model")
-    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
-    tiny(tokenizer).save_pretrained(made)
-    tokenizer.save_pretrained(made)
-    (made / "mask.json").write_text(json.dumps(KEPT.to_json()))
-    return made
+@pytest.fixture(scope="module", name="folder")
+def with_a_mask(folder: Path) -> Path:
+    (folder / "mask.json").write_text(json.dumps(KEPT.to_json()))
+    return folder
 
 
 def test_evaluate(cli: Any, folder: Path) -> None:

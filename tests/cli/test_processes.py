@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +14,8 @@ from headcount.learned.trace import load_trace
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.shipped import locate
+from launching import in_two_processes
 from training.conftest import pets, tiny
-
-LAUNCH = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", "2"]
-# accelerate has no launcher for processes on CPUs; without GPUs this one starts them
-LAUNCH += ["--multi_gpu", "--num_machines", "1", "--mixed_precision", "no"]
-LAUNCH += ["--dynamo_backend", "no", "--main_process_port", "0"]
 
 
 @pytest.fixture
@@ -46,12 +39,11 @@ def task(tmp_path: Path) -> list[str]:
 def test_two_processes_end_in_one_folder_and_the_same_gates(task: list[str], tmp_path: Path):
     line = ["--method", "straight-through", "--ratio", "0.5", "--steps", "6", "--batch-size", "8"]
     line += ["--gate-lr", "2", "--baseline", "1", "--draws", "0", "--device", "cpu", "--json"]
-    command = [*LAUNCH, str(Path(__file__).with_name("launched.py")), str(tmp_path)]
-    command += ["prune", *task, *line, "--out", str(tmp_path / "out" / "small")]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)  # one object: only the first process prints
+    line += ["--out", str(tmp_path / "out" / "small")]
+    child = Path(__file__).with_name("launched.py")
+    said = json.loads(
+        in_two_processes(child, tmp_path, "prune", *task, *line)
+    )  # one object: only the first process prints
     small = tmp_path / "out" / "small"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["small"]
     masks = [json.loads((tmp_path / f"mask-{rank}.json").read_text()) for rank in (0, 1)]

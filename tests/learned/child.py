@@ -8,7 +8,6 @@ KILL_AT: forward passes before the process kills itself, 0 for never.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 from transformers import AutoTokenizer
 
+import launching
 from headcount.learned.methods import GateOptions, HardConcrete, StraightThrough, Subset
 from headcount.learned.result import Learned
 from headcount.learned.run import learn
@@ -50,16 +50,8 @@ def run(method: str, out: Path | None, options: TrainOptions, kill_at: int = 0) 
     """70 rows: the last batch of an epoch is not full."""
     tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     model: Any = tiny(tokenizer)
-    passes = 0
-
-    def count(*_: Any) -> None:
-        nonlocal passes
-        passes += 1
-        if passes == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
     # the model is copied for training, and its hooks with it
-    model.register_forward_pre_hook(count)
+    launching.kill_at(model, kill_at)
     return learn(
         model, pets(rows=70), METHODS[method], 0.5, train=options,
         tokenizer=tokenizer, device="cpu", out=out, gap=0,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +11,11 @@ import torch
 from safetensors.torch import load_file
 
 from headcount.learned.trace import load_trace
+from launching import in_two_processes, python
 
 from .child import STILL, TRAIN, run
 
 CHILD = Path(__file__).with_name("child.py")
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
 
 
 @pytest.mark.parametrize(
@@ -29,8 +26,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
 def test_killed_and_resumed_is_the_same_mask(
     method: str, kill_at: int, step: int, tmp_path: Path
 ) -> None:
-    command = [sys.executable, str(CHILD), method, str(tmp_path), str(kill_at)]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    done = python(CHILD, method, tmp_path, kill_at)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert not (tmp_path / "result.json").exists()
     resumed = run(method, tmp_path, TRAIN)
@@ -49,13 +45,7 @@ def test_killed_and_resumed_is_the_same_mask(
 
 
 def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", "2"]
-    launch += ["--multi_gpu", "--num_machines", "1", "--mixed_precision", "no"]
-    launch += ["--dynamo_backend", "no", "--main_process_port", "0"]
-    command = [*launch, str(CHILD), "straight-through", str(tmp_path), "0"]
-    environment = {**ENVIRONMENT, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
+    in_two_processes(CHILD, "straight-through", tmp_path, 0)
     first, second = (load_trace(tmp_path / f"rank-{rank}.npz") for rank in (0, 1))
     assert np.array_equal(first.values, second.values)
     assert np.array_equal(first.states, second.states)

@@ -10,7 +10,7 @@ from headcount.errors import UsageError
 from headcount.heads import Mask
 from headcount.models.bench import time_removed, weight_bytes
 from headcount.models.cost import cost
-from headcount.models.random_weights import has_weights, random_model
+from headcount.models.random_weights import random_model
 from models.zoo import build, masks
 
 
@@ -114,25 +114,6 @@ def test_weight_bytes_are_those_of_the_file(family: str, tmp_path: Path) -> None
         file = folder / "model.safetensors"
         header = 8 + int.from_bytes(file.read_bytes()[:8], "little")
         assert weight_bytes(each) == file.stat().st_size - header
-
-
-def test_random_weights_from_a_config(tmp_path: Path) -> None:
-    model = build("bert")
-    small = hc.remove(model, masks(hc.layout(model))["uneven"])
-    small.save_pretrained(tmp_path)
-    assert has_weights(str(tmp_path))
-    assert has_weights("some-name-on-the-hub")
-    assert not has_weights(str(tmp_path / "config.json"))
-    (tmp_path / "model.safetensors").unlink()
-    assert not has_weights(str(tmp_path))
-    state = torch.random.get_rng_state()
-    one, two, three = (random_model(str(tmp_path), seed=seed) for seed in (0, 0, 1))
-    assert torch.equal(torch.random.get_rng_state(), state)
-    assert hc.layout(one) == hc.layout(small)
-    assert not one.training
-    name = "bert.encoder.layer.1.attention.self.query.weight"
-    assert torch.equal(one.get_parameter(name), two.get_parameter(name))
-    assert not torch.equal(one.get_parameter(name), three.get_parameter(name))
 
 
 def test_the_dtype_of_the_config_is_kept(tmp_path: Path) -> None:

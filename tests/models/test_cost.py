@@ -21,7 +21,7 @@ from headcount.errors import NotFoundError, UnsupportedError, UsageError
 from headcount.heads import Head, Mask
 from headcount.models.cost import Cost, cost, cost_of, inspect
 from headcount.models.load import read_config
-from models.zoo import FAMILIES, PATTERNS, build, masks, mixed
+from models.zoo import FAMILIES, PATTERNS, build, removed
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 LENGTH = 12
@@ -103,13 +103,11 @@ def test_cross_attention_reads_the_source() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_predicted_is_what_removal_leaves(family: str) -> None:
-    model = build(family)
+    model, mask, small = removed(family, "mixed")
     before = cost(model, length=LENGTH)
     assert before.layout == hc.layout(model)
     assert before.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert before.heads_before == len(before.layout)
-    mask = mixed(before.layout)
-    small = hc.remove(model, mask)
     after = cost(small, length=LENGTH)
     assert before.flops_with(mask) == after.flops
     assert after.parameters == sum(parameter.numel() for parameter in small.parameters())
@@ -122,10 +120,9 @@ def test_predicted_is_what_removal_leaves(family: str) -> None:
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("family", ["albert", "falcon", "t5"])
 def test_every_pattern_of_removal(family: str, pattern: str) -> None:
-    model = build(family)
+    model, mask, small = removed(family, pattern)
     before = cost(model, length=LENGTH)
-    mask = masks(before.layout)[pattern]
-    assert before.flops_with(mask) == cost(hc.remove(model, mask), length=LENGTH).flops
+    assert before.flops_with(mask) == cost(small, length=LENGTH).flops
 
 
 def test_the_model_is_left_as_it_is() -> None:

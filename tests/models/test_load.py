@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 
-from headcount.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
+from headcount.errors import NotFoundError, UnsupportedError, UsageError
 from headcount.models.find import layout
 from headcount.models.load import load, load_config, skeleton
 from headcount.models.probe import probe_inputs, relative_difference, run
@@ -18,15 +17,6 @@ from headcount.models.remove import remove
 from models.zoo import build, masks
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-
-
-@pytest.fixture
-def pruned(tmp_path):
-    """A saved model with heads removed, and its folder."""
-    model = build("bert")
-    small = remove(model, masks(layout(model))["uneven"])
-    small.save_pretrained(tmp_path / "small")
-    return small, tmp_path / "small"
 
 
 @pytest.mark.parametrize(("family", "heads"), [("bert", (2, 4, 1)), ("gpt2", (4, 3, 2))])
@@ -175,30 +165,6 @@ def test_an_unknown_head_is_named(pruned):
         load(pruned[1], head="masked_lm")
     with pytest.raises(UnsupportedError, match="no seq2seq-lm model for 'bert'"):
         load(pruned[1], head="seq2seq-lm")
-
-
-def test_a_folder_that_cannot_be_written_leaves_nothing_behind(tmp_path, pruned):
-    blocked = tmp_path / "file"
-    blocked.write_text("in the way")
-    with pytest.raises(HeadcountError, match="Cannot write to"):
-        pruned[0].save_pretrained(blocked / "model")
-    with pytest.raises(HeadcountError, match="Cannot write to"):
-        pruned[0].save_pretrained(blocked)
-    assert blocked.read_text() == "in the way"
-    assert sorted(os.listdir(tmp_path)) == ["file", "small"]
-
-
-def test_a_save_that_fails_half_way_leaves_the_old_folder_whole(tmp_path, pruned, monkeypatch):
-    small, folder = pruned
-    before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    monkeypatch.setattr(
-        "headcount.models.pruned.write_card",
-        lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")),
-    )
-    with pytest.raises(HeadcountError, match="No space left on device"):
-        small.save_pretrained(folder)
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
-    assert os.listdir(tmp_path) == ["small"]
 
 
 def test_a_layer_without_heads_needs_no_first_weights(tmp_path):

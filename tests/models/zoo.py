@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -369,6 +370,17 @@ def mixed(layout: Layout) -> Mask:
         return (False, head.index % 2 == 1, group != 0, True)[head.layer % 4]
 
     return Mask(layout, frozenset(head for head in layout if stays(head)))
+
+
+@cache
+def removed(family: str, pattern: str, kind: str | None = None) -> tuple[Any, Mask, Any]:
+    """(model, mask, removed) for a pattern or "mixed", made once: leave them as they are."""
+    from headcount.models.find import layout
+    from headcount.models.remove import remove
+
+    model = build(family, attention=kind or attention_of(family)[-1])
+    mask = mixed(layout(model)) if pattern == "mixed" else masks(layout(model))[pattern]
+    return model, mask, remove(model, mask)
 
 
 DEPTHS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers")

@@ -4,84 +4,19 @@ import json
 
 import numpy as np
 import pytest
-import torch
 
 from headcount.errors import UsageError
-from headcount.heads import Head
-from headcount.models.capture import Place
-from headcount.models.find import layout, sites_of
+from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
-from headcount.pruning.scorer import Scorer, layer_scores, load_scorer, mean_scores, save_scorer
+from headcount.pruning.scorer import Scorer, load_scorer, save_scorer
 from headcount.pruning.scorer_training import score_heads, train_scorer
 from headcount.pruning.select import prepare, select
-from headcount.tasks.encoding import Encoded
 from models.zoo import build
+from pruning.conftest import rows
 
 
 def meta(model, **options):
     return prepare(model, "meta", **options)
-
-
-def rows(many: int = 24) -> Encoded:
-    random = np.random.default_rng(0)
-    return Encoded(
-        {"input_ids": [random.integers(5, 60, n).tolist() for n in random.integers(4, 12, many)]}
-    )
-
-
-@pytest.fixture(scope="module")
-def bert():
-    return build("bert", num_hidden_layers=2)
-
-
-def test_the_model_stays_and_the_scorer_learns(bert):
-    before = {name: value.clone() for name, value in bert.state_dict().items()}
-    scorer, losses = train_scorer(bert, rows(), steps=12, seed=1)
-    assert len(losses) == 12
-    assert all(value > 0 for value in losses)
-    for name, value in bert.state_dict().items():
-        assert torch.equal(value, before[name])
-    assert all(parameter.requires_grad for parameter in bert.parameters())
-    again, same = train_scorer(bert, rows(), steps=12, seed=1)
-    assert same == losses
-    for one, other in zip(scorer.parameters(), again.parameters(), strict=True):
-        assert torch.equal(one, other)
-    fresh, _ = train_scorer(bert, rows(), steps=1, learning_rate=1e-9, seed=1)
-    moved = [float((a - b).detach().abs().max()) for a, b in
-             zip(scorer.parameters(), fresh.parameters(), strict=True)]  # fmt: skip
-    assert max(moved) > 1e-4
-
-
-def test_heads_that_matter_get_the_better_scores(bert):
-    # in every layer heads 0 and 1 write nothing, and attend evenly: their maps look alike
-    model = build("bert", num_hidden_layers=2)
-    with torch.no_grad():
-        for site in sites_of(model):
-            attention = model.get_submodule(site.path)
-            idle = slice(0, 2 * site.head_dim)
-            model.get_submodule(site.out).weight[:, idle] = 0
-            model.get_submodule(site.out).weight[:, 2 * site.head_dim :] *= 20
-            for name, module in attention.named_modules():
-                if name.endswith("query"):
-                    module.weight[idle] = 0
-                    module.bias[idle] = 0
-                    module.weight[2 * site.head_dim :] *= 30
-    scorer, _ = train_scorer(model, rows(48), steps=80, learning_rate=2.0)
-    scores = score_heads(model, scorer, rows())
-    for layer in (0, 1):
-        idle = max(scores[Head("encoder", layer, i)] for i in (0, 1))
-        busy = min(scores[Head("encoder", layer, i)] for i in (2, 3))
-        assert busy > idle
-
-
-def test_a_shared_layer_is_scored_over_all_its_uses():
-    scorer = Scorer()
-    maps = {Place("encoder", 0, use): torch.rand(2, 4, 5, 5) for use in (0, 1)}
-    each = [mean_scores(scorer, maps[place], {}, place) for place in maps]
-    found = layer_scores(scorer, maps, {}, ("encoder", 0))
-    torch.testing.assert_close(found, (each[0] + each[1]) / 2)
-    albert = build("albert")
-    assert len(train_scorer(albert, rows(), steps=2)[1]) == 2
 
 
 def test_the_best_share_of_every_layer_stays(bert, tmp_path):

@@ -177,8 +177,3 @@ def test_explicit_files_need_no_folder(tmp_path: Path) -> None:
     write(tmp_path / "mine.tsv", OFFICIAL["sst2"][1])
     task = open_task("sst2", dev=tmp_path / "mine.tsv")
     assert task.load().texts[0] == ["a fine film "]
-
-
-def test_no_network_says_what_to_do() -> None:
-    with pytest.raises(NotFoundError, match=r"No data for task 'sst2'.*pass --data DIR"):
-        open_task("sst2").load()

@@ -1,45 +1,22 @@
 from __future__ import annotations
 
-import builtins
-import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
 
-from headcount.errors import MissingExtraError, UsageError
-from headcount.tasks import bleu
+from headcount.errors import UsageError
 from headcount.tasks.metrics import (
     METRICS,
     Difference,
     Outcome,
-    Score,
     difference,
     get_metric,
     score,
 )
-
-HYPOTHESES = ["the cat sat on the mat today", "a dog runs in the park", "no", "they sing a song"]
-REFERENCES = ["the cat sat on a mat today .", "the dog runs in a park now", "yes", "they sang"]
-
-
-def outcome_for(name: str, size: int, seed: int) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    if name in ("spearman", "pearson"):
-        labels = rng.integers(0, 6, size).astype(float)
-        return labels + rng.normal(size=size).round(1), labels
-    if name in ("recall@1", "perplexity"):
-        tokens = rng.integers(1, 9, size)
-        return np.column_stack([rng.integers(0, tokens + 1), rng.random(size) * tokens]), tokens
-    if name == "bleu":
-        picks = rng.integers(0, 4, size)
-        return [HYPOTHESES[i] for i in picks], [REFERENCES[i] for i in picks]
-    classes = 3 if name == "matthews" else 2
-    labels = rng.integers(0, classes, size)
-    return np.where(rng.random(size) < 0.7, labels, rng.integers(0, classes, size)), labels
+from tasks.outcomes import outcome_for
 
 
 def take(values: Any, rows: np.ndarray) -> Any:
@@ -81,29 +58,6 @@ def test_constant_predictions_score_zero_without_a_warning() -> None:
     assert result.value == 0.0
 
 
-@pytest.mark.parametrize("name", ["matthews", "f1", "accuracy_f1", "spearman", "pearson"])
-@pytest.mark.parametrize("said", [[0, 0, 0, 0], [0, 1, 0, 2]])
-def test_one_class_only_is_undefined(name: str, said: list[int]) -> None:
-    outcome = Outcome(np.array(said), np.zeros(4, int))
-    found = score(name, outcome, draws=30)
-    assert np.isnan([found.value, found.low, found.high]).all()
-    assert found.draws_undefined == 30
-    assert str(found) == f"{name} undefined"
-    assert found.to_json() == {
-        "metric": name, "value": None, "low": None, "high": None, "draws_undefined": 30,
-    }  # fmt: skip
-    assert Score.from_json(found.to_json()).to_json() == found.to_json()
-    gap = difference(name, outcome, outcome, draws=30)
-    assert (str(gap), gap.to_json()["value"], gap.draws_undefined) == ("undefined", None, 30)
-
-
-def test_a_model_that_says_one_class_only_has_scores() -> None:
-    labels = np.array([0, 1, 1, 0])
-    for name in ("matthews", "f1", "spearman", "pearson"):
-        assert get_metric(name).score(np.zeros(4, int), labels) == 0.0
-    assert get_metric("f1").score(np.ones(3, int), np.ones(3, int)) == 1.0
-
-
 @pytest.mark.parametrize("name", ["matthews", "f1", "spearman", "pearson"])
 def test_draws_without_a_score_are_left_out_and_counted(name: str) -> None:
     predictions, labels = np.array([1, 0, 1, 0, 0]), np.array([1, 0, 0, 0, 0])
@@ -114,22 +68,6 @@ def test_draws_without_a_score_are_left_out_and_counted(name: str) -> None:
     assert found.low == pytest.approx(np.nanquantile(values, 0.025))
     assert found.high == pytest.approx(np.nanquantile(values, 0.975))
     assert f", {found.draws_undefined} draws undefined" in str(found)
-
-
-def test_matthews_of_many_classes_needs_little_memory() -> None:
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 400, 1000)
-    said = np.where(rng.random(1000) < 0.5, labels, rng.integers(0, 400, 1000))
-    tracemalloc.start()
-    try:
-        found = score("matthews", Outcome(said, labels), draws=30)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 50_000_000  # one number for every pair of classes and row would be 1.3 GB
-    drawn = np.random.default_rng(0).integers(1000, size=(30, 1000))
-    values = [METRICS["matthews"].score(said[rows], labels[rows]) for rows in drawn]
-    assert [found.low, found.high] == pytest.approx(list(np.quantile(values, [0.025, 0.975])))
 
 
 def test_the_interval_is_seeded_covers_the_score_and_shrinks() -> None:
@@ -144,16 +82,6 @@ def test_the_interval_is_seeded_covers_the_score_and_shrinks() -> None:
     assert wide == pytest.approx(2 * 1.96 * (p * (1 - p) / 100) ** 0.5, rel=0.15)
     second = score("accuracy", Outcome(*large), seed=3)
     assert second.high - second.low == pytest.approx(wide / 10, rel=0.2)
-
-
-def test_the_spearman_interval_agrees_with_drawing_and_sorting() -> None:
-    predictions, labels = outcome_for("spearman", 200, 0)
-    result = score("spearman", Outcome(predictions, labels), draws=2000)
-    rng = np.random.default_rng(9)
-    rows = rng.integers(200, size=(2000, 200))
-    slow = [spearmanr(predictions[r], labels[r]).statistic for r in rows]
-    assert result.low == pytest.approx(np.quantile(slow, 0.025), abs=0.02)
-    assert result.high == pytest.approx(np.quantile(slow, 0.975), abs=0.02)
 
 
 def before_and_after(
@@ -244,23 +172,3 @@ def test_no_draws_no_interval_and_no_rows_no_score() -> None:
         score("accuracy", Outcome(np.array([]), np.array([])))
     with pytest.raises(UsageError, match=r"no metric 'acuracy'. Did you mean 'accuracy'\?"):
         get_metric("acuracy")
-
-
-def test_bleu_signature_and_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "tok:13a" in bleu.signature()
-    real = builtins.__import__
-
-    def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.startswith("sacrebleu"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MissingExtraError, match=r"pip install 'headcount\[mt\]'"):
-        bleu.corpus_bleu(["a"], ["a"])
-
-
-def test_spaced_full_stops_are_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
-    texts = ["a b c d ."] * 200
-    assert bleu.corpus_bleu(texts, texts) == pytest.approx(100)
-    assert not caplog.records

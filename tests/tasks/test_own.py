@@ -104,19 +104,3 @@ def test_broken_files(
     (tmp_path / name).write_bytes(content)
     with pytest.raises(error, match=message):
         open_task("classification", data=tmp_path / name, columns="a", label="b")
-
-
-def test_a_data_set_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # `datasets` reads a local folder through the same call as the hub
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
-    folder = tmp_path / "set"
-    folder.mkdir()
-    write(folder / "train.csv")
-    write(folder / "validation.csv", ROWS[:1])
-    task = open_task("classification", hub=str(folder), columns="body", label="other")
-    assert task.labels == ("dry", "wet")
-    assert task.load("dev").texts[0] == ["It, rains."]
-    with pytest.raises(UsageError, match=r"no column 'bod'. Did you mean 'body'\?"):
-        open_task("classification", hub=str(folder), columns="bod", label="other")
-    with pytest.raises(NotFoundError, match="cannot be fetched"):
-        open_task("classification", hub="nobody/nothing", columns="a", label="b")

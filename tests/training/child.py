@@ -8,7 +8,6 @@ KILL_AT: forward passes before the process kills itself, 0 for never.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 from transformers import AutoTokenizer, BertForMaskedLM
 
+import launching
 from headcount.models.shipped import locate
 from headcount.tasks import Task, open_task
 from headcount.training.finetune import Trained, finetune
@@ -52,15 +52,7 @@ def still(options: TrainOptions) -> TrainOptions:
 
 def run(kind: str, out: Path | None, options: TrainOptions, kill_at: int = 0) -> Trained:
     model, tokenizer, task = subject(kind)
-    passes = 0
-
-    def count(*_: Any) -> None:
-        nonlocal passes
-        passes += 1
-        if passes == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    model.register_forward_pre_hook(count)
+    launching.kill_at(model, kill_at)
     settings = {"tokenizer": tokenizer, "options": options, "out": out, "device": "cpu"}
     return finetune(model, task, evaluation=False, **settings)
 

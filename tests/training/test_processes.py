@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from launching import in_two_processes, python
+
 from .child import RESUMED, run, still
 
 CHILD = Path(__file__).with_name("child.py")
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
 
 
 def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -29,8 +27,7 @@ def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 def test_killed_and_resumed_is_the_same_bit_for_bit(
     kind: str, kill_at: int, step: int, tmp_path: Path
 ) -> None:
-    command = [sys.executable, str(CHILD), kind, str(tmp_path), str(kill_at)]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    done = python(CHILD, kind, tmp_path, kill_at)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert not (tmp_path / "result.json").exists()
     resumed = run(kind, tmp_path, RESUMED)
@@ -44,14 +41,8 @@ def test_killed_and_resumed_is_the_same_bit_for_bit(
 
 def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
     # 70 rows in batches of 16: the last one leaves the second process with nothing but blank rows
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", "2"]
-    launch += ["--multi_gpu", "--num_machines", "1", "--mixed_precision", "no"]
-    launch += ["--dynamo_backend", "no", "--main_process_port", "0"]
-    command = [*launch, str(CHILD), "classification", str(tmp_path), "0"]
-    environment = {**ENVIRONMENT, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["2"]  # processes, said by the first
+    said = in_two_processes(CHILD, "classification", tmp_path, 0)
+    assert said.split() == ["2"]  # processes, said by the first
     single = run("classification", None, still(RESUMED))
     found = load_file(tmp_path / "model.safetensors")
     for name, value in weights(single.model).items():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from headcount.heads import Mask
 from headcount.models.find import layout
@@ -22,15 +21,6 @@ from headcount.training.scoring import Scoring
 
 PLAIN = Scoring(draws=0)
 
-# by how much the fine-tuned model beats counting words, and loses when all heads are removed
-MARGINS = {
-    "pocket-acceptability": 0.5,
-    "pocket-sentiment": 0.3,
-    "pocket-paraphrase": 0.25,
-    "pocket-similarity": 0.4,
-    "pocket-entailment": 0.2,
-}
-
 
 def test_they_fit_into_eight_megabytes() -> None:
     files = [path for name in NAMES for path in Path(locate(name)).rglob("*") if path.is_file()]
@@ -44,16 +34,16 @@ def test_the_bert_has_enough_heads_to_prune() -> None:
     assert len(whole) >= 48
 
 
-@pytest.mark.parametrize("task", MARGINS)
-def test_the_tasks_need_attention(task: str) -> None:
+def test_a_task_needs_attention() -> None:
+    """The quickest of them, in 20 steps; `make claims` fine-tunes all five to their end."""
+    task = "pocket-sentiment"
     model = load_for_task("pocket", open_task(task))
-    trained = finetune(model, task, options=PRESETS["pocket"])
+    trained = finetune(model, task, options=replace(PRESETS["pocket"], steps=20))
     assert trained.evaluation is not None
     full = trained.evaluation.score
     words = bag_of_words(task, examples(task, "train", 4000), examples(task, "dev", 1000))
     headless = evaluate(remove(model, Mask.none(layout(model))), task, scoring=PLAIN).score
-    assert full > words + MARGINS[task]
-    assert full > headless + MARGINS[task]
+    assert full > max(words, headless) + 0.3
 
 
 def test_the_corpus_needs_attention() -> None:

@@ -1,0 +1,34 @@
+"""Shared by tests of methods that look at a small BERT's rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headcount.tasks.encoding import Encoded
+from models.zoo import build
+
+
+def rows(many: int = 24) -> Encoded:
+    random = np.random.default_rng(0)
+    return Encoded(
+        {"input_ids": [random.integers(5, 60, n).tolist() for n in random.integers(4, 12, many)]}
+    )
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return build("bert", num_hidden_layers=2)
+
+
+def spd(size, seed):
+    x = np.random.default_rng(seed).normal(size=(3 * size, size))
+    return x.T @ x / len(x)
+
+
+def data(model, rows=8):
+    ids = torch.randint(5, 61, (rows, 8), generator=torch.Generator().manual_seed(0))
+    mask = torch.ones_like(ids)
+    mask[1, 5:] = 0
+    return [{"input_ids": ids, "attention_mask": mask}]

@@ -1,0 +1,28 @@
+"""Made-up predictions and labels for every metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+HYPOTHESES = ["the cat sat on the mat today", "a dog runs in the park", "no", "they sing a song"]
+
+
+REFERENCES = ["the cat sat on a mat today .", "the dog runs in a park now", "yes", "they sang"]
+
+
+def outcome_for(name: str, size: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    if name in ("spearman", "pearson"):
+        labels = rng.integers(0, 6, size).astype(float)
+        return labels + rng.normal(size=size).round(1), labels
+    if name in ("recall@1", "perplexity"):
+        tokens = rng.integers(1, 9, size)
+        return np.column_stack([rng.integers(0, tokens + 1), rng.random(size) * tokens]), tokens
+    if name == "bleu":
+        picks = rng.integers(0, 4, size)
+        return [HYPOTHESES[i] for i in picks], [REFERENCES[i] for i in picks]
+    classes = 3 if name == "matthews" else 2
+    labels = rng.integers(0, classes, size)
+    return np.where(rng.random(size) < 0.7, labels, rng.integers(0, classes, size)), labels

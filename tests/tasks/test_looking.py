@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+import pytest
+
+from headcount.errors import UsageError
+from headcount.tasks.looking import Looking
+
+
+def test_at_least_one_row_is_looked_at() -> None:
+    assert Looking(samples=1).inputs is None
+    with pytest.raises(UsageError, match="At least one row is looked at, not 0"):
+        Looking(samples=0)

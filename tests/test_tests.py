@@ -1,0 +1,138 @@
+"""The rules of the tests: they mirror the source, and every one of them can fail."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "headcount"
+# A command's parts are tested through the command, a study's through its runs.
+THROUGH_THEIR_USERS = ("cli", "studies")
+WITHOUT_A_TEST = {
+    "__main__.py": "two lines that start the command line: test_main.py runs them",
+    "report/tables/inspect.py": "what tests/cli/test_inspect.py reads from the command",
+    "training/setting.py": "fields without behaviour, handed on by every test of learned gates",
+}
+"""Source files that no test mirrors, and why."""
+WITHOUT_A_SOURCE = {
+    "fuzz/test_fuzz.py": "damaged files for every reader of the house",
+    "learned/test_processes.py": "gates in runs that are killed, and in two processes",
+    "likeness/test_oracles.py": "the oracles that kernels are held against",
+    "models/test_architectures.py": "docs/architectures.md",
+    "models/test_zoo.py": "every family through the same gate",
+    "test_benchmarks.py": "benchmarks/",
+    "test_house.py": "the rules of the house",
+    "test_results.py": "what all results have in common",
+    "test_tests.py": "the rules of the tests",
+    "test_twins.py": "commands and their twins in Python",
+}
+"""Tests that mirror no source file, and what they test."""
+
+
+def mirrored(path: Path) -> Path:
+    """Where the tests of a source file are; those of a package are named after its folder."""
+    if path.name == "__init__.py" and path.parent.name:
+        path = path.parent.with_suffix(".py")
+    return path.with_name(f"test_{path.name}")
+
+
+def test_every_source_file_has_its_tests() -> None:
+    files = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")]
+    bare = {
+        path.as_posix()
+        for path in files
+        if path.name != "__init__.py"
+        and path.parts[0] not in THROUGH_THEIR_USERS
+        and not (TESTS / mirrored(path)).is_file()
+    }
+    assert bare == set(WITHOUT_A_TEST)
+
+
+def test_every_test_file_has_its_source() -> None:
+    known = {mirrored(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")}
+    strangers = {
+        path.relative_to(TESTS).as_posix()
+        for path in TESTS.rglob("test_*.py")
+        if path.relative_to(TESTS) not in known
+        and path.relative_to(TESTS).parts[0] not in THROUGH_THEIR_USERS
+    }
+    assert strangers == set(WITHOUT_A_SOURCE)
+
+
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in TESTS.rglob("*.py")}
+CHECKS = {"raises", "warns", "fail"}
+
+
+def functions(tree: ast.AST) -> list[ast.FunctionDef]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def can_fail(function: ast.AST, helpers: set[str]) -> bool:
+    """Whether it asserts, expects an error or a warning, or calls what does."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert):
+            return True
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in CHECKS | helpers or name.startswith("assert_"):
+                return True
+    return False
+
+
+def asserting_helpers(trees: list[ast.Module]) -> set[str]:
+    """Functions beside the tests that assert, or call one that does."""
+    known: set[str] = set()
+    while True:
+        more = {
+            function.name
+            for tree in trees
+            for function in functions(tree)
+            if not function.name.startswith("test_") and can_fail(function, known)
+        }
+        if more <= known:
+            return known
+        known |= more
+
+
+def idle(tree: ast.Module, helpers: set[str]) -> list[str]:
+    """Tests that nothing could fail, and tests that may return before they assert anything."""
+    found = []
+    for function in functions(tree):
+        if not function.name.startswith("test_"):
+            continue
+        first = min(
+            (node.lineno for node in ast.walk(function) if isinstance(node, ast.Assert)),
+            default=function.end_lineno or 0,
+        )
+        early = any(
+            isinstance(node, ast.Return) and node.value is None and node.lineno < first
+            for node in ast.walk(function)
+        )
+        if early or not can_fail(function, helpers):
+            found.append(function.name)
+    return found
+
+
+def test_every_test_can_fail() -> None:
+    helpers = asserting_helpers(list(TREES.values()))
+    found = {path.name: idle(tree, helpers) for path, tree in TREES.items()}
+    assert {name: tests for name, tests in found.items() if tests} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("def test_a():\n  assert 1", False),
+        ("def test_a():\n  run()", True),
+        ("def test_a():\n  with pytest.raises(ValueError):\n    run()", False),
+        ("def test_a():\n  np.testing.assert_allclose(1, 2)", False),
+        ("def helper():\n  assert 1\ndef test_a():\n  helper()", False),
+        ("def test_a():\n  if not can():\n    return\n  assert 1", True),
+    ],
+)
+def test_the_rule_sees_what_it_should(text: str, named: bool) -> None:
+    tree = ast.parse(text)
+    assert bool(idle(tree, asserting_helpers([tree]))) is named
