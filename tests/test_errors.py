@@ -51,10 +51,9 @@ def test_what_a_file_brings_into_a_message_stays_one_short_line() -> None:
 
 
 def test_an_error_without_words_is_told_by_the_code_that_raised_it() -> None:
-    try:
+    with pytest.raises(AssertionError) as raised:
         assert len("a") == 2
-    except AssertionError as error:
-        error.args = ()
-        told = in_words(error)
+    raised.value.args = ()
+    told = in_words(raised.value)
     assert told.startswith('AssertionError: assert len("a") == 2 in test_an_error')
     assert in_words(ValueError("a\n b")) == "ValueError: a b"

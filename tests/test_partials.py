@@ -3,6 +3,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,9 @@ with (whole_folder if sys.argv[2] == "folder" else whole)(target) as partial:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("file", "a.svg"), ("folder", "a.b")])
-def test_what_a_killed_process_left_is_swept_and_what_another_writes_is_not(tmp_path, kind, name):
+def test_what_a_killed_process_left_is_swept_and_what_another_writes_is_not(
+    tmp_path: Path, kind: str, name: str
+) -> None:
     target = tmp_path / name
     line = [sys.executable, "-c", KILLED, str(target), kind]
     assert subprocess.run([*line, "kill"], check=False).returncode == -signal.SIGKILL
@@ -31,8 +35,9 @@ def test_what_a_killed_process_left_is_swept_and_what_another_writes_is_not(tmp_
     assert left.name.startswith(".a.")
     strange = tmp_path / ".a.download.partial"
     strange.write_text("somebody else's")
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([*line, "write"], **pipes) as other:
+        assert other.stdout is not None
         assert other.stdout.readline() == "writing\n"
         assert not left.exists()
         with (whole if kind == "file" else whole_folder)(tmp_path / name) as partial:

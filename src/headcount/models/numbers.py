@@ -59,11 +59,12 @@ def read_mask(text: str, model: Any, layout: Layout) -> Mask:
     JSON for a pruned model may also be a mask of the original, such as the mask.json of a later
     cut: its heads are found by the numbers they had there.
     """
-    mask = None
-    if text.lstrip().startswith("{") and getattr(getattr(model, "config", None), "headcount", None):
-        mask = Mask.from_json(parse_json(text, "This mask is not JSON"))
-        left = original_mask(model, Mask.full(layout))
-    if mask is None or mask.layout == layout or mask.layout != left.layout:
+    pruned = getattr(getattr(model, "config", None), "headcount", None)
+    if not pruned or not text.lstrip().startswith("{"):
+        return Mask.parse(text, layout)
+    mask = Mask.from_json(parse_json(text, "This mask is not JSON"))
+    left = original_mask(model, Mask.full(layout))
+    if mask.layout == layout or mask.layout != left.layout:
         return Mask.parse(text, layout)
     gone = sorted(str(head) for head in mask if head not in left)
     if gone:
