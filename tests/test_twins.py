@@ -16,6 +16,7 @@ import headcount as hc
 from headcount.cli.commands import COMMANDS
 from headcount.cli.common import plain
 from headcount.models.speed import plan
+from headcount.runs.record import COMMON
 from headcount.tasks import open_task
 from headcount.tasks.loading import load_for_task, load_tokenizer
 
@@ -34,6 +35,11 @@ def ran(cli: Cli, *tokens: object) -> dict[str, Any]:
     done = cli(*tokens, "--json")
     assert done.code == 0, done.err
     return json.loads(done.out)
+
+
+def result(told: dict[str, Any]) -> dict[str, Any]:
+    """What came out, of a record or of a value: not who computed it, and when."""
+    return {name: value for name, value in told.items() if name not in COMMON}
 
 
 def without(data: Any, *names: str) -> Any:
@@ -115,7 +121,7 @@ def test_bench(cli: Cli) -> None:
     told = ran(cli, "bench", "pocket", *options, "--no-onnx")
     times = ("ratio", "seconds", "over_ideal")
     found = hc.bench("pocket", onnx=False, **sizes)  # pyright: ignore[reportArgumentType]
-    assert without(told, *times) == without(plain(found.to_json()), *times)
+    assert without(result(told), *times) == without(plain(result(found.to_json())), *times)
 
 
 def test_importance(cli: Cli, tmp_path: Path) -> None:
@@ -126,7 +132,9 @@ def test_importance(cli: Cli, tmp_path: Path) -> None:
     found = hc.importance(
         model, "pocket-corpus", samples=8, normalize="l1", tokenizer=load_tokenizer("pocket")
     )
-    assert without(told, "model", "task", "seed") == plain(found.to_json())
+    assert told["predicts"] == found.to_json()["kind"]
+    drop = ("model", "task", "seed", "predicts")
+    assert without(result(told), *drop) == without(plain(result(found.to_json())), *drop)
     assert json.loads(out.read_text(encoding="utf-8")) == told
 
 
@@ -157,7 +165,7 @@ def test_evaluate(cli: Cli) -> None:
     )  # fmt: skip
     lost = hc.difference(full, cut, draws=20)
     drop = ("seconds", "model", "masks")
-    assert without(told, *drop) == without(plain(full.to_json()), *drop)
+    assert without(result(told), *drop) == without(plain(result(full.to_json())), *drop)
     (masked,) = told["masks"]
     assert masked["differences"][lost.metric] == plain(lost.to_json())
     assert without(masked, "seconds", "differences") == without(plain(cut.to_json()), "seconds")
@@ -191,7 +199,75 @@ def test_transfer_and_attention(cli: Cli, texts: Path, tmp_path: Path) -> None:
     told = ran(cli, "transfer", "pocket", tmp_path / "tuned", "--inputs", texts)
     found = hc.transfer(first, second, TEXTS, tokenizer=words, samples=1000)
     drop = ("pretrained", "finetuned", "inputs")
-    assert without(told, *drop) == without(plain(found.to_json()), *drop)
+    assert without(result(told), *drop) == without(plain(found.to_json()), *drop)
     told = ran(cli, "attention", "pocket", "--text", TEXTS[0])
     maps = hc.attention(first, TEXTS[0], tokenizer=words)
     assert without(told, "model", "pruned") == without(plain(maps.to_json()), "model", "pruned")
+
+
+TASK = "pocket-acceptability"
+FEW = ("--limit", 20, "--draws", 5)
+SHORT = hc.TrainOptions(steps=2, batch_size=8)
+STEPS = ("--steps", 2, "--batch-size", 8)
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with a head for the task."""
+    folder = tmp_path_factory.mktemp("tuned") / "run"
+    model = load_for_task("pocket", open_task(TASK))
+    hc.train(model, TASK, options=SHORT, out=folder, tokenizer=load_tokenizer("pocket"))
+    return folder
+
+
+def test_train(cli: Cli, tuned: Path, tmp_path: Path) -> None:
+    told = ran(cli, "train", "pocket", "--task", TASK, *STEPS, "--out", tmp_path / "run")
+    assert told["evaluation"]["score"] == hc.evaluate(hc.load(tuned), TASK).score
+    left, right = (files(folder) for folder in (tmp_path / "run", tuned))
+    assert left["model.safetensors"] == right["model.safetensors"]
+    assert left["curve.jsonl"] == right["curve.jsonl"]
+
+
+def test_prune_and_run(cli: Cli, tuned: Path, tmp_path: Path) -> None:
+    typed, called, again = (tmp_path / name / "small" for name in ("typed", "called", "again"))
+    asked = ("--method", "importance", "--step", 0.25, "--ratio", 0.5, "--recover")
+    asked += ("--samples", 16, "--seed", 2, "--baseline", 1)
+    told = ran(cli, "prune", tuned, "--task", TASK, *asked, *FEW, "--out", typed)
+    found = hc.prune(
+        str(tuned), hc.Importance(step=0.25), 0.5, task=TASK, seed=2, baseline=1, out=called,
+        repair=hc.Repair(recover=hc.Recovery()), looking=hc.Looking(samples=16),
+        scoring=hc.Scoring(limit=20, draws=5, seed=2),
+    )  # fmt: skip
+    drop = ("seconds", "command", "out")
+    assert without(told, *drop) == without(plain(found.record.to_json()), *drop)
+    left, right = files(typed), files(called)
+    changed = {"record.json", "README.md"}  # they name the command and the seconds
+    assert {n: left[n] for n in left if n not in changed} == {
+        n: right[n] for n in right if n not in changed
+    }
+    rerun = ran(cli, "run", typed, "--out", again)
+    assert without(rerun, *drop) == without(told, *drop)
+    assert files(again)["model.safetensors"] == left["model.safetensors"]
+    record = hc.run(hc.load_record(typed).run)
+    assert record.id == told["id"]
+
+
+@pytest.mark.parametrize("name", ["curve", "compare", "sweep"])
+def test_studies(cli: Cli, tuned: Path, tmp_path: Path, name: str) -> None:
+    typed, called = tmp_path / "typed", tmp_path / "called"
+    few: Any = {"seeds": 1, "scoring": hc.Scoring(limit=20, draws=5), "out": called}
+    if name == "curve":
+        asked: Any = ("--methods", "random", "--ratios", 0.5)
+        found: Any = hc.curve(str(tuned), TASK, ["random"], [0.5], **few)
+    elif name == "compare":
+        asked = ("--methods", "random,all-heads", *STEPS)
+        found = hc.compare(str(tuned), TASK, ["random", "all-heads"], train=SHORT, **few)
+    else:
+        asked = ("--over", "mu=0.1,0.2", *STEPS)
+        found = hc.sweep(str(tuned), TASK, "mu", [0.1, 0.2], train=SHORT, **few)
+    told = ran(cli, name, tuned, "--task", TASK, *asked, "--seeds", 1, *FEW, "--out", typed)
+    drop = ("seconds", "out")
+    assert without(told, *drop) == without(plain(found.to_json()), *drop)
+    records = [{path.parent.name for path in each.rglob("record.json")} for each in (typed, called)]
+    assert records[0] == records[1]
+    assert len(records[0]) == len(found.points)

@@ -39,7 +39,8 @@ from scipy.stats import binomtest, t
 
 from headcount.models.find import layout
 from headcount.models.load import load
-from headcount.pruning.select import prepare
+from headcount.pruning.cluster import Cluster
+from headcount.pruning.methods import Given
 from headcount.studies.curve import pruning_chance
 from headcount.tasks.loading import hush
 
@@ -119,7 +120,7 @@ def zero_shot(table: Table, seeds: int) -> None:
 
 def which_go() -> None:
     model = load("pocket")
-    decide = prepare(model, "cluster")
+    decide = Cluster().prepare(model, Given())
     print("\nRA9, chance of being pruned by cluster, ten clusterings")
     for ratio in (0.25, 0.5, 0.75):
         chance = pruning_chance(decide, ratio, layout(model))

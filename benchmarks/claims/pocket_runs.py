@@ -18,14 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from headcount.changes.weights import weight_change
-from headcount.models.find import layout
+from headcount.heads import Mask
 from headcount.models.load import load
 from headcount.models.remove import remove
-from headcount.pruning.methods import Decision
+from headcount.pruning.methods import Decision, make_method
 from headcount.pruning.select import prepare
-from headcount.studies.trial import Trial, make_trial
+from headcount.recovery.options import Recovery
+from headcount.runs.asked import Prune, Repair
+from headcount.runs.cutting import Cutting
+from headcount.runs.subject import Subject, make_subject
 from headcount.tasks import open_task
-from headcount.tasks.loading import load_for_task, tokenizer_of
+from headcount.tasks.loading import load_for_task
 from headcount.training.finetune import finetune
 from headcount.training.options import PRESETS
 
@@ -126,24 +129,31 @@ def train_one(run: Run) -> Run:
     options = replace(TRAIN, seed=run.seed)
     if run.method.startswith("freeze"):
         options = replace(options, freeze=int(run.method.split()[1]))
-    trial = make_trial(
-        model, task=task, tokenizer=tokenizer_of(model), finetune=options, fresh=True
-    )
+    subject = make_subject(model, task)
+    subject.fresh = True
+    name, own = METHODS.get(run.method, ("random", {}))
+    cutting = asked(subject, name, own, run, Repair(train=options))
     if run.method.startswith("layers"):
         mask = prepare(model, "layers", empty=run.method.split()[1])(None, 0)
-    elif run.ratio:
-        mask = trial.prepare(*METHODS[run.method], run.seed)(run.ratio, run.seed).mask
     else:
-        mask = prepare(model, "random")(0.0, 0)
-    return scored(run, trial, mask)
+        mask = cutting.decide().mask
+    return scored(run, cutting, mask)
 
 
-def scored(run: Run, trial: Trial, mask: Any) -> Run:
-    small = trial.cut(Decision(mask=mask), run.seed)[0]
-    found = trial.score(small).scores[0]
+def asked(
+    subject: Subject, method: str, options: dict[str, Any], run: Run, repair: Repair
+) -> Cutting:
+    """The cut of a run."""
+    wanted = Prune(method=make_method(method, options), ratio=run.ratio, repair=repair)
+    return Cutting(subject=subject, asked=wanted, seed=run.seed)
+
+
+def scored(run: Run, cutting: Cutting, mask: Mask) -> Run:
+    small = cutting.cut(Decision(mask=mask))[0]
+    found = cutting.score(small).scores[0]
     spread = float("nan")
     if run.repair == "train" and not run.method.startswith("freeze"):
-        spread = weight_change(remove(trial.model, mask), small).spread["all"]
+        spread = weight_change(remove(cutting.subject.model, mask), small).spread["all"]
     return replace(
         run,
         score=found.value,
@@ -165,12 +175,11 @@ def fine_tuned(task: str, folder: Path) -> Any:
 
 def cut_runs(task: str, folder: Path, seeds: int, kept: Kept) -> None:
     """What is cut from the fine-tuned model: scored as it is, recovered, fine-tuned again."""
-    model, opened = fine_tuned(task, folder), open_task(task)
-    common: dict[str, Any] = {"task": opened, "tokenizer": tokenizer_of(model)}
-    plain = make_trial(model, **common)
+    subject = make_subject(fine_tuned(task, folder), open_task(task))
     full = Run(task=task, repair="none", method="full", ratio=0.0, seed=0)
     if full.key not in kept.runs:
-        kept.add(scored(full, plain, prepare(layout(model), "random")(0.0, 0)))
+        mask = Mask.full(subject.layout)
+        kept.add(scored(full, asked(subject, "random", {}, full, Repair()), mask))
     for name, (method, options) in METHODS.items():
         wanted = [
             Run(task=task, repair="none", method=name, ratio=ratio, seed=seed)
@@ -178,41 +187,45 @@ def cut_runs(task: str, folder: Path, seeds: int, kept: Kept) -> None:
             for ratio in RATIOS
         ]
         missing = [run for run in wanted if run.key not in kept.runs]
-        decide = {seed: plain.prepare(method, options, seed) for seed in {r.seed for r in missing}}
-        masks = [decide[run.seed](run.ratio, run.seed) for run in missing]
-        found = plain.score_masks(masks, [run.seed for run in missing]) if missing else []
-        for run, mask, each in zip(missing, masks, found, strict=True):
-            one = each.scores[0]
-            kept.add(
-                replace(run, score=one.value, low=one.low, high=one.high, pattern=mask.pattern)
+        prepared: dict[Any, Any] = {}  # gradients of one sample serve all ratios
+        one = make_method(method, options)
+        cuts = [
+            Cutting(
+                subject=subject, asked=Prune(method=one, ratio=run.ratio), seed=run.seed,
+                prepared=prepared,
             )
+            for run in missing
+        ]  # fmt: skip
+        masks = [cutting.decide().mask for cutting in cuts]
+        seeds_of = [run.seed for run in missing]
+        found = cuts[0].score_masks(masks, seeds_of) if missing else []
+        for run, mask, each in zip(missing, masks, found, strict=True):
+            first = each.scores[0]
+            value = {"score": first.value, "low": first.low, "high": first.high}
+            kept.add(replace(run, **value, pattern=mask.pattern))
         for seed in range(seeds):
             for repair, more in (
-                ("recover", {"recover": True}),
-                ("again", {"finetune": replace(POCKET, epochs=1, seed=seed)}),
+                ("recover", Repair(recover=Recovery())),
+                ("again", Repair(train=replace(POCKET, epochs=1, seed=seed))),
             ):
                 run = Run(task=task, repair=repair, method=name, ratio=0.5, seed=seed)
                 if run.key not in kept.runs and (repair == "recover" or name in RETRAINED):
-                    trial = make_trial(model, **common, **more)
-                    mask = trial.prepare(method, options, seed)(0.5, seed).mask
-                    kept.add(scored(run, trial, mask))
+                    cutting = asked(subject, method, options, run, more)
+                    kept.add(scored(run, cutting, cutting.decide().mask))
 
 
 def fixed_runs(task: str, folder: Path, seeds: int, kept: Kept) -> None:
     """The fine-tuned model without the half of its heads that is named: as it is, recovered."""
-    model, opened = fine_tuned(task, folder), open_task(task)
+    subject = make_subject(fine_tuned(task, folder), open_task(task))
     for name, (method, options) in FIXED.items():
         for seed in range(seeds):
             for repair in ("none", "recover"):
                 run = Run(task=task, repair=repair, method=name, ratio=0.5, seed=seed)
                 if run.key not in kept.runs:
-                    trial = make_trial(
-                        model,
-                        task=opened,
-                        tokenizer=tokenizer_of(model),
-                        recover=repair == "recover",
-                    )
-                    kept.add(scored(run, trial, prepare(model, method, **options)(None, seed)))
+                    more = Repair(recover=Recovery() if repair == "recover" else None)
+                    cutting = asked(subject, method, options, run, more)
+                    mask = prepare(subject.model, method, **options)(None, seed)
+                    kept.add(scored(run, cutting, mask))
 
 
 def make_cuts(task: str, keep: Path, seeds: int) -> str:

@@ -27,12 +27,15 @@ import numpy as np
 from scipy.stats import t
 
 from headcount.models.shipped import locate
-from headcount.pruning.methods import Decision
+from headcount.pruning.methods import Decision, make_method
 from headcount.pruning.select import prepare
-from headcount.studies.trial import make_trial
+from headcount.runs.asked import Prune, Repair
+from headcount.runs.cutting import Cutting
+from headcount.runs.subject import make_subject
 from headcount.tasks import open_task
 from headcount.tasks.loading import hush, load_for_task, tokenizer_of
 from headcount.training.options import PRESETS
+from headcount.training.scoring import Scoring
 
 RATIOS = (0.25, 0.5, 0.6, 0.75)
 # heads kept in three layers: of the self-attentions the lower ones, of the cross attention the
@@ -100,15 +103,16 @@ def run(args: argparse.Namespace) -> dict[tuple[str, int], tuple[float, float]]:
         if (cut, seed) in done:
             continue
         model = load_for_task(name, task, new_head=False)
-        common: dict[str, Any] = {
-            "task": task, "tokenizer": tokenizer_of(model), "limit": args.limit, "draws": 0
-        }  # fmt: skip
-        mask = prepare(model, method, **own)(ratio, seed)
-        before = make_trial(model, **common).score_masks([mask], [seed])[0].score
-        trial = make_trial(model, **common, finetune=options)
-        after = trial.score(trial.cut(Decision(mask=mask), seed)[0]).score
+        subject = make_subject(model, task, tokenizer=tokenizer_of(model))
+        scoring = Scoring(limit=args.limit, draws=0)
+        asked = Prune(method=make_method(method, own), ratio=ratio, scoring=scoring)
+        plain = Cutting(subject=subject, asked=asked, seed=seed)
+        decision = Decision(mask=prepare(model, method, **own)(ratio, seed))
+        before = plain.score(model, [decision.mask]).score
+        trained = replace(plain, asked=replace(asked, repair=Repair(train=options)))
+        after = trained.score(trained.cut(decision)[0]).score
         done[cut, seed] = (before, after)
-        row = {"cut": cut, "seed": seed, "pattern": mask.pattern, "cut_bleu": before}
+        row = {"cut": cut, "seed": seed, "pattern": decision.mask.pattern, "cut_bleu": before}
         with path.open("a") as file:
             file.write(json.dumps({**row, "trained_bleu": after}) + "\n")
         print(f"{cut} seed {seed}: {before:.2f}, trained {after:.2f}", file=sys.stderr, flush=True)

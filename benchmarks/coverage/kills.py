@@ -149,7 +149,7 @@ def _content(path: Path) -> Any:
         return "a figure"
     if path.suffix == ".json":
         return _steady(json.loads(path.read_text(encoding="utf-8")))
-    if path.suffix == ".jsonl":
+    if path.suffix == ".jsonl":  # the curve of a training
         lines = path.read_text(encoding="utf-8").splitlines()
         return [_steady(json.loads(each)) for each in lines]
     if path.suffix == ".parquet":

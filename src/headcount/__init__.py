@@ -40,10 +40,16 @@ if TYPE_CHECKING:
     from headcount.pruning.surgeon import Surgeon as Surgeon
     from headcount.recovery.options import Recovery as Recovery
     from headcount.recovery.recover import recover as recover
+    from headcount.runs.asked import Prune as Prune
+    from headcount.runs.asked import Repair as Repair
+    from headcount.runs.carry import run as run
+    from headcount.runs.prune import prune as prune
+    from headcount.runs.record import Record as Record
+    from headcount.runs.record import load_record as load_record
+    from headcount.runs.run import Run as Run
     from headcount.sensitivity.gradients import importance as importance
     from headcount.studies.compare import compare as compare
     from headcount.studies.curve import curve as curve
-    from headcount.studies.prune import prune as prune
     from headcount.studies.sweep import sweep as sweep
     from headcount.tasks.looking import Looking as Looking
     from headcount.training.evaluate import evaluate as evaluate
@@ -74,6 +80,12 @@ _PUBLIC = {
     "HardConcrete": "headcount.learned.methods:HardConcrete",
     "StraightThrough": "headcount.learned.methods:StraightThrough",
     "Subset": "headcount.learned.methods:Subset",
+    "Record": "headcount.runs.record:Record",
+    "Repair": "headcount.runs.asked:Repair",
+    "Run": "headcount.runs.run:Run",
+    "run": "headcount.runs.carry:run",
+    "load_record": "headcount.runs.record:load_record",
+    "Prune": "headcount.runs.asked:Prune",
     "Looking": "headcount.tasks.looking:Looking",
     "Opening": "headcount.models.opening:Opening",
     "Recovery": "headcount.recovery.options:Recovery",
@@ -93,7 +105,7 @@ _PUBLIC = {
     "layout": "headcount.models.find:layout",
     "load": "headcount.models.load:load",
     "load_redundancy": "headcount.likeness.result:load_redundancy",
-    "prune": "headcount.studies.prune:prune",
+    "prune": "headcount.runs.prune:prune",
     "recover": "headcount.recovery.recover:recover",
     "redundancy": "headcount.likeness.measure:redundancy",
     "remove": "headcount.models.remove:remove",

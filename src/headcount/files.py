@@ -13,12 +13,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, TextIO, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TextIO, TypeVar, Union, get_args, get_origin
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.partials import begun, sweep
@@ -230,22 +229,6 @@ def read_lines(path: str | os.PathLike[str], kind: str) -> tuple[list[Any], bool
         return rows, True
     # a number may have lost its last digits, an object cannot lose anything
     return ([*rows, row], False) if isinstance(row, dict) else (rows, True)
-
-
-def made_of(kind: Callable[..., Row], data: Any, complaint: str) -> Row:
-    """The dataclass that wrote this object; names and plain types must be its own."""
-    own = fields(kind)  # pyright: ignore[reportArgumentType]
-    types = get_type_hints(kind)
-    optional = [
-        each.name
-        for each in own
-        if each.default is not MISSING or each.default_factory is not MISSING
-    ]
-    require_fields(data, {each.name: types[each.name] for each in own}, complaint, optional)
-    for name in data:
-        if name not in types:
-            raise UsageError(f"{complaint}: it does not know {short(name)}.")
-    return kind(**data)
 
 
 def require_fields(

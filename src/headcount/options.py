@@ -16,7 +16,8 @@ import inspect
 import textwrap
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, Union, get_args, get_origin
@@ -40,7 +41,11 @@ def to_plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         if hasattr(value, "to_plain"):
             return value.to_plain()  # pyright: ignore[reportAttributeAccessIssue]
-        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+        wanted = types_of(type(value))
+        return {
+            field.name: _as_written(to_plain(getattr(value, field.name)), wanted.get(field.name))
+            for field in fields(value)
+        }
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, Path):
@@ -48,6 +53,26 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, str) or not isinstance(value, Sequence):
         return value
     return [to_plain(item) for item in value]
+
+
+def _as_written(value: Any, wanted: Any) -> Any:
+    """A number as it is read back: 1 for a share of 1 is 1.0."""
+    kinds = get_args(wanted) if get_origin(wanted) in (Union, types.UnionType) else (wanted,)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if whole and float in kinds and int not in kinds else value
+
+
+def changed(value: Any) -> dict[str, Any]:
+    """The options of a value that are not their defaults, or have none."""
+    own = {}
+    for field in fields(value):
+        usual = field.default
+        if usual is MISSING and field.default_factory is not MISSING:
+            usual = field.default_factory()
+        now = getattr(value, field.name)
+        if usual is MISSING or (now is not usual and now != usual):
+            own[field.name] = now
+    return own
 
 
 def read(kind: type[Kind], data: Any, where: str) -> Kind:
@@ -74,8 +99,8 @@ def read(kind: type[Kind], data: Any, where: str) -> Kind:
 def convert(value: Any, wanted: Any, where: str) -> Any:
     """`value` as the type `wanted`, or a refusal: 1.5 is no whole number, "yes" no boolean."""
     origin = get_origin(wanted)
-    if wanted is Any:
-        return value
+    if wanted is Any or getattr(wanted, "_is_protocol", False):
+        return value  # whoever reads it knows what it is
     if origin in (Union, types.UnionType):
         return _one_of(value, get_args(wanted), where)
     if origin is Literal:
@@ -122,6 +147,7 @@ def _simple(value: Any, wanted: Any) -> Any:
     return value
 
 
+@cache
 def types_of(kind: type[Options]) -> dict[str, Any]:
     """Field -> its type."""
     found = hints(kind)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import headcount.studies.prune as study
+import headcount.runs.prune as study
 from headcount.cli.main import main
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from transformers import BertForMaskedLM, FNetConfig
 import headcount as hc
 from headcount.models import speed
 from headcount.models.cost import cost
+from headcount.runs.record import COMMON
 from models.zoo import build
 
 Cli = Callable[..., Any]
@@ -36,7 +37,7 @@ def saved(tmp_path: Path) -> Callable[..., Path]:
 
 def rows(ran: Any) -> dict[str, Any]:
     assert ran.code == 0, ran.err
-    return {row["name"]: row for row in json.loads(ran.out)["rows"]}
+    return {row["name"]: row for row in json.loads(ran.out)["timings"]}
 
 
 def test_random_heads_at_several_ratios(cli: Cli, saved: Callable[..., Path]) -> None:
@@ -44,19 +45,20 @@ def test_random_heads_at_several_ratios(cli: Cli, saved: Callable[..., Path]) ->
     ran = cli("bench", folder, "--ratio", "0.5", "0.75", *QUICK, "--json")
     assert ran.err == ""
     found = json.loads(ran.out)
-    assert set(found) == {
+    assert set(found) - set(COMMON) == {
         "model", "pruned", "weights", "seed", "class", "batch", "length", "reads", "rounds",
-        "device", "threads", "versions", "machine", "share_of_flops", "ceiling", "rows",
+        "threads", "machine", "share_of_flops", "ceiling", "timings",
     }  # fmt: skip
+    assert set(COMMON) <= set(found)
     assert (found["weights"], found["pruned"], found["seed"]) == ("saved", None, 0)
     assert (found["batch"], found["length"], found["rounds"]) == (2, 8, 6)
     assert (found["device"], found["threads"]) == ("cpu", torch.get_num_threads())
     assert found["versions"]["torch"] == version("torch")
     names = ["dense", "masked 75.0 %", "removed 50.0 %", "removed 75.0 %"]
-    assert [row["name"] for row in found["rows"]] == names
+    assert [row["name"] for row in found["timings"]] == names
     counted = cost(hc.load(folder), length=8)
     assert found["share_of_flops"] == counted.share
-    half = found["rows"][2]
+    half = found["timings"][2]
     assert set(half) == {
         "name", "kind", "heads", "sparsity", "ratio", "ideal", "over_ideal", "seconds",
         "parameters", "memory",
@@ -64,7 +66,7 @@ def test_random_heads_at_several_ratios(cli: Cli, saved: Callable[..., Path]) ->
     assert (half["kind"], half["heads"], half["sparsity"]) == ("removed", 8, 0.5)
     assert set(half["ratio"]) == set(half["seconds"]) == {"median", "low", "high"}
     assert half["ideal"] == pytest.approx(1 - (counted.share or 0) / 2)
-    assert half["memory"] < found["rows"][0]["memory"] == 4 * counted.parameters
+    assert half["memory"] < found["timings"][0]["memory"] == 4 * counted.parameters
 
 
 def test_the_table_says_it_to_people(cli: Cli, saved: Callable[..., Path]) -> None:

@@ -42,13 +42,13 @@ def test_a_table_and_the_file(cli, folder, tmp_path):
     assert found["about"]["subset.gate_lr"] == "0.2"
     trained = {row["method"]: row.get("against_all_heads") for row in found["summary"]}
     assert trained["all-heads"] is None
-    by_seed = {(run["method"], run["seed"]): run["score"] for run in found["runs"]}
+    by_seed = {(run["method"], run["seed"]): run["score"] for run in found["points"]}
     losses = [by_seed["subset", seed] - by_seed["all-heads", seed] for seed in (0, 1)]
     assert trained["subset"]["mean"] == pytest.approx(sum(losses) / 2)
-    for run in found["runs"]:
+    for run in found["points"]:
         assert run["difference"] == pytest.approx(run["score"] - found["full"]["score"])
         assert run["difference_low"] <= run["difference"] <= run["difference_high"]
-    assert json.loads((tmp_path / "c" / "compare.json").read_text())["runs"] == found["runs"]
+    assert json.loads((tmp_path / "c" / "compare.json").read_text())["points"] == found["points"]
 
 
 def test_refusals(cli, folder, tmp_path):

@@ -14,10 +14,11 @@ from headcount.cli import config
 from headcount.cli.commands import COMMANDS
 from headcount.cli.main import Line, build
 from headcount.cli.values import MaskText, kind_of
+from headcount.training.options import PRESETS
 
 LINES = [[entry.name] for entry in COMMANDS] + [["redundancy", "compare"]]
 TYPED = {str: "a b", Path: "x y/z", int: "3", float: "0.25", MaskText: "3,2"}
-TYPED |= {float | Literal["free"] | None: "0.25"}
+TYPED |= {float | Literal["free"] | None: "0.25", int | float | None: "0.25"}
 
 
 def parsed(tokens: list[str], file: Path | None = None) -> tuple[Any, Any, inspect.BoundArguments]:
@@ -94,9 +95,10 @@ def test_a_preset_is_not_overruled_by_what_nobody_typed(tmp_path: Path) -> None:
     app, commands, bound = parsed(words)
     file = tmp_path / "c.toml"
     file.write_text(config.write(app, commands, bound))
-    options = parsed(["train"], file)[2].arguments["options"]
-    assert options.on("pocket") == bound.arguments["options"].on("pocket")
-    assert options.on("pocket").learning_rate == 3e-4
+    pocket = PRESETS["pocket"]
+    training = parsed(["train"], file)[2].arguments["training"]
+    assert training.on(pocket) == bound.arguments["training"].on(pocket)
+    assert (training.on(pocket).learning_rate, training.on(pocket).epochs) == (3e-4, 2)
 
 
 @pytest.mark.parametrize("text", ["steps = 1.5", "steps = '1.5'", "steps = true"])

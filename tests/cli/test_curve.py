@@ -39,16 +39,18 @@ def test_files_and_table(cli, folder, tmp_path):
     names = {path.name for path in (tmp_path / "c").iterdir()}
     assert names == {
         "curve.png", "curve.svg", "curve.json", "curve.parquet", "chance.png", "chance.svg",
-        "full.json", "points.jsonl", "settings.json",
+        "full.json", "runs", "settings.json",
     }  # fmt: skip
-    points = (tmp_path / "c" / "points.jsonl").read_text()
+    runs = {path: path.read_bytes() for path in (tmp_path / "c" / "runs").rglob("record.json")}
+    assert len(runs) == 12
     table = cli("curve", folder, *SMALL, "--out", tmp_path / "c")
     assert "worst to best" in table.out
     for row in found["summary"]:
         assert row["lost"] == str(Difference(**row["difference"]))
         assert row["lost"] in table.out
     assert "look at up to 16 rows of train; 40 rows of dev are scored." in table.out
-    assert (tmp_path / "c" / "points.jsonl").read_text() == points
+    again = {path: path.read_bytes() for path in (tmp_path / "c" / "runs").rglob("record.json")}
+    assert again == runs
 
 
 def test_options_go_to_the_methods_that_have_them(cli, folder, tmp_path):
@@ -74,6 +76,7 @@ def test_dry_run(cli, folder, tmp_path):
         (("--ratios", "0.5,half"), 'unable to convert "half"'),
         (("--ratios", "2"), "between 0 and 1"),
         (("--methods", "layers", "--empty", "odd"), "has no curve"),
+        (("--methods", "all-heads"), "'all-heads' has no ratio, so it has no curve"),
         (("--methods", "random,clustr"), "Did you mean 'cluster'"),
         (("--methods", "random", "--step", "0.1"), "--step is no option of random"),
         (("--seeds", "0"), "at least one seed"),
@@ -105,7 +108,7 @@ def test_without_matplotlib_only_the_figures_are_missing(cli, folder, tmp_path, 
     assert "pip install 'headcount[report]'" in ran.err
     assert "worst to best" in ran.out
     names = {path.name for path in (tmp_path / "c").iterdir()}
-    assert {"curve.json", "curve.parquet", "points.jsonl"} <= names
+    assert {"curve.json", "curve.parquet", "runs"} <= names
     assert not any(name.endswith(("png", "svg")) for name in names)
 
 

@@ -202,15 +202,16 @@ def test_learned_gates_leave_their_trace_and_figures(cli, folder, tmp_path):
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
     assert found["heads"]["after"] == 6
-    assert found["options"] == {"gate_lr": "0.3", "coarse": "softplus"}
+    assert found["options"] == {"gate_lr": 0.3, "coarse": "softplus"}
     assert found["learned"]["route"]["rule"].startswith("all values shifted")
     assert found["budget"]["steps"] == 4
     names = {path.name for path in (tmp_path / "small").iterdir()}
     figures = {f"{name}.{end}" for name in ("gates", "gates-path") for end in ("png", "svg")}
     assert {"gates.npz", "record.json", "mask.json"} | figures <= names
     assert [path.name for path in tmp_path.iterdir()] == ["small"]
-    ran = cli(*line, "--mu", 0)
+    ran = cli(*line, "--coarse", "softplus", "--gate-lr", 0.3, "--mu", 0.5)
     assert ran.code == 2
+    assert "mu was not there, now 0.5" in ran.err
     assert "new or empty" in ran.err
     ran = cli(*line[:-1], tmp_path / "other", "--mu", 0)
     assert ran.code == 2
@@ -224,8 +225,10 @@ def test_the_default_is_the_same_in_the_shell_and_in_python(cli, folder, tmp_pat
     found = json.loads(ran.out)
     assert (found["method"], found["recover"]) == ("surgeon", True)
     assert "heads are chosen by 'surgeon'" in ran.err
-    how = {"limit": 60, "samples": 24, "draws": 50, "baseline": 0, "seed": 3}
-    python = hc.prune(hc.load(folder), ratio=0.5, task="pocket-sentiment", **how)
+    python = hc.prune(
+        hc.load(folder), ratio=0.5, task="pocket-sentiment", looking=hc.Looking(samples=24),
+        scoring=hc.Scoring(limit=60, draws=50, seed=3), baseline=0, seed=3,
+    )  # fmt: skip
     assert python.mask.pattern == found["heads"]["kept"]
     assert python.record["scores"]["after"]["score"] == found["scores"]["after"]["score"]
     plan = json.loads(cli(*line, "--out", tmp_path / "b", "--dry-run").out)
@@ -239,7 +242,8 @@ def test_the_seed_chooses_the_sample_that_is_scored(cli, folder, tmp_path):
         json.loads(cli("evaluate", folder, *TASK[:4], "--seed", seed, "--json").out)["rows"]
         for seed in (0, 9)
     ]
-    assert json.loads(ran.out)["scores"]["before"]["rows"] == scored[1] != scored[0]
+    first, second = (each["scored"]["fingerprint"] for each in scored)
+    assert json.loads(ran.out)["scores"]["before"]["rows"] == second != first
 
 
 def test_figures_that_a_kill_left_out_come_with_the_same_command(

@@ -49,7 +49,12 @@ def test_random_tokens_by_default(cli: Cli, folder: Path, tmp_path: Path) -> Non
     upper = value["js"].values[np.triu_indices(16, 1)]
     assert found["summary"][0]["nearest"][0]["distance"] == upper.min()
     assert value.made["lengths"]["longest"] <= 20
-    assert {path.name for path in tmp_path.iterdir()} == {"r.npz", "r.png", "r.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "r.npz",
+        "r.record.json",
+        "r.png",
+        "r.svg",
+    }
     table = cli(*line)
     assert "BertForSequenceClassification on 8 inputs (random tokens), seed 0" in table.out
     assert "most alike" in table.out
@@ -113,7 +118,8 @@ def test_interrupted_it_goes_on(
     assert cli(*line, "--out", out).code == 0
     assert len(calls) == 40, "the first 120 were kept"
     assert out.read_bytes() == whole.read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.npz", "whole.npz"]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {f"{name}.{end}" for name in ("r", "whole") for end in ("npz", "record.json")}
 
 
 def test_killed_before_its_figure_it_gets_it_without_measuring_again(
@@ -134,7 +140,7 @@ def test_killed_before_its_figure_it_gets_it_without_measuring_again(
     monkeypatch.setattr(measure_room.Running, "add", lambda *_: calls.append(1))
     assert cli(*line).code == 0
     assert calls == []
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.npz", "r.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.npz", "r.record.json", "r.svg"]
 
 
 def test_files_are_compared(cli: Cli, folder: Path, lines: Path, tmp_path: Path) -> None:

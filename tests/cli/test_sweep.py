@@ -27,24 +27,27 @@ def line(tmp_path_factory):
 
 
 def test_files_and_table(cli, line, tmp_path):
-    line += ("--over", "mu=1e-6,50", "--gate-lr", 0.5, "--seeds", 2)
+    line += ("--over", "mu=1e-6,50", "--gate-lr", 0.6, "--seeds", 2)
     ran = cli(*line, "--out", tmp_path / "s", "--json")
     assert ran.code == 0, ran.err
     assert ran.err == ""
     found = json.loads(ran.out)
     assert [(row["value"], row["all_closed"]) for row in found["summary"]] == [(1e-6, 0), (50, 2)]
-    assert (found["about"]["over"], found["about"]["straight-through.gate_lr"]) == ("mu", "0.5")
+    assert (found["about"]["over"], found["about"]["straight-through.gate_lr"]) == ("mu", "0.6")
     assert found["trends"]["sparsity"] == {
         "rho": pytest.approx(1), "p": pytest.approx(1 / 3), "n": 4,
     }  # fmt: skip
     assert {path.name for path in (tmp_path / "s").iterdir()} == {
-        "sweep.png", "sweep.svg", "sweep.json", "sweep.parquet", "runs.jsonl", "settings.json",
+        "sweep.png", "sweep.svg", "sweep.json", "sweep.parquet", "full.json", "runs",
+        "settings.json",
     }  # fmt: skip
-    runs = (tmp_path / "s" / "runs.jsonl").read_text()
+    runs = {path: path.read_bytes() for path in (tmp_path / "s" / "runs").rglob("record.json")}
+    assert len(runs) == 4
     ran = cli(*line, "--out", tmp_path / "s")
     for word in ("all heads", "in 2 of 2", "Spearman of mu and sparsity: +1.000, p = 0.333"):
         assert word in ran.out
-    assert (tmp_path / "s" / "runs.jsonl").read_text() == runs
+    again = {path: path.read_bytes() for path in (tmp_path / "s" / "runs").rglob("record.json")}
+    assert again == runs
     ran = cli(*line, "--out", tmp_path / "s", "--gate-momentum", 0.5)
     assert ran.code == 2
     assert "gate_momentum was not there, now 0.5" in ran.err

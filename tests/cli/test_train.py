@@ -66,14 +66,14 @@ def test_train_evaluate_and_again(cli: Callable[..., Any], folder: Path, tmp_pat
 
 
 def test_a_preset_changes_only_where_nothing_was_typed() -> None:
-    from headcount.cli.train import Choices
+    from headcount.cli.train import Training
     from headcount.training.options import PRESETS, TrainOptions
 
-    typed = Choices(epochs=3.0, schedule="linear")
-    chosen = typed.on("translation")
+    typed = Training(epochs=3.0, schedule="linear")
+    chosen = typed.on(PRESETS["translation"])
     assert (chosen.epochs, chosen.schedule) == (3.0, "linear")
     assert chosen.beta2 == PRESETS["translation"].beta2
-    assert Choices().on("finetune") == TrainOptions()
+    assert Training().on(PRESETS["finetune"]) == TrainOptions()
 
 
 def test_the_preset_and_options_reach_the_plan(cli: Callable[..., Any], folder: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_preset_and_options_reach_the_plan(cli: Callable[..., Any], folder: 
         9,
         "BertForSequenceClassification",
     )
-    preset = json.loads(cli(*line, "--preset", "translation", "--epochs", 2, "--limit", 10).out)
+    preset = json.loads(cli(*line, "--preset", "translation", "--epochs", 2, "--rows", 10).out)
     assert preset["rows"] == 10
     assert preset["options"]["beta2"] == 0.997
     assert preset["options"]["epochs"] == 2
@@ -114,7 +114,7 @@ def test_from_scratch_with_a_config_and_a_tokenizer(
         (["--data", "/no/such/folder"], 4, "There is no folder"),
         (["--columns", "txt"], 2, "no column txt. Did you mean 'text'?"),
         (["--batch-size", "0"], 2, "batch_size must be at least 1"),
-        (["--limit", "3", "--fraction", "0.5"], 2, "not both"),
+        (["--rows", "3", "--fraction", "0.5"], 2, "not both"),
         (["--device", "warp"], 2, "no device 'warp'"),
         (["--freeze", "9"], 2, "Cannot freeze 9 layers: the model has 3"),
     ],
@@ -156,7 +156,7 @@ def test_translation_from_scratch_with_a_new_tokenizer(
     (tmp_path / "config.json").write_text(json.dumps(config))
     line = ["train", tmp_path / "config.json", "--task", "pocket-translation", "--size", 32]
     line += ["--preset", "translation", "--batch-size", 16, "--accumulate", 2, "--steps", 2]
-    line += ["--from-scratch", "--out", tmp_path / "run", "--limit", 20, "--json"]
+    line += ["--from-scratch", "--out", tmp_path / "run", "--rows", 20, "--json"]
     refused = cli(*line, "--new-tokenizer", 300, "--tokenizer", locate("pocket-translator"))
     assert refused.code == 2
     assert "without --tokenizer" in refused.err

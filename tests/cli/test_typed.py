@@ -19,6 +19,6 @@ def test_options_of_several_say_whose_they_are(cli):
     made = make_typed("Made", "Methods", kinds)
     assert {"within", "hot", "beta", "gate_lr"} <= set(made.__dataclass_fields__)
     assert made(gate_lr=0.3).given() == {"gate_lr": 0.3}
-    shown = " ".join(cli("prune", "--help").out.replace("│", " ").split())
+    shown = " ".join(cli("prune", "--method", "subset", "--help").out.replace("│", " ").split())
     assert "straight-through, hard-concrete, subset: learning rate of the gates." in shown
     assert "[default: 0.1 or 0.5]" in shown

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -88,40 +88,54 @@ def _read_pattern(path: Path) -> None:
 # --- studies ---
 
 
-def _point() -> dict[str, Any]:
+EVALUATION = {
+    "task": "mrpc", "split": "dev", "n": 10, "seconds": 0.5, "seed": 0, "signature": None,
+    "scores": {"f1": {"metric": "f1", "value": 0.5, "low": 0.4, "high": 0.6}},
+}  # fmt: skip
+
+
+@cache
+def _record() -> dict[str, Any]:
+    from headcount.pruning.importance import Importance
+    from headcount.runs.asked import Prune
+    from headcount.runs.record import Record
+    from headcount.runs.run import Run
+
+    score = {"score": 0.5, "low": 0.4, "high": 0.6, "n": 10, "task": "mrpc"}
+    result = {
+        "method": "importance", "ratio": 0.5, "seed": 0, "learned": None, "mask": MASK,
+        "heads": {"before": 5, "after": 3, "kept": "12"},
+        "budget": {"steps": 3, "epochs": 1.0, "examples": 48, "examples_measured": 16},
+        "scores": {
+            "before": score, "after": score,
+            "difference": {"metric": "f1", "value": -0.1, "low": -0.2, "high": 0.1},
+        },
+    }  # fmt: skip
+    run = Run("prune", "x", task="mrpc", options=Prune(method=Importance(), ratio=0.5))
+    about = {"task": "mrpc", "versions": {"torch": "2"}, "device": "cpu", "model": "x"}
+    return Record(run=run, identity=about, result=result, seconds=1.5).to_json()
+
+
+def _read_record(path: Path) -> None:
+    from headcount.runs.record import load_record
     from headcount.studies.points import Point
 
-    return asdict(Point(method="random", ratio=0.5, seed=1, kept=3, pattern="12", score=0.5,
-                        low=0.4, high=0.6, n=10))  # fmt: skip
+    found = load_record(path)
+    repr(found), found.to_json(), found._repr_html_(), found.run.key
+    point = Point.of(found)
+    point.to_json(), f"{point.score:.3f} {point.ratio or 0:g} {point.kept:d} {point.seconds:.1f}"
 
 
-def _points(rng: Random) -> bytes:
-    rows = [_point() | {"seed": seed} for seed in range(4)]
-    return damage.json_lines(rows, rng)
+FULL = {"scores": EVALUATION, "said": [0, 1, 1, 0], "right": [0, 1, 0, 0]}
 
 
-def _read_points(path: Path) -> None:
-    from headcount.studies.points import Store
+def _read_full(path: Path) -> None:
+    from headcount.studies.outcome import kept
 
-    store = Store(path.parent, {"a": 1})
-    for point in store.done.values():
-        asdict(point), f"{point.score:.3f} {point.ratio:g} {point.kept:d}"
-
-
-def _runs(rng: Random) -> bytes:
-    row = {"method": "random", "seed": 0, "kept": 3, "pattern": "12", "score": 0.5, "low": 0.4,
-           "high": 0.6, "n": 10, "budget": {"steps": 3, "epochs": 1.0}, "learned": None,
-           "seconds": 1.5, "value": 0.1, "sparsity": 0.4, "all_closed": None}  # fmt: skip
-    return damage.json_lines([row | {"seed": seed} for seed in range(3)], rng)
-
-
-def _read_runs(path: Path) -> None:
-    from headcount.studies.store import Store
-    from headcount.studies.sweep import SweepRun
-
-    store = Store(SweepRun, lambda run: (run.value, run.seed), path.parent, {"a": 1})
-    for run in store.done.values():
-        f"{run.score:.3f} {run.value:g} {run.kept:d}"
+    found = kept(path.parent)
+    assert found is not None
+    assert found.outcome is not None
+    repr(found), found.to_json(), len(found.outcome.labels)
 
 
 CURVE = [
@@ -163,15 +177,9 @@ def _read_settings(path: Path) -> None:
     require_same_settings(path.parent, SETTINGS)
 
 
-EVALUATION = {
-    "task": "mrpc", "split": "dev", "n": 10, "seconds": 0.5, "seed": 0, "signature": None,
-    "scores": {"f1": {"metric": "f1", "value": 0.5, "low": 0.4, "high": 0.6}},
-}  # fmt: skip
-
-
 def _read_evaluation(path: Path) -> None:
     from headcount.files import read_json
-    from headcount.training.evaluate import Evaluation
+    from headcount.training.evaluation import Evaluation
 
     found = Evaluation.from_json(read_json(path, "result"))
     repr(found), found.to_json()
@@ -602,8 +610,13 @@ READERS = (
     Reader("mask", 12, _file("mask.json", lambda rng: damage.json_file(MASK, rng)), _read_mask),
     Reader("scores", 6, _file("a.json", lambda rng: damage.json_file(SCORES, rng)), _read_scores),
     Reader("pattern", 6, _file("a.txt", _pattern), _read_pattern),
-    Reader("points", 8, _file("points.jsonl", _points), _read_points),
-    Reader("runs", 6, _file("runs.jsonl", _runs), _read_runs),
+    Reader(
+        "record",
+        10,
+        _file("record.json", lambda rng: damage.json_file(_record(), rng)),
+        _read_record,
+    ),
+    Reader("full", 4, _file("full.json", lambda rng: damage.json_file(FULL, rng)), _read_full),
     Reader(
         "settings",
         5,

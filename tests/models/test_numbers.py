@@ -19,10 +19,10 @@ from headcount.models.numbers import original_mask, read_mask
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from headcount.report.tables.redundancy import found_to_json
+from headcount.runs.folder import write_folder
 from headcount.sensitivity.gradients import importance
-from headcount.studies.folder import Folder
 from models.zoo import build, masks, mixed
-from studies.test_folder import RECORD
+from runs.test_folder import RECORD
 from training.conftest import tiny
 
 LEFT = {"encoder.0.1", "encoder.0.3", "encoder.1.0", "encoder.1.1", "encoder.1.2", "encoder.1.3"}
@@ -88,7 +88,7 @@ def test_a_second_cut_is_written_in_the_first_ones_numbers(cut, tmp_path):
     once = load(cut)
     mask = Mask.full(layout(once)).drop([("encoder", 0, 0), ("encoder", 1, 3)])
     twice = remove(once, mask)
-    Folder(tmp_path / "out", RECORD).write(twice, mask)
+    write_folder(tmp_path / "out", RECORD, twice, mask)
     written = Mask.from_json(json.loads((tmp_path / "out" / "mask.json").read_text()))
     assert written.layout == Layout.of(encoder=[4, 4])
     assert {str(head) for head in written} == LEFT - {"encoder.0.1", "encoder.1.3"}

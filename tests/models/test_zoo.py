@@ -14,11 +14,12 @@ from headcount.likeness.measure import redundancy
 from headcount.models import cut
 from headcount.models.capture import collect
 from headcount.models.cost import cost
-from headcount.models.find import layout
+from headcount.models.find import layout, sites_of
 from headcount.models.gates import gate, open_gates
 from headcount.models.load import load
 from headcount.models.probe import probe_inputs, relative_difference, run
 from headcount.models.remove import remove
+from headcount.models.sites import find_sites
 from headcount.pruning import second_order
 from headcount.sensitivity.gradients import importance
 from models.zoo import FAMILIES, PATTERNS, attention_of, build, masks, removed, unchanged
@@ -138,6 +139,7 @@ def own_attentions(model, inputs):
 @pytest.mark.parametrize(("family", "kind", "pattern"), CUT)
 def test_removed_equals_masked(family, kind, pattern):
     model, mask, small = removed(family, pattern, kind)
+    assert sites_of(small) == find_sites(small)  # known without a walk
     assert len(layout(small)) == len(mask)
     inputs = other_inputs(model)
     with gate(model, mask):

@@ -8,7 +8,6 @@ from headcount.pruning.methods import (
     as_method,
     make_method,
     name_of,
-    needs_of,
     read_method,
 )
 
@@ -21,7 +20,7 @@ ASKED = {"pattern": {"keep": "1"}, "layers": {"empty": "odd"}}
 def test_every_method_can_be_had_by_its_name(name: str) -> None:
     method = as_method(name, ASKED.get(name))
     assert name_of(method) == name
-    assert needs_of(name) in ("nothing", "inputs", "rows", "training")
+    assert METHODS[name].needs in ("nothing", "inputs", "rows", "training")
     assert method.ratio in ("needed", "free", "none")
     assert callable(method.prepare)
 

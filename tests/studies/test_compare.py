@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
+import headcount as hc
 from headcount.errors import UsageError
-from headcount.studies.compare import Compared, Run, compare, interval, paired
+from headcount.statistics import interval, paired
+from headcount.studies.compare import Comparison
+from headcount.studies.points import Point
 from headcount.training.options import TrainOptions
+from runs.flat import compare
 
 SHORT = TrainOptions(steps=4, batch_size=16, learning_rate=1e-3)
 HOW = {"ratio": 0.5, "seeds": 2, "train": SHORT, "draws": 10, "samples": 16, "device": "cpu"}
@@ -17,30 +21,35 @@ HOW = {"ratio": 0.5, "seeds": 2, "train": SHORT, "draws": 10, "samples": 16, "de
 def test_equal_sparsity_and_equal_training(model, task, tokenizer, tmp_path):
     methods = ["all-heads", "random", "importance", "subset"]
     found = compare(model, task, methods, tokenizer=tokenizer, out=tmp_path, **HOW)
-    assert [(run.method, run.seed) for run in found.runs] == [
+    assert [(run.method, run.seed) for run in found.points] == [
         (method, seed) for method in methods for seed in (0, 1)
     ]
-    assert [run.kept for run in found.runs] == [12] * 2 + [6] * 6
-    assert {(run.budget["steps"], run.budget["examples"]) for run in found.runs} == {(4, 64)}
-    measured = {run.method: run.budget["examples_measured"] for run in found.runs}
+    assert [run.kept for run in found.points] == [12] * 2 + [6] * 6
+    assert {(run.budget["steps"], run.budget["examples"]) for run in found.points} == {(4, 64)}
+    measured = {run.method: run.budget["examples_measured"] for run in found.points}
     assert measured == {"all-heads": 0, "random": 0, "importance": 16, "subset": 0}
-    assert [run.learned is not None for run in found.runs] == [False] * 6 + [True] * 2
+    assert [run.learned is not None for run in found.points] == [False] * 6 + [True] * 2
     rows = {row["method"]: row for row in found.summary()}
     assert "against_random" not in rows["random"]
     assert rows["subset"]["against_random"]["seeds"] == 2
     assert rows["subset"]["gap"] is not None
-    assert not (tmp_path / "work").exists()
+    records = [hc.load_record(each) for each in (tmp_path / "runs").iterdir()]  # no work folder
+    assert sorted((each["method"], each["seed"]) for each in records) == sorted(
+        (run.method, run.seed) for run in found.points
+    )
     json.dumps(found.to_json())
 
 
 def test_finished_runs_are_kept(model, task, tokenizer, tmp_path, monkeypatch):
     first = compare(model, task, ["random"], tokenizer=tokenizer, out=tmp_path, **HOW)
-    lines = (tmp_path / "runs.jsonl").read_text()
-    (tmp_path / "runs.jsonl").write_text(lines + '{"method": "sub')  # killed in a write
+    before = {path: path.read_bytes() for path in (tmp_path / "runs").rglob("record.json")}
+    assert len(before) == 2
     more = compare(model, task, ["random"], tokenizer=tokenizer, out=tmp_path, **HOW | {"seeds": 3})
-    assert more.runs[:2] == first.runs
-    assert len(more.runs) == 3
-    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 3
+    assert more.points[:2] == first.points
+    assert len(more.points) == 3
+    after = {path: path.read_bytes() for path in (tmp_path / "runs").rglob("record.json")}
+    assert len(after) == 3
+    assert before.items() <= after.items()
     with pytest.raises(UsageError, match=r"ratio was 0\.5, now 0\.25"):
         compare(model, task, ["random"], tokenizer=tokenizer, out=tmp_path, **HOW | {"ratio": 0.25})
 
@@ -48,13 +57,14 @@ def test_finished_runs_are_kept(model, task, tokenizer, tmp_path, monkeypatch):
 def test_recovery_before_the_training(model, task, tokenizer, monkeypatch):
     solved = []
     monkeypatch.setattr(
-        "headcount.studies.trial.recover_layers", lambda small, *_: solved.append(small) or []
+        "headcount.runs.cutting.recover_layers",
+        lambda small, *_, **more: solved.append(small) or [],
     )
     found = compare(
         model, task, ["importance", "importance+recover"], tokenizer=tokenizer,
         options={"importance": {"normalize": "l2"}}, **HOW | {"seeds": 1},
     )  # fmt: skip
-    plain, recovered = found.runs
+    plain, recovered = found.points
     assert (plain.method, recovered.method) == ("importance", "importance+recover")
     assert plain.pattern == recovered.pattern
     assert len(solved) == 1
@@ -63,16 +73,17 @@ def test_recovery_before_the_training(model, task, tokenizer, monkeypatch):
         compare(model, task, ["subset+recover"], tokenizer=tokenizer, **HOW)
 
 
-def made(scores: dict[str, list[float]]) -> Compared:
-    runs = [
-        Run(
-            method=method, seed=seed, kept=6, pattern="222", score=score, low=0, high=1, n=9,
+def made(scores: dict[str, list[float]]) -> Comparison:
+    points = [
+        Point(
+            method=method, ratio=0.5, seed=seed, kept=6, pattern="222", sparsity=0.5, score=score,
+            low=0, high=1, n=9, difference=score - 0.75, difference_low=-1, difference_high=0,
             budget={}, learned=None, seconds=1,
         )
         for method, values in scores.items()
         for seed, score in enumerate(values)
     ]  # fmt: skip
-    return Compared(about={"metric": "accuracy"}, full={"score": 0.75}, runs=runs)
+    return Comparison(about={"metric": "accuracy"}, full={"score": 0.75}, points=points)
 
 
 def test_the_paired_test_is_scipys():
@@ -97,7 +108,7 @@ def test_differences_without_spread():
 def test_refusals(model, task, tokenizer):
     for methods, message in (
         ([], "at least one method"),
-        (["layers"], "has no ratio"),
+        ([hc.Layers(empty="odd")], "'layers' has no ratio"),
         (["random", "random"], "named twice"),
         (["subsett"], "Did you mean 'subset'"),
     ):

@@ -1,19 +1,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 
+import headcount as hc
 from headcount.errors import UsageError
 from headcount.heads import Layout
 from headcount.pruning.cluster import Cluster
 from headcount.pruning.methods import Given
-from headcount.studies.curve import curve, pruning_chance
-from headcount.studies.points import POINTS
+from headcount.runs.cutting import Cutting
+from headcount.studies.curve import pruning_chance
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
+from runs.flat import curve
 
 PLAIN = Scoring(draws=0)
 
@@ -28,7 +31,7 @@ def asked(model, task, tokenizer):
 def test_points_are_what_evaluate_gives(asked, model, task, tokenizer):
     found = curve(methods=["random", "importance"], ratios=[0.25, 0.75], **asked)
     assert len(found.points) == 8
-    assert found.full.score == evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN).score
+    assert found.full["score"] == evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN).score
     from headcount.pruning.select import select
 
     for point in found.points:
@@ -43,32 +46,61 @@ def test_points_are_what_evaluate_gives(asked, model, task, tokenizer):
     own = [p.score for p in found.points if (p.method, p.ratio) == ("random", 0.25)]
     assert rows["random", 0.25]["mean"] == pytest.approx(sum(own) / 2)
     assert rows["random", 0.25]["worst"] == min(own)
-    assert rows["random", 0.25]["relative"] == pytest.approx(sum(own) / 2 / found.full.score)
+    assert rows["random", 0.25]["relative"] == pytest.approx(sum(own) / 2 / found.full["score"])
 
 
 def test_finished_points_are_reused_and_a_curve_can_grow(asked, tmp_path, monkeypatch):
     first = curve(methods=["random"], ratios=[0.5], out=tmp_path, **asked)
-    lines = (tmp_path / POINTS).read_text().splitlines()
-    assert len(lines) == 3
-    # a kill in the middle of a line
-    (tmp_path / POINTS).write_text("\n".join(lines[:2]) + "\n" + lines[2][:-9])
-    from headcount.studies.trial import Trial
-
+    _, lost = sorted((tmp_path / "runs").iterdir())
+    (lost / "record.json").unlink()  # as a kill before it was written leaves it
     scored: list[int] = []
-    plain = Trial.score_decisions
+    plain = Cutting.score_masks
 
     def counting(self, masks, seeds):
         scored.append(len(masks))
         return plain(self, masks, seeds)
 
-    monkeypatch.setattr(Trial, "score_decisions", counting)
-    monkeypatch.setattr(Trial, "score_full", lambda self: pytest.fail("scored again"))
+    monkeypatch.setattr(Cutting, "score_masks", counting)
+    monkeypatch.setattr(Cutting, "score_full", lambda self: pytest.fail("scored again"))
     again = curve(methods=["random"], ratios=[0.5], out=tmp_path, **asked)
     assert again.points == first.points
     assert scored == [1]
     grown = curve(methods=["random"], ratios=[0.5, 0.9], out=tmp_path, **asked)
     assert scored == [1, 2]
     assert grown.points[:2] == first.points
+
+
+def test_what_may_differ_finds_what_is_done(asked, tmp_path, monkeypatch):
+    """Where the model lies and how often training saves are no part of a question."""
+    train = TrainOptions(steps=1, batch_size=4, save_every=1)
+    how = {"methods": ["random"], "ratios": [0.5], "out": tmp_path, **asked}
+    first = curve(finetune=train, **how)
+    monkeypatch.setattr(Cutting, "decide", lambda self: pytest.fail("computed again"))
+    again = curve(finetune=replace(train, save_every=2), **how)
+    assert again.points == first.points
+    asked["model"].name_or_path = "elsewhere"
+    told: list[str] = []
+    moved = curve(finetune=train, note=told.append, **how)
+    assert moved.points == first.points
+    assert ["was begun elsewhere and goes on" in text for text in told] == [True]
+
+
+def test_a_record_that_is_damaged_is_refused_by_its_name(asked, tmp_path):
+    how = {"methods": ["random"], "ratios": [0.5], "out": tmp_path, **asked}
+    curve(**how)
+    path = sorted((tmp_path / "runs").rglob("record.json"))[0]
+    whole = json.loads(path.read_text())
+    for change in ({"id": "0"}, {"scores": None}, {"heads": {"after": "six"}}):
+        path.write_text(json.dumps(whole | change))
+        with pytest.raises(UsageError, match=path.parent.name):
+            curve(**how)
+    path.write_text(json.dumps(whole))
+    curve(**how)
+    full = json.loads((tmp_path / "full.json").read_text())
+    for change in ({"said": None}, {"scores": []}):
+        (tmp_path / "full.json").write_text(json.dumps(full | change))
+        with pytest.raises(UsageError, match=r"full\.json"):
+            curve(**how)
 
 
 def test_another_question_in_the_same_folder_is_refused(asked, tmp_path):
@@ -83,7 +115,7 @@ def test_repairs(asked):
     plain = curve(methods=["random"], ratios=[0.75], **asked)
     solved = curve(methods=["random"], ratios=[0.75], recover=True, finetune=train, **asked)
     assert [p.pattern for p in plain.points] == [p.pattern for p in solved.points]
-    assert plain.full == solved.full
+    assert plain.full | {"seconds": 0} == solved.full | {"seconds": 0}
     assert plain.points != solved.points
 
 
@@ -91,10 +123,12 @@ def test_each_heads_chance_of_going(asked, tmp_path):
     found = curve(methods=["cluster"], ratios=[0.5], **asked)
     assert sum(found.chance[0.5].values) == pytest.approx(6)
     assert json.dumps(found.to_json())
-    found.save_parquet(tmp_path / "c.parquet")
-    table = pq.read_table(tmp_path / "c.parquet")
-    assert table.num_rows == 3
-    assert table.column("relative")[0].as_py() == 1.0
+    found.save(tmp_path, "c")
+    assert json.loads((tmp_path / "c.json").read_text())["chance"] == found.to_json()["chance"]
+    table = pq.read_table(tmp_path / "c.parquet").to_pylist()
+    assert [row["score"] for row in table] == [point.score for point in found.points]
+    full = found.full["score"]
+    assert [row["relative"] for row in table] == [point.score / full for point in found.points]
     far = {"encoder": [[0, 0.1, 0.9], [0.1, 0, 0.9], [0.9, 0.9, 0]]}
     layout = Layout.of(encoder=[3])
     chance = pruning_chance(Cluster(redundancy=far).prepare(layout, Given()), 1 / 3, layout)
@@ -108,7 +142,7 @@ def test_each_heads_chance_of_going(asked, tmp_path):
         ({"methods": []}, "at least one method"),
         ({"ratios": [1.5]}, "between 0 and 1"),
         ({"seeds": 0}, "at least one seed"),
-        ({"methods": ["pattern"]}, "has no curve"),
+        ({"methods": [hc.Pattern(keep="222")]}, "'pattern' has no ratio, so it has no curve"),
         ({"methods": ["randm"]}, "Did you mean 'random'"),
         ({"methods": ["random", "random"]}, "twice"),
     ],

@@ -1,55 +1,98 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from headcount.errors import UsageError
-from headcount.studies.store import RUNS, WORK, Store
+from headcount.pruning.random import Random
+from headcount.runs.asked import Prune
+from headcount.runs.record import Record
+from headcount.runs.run import Run
+from headcount.studies.store import RUNS, opened
 
 
-@dataclass(frozen=True)
-class Thing:
-    name: str
-    seed: int
-    score: float
-
-
-def opened(folder, about=None, **how) -> Store[Thing]:
-    return Store(
-        Thing, lambda thing: (thing.name, thing.seed), folder, about or {"task": "a"}, **how
+def record(seed: int, score: float = 0.5) -> Record:
+    asked = Prune(method=Random(), ratio=0.5, baseline=0)
+    scores = {"score": score, "low": 0.0, "high": 1.0, "n": 9}
+    return Record(
+        run=Run("prune", "a", seed=seed, options=asked),
+        identity={"task": "a", "cut_seed": seed, "model": "here"},
+        result={
+            "method": "random",
+            "ratio": 0.5,
+            "seed": seed,
+            "heads": {"before": 4, "after": 2, "kept": "11"},
+            "scores": {"after": scores, "difference": {"value": -0.1, "low": -0.2, "high": 0.0}},
+            "budget": {"steps": 0},
+        },
     )
 
 
+IDS = [record(seed).id for seed in range(3)]
+
+
 def test_what_is_done_is_there_again(tmp_path):
-    first = opened(tmp_path)
-    assert first.add(Thing("a", 0, 0.1)) == Thing("a", 0, 0.1)
-    first.add(Thing("a", 1, 1 / 3))
-    again = opened(tmp_path)
-    assert again.done == first.done
-    assert again.done["a", 1].score == 1 / 3
+    with opened(tmp_path, {"task": "a"}) as first:
+        assert first.get(IDS[0]) is None
+        for seed, score in ((0, 0.1), (1, 1 / 3)):
+            made = record(seed, score)
+            assert first.add(made) is made
+    with opened(tmp_path, {"task": "a"}) as again:
+        for seed, score in ((0, 0.1), (1, 1 / 3)):
+            assert again.get(IDS[seed]) == record(seed, score)
+        assert again.get(IDS[2]) is None
+    assert {path.name for path in (tmp_path / RUNS).iterdir()} == set(IDS[:2])
 
 
-def test_a_line_that_a_kill_cut_short_is_passed_over(tmp_path):
-    opened(tmp_path).add(Thing("a", 0, 0.1))
-    with (tmp_path / RUNS).open("a") as file:
-        file.write('{"name": "a", "se')
-    opened(tmp_path).add(Thing("a", 1, 0.2))
-    assert list(opened(tmp_path).done) == [("a", 0), ("a", 1)]
+def test_what_a_kill_left_beside_a_record_is_passed_over(tmp_path):
+    with opened(tmp_path, {"task": "a"}) as store:
+        where = store.folder_of(IDS[0])
+        assert where is not None
+        (where.parent / f".{where.name}.work").mkdir(parents=True)
+        assert store.get(IDS[0]) is None
+        store.add(record(0, 0.1))
+        assert store.get(IDS[0]) == record(0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: text[:-9], r"record\.json is no record"),
+        (lambda text: text.replace('"task": "a"', '"task": "b"'), "is damaged: its id is not"),
+        (lambda text: text.replace('"after": 2', '"after": "two"'), "is no record of a cut"),
+    ],
+)
+def test_a_damaged_record_is_refused_by_its_name(tmp_path, damage, said):
+    with opened(tmp_path, {"task": "a"}) as store:
+        store.add(record(0, 0.1))
+    path = tmp_path / RUNS / IDS[0] / "record.json"
+    path.write_text(damage(path.read_text()))
+    with opened(tmp_path, {"task": "a"}) as again, pytest.raises(UsageError, match=said) as error:
+        again.get(IDS[0])
+    assert str(path) in str(error.value)
 
 
 def test_other_settings_are_refused_unless_overwritten(tmp_path):
-    opened(tmp_path).add(Thing("a", 0, 0.1))
-    (tmp_path / WORK).mkdir()
-    with pytest.raises(UsageError, match="task was a, now b"):
-        opened(tmp_path, {"task": "b"})
-    assert opened(tmp_path, {"task": "b"}, overwrite=True).done == {}
-    assert not (tmp_path / WORK).exists()
+    with opened(tmp_path, {"task": "a"}) as store:
+        store.add(record(0, 0.1))
+    with pytest.raises(UsageError, match="task was a, now b"), opened(tmp_path, {"task": "b"}):
+        pass
+    with opened(tmp_path, {"task": "b"}, overwrite=True) as anew:
+        assert anew.get(IDS[0]) is None
+        assert not (tmp_path / RUNS).exists()
+
+
+def test_a_second_store_of_the_same_folder_is_refused(tmp_path):
+    with (
+        opened(tmp_path, {"task": "a"}),
+        pytest.raises(UsageError, match="is being worked on by process"),
+        opened(tmp_path, {"task": "a"}),
+    ):
+        pass
 
 
 def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    store = opened(None)
-    store.add(Thing("a", 0, 0.1))
-    assert list(store.done) == [("a", 0)]
+    with opened(None, {"task": "a"}) as store:
+        store.add(record(0, 0.1))
+        assert store.get(IDS[0]) is not None
     assert list(tmp_path.iterdir()) == []

@@ -17,12 +17,15 @@ from headcount.learned.methods import StraightThrough
 from headcount.learned.run import learn
 from headcount.models.find import layout
 from headcount.models.remove import remove
+from headcount.runs.cutting import Cutting
 from headcount.statistics import rank_correlation
-from headcount.studies import sweep as room
-from headcount.studies.sweep import SweepRun, Swept, sweep
+from headcount.studies.many import Study
+from headcount.studies.points import Point
+from headcount.studies.sweep import Sweep
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
+from runs.flat import sweep
 from training.conftest import pets, tiny
 
 PLAIN = Scoring(draws=0)
@@ -38,7 +41,7 @@ def test_more_penalty_more_sparsity_up_to_all_closed(model, task, tokenizer, tmp
     found = sweep(
         model, task, "mu", CLOSING, options=FREE, tokenizer=tokenizer, out=tmp_path, **HOW
     )
-    assert [(run.value, run.seed) for run in found.runs] == [
+    assert [(run.value, run.seed) for run in found.points] == [
         (value, seed) for value in CLOSING for seed in (0, 1)
     ]
     none, some, every = found.summary()
@@ -46,22 +49,24 @@ def test_more_penalty_more_sparsity_up_to_all_closed(model, task, tokenizer, tmp
     assert 0 < some["sparsity"]["mean"] < 1
     assert [row["all_closed"] for row in found.summary()] == [0, 0, 2]
     assert some["kept"] == 12 * (1 - some["sparsity"]["mean"])
-    assert {run.budget["steps"] for run in found.runs if run.all_closed is None} == {6}
+    assert {run.budget["steps"] for run in found.points if run.all_closed is None} == {6}
     assert found.trends()["sparsity"]["rho"] > 0.9
     full = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(draws=10))
     assert found.full["score"] == full.score
     assert every["relative"] == every["score"]["mean"] / full.score
-    assert not (tmp_path / "work").exists()
+    runs = list((tmp_path / "runs").iterdir())
+    assert len(runs) == 6
+    assert all((run / "record.json").is_file() for run in runs)  # no work folder left
     json.dumps(found.to_json())
-    found.save_parquet(tmp_path / "sweep.parquet")
+    found.save(tmp_path, "sweep")
     table = pq.read_table(tmp_path / "sweep.parquet").to_pylist()
     assert [row["all_closed"] for row in table] == [False] * 4 + [True] * 2
-    assert [row["score"] for row in table] == [run.score for run in found.runs]
+    assert [row["score"] for row in table] == [run.score for run in found.points]
 
 
 def test_a_run_is_that_of_the_method_alone(model, task, tokenizer):
     found = sweep(model, task, "mu", CLOSING[:2], options=FREE, tokenizer=tokenizer, **HOW)
-    run = found.runs[2]
+    run = found.points[2]
     alone = learn(
         model, task, StraightThrough(**FREE, mu=0.4),
         train=replace(SHORT, seed=run.seed), tokenizer=tokenizer, device="cpu",
@@ -80,7 +85,7 @@ def test_all_closed_is_scored_without_heads_and_says_so(tokenizer):
     found = sweep(
         model, task, "mu", [1e-6, 4.0], options=slow, tokenizer=tokenizer, **HOW | {"seeds": 1}
     )
-    run = found.runs[-1]
+    run = found.points[-1]
     assert run.all_closed is not None
     assert 1 < run.all_closed["step"] == run.budget["steps"] <= 6
     assert run.all_closed["last_open_kept"] > 0
@@ -115,21 +120,25 @@ def learn_until(model, task, tokenizer, steps, options):
 def test_finished_runs_are_kept(model, task, tokenizer, tmp_path, monkeypatch):
     how = {"options": FREE, "tokenizer": tokenizer, "out": tmp_path, **HOW}
     first = sweep(model, task, "mu", CLOSING[1:], **how)
-    assert any(run.all_closed for run in first.runs)
-    with (tmp_path / "runs.jsonl").open("a") as file:
-        file.write('{"value": 0.')  # killed in a write
+    assert any(run.all_closed for run in first.points)
     asked = []
-    once = room.run_once
-    monkeypatch.setattr(
-        room, "run_once", lambda *given: asked.append((given[4]["mu"], given[3])) or once(*given)
-    )
+    once = Study._one
+
+    def asking(self, wanted, *more):
+        asked.append((wanted.value, wanted.seed))
+        return once(self, wanted, *more)
+
+    monkeypatch.setattr(Study, "_one", asking)
     again = sweep(model, task, "mu", CLOSING[1:], **how)
     assert asked == []
-    assert again.runs == first.runs
+    assert again.points == first.points
     more = sweep(model, task, "mu", CLOSING, **how)
     assert asked == [(1e-6, 0), (1e-6, 1)]
-    assert more.runs[2:] == first.runs
-    for changed, said in (({"options": {}}, "gate_lr was 0.5"), ({"limit": 9}, "limit was None")):
+    assert more.points[2:] == first.points
+    for changed, said in (
+        ({"options": {}}, "gate_momentum was 0.0, now not there"),
+        ({"limit": 9}, "limit was None"),
+    ):
         with pytest.raises(UsageError, match=said):
             sweep(model, task, "mu", CLOSING, **how | changed)
     with pytest.raises(UsageError, match="over was mu, now settle"):
@@ -140,32 +149,38 @@ def test_what_one_value_left_unfinished_is_not_taken_up_by_another(
     model, task, tokenizer, tmp_path, monkeypatch
 ):
     how = {"options": FREE, "tokenizer": tokenizer, "out": tmp_path, **HOW | {"seeds": 1}}
-    scored = room.Trial.score
+    scored = Cutting.score
 
-    def killed(self, scored_model):
+    def killed(self, scored_model, masks=None):
         if scored_model is model:
-            return scored(self, scored_model)
+            return scored(self, scored_model, masks)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(room.Trial, "score", killed)
+        patch.setattr(Cutting, "score", killed)
         with pytest.raises(KeyboardInterrupt):
             sweep(model, task, "mu", [0.4, 0.2], **how)
-    assert room.Trial.score is scored
-    assert [path.name for path in (tmp_path / "work").iterdir()] == ["0.4"]
+    (left,) = (tmp_path / "runs").iterdir()
+    assert left.name.endswith(".work")
+    before = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}
     other = sweep(model, task, "mu", [0.1, 0.2], **how)
-    assert [run.value for run in other.runs] == [0.1, 0.2]
+    assert [run.value for run in other.points] == [0.1, 0.2]
+    assert {path: path.read_bytes() for path in left.rglob("*") if path.is_file()} == before
+    sweep(model, task, "mu", [0.4, 0.2], **how)
+    assert not left.exists()
+    assert (left.parent / left.name[1:].removesuffix(".work") / "record.json").is_file()
 
 
-def made(values, sparsities, closed=()) -> Swept:
-    runs = [
-        SweepRun(
-            method="straight-through", seed=0, kept=6, pattern="222", score=0.5, low=0, high=1,
-            n=9, budget={"steps": 1}, learned=None, seconds=1, value=value, sparsity=sparsity,
+def made(values, sparsities) -> Sweep:
+    points = [
+        Point(
+            method="straight-through", ratio="free", seed=0, kept=6, pattern="222", score=0.5,
+            low=0, high=1, n=9, difference=0.5, difference_low=0, difference_high=1,
+            budget={"steps": 1}, learned=None, seconds=1, value=value, sparsity=sparsity,
         )
         for value, sparsity in zip(values, sparsities, strict=True)
     ]  # fmt: skip
-    return Swept(about={"metric": "accuracy"}, full={"score": 0.0}, runs=runs)
+    return Sweep(about={"metric": "accuracy"}, full={"score": 0.0}, points=points)
 
 
 def test_the_rank_correlation_is_scipys_and_its_p_counts_orders():

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import RenderableType
 
+from headcount.cli import groups
+from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import progress, waiting
+from headcount.cli.typed import Typed, typed
+from headcount.models.opening import Opening
 from headcount.report.tables.bench import ideals, page
+from headcount.runs.kinds import Bench
+
+if TYPE_CHECKING:
+    Asked = Typed
+    Loaded = Typed
+else:
+    Asked = typed(Bench, "Timing", leave_out=("pruned",))
+    Loaded = typed(Opening, "Model", leave_out=("tokenizer", "dtype"))
 
 
 def bench(
-    model: str,
-    pruned: str | None = None,
+    model: Annotated[str, Parameter(help="A folder, a config.json, or a name on the hub.")],
+    pruned: Annotated[str | None, Parameter(help="The same model with heads removed.")] = None,
     *,
-    ratio: Annotated[list[float] | None, Parameter(consume_multiple=True)] = None,
-    batch: int = 8,
-    length: int | None = None,
-    repeats: int = 15,
-    onnx: bool | None = None,
-    from_config: Annotated[bool, Parameter(negative=())] = False,
-    allow_pickle: Annotated[bool, Parameter(negative=())] = False,
-    device: str = "auto",
-    seed: int = 0,
-    dry_run: Annotated[bool, Parameter(negative=())] = False,
+    asked: Asked = Asked(),  # noqa: B008
+    opening: Loaded = Loaded(),  # noqa: B008
+    seed: cuts.Seed = 0,
+    dry_run: groups.DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Time one forward pass: dense, masked, with heads removed, and in onnxruntime.
@@ -37,55 +43,26 @@ def bench(
 
     Examples: `headcount bench bert-base-uncased` · `headcount bench ./model ./pruned` ·
     `headcount bench ./config.json --ratio 0.5 0.9 --batch 1 --length 64 --json`
-
-    Parameters
-    ----------
-    model
-        A model folder, a config.json, or a name on the hub.
-    pruned
-        The same model with heads removed.
-    ratio
-        Shares of the heads to remove when PRUNED is not given: 0.5 0.75 0.9.
-    batch
-        Examples in a forward pass.
-    length
-        Tokens of each example; 128, or what fits.
-    repeats
-        Rounds; 6 or more.
-    onnx
-        Time onnxruntime, too: the dense model and the one with the fewest heads. By default when
-        it is installed and the device is the CPU; exporting takes most of a minute.
-    from_config
-        Use random weights, even where there are others: they take the same time.
-    allow_pickle
-        Load weights that are pickled (.bin), which can run code: only if you trust them.
-    device
-        Where to run: auto, cpu, cuda, cuda:1, mps.
-    seed
-        Seed of the heads that are removed, the inputs, and random weights.
-    dry_run
-        Print the ideals only; nothing is loaded or timed.
     """
-    from headcount.models.speed import bench as measure
     from headcount.models.speed import check_bench, plan
 
-    check_bench(pruned, ratio, batch, repeats)
+    options = asked.on(Bench(pruned=pruned))
+    check_bench(pruned, options.ratio, options.batch, options.repeats)
     if dry_run:
-        ahead = plan(model, pruned, ratio=ratio, length=length, seed=seed)
+        how: Any = {"ratio": options.ratio, "length": options.length, "seed": seed}
+        ahead = plan(model, pruned, **how)
         show(ahead.notes, ahead.to_json(), as_json, ideals(ahead))
         return
+    run = groups.run_of("bench", model, options, None, groups.SOURCED, opening, seed)
     with waiting("loading and removing") as prepared:
 
         def track(rounds: Iterable[int]) -> Iterator[int]:
             prepared()
-            yield from progress(rounds, "timing", total=repeats)
+            yield from progress(rounds, "timing", total=options.repeats)
 
-        found = measure(
-            model, pruned, ratio=ratio, batch=batch, length=length, repeats=repeats, onnx=onnx,
-            from_config=from_config, allow_pickle=allow_pickle, device=device, seed=seed,
-            track=track,
-        )  # fmt: skip
-    show(found.notes, found.to_json(), as_json, page(found))
+        found = groups.carried(run, track=track)
+    data = found.record.to_json() | {"notes": list(found.value.notes)}
+    show(found.value.notes, data, as_json, page(found.value))
 
 
 def show(notes: Iterable[str], data: dict[str, Any], as_json: bool, table: RenderableType) -> None:

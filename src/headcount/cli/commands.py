@@ -25,6 +25,7 @@ for _name, _summary in {
     "bench": "Time a model dense, masked and with its heads removed.",
     "export": "Write a pruned model for plain transformers, ONNX or torch.export.",
     "train": "Fine-tune a model on a task.",
+    "run": "Carry out the run of a record again.",
     "evaluate": "Score a model on a task.",
     "demo": "The main job on the shipped model, offline, in three minutes.",
     "ls": "List what there is to choose from: commands, extras, methods and so on.",

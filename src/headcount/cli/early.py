@@ -18,7 +18,8 @@ from headcount.files import cannot_write, require_new
 from headcount.heads import STACKS, Layout
 from headcount.models.shipped import require_model
 from headcount.names import require
-from headcount.studies.advice import FREE, choose, read_ratio
+from headcount.runs.advice import choose
+from headcount.runs.asked import FREE, read_ratio
 
 MODELS = ("model", "pruned", "pretrained", "finetuned")
 NEW = ("prune", "remove", "export", "demo")
@@ -85,8 +86,12 @@ def _ratio(value: Any) -> None:
 
 def _say_how_many(given: Mapping[str, Any]) -> None:
     """How many heads go is for the user to say."""
-    choice = choose(given.get("method"), None, task=given.get("task") is not None)
-    read_ratio(choice.method, given.get("ratio"), {"leave": given.get("leave")})
+    from headcount.pruning.methods import METHODS
+
+    kind: Any = METHODS[given["method"]] if given.get("method") is not None else None
+    if kind is None or not (kind.ratio == "none" or (given.get("leave") and "leave" in vars(kind))):
+        choice = choose(given.get("method"), None, task=given.get("task") is not None)
+        read_ratio(choice.method, given.get("ratio"))
 
 
 def _distances(names: Any) -> None:

@@ -10,10 +10,9 @@ from cyclopts import Parameter
 
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
-from headcount.cli.masks import mask_of
 from headcount.cli.values import MaskText
 from headcount.errors import UsageError
-from headcount.report.tables.columns import table
+from headcount.runs.kinds import Evaluate
 
 
 def evaluate(
@@ -45,31 +44,20 @@ def evaluate(
     if scoring.given().get("limit") is not None and fraction is not None:
         raise UsageError("Pass --limit or --fraction, not both.")
     options = scoring.on() if fraction is None else replace(scoring.on(), limit=fraction)
-    opened = groups.open_task(task, source)
-    loaded, tokenizer, _ = groups.open_model(model, opening, opened)
-    from headcount.heads import Mask
-    from headcount.models.find import layout
-    from headcount.report.tables.evaluate import page
-    from headcount.training.evaluate import evaluate_rows
-    from headcount.training.evaluation import differences, save_predictions
-    from headcount.training.scored import scored_rows
-
-    rows = scored_rows(loaded, opened, tokenizer, options)
+    asked = Evaluate(scoring=options, masks=tuple(mask or ()), tokens=tokens, beams=beams)
+    run = groups.run_of("evaluate", model, asked, task, source, opening, options.seed)
     if dry_run:
-        plan = {"class": type(loaded).__name__, "task": task, "rows": len(rows)}
-        emit(plan, as_json=as_json, table=table(["would score", ""], list(plan.items())))
+        from headcount.runs.carry import open_run
+
+        subject = open_run(run)
+        plan = {"class": type(subject.model).__name__, "task": task}
+        groups.would("score", plan | {"rows": len(subject.scored(options))}, as_json)
         return
-    heads = layout(loaded) if mask else None
-    masks = [Mask.full(heads), *(mask_of(text, loaded) for text in mask or [])] if heads else None
-    how = {"tokenizer": tokenizer, "scoring": options, "tokens": tokens, "beams": beams}
-    found = evaluate_rows(loaded, rows, masks, **how)
+    found = groups.carried(run)
+    from headcount.report.tables.evaluate import page
+    from headcount.training.evaluation import save_predictions
+
+    scores, lost = found.value
     if predictions is not None:
-        save_predictions(found, predictions)
-    lost = differences(found, options)
-    data = found[0].to_json() | {"model": model}
-    if mask:
-        data["masks"] = [
-            each.to_json() | {"differences": {one.metric: one.to_json() for one in changes}}
-            for each, changes in zip(found[1:], lost, strict=True)
-        ]
-    emit(data, as_json=as_json, table=page(found, lost))
+        save_predictions(scores, predictions)
+    emit(found.record.to_json(), as_json=as_json, table=page(scores, lost))

@@ -6,6 +6,8 @@ scoring.on()                                 # Scoring, with what was typed
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, overload
@@ -13,9 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, overload
 from cyclopts import Parameter
 
 from headcount.changes.options import Sentence, Transferring
+from headcount.cli.common import emit, warn
 from headcount.cli.typed import Typed, typed
 from headcount.likeness.options import Agreeing, Likening
 from headcount.models.opening import Opening
+from headcount.report.tables.columns import table
+from headcount.runs.run import Run
 from headcount.sensitivity.options import Measuring
 from headcount.tasks.looking import Looking
 from headcount.tasks.reading import Reading
@@ -23,6 +28,8 @@ from headcount.tasks.source import Source
 from headcount.training.scoring import Scoring
 
 if TYPE_CHECKING:
+    from headcount.runs.carry import Carried
+    from headcount.runs.subject import Subject
     from headcount.tasks import Task
 
     Opened = Typed
@@ -55,7 +62,7 @@ OPENED, SOURCED, SCORED, LOOKED, READ = Opened(), Sourced(), Scored(), Looked(),
 MEASURED, LIKENED, AGREED = Measured(), Likened(), Agreed()
 SHOWN, TRANSFERRED, LOADED, WRITTEN = Shown(), Transferred(), Loaded(), Written()
 
-Model = Annotated[str, Parameter(help="A model folder or a name on the hub.")]
+Model = Annotated[str, Parameter(help="A model folder, a name on the hub, or a shipped model.")]
 TaskName = Annotated[str, Parameter(help="Which task; see `headcount ls tasks`.")]
 AnyTask = Annotated[str | None, Parameter(help="Which task; see `headcount ls tasks`.")]
 KEEP = "Heads that stay, as 777322, 6x12, JSON or mask.json"
@@ -104,3 +111,55 @@ def open_task(name: str | None, source: Typed, split: str | None = None) -> Task
         said = ", ".join(f"--{each.replace('_', '-')}" for each in given)
         raise UsageError(f"Data and splits go with --task, and there is none: {said}.")
     return None
+
+
+def open_subject(
+    model: str,
+    task: str | None,
+    source: Typed,
+    opening: Typed,
+    *,
+    trains: bool = False,
+    seed: int = 0,
+) -> Subject:
+    """What a run is about, opened by its names, quietly."""
+    from headcount.runs.subject import make_subject
+    from headcount.tasks.loading import hush
+
+    hush()
+    rows = open_task(task, source)
+    how: Any = {"source": source.on(), "opening": opening.on(), "trains": trains, "seed": seed}
+    return make_subject(model, rows, **how)
+
+
+def run_of(
+    kind: str,
+    model: str,
+    options: Any,
+    task: str | None,
+    source: Typed,
+    opening: Typed,
+    seed: int = 0,
+) -> Run:
+    """What was typed, as a run."""
+    how: Any = {"source": source.on(), "opening": opening.on(), "seed": seed}
+    return Run(kind, model, options=options, task=task, **how)
+
+
+def carried(run: Run, out: Path | None = None, **how: Any) -> Carried:
+    """A run carried out, quietly, for a record that knows its command."""
+    from headcount.runs.carry import carry
+    from headcount.tasks.loading import hush
+
+    hush()
+    return carry(run, out, command=command_line(), note=warn, **how)
+
+
+def command_line() -> str:
+    """What was typed, for the record."""
+    return shlex.join(["headcount", *sys.argv[1:]])
+
+
+def would(what: str, plan: dict[str, Any], as_json: bool) -> None:
+    """What a dry run says."""
+    emit(plan, as_json=as_json, table=table([f"would {what}", ""], list(plan.items())))

@@ -9,9 +9,9 @@ from cyclopts import Parameter
 
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
-from headcount.cli.masks import mask_of
 from headcount.cli.progress import bar
 from headcount.files import write_json
+from headcount.runs.kinds import Importance
 
 
 def importance(
@@ -31,17 +31,13 @@ def importance(
     Examples: `headcount importance ./run --task mrpc --data glue --normalize l1` ·
     `headcount importance ./run --task sst2 --out importance.json --json`
     """
-    options, opened = measuring.on(), groups.open_task(task, source)
-    loaded, tokenizer, _ = groups.open_model(model, opening, opened)
+    asked = Importance(measuring=measuring.on(), keep=keep)
+    run = groups.run_of("importance", model, asked, task, source, opening, asked.measuring.seed)
     from headcount.report.tables.importance import page
-    from headcount.sensitivity.gradients import importance as measure
 
-    mask = mask_of(keep, loaded) if keep else None
     with bar("gradients") as told:
-        report = lambda done: told(done, None)  # noqa: E731
-        how = vars(options) | {"tokenizer": tokenizer, "mask": mask, "report": report}
-        found = measure(loaded, opened, **how)
-    data = plain({"model": model, "task": task, "seed": options.seed, **found.to_json()})
+        found = groups.carried(run, report=lambda done: told(done, None))
+    data = plain(found.record.to_json())
     if out is not None:
         write_json(out, data)
-    emit(data, as_json=as_json, table=page(found))
+    emit(data, as_json=as_json, table=page(found.value))

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cyclopts import App, Parameter
+from cyclopts.help import DefaultFormatter, PanelSpec
+from rich import box
 
 from headcount import __version__
 from headcount.cli import config
@@ -19,11 +21,14 @@ from headcount.cli.commands import COMMANDS
 from headcount.cli.common import say, stdout
 from headcount.cli.early import check
 from headcount.cli.failures import PIPE_CLOSED, explain
+from headcount.cli.method_options import help_for
 from headcount.cli.progress import alive
 from headcount.cli.values import tidy
 from headcount.errors import UsageError
 from headcount.names import did_you_mean
 
+PANEL = PanelSpec(box=box.SIMPLE_HEAD, padding=(0, 0))
+"""Options in groups without frames around them: the help of a command fits a screen."""
 ABOUT = "How many attention heads does your transformer need?"
 EPILOGUE = """\
 With every command:
@@ -81,7 +86,8 @@ def build(line: Line) -> App:
         name="headcount",
         help=ABOUT,
         help_format="markdown",
-        help_epilogue=EPILOGUE,
+        help_epilogue=EPILOGUE if line.command is None else None,
+        help_formatter=DefaultFormatter(panel_spec=PANEL),
         version=f"headcount {__version__}",
         version_format="plaintext",
         default_parameter=Parameter(negative_iterable=(), consume_multiple=True),
@@ -92,6 +98,8 @@ def build(line: Line) -> App:
     )
     for entry in COMMANDS:
         summary = None if entry.name == line.command else entry.summary
+        if entry.name == line.command:
+            help_for(COMMANDS[entry.name], line.tokens)
         app.command(str(entry.target), name=entry.name, help=summary)
     return app
 

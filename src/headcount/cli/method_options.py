@@ -1,88 +1,106 @@
-"""What `prune` and `curve` share: the methods' own options, and opening a model to cut."""
+"""What commands that cut share: the methods' own options, training, and what is asked of a cut."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
+
+from headcount.cli.common import say
 from headcount.cli.masks import mask_text
-from headcount.cli.typed import Typed, make_typed
-from headcount.errors import NotFoundError, UsageError
+from headcount.cli.typed import Typed, make_typed, typed
+from headcount.errors import UsageError
 from headcount.options import types_of
-from headcount.pruning.methods import METHODS
+from headcount.pruning.methods import METHODS, Method, make_method
+from headcount.training.options import PRESETS, TrainOptions
+from headcount.training.scoring import Scoring
 
-if TYPE_CHECKING:
-    from headcount.tasks import Task
+WHOLE_RUN = ("seed", "max_length")
+"""Training options that are those of the whole run."""
 
 
-_kinds: dict[str, Any] = {entry.name: METHODS[entry.name] for entry in METHODS}
+def method_options(shown: frozenset[str] | None = None) -> Any:
+    """A class of the options of all methods; the help has those in `shown`, None is all."""
+    return _method_options(tuple((entry.name, METHODS[entry.name]) for entry in METHODS), shown)
+
+
+@cache
+def _method_options(kinds: tuple[tuple[str, Any], ...], shown: frozenset[str] | None) -> Any:
+    return make_typed("MethodOptions", "Method", dict(kinds), shown=shown)
+
+
+@cache
+def training_options(shown: frozenset[str] | None = None) -> Any:
+    """A class of the training options, but for those of the whole run."""
+    return typed(TrainOptions, "Training", leave_out=WHOLE_RUN, shown=shown)
+
+
 if TYPE_CHECKING:
     MethodOptions = Typed
+    Trained = Typed
+    CutScored = Typed
 else:
-    MethodOptions = make_typed("MethodOptions", "Methods", _kinds)
-"""Options of all methods; each is for the methods named in its help."""
+    MethodOptions = method_options()
+    Trained = training_options()
+    CutScored = typed(Scoring, "Scoring", leave_out=("seed",))
+
+METHOD_OPTIONS, TRAINED, CUT_SCORED = MethodOptions(), Trained(), CutScored()
+
+Seed = Annotated[int, Parameter(help="Seed of everything random in the run.")]
+Preset = Annotated[
+    str,
+    Parameter(help="finetune, translation or pocket: how training starts."),
+]
+Overwrite = Annotated[bool, Parameter(negative=(), help="Forget what is in --out; start anew.")]
 
 
-def for_methods(chosen: Typed, methods: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Method -> its options of those that were typed; one that none of them has is refused."""
-    takes = {method: types_of(_kinds.get(method) or METHODS[method]) for method in methods}  # pyright: ignore[reportArgumentType]
+def methods_of(chosen: Typed, names: Sequence[str]) -> list[Method]:
+    """The methods with their options of those that were typed; one that none has is refused."""
+    takes = {name: types_of(METHODS[name]) for name in names}
     given = chosen.given()
     if "keep" in given:
         given["keep"] = mask_text(given["keep"])
-    for name in given:
-        if not any(name in known for known in takes.values()):
-            raise UsageError(f"--{name.replace('_', '-')} is no option of {' or '.join(methods)}.")
-    return {
-        method: {name: value for name, value in given.items() if name in known}
-        for method, known in takes.items()
-    }
+    for option in given:
+        if not any(option in known for known in takes.values()):
+            raise UsageError(f"--{option.replace('_', '-')} is no option of {' or '.join(names)}.")
+    return [
+        make_method(name, {option: given[option] for option in given if option in takes[name]})
+        for name in names
+    ]
 
 
-METHOD_OPTIONS = MethodOptions()
+def training_of(training: Typed, preset: str, seed: int, scoring: Scoring) -> TrainOptions:
+    """The preset with what was typed; length and seed are those of the whole run."""
+    return replace(training.on(PRESETS[preset]), seed=seed, max_length=scoring.max_length)
 
 
-def open_model(
-    model: str, task: Task | None, tokenizer: str | None, *, trains: bool, seed: int, **how: Any
-) -> tuple[Any, Any, bool]:
-    """(model, tokenizer, whether its task head is new)."""
-    from headcount.models.load import load
-    from headcount.tasks.loading import load_for_task, load_tokenizer, require_text
+def help_for(function: Any, tokens: Iterable[str]) -> None:
+    """Let the help show the options of the methods that are named, and training where it is asked.
 
-    if task is None:
-        loaded = load(model, **how)
-        try:
-            return loaded, load_tokenizer(tokenizer or model), False
-        except NotFoundError:
-            if tokenizer is not None:
-                raise
-            return loaded, None, False  # what needs no words needs no tokenizer
-    require_text(model)
-    words = load_tokenizer(tokenizer or model)
+    All of them are understood; there are too many to read at once.
+    """
+    words = [word for token in tokens for word in token.replace("=", " ").split()]
+    named = {name.partition("+")[0] for word in words for name in word.split(",")}
+    kinds: list[Any] = [METHODS[entry.name] for entry in METHODS if entry.name in named]
+    trains = not {"--finetune", "--preset"}.isdisjoint(words)
+    trains = trains or any(kind.needs == "training" for kind in kinds)
+    own = {name for kind in kinds for name in types_of(kind)}
+    types = getattr(function, "__annotations__", {})
+    if "chosen" in types:
+        types["chosen"] = method_options(frozenset(own))
+        types["training"] = training_options(None if trains else frozenset())
+
+
+@contextmanager
+def going_on(out: Path) -> Generator[None]:
+    """Tell what an interruption leaves."""
     try:
-        return load_for_task(model, task, new_head=False, **how), words, False
-    except UsageError:
-        if not trains:
-            raise
-        return load_for_task(model, task, seed=seed, **how), words, True
-
-
-def read_texts(path: Path | None, model: Any, tokenizer: Any, max_length: int) -> Any:
-    """A text file's lines as rows of tokens; None without a file."""
-    if path is None:
-        return None
-    from headcount.tasks.encoding import encode_texts
-    from headcount.tasks.loading import match, room
-
-    try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise NotFoundError(f"Cannot read the inputs {path}: {reason}.") from error
-    lines = [line for line in lines if line]
-    if not lines:
-        raise UsageError(f"There is not a single line of text in {path}.")
-    if tokenizer is None:
-        raise UsageError("Texts need the model's tokenizer: pass --tokenizer.")
-    match(model, tokenizer)
-    return encode_texts(lines, tokenizer, max_length=room(model, max_length))
+        yield
+    except KeyboardInterrupt:
+        say(f"headcount: the same command again goes on with the runs in {out}.")
+        raise

@@ -11,9 +11,10 @@ from headcount.cli import groups
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar, progress
 from headcount.errors import UsageError
-from headcount.files import discard
+from headcount.files import discard, write_json
 from headcount.report.figures import check_figures, save_all
-from headcount.report.tables.columns import table
+from headcount.runs.kinds import Redundancy
+from headcount.runs.run import Run
 
 redundancy = App(name="redundancy")
 Files = Annotated[
@@ -49,39 +50,45 @@ def measure(
     if task is not None and not (read.inputs is None and read.random is None):
         raise UsageError("Pass one of --task, --inputs and --random: inputs come from one place.")
     check_figures(figure or [])
-    opened = groups.open_task(task, source, read.split)
-    loaded, tokenizer, _ = groups.open_model(model, opening, reads=True)
-    from headcount.likeness.measure import redundancy as measured
-    from headcount.models.find import layout
-    from headcount.report.redundancy import heat_maps
-    from headcount.report.tables.redundancy import found_page, found_to_json
-    from headcount.tasks.inputs import read_inputs
-
-    rows, name = read_inputs(loaded, tokenizer, read, opened, decides=True)
-    how = {"samples": read.most, "seed": read.seed, "tokenizer": tokenizer, "name": name}
+    groups.open_task(task, source, read.split)
+    asked = Redundancy(reading=read, likening=options)
+    run = groups.run_of("redundancy", model, asked, task, source, opening, read.seed)
     if dry_run:
-        plan = {"class": type(loaded).__name__, "heads": repr(layout(loaded))}
-        plan |= {"inputs": f"{min(len(rows), read.most)} ({name})"}
-        plan |= {"distances": ", ".join(options.distances)}
-        emit(plan, as_json=as_json, table=table(["would measure", ""], list(plan.items())))
+        _plan(run, as_json)
         return
     state = None if out is None else out.with_name(f".{out.name}.unfinished")
     try:
         with bar("measuring") as told:
-            how |= vars(options) | {"state": state, "keep_state": True, "progress": told}
-            found = measured(loaded, rows, **how)
+            carried = groups.carried(run, out, report=told, state=state)
     except KeyboardInterrupt:
         if state is not None and state.exists():
             warn("the same command again goes on from here.")
         raise
+    from headcount.report.redundancy import heat_maps
+    from headcount.report.tables.redundancy import found_page, found_to_json
+
+    found = carried.value
     if out is not None:
-        found.save(out)
+        write_json(out.with_suffix(".record.json"), carried.record.to_json())
     if figure:
         save_all(heat_maps(found), figure)
     if state is not None:
         discard(state)  # until here the same command again would go on
-    data = found_to_json(found) | {"out": out, "figures": figure or []}
+    data = carried.record.to_json() | found_to_json(found) | {"out": out, "figures": figure or []}
     emit(data, as_json=as_json, table=found_page(found, out))
+
+
+def _plan(run: Run, as_json: bool) -> None:
+    from headcount.models.find import layout
+    from headcount.tasks import TASKS
+    from headcount.tasks.inputs import read_inputs
+
+    asked, opened = run.options, None if run.task is None else TASKS[run.task](run.source)
+    model, tokenizer, _ = groups.open_model(str(run.model), run.opening, reads=True)
+    rows, name = read_inputs(model, tokenizer, asked.reading, opened, decides=True)
+    plan = {"class": type(model).__name__, "heads": repr(layout(model))}
+    plan |= {"inputs": f"{min(len(rows), asked.reading.most)} ({name})"}
+    groups.would("measure", plan | {"distances": ", ".join(asked.likening.distances)}, as_json)
 
 
 @redundancy.command

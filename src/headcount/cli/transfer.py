@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from headcount.cli.common import Json, emit, plain
 from headcount.cli.progress import bar
 from headcount.errors import UsageError
 from headcount.report.figures import need_matplotlib
-from headcount.report.tables.columns import table
+from headcount.runs.kinds import Transfer
 
 
 def transfer(
@@ -48,28 +47,22 @@ def transfer(
         raise UsageError("--recall compares two tasks: pass --task and --pretraining-task.")
     if out is not None:
         need_matplotlib()
-    own, other = groups.open_task(task, source, read.split), options.pretraining_task
-    from headcount.tasks import open_task
-
-    tasks = [None if other is None else open_task(other, data=options.pretraining_data), own]
-    models, tokenizer = groups.open_several([pretrained, finetuned], opening, tasks)
-    from headcount.changes.pair import open_pair
-    from headcount.changes.study import transfer_study
-    from headcount.report.tables.transfer import page
-    from headcount.report.transfer import save
-    from headcount.tasks.inputs import read_inputs
-
-    open_pair(*models)
-    rows, name = read_inputs(models[0], tokenizer, read, tasks[1])
+    groups.open_task(task, source, read.split)
+    asked = Transfer(finetuned=finetuned, reading=read, transferring=options)
+    run = groups.run_of("transfer", pretrained, asked, task, source, opening, read.seed)
     if dry_run:
+        from headcount.runs.carry import open_transfer
+
+        models, _, _, rows, name = open_transfer(run)
         plan = {"classes": ", ".join(type(model).__name__ for model in models)}
         plan |= {"inputs": f"{min(len(rows), read.most)} ({name})", "recall": options.recall}
-        emit(plan, as_json=as_json, table=table(["would compare", ""], list(plan.items())))
+        groups.would("compare", plan, as_json)
         return
-    how = {"tokenizer": tokenizer, "reading": read, "options": options}
-    found = transfer_study(models, tasks, rows, name=name, bar=bar, **how)
-    found = replace(found, made={**found.made, "pretrained": pretrained, "finetuned": finetuned})
-    data = plain(found.to_json())
+    found = groups.carried(run, bar=bar)
+    from headcount.report.tables.transfer import page
+    from headcount.report.transfer import save
+
+    data = plain(found.record.to_json())
     if out is not None:
-        save(found, data, out)
-    emit(data, as_json=as_json, table=page(found))
+        save(found.value, data, out)
+    emit(data, as_json=as_json, table=page(found.value))

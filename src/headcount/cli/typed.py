@@ -26,6 +26,12 @@ class Typed:
     kind: ClassVar[Any] = None
     """The options class, where it is one."""
 
+    def __eq__(self, other: object) -> bool:
+        # which options the help shows is no difference between two command lines
+        return isinstance(other, Typed) and self.given() == other.given()
+
+    __hash__ = object.__hash__
+
     def given(self) -> dict[str, Any]:
         """The options that were typed, by name."""
         every = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}  # pyright: ignore[reportArgumentType]
@@ -36,17 +42,30 @@ class Typed:
         return replace(options or self.kind(), **self.given())
 
 
-def typed(kind: type[Options], group: str, *, leave_out: Collection[str] = ()) -> Any:
+def typed(
+    kind: type[Options],
+    group: str,
+    *,
+    leave_out: Collection[str] = (),
+    shown: Collection[str] | None = None,
+) -> Any:
     """A class of the same options for a command, each of them optional."""
-    made = make_typed(f"Typed{kind.__name__}", group, {"": kind}, leave_out)
+    made = make_typed(f"Typed{kind.__name__}", group, {"": kind}, leave_out, shown)
     made.kind = kind
     return made
 
 
 def make_typed(
-    name: str, group: str, kinds: dict[str, type[Options]], leave_out: Iterable[str] = ()
+    name: str,
+    group: str,
+    kinds: dict[str, type[Options]],
+    leave_out: Iterable[str] = (),
+    shown: Collection[str] | None = None,
 ) -> Any:
-    """One class of the options of several; a key names whose they are in the help."""
+    """One class of the options of several; a key names whose they are in the help.
+
+    `shown` are the options that the help has, None for all: the others are understood as well.
+    """
     made: dict[str, list[tuple[str, Any, str, Field[Any]]]] = {}
     for owner, kind in kinds.items():
         docs, types = docs_of(kind), types_of(kind)
@@ -56,13 +75,17 @@ def make_typed(
                 made.setdefault(each.name, []).append(
                     (owner, wanted, docs.get(each.name, ""), each)
                 )
-    fields = [_field(name, owners, group) for name, owners in made.items()]
-    result = make_dataclass(name, fields, bases=(Typed,), frozen=True, kw_only=True)
+    fields = [
+        _field(name, owners, group, shown is None or name in shown) for name, owners in made.items()
+    ]
+    result = make_dataclass(name, fields, bases=(Typed,), frozen=True, kw_only=True, eq=False)
     result.__module__ = __name__  # cyclopts looks there for the types
     return Parameter(name="*")(result)
 
 
-def _field(name: str, owners: list[tuple[str, Any, str, Field[Any]]], group: str) -> Any:
+def _field(
+    name: str, owners: list[tuple[str, Any, str, Field[Any]]], group: str, show: bool
+) -> Any:
     _, wanted, doc, _ = owners[0]
     said = ", ".join(owner for owner, *_ in owners if owner)
     shown = sorted({_default(each) for *_, each in owners} - {""})
@@ -70,8 +93,9 @@ def _field(name: str, owners: list[tuple[str, Any, str, Field[Any]]], group: str
     parts += [f"[default: {' or '.join(shown)}]"] if shown else []
     named = owners[0][3].metadata.get("names")
     parameter = Parameter(
-        name=named, help=" ".join(parts), group=group, show_default=False, negative_iterable=()
-    )
+        name=named, help=" ".join(parts), group=group, show=show, show_default=False,
+        negative_iterable=(),
+    )  # fmt: skip
     return name, Annotated[wanted | None, parameter], field(default=None)
 
 

@@ -125,7 +125,7 @@ class Bench:
             "machine": platform.machine(),
             "share_of_flops": self.share,
             "ceiling": self.ceiling,
-            "rows": [row.to_json() for row in self.rows],
+            "timings": [row.to_json() for row in self.rows],
         }
 
 

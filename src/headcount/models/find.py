@@ -13,6 +13,7 @@ from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Layout, Stack
 from headcount.models.door import require_model
 from headcount.models.hooks import evaluating, hooked
+from headcount.models.memory import remembered
 from headcount.models.numbers import numbered
 from headcount.models.probe import find_probe
 from headcount.models.sites import Site, find_sites
@@ -30,7 +31,8 @@ def unwrap(model: Any) -> nn.Module:
 
 def sites_of(model: nn.Module) -> list[Site]:
     """The attention modules of a model, or a clear refusal when there are none."""
-    sites = find_sites(unwrap(model))
+    bare = unwrap(model)
+    sites = list(remembered(bare, "sites", lambda: tuple(find_sites(bare))))
     if not sites:
         kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
         seen = describe(find_unread(unwrap(model), []))
@@ -50,6 +52,10 @@ def layout(model: nn.Module) -> Layout:
     Layout(encoder: 2 layers x 3 heads)
     """
     model = require_model(unwrap(model), "hc.layout")
+    return remembered(model, "layout", lambda: _layout(model))
+
+
+def _layout(model: nn.Module) -> Layout:
     sites = sites_of(model)
     found = layout_of(sites, count_uses(model, sites), find_unread(model, sites))
     return numbered(model, sites, found)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from headcount.errors import UnsupportedError, UsageError
 from headcount.models.hooks import evaluating
+from headcount.models.memory import remembered
 
 TOLERANCE = {
     torch.float64: 1e-9,
@@ -97,8 +98,12 @@ def run(model: nn.Module, inputs: Mapping[str, Any]) -> list[Tensor]:
         return tensors(model(**inputs))
 
 
-def find_probe(model: nn.Module, *, length: int = 7, seed: int = 0) -> dict:
+def find_probe(model: nn.Module, *, length: int = 7, seed: int = 0) -> dict[str, Any]:
     """The first probe input that the model accepts: padded, unpadded, one example, tokens alone."""
+    return dict(remembered(model, ("probe", length, seed), lambda: _probe(model, length, seed)))
+
+
+def _probe(model: nn.Module, length: int, seed: int) -> dict[str, Any]:
     first: Exception | None = None
     for batch, masked, all_kinds in ((2, 1, 1), (2, 0, 1), (1, 0, 1), (2, 1, 0), (1, 0, 0)):
         inputs = probe_inputs(model, batch=batch, length=length, seed=seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from transformers import PreTrainedModel
@@ -15,6 +16,7 @@ from headcount.models import cut
 from headcount.models.door import require_mask, require_pretrained
 from headcount.models.find import require_layout, sites_of, unwrap
 from headcount.models.instructions import Way, emptied_kinds, instructions
+from headcount.models.memory import remembered
 from headcount.models.probe import find_probe, require_finite
 from headcount.models.pruned import pruned_class
 from headcount.models.seen import Seen, require_seen, watch
@@ -46,7 +48,9 @@ def remove(
         small.__class__ = pruned_class(type(model))
         failure = _cut(small, tied=len(sites) > len(found)) or judge.refusal(small)
         if not failure:
-            return _make_own(small, model)
+            small = _make_own(small, model)
+            _remember_sites(small, found, mask)
+            return small
     raise UnsupportedError(
         f"headcount cannot remove heads from {type(model).__name__} "
         f"('{model.config.model_type}') exactly: {failure}; {_whole_layers(model, mask, probe)}"
@@ -66,6 +70,14 @@ def _whole_layers(model: PreTrainedModel, mask: Mask, probe: Mapping[str, Any] |
     except HeadcountError:
         return ""
     return "all heads of a layer can be removed from it (the method 'layers'), and "
+
+
+def _remember_sites(small: PreTrainedModel, found: list[Site], mask: Mask) -> None:
+    """Where every head has keys of its own, what is left is known without another walk."""
+    if all(site.groups == site.heads for site in found):
+        left = [len(mask.indices(site.stack, site.layer)) for site in found]
+        kept = [replace(site, heads=n, groups=n) for site, n in zip(found, left, strict=True)]
+        remembered(small, "sites", lambda: tuple(kept))
 
 
 def require_whole_groups(site: Site, mask: Mask) -> None:

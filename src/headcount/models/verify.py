@@ -9,7 +9,7 @@ with the inputs of all its linear layers nudged by about one unit in their last 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
 from itertools import chain
@@ -25,6 +25,7 @@ from headcount.heads import Mask
 from headcount.models.cached import run_cached
 from headcount.models.gates import gate
 from headcount.models.hooks import hooked
+from headcount.models.memory import known_of, remembered
 from headcount.models.probe import run, tensors
 from headcount.models.sites import Site, linear_sizes
 
@@ -58,7 +59,10 @@ class Judge:
         self, model: PreTrainedModel, sites: list[Site], inputs: Mapping[str, Any], mask: Mask
     ) -> None:
         self.model, self.sites, self.inputs, self.mask = model, sites, inputs, mask
-        self.expected = self._expected(model)
+        # whether a model has a cache is found out once
+        ways = remembered(model, "ways", lambda: list(WAYS))
+        self.expected = self._expected(model, ways)
+        ways[:] = self.expected
 
     def refusal(self, small: PreTrainedModel) -> str:
         """Why `small` is not the masked model, or an empty string when it is."""
@@ -92,14 +96,14 @@ class Judge:
         if not _fits_in_float64(self.model):
             return {}
         try:
-            return self._expected(in_float64(self.model))
+            return self._expected(in_float64(self.model), self.expected)
         except Exception:
             # some models mix in numbers of a fixed type
             return {}
 
-    def _expected(self, subject: PreTrainedModel) -> dict[str, Answers]:
+    def _expected(self, subject: PreTrainedModel, ways: Iterable[str]) -> dict[str, Answers]:
         expected = {}
-        for way in WAYS:
+        for way in ways:
             try:
                 expected[way] = self._answers(subject, way, self.mask)
             except Exception:
@@ -212,7 +216,9 @@ def in_float64(model: PreTrainedModel) -> PreTrainedModel:
             double = tensor.detach().double()
             parameter = isinstance(tensor, nn.Parameter)
             memo[id(tensor)] = nn.Parameter(double, tensor.requires_grad) if parameter else double
-    return copy.deepcopy(model, memo)
+    wide = copy.deepcopy(model, memo)
+    known_of(wide, model, "sites")
+    return wide
 
 
 def cast(inputs: Mapping[str, Any], dtype: torch.dtype) -> dict[str, Any]:

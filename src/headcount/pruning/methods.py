@@ -79,6 +79,11 @@ class Method(Protocol):
 METHODS = Registry("method")
 for _name, _where, _summary in (
     (
+        "all-heads",
+        "headcount.pruning.all_heads:AllHeads",
+        "No cut: what repair alone does to the whole model.",
+    ),
+    (
         "random",
         "headcount.pruning.random:Random",
         "Heads drawn at random, over the model, a stack, or each layer.",
@@ -143,12 +148,6 @@ def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
     return kind(**(options or {}))
 
 
-def needs_of(name: str) -> Need:
-    """What the method of this name looks at."""
-    kind: Any = METHODS[name]
-    return kind.needs
-
-
 def name_of(method: Method) -> str:
     """The name a method is registered by."""
     for entry in METHODS:
@@ -182,5 +181,8 @@ def read_method(data: Any, where: str) -> Method:
         return make_method(data)
     if not isinstance(data, Mapping) or not isinstance(data.get("name"), str):
         raise UsageError(f"{where} names no method: write a name, or a table with one.")
-    kind: Any = METHODS[data["name"]]
+    try:
+        kind: Any = METHODS[data["name"]]
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
     return read(kind, {key: value for key, value in data.items() if key != "name"}, where)

@@ -32,7 +32,7 @@ class Random:
     """
 
     needs: ClassVar = "nothing"
-    ratio: ClassVar = "free"
+    ratio: ClassVar = "needed"
 
     within: Literal["model", "stack", "layer"] = "model"
     """Draw over the model, within each stack, or within each layer."""

@@ -30,6 +30,7 @@ from headcount.models.batches import Batches, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows, write_rows
+from headcount.models.memory import remembered
 from headcount.models.partial import Stages
 from headcount.models.sites import Site
 from headcount.models.watch import watching
@@ -87,7 +88,9 @@ def recover_layers(
     pairs = _pairs(small, model)
     fits: list[Fit] = []
     with torch.no_grad(), evaluating(small), evaluating(model):
-        uses = _calls(model, [big for _, big in pairs], next(batches_for(model, data))[0])
+        first = next(batches_for(model, data))[0]
+        known = ("order", *sorted(first))  # which layers run depends on what a model is given
+        uses = remembered(model, known, lambda: _calls(model, [old for _, old in pairs], first))
         order = [pair for path in uses for pair in pairs if pair[1].path == path]
         cut = [place for place, (new, old) in enumerate(order) if new.heads < old.heads]
         # what runs below the first missing head is as it was

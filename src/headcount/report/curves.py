@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from headcount.report.figures import (
     need_matplotlib,
     new_figure,
     relative_axis,
+    save_both,
 )
 
 if TYPE_CHECKING:
@@ -117,3 +119,12 @@ def grid_of(layers: Sequence[Sequence[float]]) -> np.ndarray:
     for layer, values in enumerate(layers):
         grid[layer, : len(values)] = values
     return grid
+
+
+def save_figures(found: Any, out: Path, title: str) -> None:
+    """A curve's figures in its folder: curve, and chance where it clustered."""
+    save_both(curve_figure(found.summary(), found.full, title=title, metric=found.metric),
+              out / "curve")  # fmt: skip
+    if found.chance:
+        maps = chance_figure(found.chance, title="How often each head goes, by clustering")
+        save_both(maps, out / "chance")

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headcount.report.curves import BAND, draw_full, explain_band
-from headcount.report.figures import COLOURS, STYLE, need_matplotlib, new_figure, relative_axis
+from headcount.report.figures import (
+    COLOURS,
+    STYLE,
+    need_matplotlib,
+    new_figure,
+    relative_axis,
+    save_both,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,3 +98,10 @@ def _mark_closed(top: Any, low: Any, rows: Sequence[Mapping[str, Any]]) -> None:
             (row["value"], 100 * row["sparsity"]["mean"]),
             textcoords="offset points", xytext=(-8, -2), ha="right", fontsize=7,
         )  # fmt: skip
+
+
+def save_figure(found: Any, out: Path, title: str) -> None:
+    """A sweep's figure in its folder."""
+    over = str(found.about["over"]).replace("_", "-")
+    figure = sweep_figure(found.summary(), found.full, over=over, title=title, metric=found.metric)
+    save_both(figure, out / "sweep")

@@ -1,23 +1,20 @@
-"""The points of a curve: kept line by line while it is made, summed up when it is there."""
+"""Cuts as rows: what every table, figure and summary of a study is made from."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headcount.files import whole
-from headcount.heads import Mask, Scores
+from headcount.errors import UsageError
+from headcount.files import whole, write_json
+from headcount.runs.record import Record, defined
 from headcount.statistics import interval, paired
-from headcount.studies import store
-from headcount.tasks.metrics import Difference, get_metric
-from headcount.training.evaluate import Evaluation
-
-POINTS = "points.jsonl"
+from headcount.tasks.metrics import Difference, ends, get_metric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,44 +22,147 @@ class Point:
     """One cut, scored."""
 
     method: str
-    ratio: float
+    ratio: float | str | None
     seed: int
     kept: int
     """Heads that stay."""
     pattern: str
     """How many in each layer."""
+    sparsity: float
+    """Share of heads that went."""
     score: float
     low: float
     """The 95 % interval over rows, by bootstrap."""
     high: float
     n: int
-    difference: float = math.nan
+    difference: float
     """From the model with all heads, on the same rows; below with the 95 % interval of its own."""
-    difference_low: float = math.nan
-    difference_high: float = math.nan
+    difference_low: float
+    difference_high: float
+    budget: dict[str, Any]
+    """Epochs, rows and steps of training, and rows looked at without."""
+    learned: dict[str, Any] | None
+    """How gates came to their number, their gap and what reopened, where they were trained."""
+    seconds: float = field(compare=False)
+    value: float | None = None
+    """Of the option that is varied, in a sweep."""
+    all_closed: dict[str, Any] | None = None
+    """Where all gates closed: the step, which heads were open last, and what was scored."""
+
+    @classmethod
+    def of(cls, record: Record, label: str | None = None, value: float | None = None) -> Point:
+        """The row of a record of a cut; what is undefined is not a number."""
+        result = record.result
+        heads, scores = result["heads"], result["scores"]
+        after, lost = scores["after"], scores["difference"]
+        numbers = {
+            "score": after["score"], "low": after["low"], "high": after["high"],
+            "difference": lost["value"], "difference_low": lost["low"],
+            "difference_high": lost["high"],
+        }  # fmt: skip
+        return cls(
+            method=label or result["method"],
+            ratio=result["ratio"],
+            seed=result["seed"],
+            kept=heads["after"],
+            pattern=heads["kept"],
+            sparsity=1 - heads["after"] / heads["before"],
+            n=after["n"],
+            budget=result["budget"],
+            learned=result.get("learned"),
+            seconds=record.seconds,
+            value=value,
+            all_closed=result.get("all_closed"),
+            **{name: math.nan if each is None else each for name, each in numbers.items()},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The columns that say something."""
+        return {
+            name: each
+            for name, each in asdict(self).items()
+            if each is not None or name in ("ratio", "learned")
+        }
 
 
-def point_of(
-    found: Evaluation, method: str, ratio: float, seed: int, mask: Mask, loss: Difference
-) -> Point:
-    """A point from its evaluation and what it lost."""
-    score = found.scores[0]
-    return Point(
-        method=method, ratio=ratio, seed=seed, kept=len(mask), pattern=mask.pattern,
-        score=score.value, low=score.low, high=score.high, n=found.n, **loss_columns(loss),
-    )  # fmt: skip
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Studied:
+    """All cuts of a study, and the model they are held against."""
+
+    about: Mapping[str, Any]
+    """What all of them depend on."""
+    full: dict[str, Any]
+    """The model with all its heads, scored."""
+    points: list[Point]
+
+    @property
+    def metric(self) -> str:
+        """What is scored."""
+        return str(self.about["metric"])
+
+    def summary(self) -> list[dict[str, Any]]:
+        """A row for each group of cuts that differ by their seed alone."""
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict: what was asked, the full model, the summary and all points."""
+        return {
+            "about": dict(self.about),
+            "full": self.full,
+            "summary": self.summary(),
+            "points": [point.to_json() for point in self.points],
+        }
+
+    def save(self, folder: str | Path, name: str) -> None:
+        """Write NAME.json, and all points as one table, NAME.parquet."""
+        folder = Path(folder)
+        write_json(folder / f"{name}.json", defined(self.to_json()))
+        write_parquet(self.points, self.full["score"], folder / f"{name}.parquet")
+
+    def group(self, own: Sequence[Point]) -> dict[str, Any]:
+        """Mean over seeds with its interval, spread, ends, and what was lost."""
+        values = [point.score for point in own]
+        mean, low, high = interval(values)
+        return {
+            "kept": own[0].kept,
+            "seeds": len(own),
+            "mean": mean,
+            "sd": float(np.std(values, ddof=1)) if len(values) > 1 else math.nan,
+            "low": low,
+            "high": high,
+            **ends(values, self.metric),
+            "relative": relative(mean, self.full["score"]),
+            **loss_of(own, self.full["score"], self.metric),
+        }
+
+    def __repr__(self) -> str:
+        task = f"{self.about['task']} {self.about['split']}"
+        return f"{type(self).__name__}({task}, {self.metric}: {len(self.points)} cuts)"
+
+    def _repr_html_(self) -> str:
+        from headcount.html import table
+
+        rows = self.summary()
+        names = [name for name in rows[0] if not isinstance(rows[0][name], dict)] if rows else []
+        return table(names, [[_shown(row.get(name)) for name in names] for row in rows])
 
 
-def loss_columns(loss: Difference) -> dict[str, float]:
-    """A difference as the columns of a point or run."""
-    return {
-        "difference": loss.value,
-        "difference_low": loss.low,
-        "difference_high": loss.high,
-    }
+def require_cut(record: Record, where: Path) -> None:
+    """Refuse a record that is not one of a cut with scores, or is damaged."""
+    try:
+        Point.of(record)
+    except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
+        raise UsageError(
+            f"{where} is no record of a cut, or is damaged ({error}): delete its folder to have "
+            "the run done again."
+        ) from error
 
 
-def loss_of(own: Sequence[Any], full: float | None, metric: str) -> dict[str, Any]:
+def _shown(value: Any) -> Any:
+    return f"{value:.4g}" if isinstance(value, float) else value
+
+
+def loss_of(own: Sequence[Point], full: float | None, metric: str) -> dict[str, Any]:
     """What cuts lost in the mean, and in words: over cuts, or over rows where there is one cut."""
     before = math.nan if full is None else full
     mean, low, high = interval([each.score - before for each in own])
@@ -72,25 +172,9 @@ def loss_of(own: Sequence[Any], full: float | None, metric: str) -> dict[str, An
     return {"difference": lost.to_json(), "lost": str(lost)}
 
 
-def ends(values: Sequence[float], metric: str) -> dict[str, float]:
-    """The worst and the best of some scores: of perplexity the best is the least."""
-    ordered = sorted(values, reverse=not get_metric(metric).higher_is_better)
-    return {"worst": ordered[0], "best": ordered[-1]}
-
-
-class Store(store.Store[Point]):
-    """Finished points, in a folder where there is one."""
-
-    def __init__(self, folder: Path | None, about: Mapping[str, Any], **how: Any) -> None:
-        super().__init__(Point, _key, folder, about, file=POINTS, **how)
-
-    def get(self, method: str, ratio: float, seed: int) -> Point | None:
-        """A finished point."""
-        return self.done.get((method, ratio, seed))
-
-
-def _key(point: Point) -> tuple[str, float, int]:
-    return point.method, point.ratio, point.seed
+def by_seed(points: Iterable[Point]) -> dict[int, float]:
+    """Seed -> score."""
+    return {point.seed: point.score for point in points}
 
 
 def versus_random(
@@ -108,93 +192,26 @@ def versus_random(
     return {"against_random": found, "than_random": verdict}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
-    """A curve: the full model, every point, and each head's chance of going where it clusters."""
-
-    about: Mapping[str, Any]
-    full: Point
-    points: list[Point]
-    chance: Mapping[float, Scores]
-    """Ratio -> how often each head was pruned over clusterings (A9)."""
-
-    def summary(self) -> list[dict[str, Any]]:
-        """For each method and ratio: mean, spread, best and worst over seeds, and relative score.
-
-        `low` and `high` are the 95 % interval of the mean over seeds (Student's t), and so are
-        those of the `difference` from the full model; of one seed that is over the same rows.
-        Beside random cuts, `than_random` says whether a method is better at this ratio.
-        """
-        groups: dict[tuple[str, float], list[Point]] = {}
-        for point in self.points:
-            groups.setdefault((point.method, point.ratio), []).append(point)
-        rows = [self._row(*key, own) for key, own in groups.items()]
-        for row in rows:
-            random = groups.get(("random", row["ratio"]))
-            if random is not None and row["method"] != "random":
-                own, other = (
-                    {point.seed: point.score for point in part}
-                    for part in (groups[row["method"], row["ratio"]], random)
-                )
-                row |= versus_random(own, other, str(self.about["metric"]))
-        return rows
-
-    def _row(self, method: str, ratio: float, own: list[Point]) -> dict[str, Any]:
-        values = [point.score for point in own]
-        mean, low, high = interval(values)
-        metric = str(self.about["metric"])
-        return {
-            "method": method,
-            "ratio": ratio,
-            "kept": own[0].kept,
-            "seeds": len(values),
-            "mean": mean,
-            "sd": float(np.std(values, ddof=1)) if len(values) > 1 else math.nan,
-            "low": low,
-            "high": high,
-            **ends(values, metric),
-            "relative": relative(mean, self.full.score),
-            **loss_of(own, self.full.score, metric),
-        }
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain dict: what was asked, the full model, the summary and all points."""
-        return {
-            "about": dict(self.about),
-            "full": asdict(self.full),
-            "summary": self.summary(),
-            "points": [asdict(point) for point in self.points],
-            "chance": {str(ratio): each.by_layer() for ratio, each in self.chance.items()},
-        }
-
-    def save_parquet(self, path: Path) -> None:
-        """All points, the full model first, as one table; relative scores beside the others."""
-        write_parquet([asdict(each) for each in (self.full, *self.points)], self.full.score, path)
-
-
-def defined(value: Any) -> Any:
-    """A nest of values with None for what is not a number, as JSON has it.
-
-    >>> defined({"score": math.nan, "draws": [0.5, math.nan]})
-    {'score': None, 'draws': [0.5, None]}
-    """
-    if isinstance(value, dict):
-        return {name: defined(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [defined(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 def relative(score: float, full: float | None) -> float:
     """A score as a share of the full model's."""
     return score / full if full else math.nan
 
 
-def write_parquet(rows: Sequence[Mapping[str, Any]], full: float, path: Path) -> None:
-    """Rows with a `score` as one table, each beside its share of the full model's score."""
+def write_parquet(points: Sequence[Point], full: float | None, path: Path) -> None:
+    """All points as one flat table, each beside its share of the full model's score."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    told = [{**row, "relative": relative(row["score"], full)} for row in rows]
+    left = ("budget", "learned", "all_closed")
+    rows = [
+        {name: value for name, value in asdict(point).items() if name not in left}
+        | {
+            "ratio": point.ratio if isinstance(point.ratio, float) else None,
+            "steps": point.budget["steps"],
+            "all_closed": point.all_closed is not None,
+            "relative": relative(point.score, full),
+        }
+        for point in points
+    ]
     with whole(path) as partial:
-        pq.write_table(pa.Table.from_pylist(told), partial)
+        pq.write_table(pa.Table.from_pylist(rows), partial)

@@ -14,7 +14,7 @@ class Looking:
     """Rows to look at: never those that are scored, where there are others."""
 
     inputs: Any = field(default=None, metadata={"typed": Path})
-    """A file with a text on each line, for methods and recovery instead of the task's rows."""
+    """A file of texts, one on each line, instead of the task's rows."""
     samples: int = 512
     """Rows of the train split that methods and recovery look at."""
 

@@ -302,3 +302,9 @@ METRICS: dict[str, Metric] = {
         bleu.corpus_bleu, from_sums(bleu.sentence_counts, bleu.from_counts), range=(0.0, 100.0)
     ),
 }
+
+
+def ends(values: Sequence[float], metric: str) -> dict[str, float]:
+    """The worst and the best of some scores: of perplexity the best is the least."""
+    ordered = sorted(values, reverse=not get_metric(metric).higher_is_better)
+    return {"worst": ordered[0], "best": ordered[-1]}

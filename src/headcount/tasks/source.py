@@ -15,8 +15,7 @@ class Source:
     """A user's own data. Everything is optional; a task says what it needs."""
 
     data: Path | None = None
-    """A folder with the splits as files (`train.tsv`, `dev.csv` …), or a single file, which is
-    split into rows that decide and rows that are scored."""
+    """Folder of the splits (`train.tsv`, `dev.csv` …), or a single file, which is split."""
     train: Path | None = None
     """The file of the train split, where it is not in `data`."""
     dev: Path | None = None
@@ -28,7 +27,7 @@ class Source:
     label: str | None = None
     """Name of the label column."""
     labels: tuple[str, ...] = ()
-    """Which of the model's classes a label is, by name or number, as in `pos=POSITIVE`."""
+    """Which of the model's classes a label is, as in `pos=POSITIVE`."""
     languages: tuple[str, ...] | None = None
     """Endings of the two parallel files, source first, as in `en de`."""
     size: int | None = None

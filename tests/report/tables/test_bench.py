@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headcount.models.bench import Bench, Row
 from headcount.models.timing import Estimate
-from headcount.report.tables.bench import columns_of, number, page, remarks, to_json
+from headcount.report.tables.bench import columns_of, number, page, remarks
 
 
 def row(name: str, kind: str, time: float, ideal: float | None) -> Row:
@@ -48,10 +50,12 @@ def test_remarks_say_what_can_be_had_at_best() -> None:
         "Heads are 35.1 % of the FLOPs here: removing every one leaves 0.649 of the time at best "
         "(1.54 x as fast)."
     ]
-    assert str(page(FOUND, "random").renderables[0]).startswith("BertModel, random weights")
+    assert str(page(replace(FOUND, weights="random")).renderables[0]).startswith(
+        "BertModel, random weights"
+    )
 
 
 def test_plain_values_for_machines() -> None:
-    data = to_json(FOUND, asked="this")
-    assert (data["asked"], data["length"], len(data["rows"])) == ("this", 128, 2)
-    assert data["rows"][1]["over_ideal"] == 0.9 / 0.8
+    data = FOUND.to_json()
+    assert (data["length"], len(data["timings"])) == (128, 2)
+    assert data["timings"][1]["over_ideal"] == 0.9 / 0.8

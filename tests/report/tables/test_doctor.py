@@ -19,7 +19,7 @@ def test_what_is_missing_is_said_with_its_command(shown: Any) -> None:
     lines = {tuple(line.split(maxsplit=1)) for line in shown(page(FOUND)).splitlines()}
     assert ("numba", "missing") in lines
     assert ("memory", "1.0 GiB free of 3.0 GiB") in lines
-    assert any(each[0] == "extra:" and each[-1].endswith("pip x") for each in lines)
+    assert any(each and each[0] == "extra:" and each[-1].endswith("pip x") for each in lines)
     assert ("hub", "allowed") in lines
 
 

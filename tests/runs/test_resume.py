@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-import headcount as hc
 from headcount.errors import UsageError
 from headcount.training.checkpoints import Saver
 from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions
+from runs.flat import compare, curve, prune, sweep
 
 SHORT = TrainOptions(steps=6, batch_size=16, learning_rate=1e-3, save_every=2)
 
@@ -47,11 +47,11 @@ def weights(found):
 @pytest.mark.parametrize("method", ["random", "straight-through"])
 def test_training_after_the_cut_goes_on_where_it_was(asked, tmp_path, monkeypatch, method):
     how = asked | {"method": method, "finetune": SHORT, "learning": replace(SHORT, steps=3)}
-    plain = hc.prune(**how, out=tmp_path / "plain")
+    plain = prune(**how, out=tmp_path / "plain")
     with killed(monkeypatch, 4):
-        hc.prune(**how, out=tmp_path / "killed")
+        prune(**how, out=tmp_path / "killed")
     assert not (tmp_path / "killed").exists()
-    found = hc.prune(**how, out=tmp_path / "killed")
+    found = prune(**how, out=tmp_path / "killed")
     assert found.record["trained"]["resumed_from"] == 4
     for name, value in weights(plain).items():
         assert torch.equal(found.model.state_dict()[name], value), name
@@ -62,30 +62,33 @@ def test_training_after_the_cut_goes_on_where_it_was(asked, tmp_path, monkeypatc
 def test_what_is_left_of_another_question_is_refused_or_overwritten(asked, tmp_path, monkeypatch):
     how = asked | {"method": "random", "out": tmp_path / "a"}
     with killed(monkeypatch, 2):
-        hc.prune(**how, finetune=SHORT)
+        prune(**how, finetune=SHORT)
     other = replace(SHORT, learning_rate=5e-4)
     with pytest.raises(UsageError, match=r"learning_rate was 0\.001, now 0\.0005.*--overwrite"):
-        hc.prune(**how, finetune=other)
-    found = hc.prune(**how, finetune=other, overwrite=True)
+        prune(**how, finetune=other)
+    found = prune(**how, finetune=other, overwrite=True)
     assert found.record["trained"]["resumed_from"] is None
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_what_is_done_is_given_again_and_another_question_refused(asked, tmp_path, monkeypatch):
     how = asked | {"method": "subset", "learning": SHORT, "out": tmp_path / "a"}
-    first = hc.prune(**how)
+    first = prune(**how)
     said: list[str] = []
     with monkeypatch.context() as patch:
-        patch.setattr("headcount.studies.trial.Trial.prepare", lambda *_: pytest.fail("again"))
-        again = hc.prune(**how, note=said.append)
-    assert (again.mask, again.record) == (first.mask, json.loads(json.dumps(first.record)))
+        patch.setattr("headcount.runs.cutting.Cutting.prepare", lambda *_: pytest.fail("again"))
+        again = prune(**how, note=said.append)
+    assert (again.mask, again.record) == (
+        first.mask,
+        json.loads(json.dumps(first.record.to_json())),
+    )
     assert again.trace is not None
     assert "nothing is computed again" in said[-1]
     for name, value in weights(first).items():
         assert torch.equal(again.model.state_dict()[name], value)
     with pytest.raises(UsageError, match=r"ratio was 0\.5, now 0\.25.*new or empty"):
-        hc.prune(**how | {"ratio": 0.25})
-    small = hc.prune(**how | {"ratio": 0.25}, overwrite=True)
+        prune(**how | {"ratio": 0.25})
+    small = prune(**how | {"ratio": 0.25}, overwrite=True)
     assert len(small.mask) == 9
     assert json.loads((tmp_path / "a" / "record.json").read_text())["ratio"] == 0.25
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
@@ -94,7 +97,7 @@ def test_what_is_done_is_given_again_and_another_question_refused(asked, tmp_pat
 def test_a_folder_of_something_else_is_never_overwritten(asked, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(UsageError, match="new or empty"):
-        hc.prune(**asked, method="random", out=tmp_path, overwrite=True)
+        prune(**asked, method="random", out=tmp_path, overwrite=True)
     assert (tmp_path / "thesis.txt").is_file()
 
 
@@ -104,10 +107,10 @@ def test_a_second_prune_in_the_same_folder_is_refused(asked, tmp_path):
 
     def second(_):
         with pytest.raises(UsageError, match="is being worked on by process") as error:
-            hc.prune(**how)
+            prune(**how)
         refused.append(str(error.value))
 
-    hc.prune(**how, report=second)
+    prune(**how, report=second)
     assert refused
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
@@ -118,9 +121,9 @@ def test_a_second_study_in_the_same_folder_is_refused(model, task, tokenizer, tm
     how = {"tokenizer": tokenizer, "out": tmp_path / "a", "seeds": 1, "draws": 5, "device": "cpu"}
     train = TrainOptions(steps=1, batch_size=8)
     call = {
-        "curve": lambda **more: hc.curve(model, task, ["random"], [0.5], **how, **more),
-        "compare": lambda **more: hc.compare(model, task, ["random"], train=train, **how, **more),
-        "sweep": lambda **more: hc.sweep(model, task, "mu", [0.1, 0.2], train=train, **how, **more),
+        "curve": lambda **more: curve(model, task, ["random"], [0.5], **how, **more),
+        "compare": lambda **more: compare(model, task, ["random"], train=train, **how, **more),
+        "sweep": lambda **more: sweep(model, task, "mu", [0.1, 0.2], train=train, **how, **more),
     }[study]
 
     def second(*_):
@@ -136,9 +139,9 @@ def test_a_second_study_in_the_same_folder_is_refused(model, task, tokenizer, tm
 
 def test_a_killed_point_of_a_curve_goes_on(model, task, tokenizer, tmp_path, monkeypatch):
     how = {"tokenizer": tokenizer, "finetune": SHORT, "seeds": 1, "draws": 5, "device": "cpu"}
-    plain = hc.curve(model, task, ["random"], [0.5], **how)
+    plain = curve(model, task, ["random"], [0.5], **how)
     with killed(monkeypatch, 4):
-        hc.curve(model, task, ["random"], [0.5], out=tmp_path / "c", **how)
+        curve(model, task, ["random"], [0.5], out=tmp_path / "c", **how)
     steps: list[int | None] = []
 
     def counting(*args, **more):
@@ -146,10 +149,11 @@ def test_a_killed_point_of_a_curve_goes_on(model, task, tokenizer, tmp_path, mon
         steps.append(found.resumed_from)
         return found
 
-    monkeypatch.setattr("headcount.studies.trial.finetune", counting)
-    found = hc.curve(model, task, ["random"], [0.5], out=tmp_path / "c", **how)
+    monkeypatch.setattr("headcount.runs.cutting.finetune", counting)
+    found = curve(model, task, ["random"], [0.5], out=tmp_path / "c", **how)
     assert steps == [4]
     assert found.points == plain.points
-    assert {path.name for path in (tmp_path / "c").iterdir()} == {
-        "full.json", "points.jsonl", "settings.json",
-    }  # fmt: skip
+    names = {path.name for path in (tmp_path / "c").iterdir()}
+    assert names == {"full.json", "runs", "settings.json"}
+    (run,) = (tmp_path / "c" / "runs").iterdir()  # no work folder left
+    assert [path.name for path in run.iterdir()] == ["record.json"]

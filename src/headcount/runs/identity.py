@@ -1,15 +1,15 @@
-"""What a study depends on, so that it never goes on with something else: one identity for all.
+"""What a result depends on, so that nothing goes on with something else: one identity for all.
 
-A folder of a curve, a comparison, a sweep or a pruned model keeps it. The same command again finds
-it there and goes on; where something else is asked, the refusal says what changed. Which versions
-computed it, on which device and where the model lay is kept beside it: a difference is told.
+A folder of a study or a pruned model keeps it. The same command again finds it there and goes on;
+where something else is asked, the refusal says what changed. Which versions computed it, on which
+device and where the model lay is kept beside it: a difference is told.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -19,44 +19,68 @@ from torch import Tensor
 
 from headcount.errors import UsageError
 from headcount.models import fingerprint
-from headcount.studies.trial import Trial
+from headcount.options import changed, to_plain
+from headcount.pruning.methods import Method, name_of
+from headcount.runs.asked import Prune
+from headcount.runs.record import TOLD
+from headcount.runs.subject import Subject
 from headcount.tasks.encoding import Encoded, rows_fingerprint
 from headcount.tasks.loading import match
 
-TOLD = ("model", "device", "versions")
-"""What is recorded and may differ."""
 
+def identity(
+    subject: Subject, asked: Prune, methods: Sequence[Method] = (), **more: Any
+) -> dict[str, Any]:
+    """Everything cuts depend on; `methods` are those of a study, `more` what else it asks.
 
-def identity(trial: Trial, options: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, Any]:
-    """Everything the results of a trial depend on; `options` are by method, `more` the study's."""
-    if trial.tokenizer is not None:
-        match(trial.model, trial.tokenizer)  # names the padding token to the config
-    named = {
-        # a scorer's file may be made by the first run that names it
-        f"{method}.{name}": str(value) if name == "scorer" else told(value)
-        for method, own in options.items()
-        for name, value in own.items()
-    }
+    A study is asked about many ratios and seeds: those are its runs' own.
+    """
+    if subject.tokenizer is not None:
+        match(subject.model, subject.tokenizer)  # names the padding token to the config
+    inputs = subject.given(asked.looking, asked.scoring.max_length)
     return {
-        "model": trial.model.name_or_path or type(trial.model).__name__,
-        "device": str(next(trial.model.parameters()).device.type),
-        "versions": fingerprint.versions(),
+        **computed(subject),
         **more,
-        **_rows(trial),
-        "samples": trial.samples,
-        "max_length": trial.max_length,
-        "inputs": None if trial.inputs is None else told(trial.inputs),
-        "recover": trial.recover,
-        "fresh": trial.fresh,
-        **named,
-        "layout": trial.layout.to_json(),
-        **fingerprint.identity(trial.model, trial.tokenizer),
+        **_rows(subject, asked),
+        "samples": asked.looking.samples,
+        "max_length": asked.scoring.max_length,
+        "inputs": None if inputs is None else told(inputs),
+        "recover": asked.repair.recover is not None,
+        **_recovery(asked),
+        "fresh": subject.fresh,
+        **{name: value for method in methods for name, value in own_options(method).items()},
+        "layout": subject.layout.to_json(),
+        **fingerprint.identity(subject.model, subject.tokenizer),
     }
 
 
-def _rows(trial: Trial) -> dict[str, Any]:
+def computed(subject: Subject) -> dict[str, Any]:
+    """What is recorded and may differ."""
+    return {
+        "model": subject.name,
+        "device": str(next(subject.model.parameters()).device.type),
+        "versions": fingerprint.versions(),
+    }
+
+
+def _recovery(asked: Prune) -> dict[str, Any]:
+    solved = asked.repair.recover
+    return {} if solved is None else {f"recovery.{k}": v for k, v in to_plain(solved).items()}
+
+
+def own_options(method: Method) -> dict[str, str]:
+    """A method's options that are not its defaults."""
+    name = name_of(method)
+    return {
+        # a scorer's file may be made by the first run that names it
+        f"{name}.{option}": str(value) if option == "scorer" else told(value)
+        for option, value in changed(method).items()
+    }
+
+
+def _rows(subject: Subject, asked: Prune) -> dict[str, Any]:
     """Which rows are scored and which are looked at and trained on, by their content."""
-    task = trial.task
+    task, scoring = subject.task, asked.scoring
     if task is None:
         return {}
     return {
@@ -64,13 +88,13 @@ def _rows(trial: Trial) -> dict[str, Any]:
         "kind": task.kind,
         "labels": list(task.labels),
         "metric": task.metric,
-        "split": trial.split or task.evaluation,
-        "limit": trial.limit,
-        "seed": trial.seed,
-        "draws": trial.draws,
-        "scored": trial.rows_of(trial.split or task.evaluation),
-        "looked_at": trial.looked_at,
-        "rows": trial.rows_of(trial.looked_at),
+        "split": scoring.split or task.evaluation,
+        "limit": scoring.limit,
+        "seed": scoring.seed,
+        "draws": scoring.draws,
+        "scored": subject.rows_of(scoring.split or task.evaluation),
+        "looked_at": subject.looked_at,
+        "rows": subject.rows_of(subject.looked_at),
     }
 
 

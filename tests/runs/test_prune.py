@@ -10,11 +10,11 @@ import headcount as hc
 from headcount.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
-from headcount.studies.prune import prune
 from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
 from headcount.training.scoring import Scoring
 from models.zoo import build
+from runs.flat import prune
 
 
 def test_the_record_says_what_was_done(model, task, tokenizer, tmp_path):
@@ -23,7 +23,7 @@ def test_the_record_says_what_was_done(model, task, tokenizer, tmp_path):
         options={"normalize": "l2"}, samples=20, draws=20,
     )  # fmt: skip
     record = json.loads((tmp_path / "small" / "record.json").read_text())
-    assert record == json.loads(json.dumps(found.record))
+    assert record == json.loads(json.dumps(found.record.to_json()))
     assert record["options"] == {"normalize": "l2"}
     assert record["heads"] == {"before": 12, "after": 6, "kept": found.mask.pattern}
     assert record["scores"]["before"]["score"] == evaluate(model, task, tokenizer=tokenizer).score
@@ -45,7 +45,7 @@ def test_random_cuts_are_repaired_alike(model, task, tokenizer):
 
 
 def test_no_task_no_scores():
-    found = hc.prune(build("t5"), "pattern", options={"keep": "8,9,10"}, baseline=5)
+    found = prune(build("t5"), "pattern", options={"keep": "8,9,10"}, baseline=5)
     assert "scores" not in found.record
     assert [sum(counts) for counts in found.mask.counts().values()] == [8, 9, 10]
 
@@ -83,15 +83,15 @@ def test_the_seed_is_that_of_the_rows_that_are_scored(model, task, tokenizer):
 
 def test_what_is_best_without_training_is_the_default(model, task, tokenizer, caplog):
     how = {"tokenizer": tokenizer, "samples": 16, "draws": 0, "baseline": 0}
-    found = hc.prune(model, ratio=0.5, task=task, **how)
+    found = prune(model, ratio=0.5, task=task, **how)
     assert (found.record["method"], found.record["recover"]) == ("surgeon", True)
-    named = hc.prune(model, "surgeon", 0.5, task=task, recover=True, **how)
+    named = prune(model, "surgeon", 0.5, task=task, recover=True, **how)
     assert found.mask == named.mask
     assert "heads are chosen by 'surgeon'" in found.record["notes"][0]
     assert found.record["notes"][0] in caplog.messages
     assert not any("surgeon" in text for text in named.record["notes"])
-    assert not hc.prune(model, ratio=0.5, task=task, recover=False, **how).record["recover"]
-    bare = hc.prune(model, ratio=0.5)
+    assert not prune(model, ratio=0.5, task=task, recover=False, **how).record["recover"]
+    bare = prune(model, ratio=0.5)
     assert (bare.record["method"], bare.record["recover"]) == ("cluster", False)
     assert "Nothing is scored" in bare.record["notes"][0]
 
@@ -99,15 +99,15 @@ def test_what_is_best_without_training_is_the_default(model, task, tokenizer, ca
 @pytest.mark.parametrize("method", [None, "cluster", "random", "importance", "straight-through"])
 def test_how_many_heads_go_is_for_the_user_to_say(model, task, tokenizer, method):
     with pytest.raises(UsageError, match="--ratio"):
-        hc.prune(model, method, task=task, tokenizer=tokenizer)
+        prune(model, method, task=task, tokenizer=tokenizer)
 
 
 def test_a_method_that_can_may_decide_if_it_is_asked_to(model):
-    found = hc.prune(model, "cluster", "free")
+    found = prune(model, "cluster", "free")
     assert 0 < len(found.mask) < 12
     assert found.record["ratio"] == "free"
     with pytest.raises(UsageError, match="needs a ratio"):
-        hc.prune(model, "random", "free")
+        prune(model, "random", "free")
 
 
 def test_the_loss_has_the_interval_of_the_difference_on_the_same_rows(model, task, tokenizer):

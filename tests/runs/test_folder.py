@@ -7,17 +7,24 @@ from headcount.heads import Mask
 from headcount.learned.trace import Trace, load_trace
 from headcount.models.find import layout
 from headcount.models.remove import remove
-from headcount.studies.folder import Folder, require_free
+from headcount.pruning.random import Random
+from headcount.runs.asked import Prune
+from headcount.runs.folder import require_free, write_folder
+from headcount.runs.record import Record
+from headcount.runs.run import Run
 from models.zoo import build
 
-RECORD = {
-    "method": "random",
-    "seed": 0,
-    "heads": {"before": 16, "after": 16, "kept": "4444"},
-    "recover": False,
-    "finetune": None,
-    "command": None,
-}
+RECORD = Record(
+    run=Run("prune", "bert", options=Prune(method=Random(), ratio=0.0)),
+    identity={"seed": 0},
+    result={
+        "method": "random",
+        "seed": 0,
+        "heads": {"before": 16, "after": 16, "kept": "4444"},
+        "recover": False,
+        "finetune": None,
+    },
+)
 
 
 class Broken:
@@ -39,11 +46,11 @@ def test_a_folder_that_cannot_be_finished_is_not_there(tmp_path, error, seen):
     mask = Mask.full(layout(model))
     small = remove(model, mask)
     with pytest.raises(seen):
-        Folder(tmp_path / "out", RECORD).write(small, mask, Broken(error))
+        write_folder(tmp_path / "out", RECORD, small, mask, Broken(error))
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "out").mkdir()  # an empty folder may be there
     trace = Trace(layout(model), about={"method": "subset"})
-    Folder(tmp_path / "out", RECORD).write(small, mask, trace=trace)
+    write_folder(tmp_path / "out", RECORD, small, mask, trace=trace)
     assert load_trace(tmp_path / "out").about == {"method": "subset"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / "record.json").is_file()
@@ -61,7 +68,7 @@ def test_without_its_trace_the_folder_is_not_there(tmp_path):
     model = build("bert")
     mask = Mask.full(layout(model))
     with pytest.raises(HeadcountError, match="No space left"):
-        Folder(tmp_path / "out", RECORD).write(
-            remove(model, mask), mask, trace=BrokenTrace(mask.layout)
+        write_folder(
+            tmp_path / "out", RECORD, remove(model, mask), mask, trace=BrokenTrace(mask.layout)
         )
     assert list(tmp_path.iterdir()) == []

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from headcount.files import read_json, write_json
+from headcount.errors import UsageError
+from headcount.files import read_json, require_fields, write_json
 from headcount.tasks.metrics import Outcome
-from headcount.training.evaluate import Evaluation
+from headcount.training.evaluation import Evaluation
 
 FILE = "full.json"
 
@@ -29,9 +30,23 @@ def kept(folder: Path | None) -> Evaluation | None:
     if folder is None or not (folder / FILE).is_file():
         return None
     data = read_json(folder / FILE, "scores of the full model", 2**30)
-    sides = [side if side and isinstance(side[0], str) else np.array(side)
-             for side in (data["said"], data["right"])]  # fmt: skip
-    return replace(Evaluation.from_json(data["scores"]), outcome=Outcome(sides[0], sides[1]))
+    complaint = f"{folder / FILE} is no score of a full model"
+    require_fields(data, {"scores": dict, "said": list, "right": list}, complaint)
+    try:
+        sides = [_side(data[name]) for name in ("said", "right")]
+        scores = Evaluation.from_json(data["scores"])
+        return replace(scores, outcome=Outcome(sides[0], sides[1]))
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{complaint}: {error}.") from error
+
+
+def _side(values: list[Any]) -> Any:
+    if values and all(isinstance(each, str) for each in values):
+        return values
+    found = np.array(values)
+    if found.dtype.kind not in "iuf":
+        raise ValueError("an answer is no number")
+    return found
 
 
 def _plain(value: Any) -> Any:

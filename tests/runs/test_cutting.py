@@ -12,12 +12,11 @@ from headcount.errors import UsageError
 from headcount.learned.trace import load_trace
 from headcount.models.find import layout
 from headcount.models.load import load
-from headcount.studies.budget import Budget, together
-from headcount.studies.curve import curve
-from headcount.studies.prune import prune
+from headcount.runs.budget import Budget, together
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
+from runs.flat import curve, prune
 
 SHORT = TrainOptions(steps=8, batch_size=16, learning_rate=1e-3)
 

@@ -1,0 +1,23 @@
+"""No cut: all heads stay. What the same repair does to the whole model, for comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from headcount.heads import Mask
+from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.select import as_layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllHeads:
+    """Keep every head."""
+
+    needs: ClassVar = "nothing"
+    ratio: ClassVar = "none"
+
+    def prepare(self, model: Any, given: Given) -> Decide:
+        """Nothing is looked at."""
+        decision = Decision(mask=Mask.full(as_layout(model)))
+        return lambda ratio, seed: decision

@@ -1,0 +1,1 @@
+"""One run: what is asked, of what, and its record."""

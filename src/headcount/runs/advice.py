@@ -1,0 +1,57 @@
+"""What is done where nothing is said: one advice for the command line, for Python and the docs.
+
+With a task that the model is trained for, heads are chosen by the surgeon and the output
+projections solved again: of what needs no training the best on every task tried (findings.md).
+Without one there is nothing to look at but the model, so heads that attend alike are clustered.
+How many heads may go is for the user to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headcount.pruning.methods import Method, as_method
+from headcount.recovery.options import Recovery
+from headcount.runs.asked import Repair
+
+BEST = "surgeon"
+"""The method with a task, followed by recovery."""
+NO_DATA = "cluster"
+"""The method without one."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How heads are chosen, what happens after the cut, and what to tell of it."""
+
+    method: Method
+    repair: Repair
+    note: str | None = None
+
+
+def choose(
+    method: Method | str | None, repair: Repair | None, *, task: bool, fresh: bool = False
+) -> Choice:
+    """What was asked for, filled up with what is best; `fresh` is a task head not trained yet.
+
+    A repair that was given is taken as it is; None is nothing where a method is named.
+
+    >>> [type(choose(None, None, task=task).method).__name__ for task in (True, False)]
+    ['Surgeon', 'Cluster']
+    >>> bool(choose(None, None, task=True).repair), bool(choose("random", None, task=True).repair)
+    (True, False)
+    """
+    if method is not None:
+        return Choice(as_method(method), repair or Repair())
+    if task and not fresh:
+        solved = Repair(recover=Recovery()) if repair is None else repair
+        then = " and the output projections solved again" if solved.recover is not None else ""
+        text = f"No method was named: heads are chosen by '{BEST}'{then}; nothing is trained for it"
+        return Choice(as_method(BEST), solved, f"{text}.")
+    why = "and the task head is new" if task else "and no task"
+    then = "" if task else " Nothing is scored; with a task it would be chosen better and scored."
+    return Choice(
+        as_method(NO_DATA),
+        repair or Repair(),
+        f"No method was named {why}: heads are chosen by '{NO_DATA}', which needs no data.{then}",
+    )

@@ -1,0 +1,120 @@
+"""What is asked of one cut, as options: how heads are chosen, how many go, and what comes after.
+
+Nothing here needs torch, so a run can be written down, read and checked anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from headcount.errors import UsageError
+from headcount.heads import Layout
+from headcount.options import changed, read, to_plain, types_of
+from headcount.pruning.methods import Method, name_of, read_method
+from headcount.recovery.options import Recovery
+from headcount.tasks.looking import Looking
+from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
+
+FREE = "free"
+"""In place of a ratio: the method decides how many heads go."""
+Ratio = float | Literal["free"] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repair:
+    """What happens to a model after the cut; nothing when all is left out."""
+
+    recover: Recovery | None = None
+    """Solve the output projections again, without training."""
+    train: TrainOptions | None = None
+    """Train on the task."""
+
+    def __bool__(self) -> bool:
+        return self.recover is not None or self.train is not None
+
+    def __str__(self) -> str:
+        words = ["recovered"] if self.recover is not None else []
+        return " and ".join(words + (["fine-tuned"] if self.train is not None else []))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prune:
+    """Decide which heads stay, remove the others, repair, score."""
+
+    method: Method
+    """How heads are chosen."""
+    ratio: Ratio = None
+    """Share of heads to remove; free lets the method decide, None where it says itself how many."""
+    repair: Repair = Repair()
+    """What happens after the cut."""
+    learning: TrainOptions | None = None
+    """How a method that trains gates does so, before the cut. None takes the repair's training,
+    and then does not train a second time: so every method of a curve has the same training."""
+    looking: Looking = field(default_factory=Looking)
+    """What the method and recovery look at."""
+    scoring: Scoring = field(default_factory=Scoring)
+    """What is scored; nothing without a task."""
+    baseline: int = 3
+    """Random cuts of the same size to compare with, repaired alike; 0 for none."""
+    gated: bool = False
+    """Close the gates of the heads instead of taking them out: it scores the same in less time."""
+
+    def __post_init__(self) -> None:
+        if self.baseline < 0:
+            raise UsageError(f"The number of random cuts is not negative: {self.baseline}.")
+        if self.gated and (self.repair or self.method.needs == "training"):
+            raise UsageError("Only a model without the heads can be repaired: take them out.")
+
+    @property
+    def name(self) -> str:
+        """The method's name."""
+        return name_of(self.method)
+
+    @property
+    def share(self) -> float | None:
+        """The share of heads to remove, which must be said; None where the method decides."""
+        return read_ratio(self.method, self.ratio)
+
+    def own(self) -> dict[str, Any]:
+        """The method's options that are not its defaults, as plain data."""
+        plain = to_plain(self.method)
+        return {name: plain[name] for name in changed(self.method)}
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data, the method by its name and options."""
+        parts = {name: to_plain(getattr(self, name)) for name in types_of(Prune)}
+        return parts | {"method": {"name": self.name, **to_plain(self.method)}}
+
+    @classmethod
+    def read(cls, data: Any, where: str) -> Prune:
+        """What `to_plain` wrote."""
+        if not isinstance(data, Mapping) or "method" not in data:
+            raise UsageError(f"{where} names no method.")
+        rest = {name: value for name, value in data.items() if name != "method"}
+        method = read_method(data["method"], f"{where}.method")
+        return read(cls, {"method": method, **rest}, where)
+
+
+def read_ratio(method: Method, ratio: Ratio) -> float | None:
+    """The share of heads that a method is asked to remove; None where it decides itself.
+
+    >>> from headcount.pruning.methods import make_method
+    >>> read_ratio(make_method("random"), 0.5), read_ratio(make_method("cluster"), "free")
+    (0.5, None)
+    """
+    decides = method.ratio == "free"
+    if ratio == FREE and decides:
+        return None
+    if ratio is None and (method.ratio == "none" or getattr(method, "leave", None)):
+        return None
+    if ratio is None or isinstance(ratio, str):
+        free = f", or --ratio {FREE} to let the method decide" if decides else ""
+        raise UsageError(
+            f"The method '{name_of(method)}' needs a ratio: pass --ratio, the share of heads to "
+            f"remove, 0 to 1{free}."
+        )
+    Layout(()).kept_at(ratio)
+    return ratio

@@ -1,0 +1,314 @@
+"""One cut of one subject: decide, remove, repair, score.
+
+cutting  = Cutting(subject=subject, asked=Prune(method=Surgeon(), ratio=0.5), seed=0)
+decision = cutting.decide()                # which heads stay
+small, done = cutting.cut(decision)        # the model without the others, repaired
+found    = cutting.score(small)            # Evaluation
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from headcount.errors import UsageError
+from headcount.heads import Mask
+from headcount.learned.result import examples_seen
+from headcount.models.remove import remove
+from headcount.pruning.methods import Decide, Decision, Given
+from headcount.recovery.recover import recover_layers
+from headcount.runs.asked import Prune
+from headcount.runs.budget import Budget, Counted
+from headcount.runs.notes import Note, few_tokens, log, seen_rows
+from headcount.runs.subject import Subject
+from headcount.tasks.encoding import Encoded, rows_fingerprint
+from headcount.tasks.glue import HUB, LAYOUTS
+from headcount.tasks.metrics import Difference
+from headcount.training.evaluate import evaluate_rows
+from headcount.training.evaluation import Evaluation, difference
+from headcount.training.finetune import finetune
+from headcount.training.options import TrainOptions
+from headcount.training.setting import Training
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A method that has looked at what it needs, and what that cost."""
+
+    decide: Decide
+    budget: Budget
+    used: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cutting:
+    """One cut under way."""
+
+    subject: Subject
+    asked: Prune
+    seed: int = 0
+    """Of the draw or the sample of rows, and of training."""
+    work: Path | None = None
+    """Where training can be resumed, before the cut or after it; None keeps nothing."""
+    note: Note = log
+    """Called with what must not be missed."""
+    budget: Budget = field(default_factory=Budget)
+    """What this cut has seen so far."""
+    used: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """decided, repaired or trained -> the rows that were looked at for it, for the record."""
+    told: set[str] = field(default_factory=set)
+    """Kinds of notes that were given: one of each is enough."""
+    prepared: dict[Any, Prepared] = field(default_factory=dict)
+    """Methods that have looked at their rows, shared by the cuts of a study."""
+
+    def __post_init__(self) -> None:
+        if self.asked.repair.train is not None:
+            self.subject.need_task("Fine-tuning needs a task: pass --task.")
+        if self._recovers and self.subject.task is None and self.asked.looking.inputs is None:
+            # measured: solved on random tokens, a model gets worse than without
+            raise UsageError(
+                "Recovery needs inputs like those the model will see: pass --task, or texts with "
+                "--inputs."
+            )
+
+    @property
+    def _recovers(self) -> bool:
+        return self.asked.repair.recover is not None
+
+    @property
+    def inputs(self) -> Any:
+        """Rows or batches that were given instead of the task's; None without any."""
+        return self.subject.given(self.asked.looking, self.asked.scoring.max_length)
+
+    def rows(self, use: str) -> Encoded:
+        """Labelled rows for what looks at data; `use` is for what."""
+        length = self.asked.scoring.max_length
+        rows = self.subject.looked(self.asked.looking, self.seed, length)
+        self.used[use] = used_rows(rows_fingerprint(rows), self.subject.looked_at, self.seed)
+        return Counted.of(rows, self.budget)
+
+    def prepare(self) -> Prepared:
+        """The method with the rows or the task that it asks for; what looks at rows does so once.
+
+        What costs nothing to prepare tells here what is wrong with it.
+        """
+        method, name = self.asked.method, self.asked.name
+        if self.subject.fresh and method.needs in ("rows", "training"):
+            raise UsageError(
+                f"The method '{name}' looks at gradients, which say nothing before the model "
+                "is trained for the task: run headcount train first."
+            )
+        if method.needs == "training":
+            given = Given(training=self._training(name))
+            return Prepared(method.prepare(self.subject.model, given), Budget(), {})
+        key = (id(method), self.seed if method.needs == "rows" else 0)
+        if key not in self.prepared:
+            looking = replace(self, budget=Budget(), used={})
+            self.prepared[key] = Prepared(looking._look(), looking.budget, looking.used)
+        return self.prepared[key]
+
+    def _look(self) -> Decide:
+        method, data = self.asked.method, None
+        given_scores = getattr(method, "scores", None) is not None
+        if method.needs == "rows" and self.subject.task is not None and not given_scores:
+            data = self.rows("decided")
+        if method.needs == "inputs" and self.inputs is not None:
+            self.used["decided"] = given_rows(self.inputs)
+        given = Given(data=data, inputs=self.inputs, tokenizer=self.subject.tokenizer)
+        return method.prepare(self.subject.model, given)
+
+    def _training(self, name: str) -> Training:
+        """What a method that trains gates is given."""
+        task = self.subject.need_task(f"The method '{name}' trains gates on a task: pass --task.")
+        train = self.asked.learning or self.asked.repair.train
+        if train is None:
+            raise UsageError(f"The method '{name}' trains gates: pass --finetune.")
+        if self._recovers:
+            raise UsageError(
+                f"The method '{name}' trains the weights with its gates, so there is no full "
+                "model to recover towards: leave out --recover."
+            )
+        return Training(
+            task=task, tokenizer=self.subject.tokenizer, options=train,
+            device=self.subject.opening.device, work=self.work,
+        )  # fmt: skip
+
+    def decide(self) -> Decision:
+        """Which heads stay."""
+        prepared = self.prepare()
+        decision = prepared.decide(self.asked.share, self.seed)
+        self.budget.measured += prepared.budget.measured
+        self.used.update(prepared.used)
+        if decision.learned is not None:
+            found = decision.learned
+            self.budget.train(examples=found.examples, steps=found.steps, rows=found.rows)
+            self.used["decided"] = used_rows(self.subject.rows_of("train"), "train")
+        return decision
+
+    def cut(self, decision: Decision) -> tuple[PreTrainedModel, dict[str, Any]]:
+        """The model without the heads that go, repaired; and what was done to it."""
+        learned, repair = decision.learned, self.asked.repair
+        small = remove(decision.model or self.subject.model, decision.mask)
+        done: dict[str, Any] = {} if learned is None else {"learned": learned.to_json()}
+        if repair.recover is not None:
+            inputs, task = self.inputs, self.subject.task
+            if inputs is not None:
+                self.used["repaired"] = given_rows(inputs)
+            rows = self.rows("repaired") if inputs is None else inputs
+            fits = recover_layers(small, self.subject.model, rows, options=repair.recover)
+            done["recovered"] = [asdict(fit) for fit in fits]
+            self.tell("tokens", few_tokens(fits))
+            done["recovered_on"] = "given" if inputs is not None or task is None else task.name
+        if repair.train is not None and (learned is None or self.asked.learning is not None):
+            done["trained"] = self._train(small, repair.train, decision.mask)
+        return small, done
+
+    def tell(self, kind: str, text: str | None) -> None:
+        """Note something, once for each kind."""
+        if text is not None and kind not in self.told:
+            self.told.add(kind)
+            self.note(text)
+
+    def _train(self, small: PreTrainedModel, options: TrainOptions, mask: Mask) -> dict[str, Any]:
+        """Train after a cut, where there is a folder to work in so that it can be resumed."""
+        name = hashlib.blake2b(str(mask.to_json()).encode(), digest_size=6).hexdigest()
+        trained = finetune(
+            small,
+            self.subject.need_task(),
+            options=replace(options, seed=self.seed),
+            work=None if self.work is None else self.work / f"finetune-{name}-{self.seed}",
+            tokenizer=self.subject.tokenizer,
+            device=self.subject.opening.device,
+            evaluation=False,
+        )
+        self.used["trained"] = used_rows(self.subject.rows_of("train"), "train")
+        seen = examples_seen(trained.rows, options.batch_size, trained.steps)
+        self.budget.train(examples=seen, steps=trained.steps, rows=trained.rows)
+        return {
+            "steps": trained.steps,
+            "examples": seen,
+            "seconds": round(trained.seconds, 1),
+            "resumed_from": trained.resumed_from,
+        }
+
+    def score(self, model: PreTrainedModel, masks: Sequence[Mask] | None = None) -> Evaluation:
+        """A model on the rows that are scored."""
+        return self.score_many(model, masks)[0]
+
+    def score_many(
+        self, model: PreTrainedModel, masks: Sequence[Mask] | None = None
+    ) -> list[Evaluation]:
+        """Every mask of a model, in one pass over the rows; without masks the model as it is."""
+        scoring = self.asked.scoring
+        rows = self.subject.scored(scoring)
+        tokenizer = self.subject.tokenizer
+        return evaluate_rows(model, rows, masks, tokenizer=tokenizer, scoring=scoring)
+
+    def score_masks(self, masks: Sequence[Mask], seeds: Sequence[int]) -> list[Evaluation]:
+        """Every mask after the repair; without one, all of them in one pass over the data."""
+        if not self.asked.repair:
+            unique = list(dict.fromkeys(masks))
+            by_mask = dict(zip(unique, self.score_many(self.subject.model, unique), strict=True))
+            return [by_mask[mask] for mask in masks]
+        found = []
+        for mask, seed in zip(masks, seeds, strict=True):
+            small, _ = replace(self, seed=seed).cut(Decision(mask=mask))
+            found.append(replace(self.score(small), mask=mask))
+        return found
+
+    def score_full(self) -> Evaluation:
+        """The model with all its heads; trained first where its task head is new."""
+        if not self.subject.fresh:
+            return self.score(self.subject.model)
+        if self.asked.repair.train is None:
+            raise UsageError("A new task head must be trained: pass --finetune.")
+        whole = replace(self, seed=self.asked.scoring.seed)
+        return self.score(whole.cut(Decision(mask=Mask.full(self.subject.layout)))[0])
+
+    def tell_seen(self) -> None:
+        """Note where the method, or what comes after the cut, looks at the rows that are scored."""
+        repair, task = self.asked.repair, self.subject.need_task()
+        looks = repair.train is not None or (self._recovers and self.inputs is None)
+        if looks or self.asked.method.needs in ("rows", "training"):
+            scored = {"split": self.asked.scoring.split or task.evaluation}
+            looked_at = {"split": self.subject.looked_at}
+            self.tell("seen", seen_rows({"decided": looked_at, "scored": scored}))
+
+    def difference(self, before: Evaluation, after: Evaluation) -> Difference:
+        """What changed between two models on the rows that are scored."""
+        scoring = self.asked.scoring
+        return difference(before, after, draws=scoring.draws, seed=scoring.seed)
+
+    def result(
+        self, decision: Decision, done: dict[str, Any], before: Evaluation, after: Evaluation
+    ) -> dict[str, Any]:
+        """What came out, as every record of a cut says it."""
+        mask, loss = decision.mask, self.difference(before, after)
+        self.used["scored"] = {
+            "split": before.split,
+            "n": before.n,
+            "seed": None if self.asked.scoring.limit is None else self.asked.scoring.seed,
+            "fingerprint": before.rows,
+        }
+        return {
+            **self.head(mask),
+            **done,
+            "budget": self.budget.to_json(),
+            "scores": {
+                "task": before.task,
+                **dataset_of(before.task),
+                "split": before.split,
+                "metric": before.scores[0].metric,
+                "n": before.n,
+                "before": before.to_json(),
+                "after": after.to_json(),
+                "relative": after.score / before.score if before.score else None,
+                "difference": loss.to_json(),
+                "lost": str(loss),
+            },
+            "mask": mask.to_json(),
+        }
+
+    def head(self, mask: Mask) -> dict[str, Any]:
+        """What was asked and how many heads are left."""
+        train = self.asked.repair.train
+        return {
+            "model": self.subject.name,
+            "method": self.asked.name,
+            "ratio": self.asked.ratio,
+            "options": self.asked.own(),
+            "seed": self.seed,
+            "samples": self.asked.looking.samples,
+            "recover": self._recovers,
+            "finetune": None if train is None else train.to_json(),
+            "heads": {"before": len(mask.layout), "after": len(mask), "kept": mask.pattern},
+        }
+
+
+def dataset_of(task: str) -> dict[str, Any]:
+    """The hub's name of a task's data set, where it is one of the hub's."""
+    known = LAYOUTS.get(task)
+    return {} if known is None else {"dataset": {"id": HUB, "task": known.config}}
+
+
+def used_rows(fingerprint: str, split: str, seed: int | None = None) -> dict[str, Any]:
+    """Rows as a record tells them; `seed` is that of the sample, None for all of the split.
+
+    >>> used_rows("512 rows 0a1b", "train", 0)
+    {'split': 'train', 'n': 512, 'seed': 0, 'fingerprint': '0a1b'}
+    """
+    count, _, name = fingerprint.split(" ")
+    return {"split": split, "n": int(count), "seed": seed, "fingerprint": name}
+
+
+def given_rows(inputs: Any) -> dict[str, Any]:
+    """Rows that were given with the call, as a record tells them."""
+    if isinstance(inputs, Encoded):
+        return used_rows(rows_fingerprint(inputs), "given")
+    count = len(inputs) if hasattr(inputs, "__len__") else None
+    return {"split": "given", "n": count, "seed": None, "fingerprint": None}

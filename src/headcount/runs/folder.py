@@ -1,0 +1,107 @@
+"""The folder of a pruned model: it appears whole, by one rename, or not at all.
+
+Beside it, until it is there, lies the folder that a killed run goes on from.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from headcount.files import LOCK, locked, read_json, require_new, whole_folder, write_json
+from headcount.heads import Mask
+from headcount.learned.trace import FILE, Trace, load_trace
+from headcount.models.card import write_card, write_results
+from headcount.models.load import load
+from headcount.models.numbers import original_mask
+from headcount.runs.identity import require_same
+from headcount.runs.notes import Note
+from headcount.runs.record import FILE as RECORD
+from headcount.runs.record import Record, load_record
+from headcount.training.checkpoints import SETTINGS
+
+MASK = "mask.json"
+
+
+def require_free(out: str | Path) -> Path:
+    """The folder to write: new, empty, or a pruned model's; asked before any work is done."""
+    path = Path(out).expanduser()
+    return path if (path / RECORD).is_file() else require_new(path)
+
+
+def finished(
+    target: Path, about: Mapping[str, Any], note: Note
+) -> tuple[PreTrainedModel, Mask, Record, Trace | None] | None:
+    """What an earlier call with the same question wrote; None where there is nothing yet."""
+    if not (target / RECORD).is_file():
+        return None
+    record = load_record(target)
+    if told := require_same(record.identity, about, target):
+        note(told)
+    note(f"{target} is there already, made by the same question: nothing is computed again.")
+    mask = Mask.from_json(record["mask"])  # mask.json has the original model's numbers
+    trace = load_trace(target) if (target / FILE).is_file() else None
+    return load(target), mask, record, trace
+
+
+@contextmanager
+def workspace(
+    target: Path, about: Mapping[str, Any], note: Note, *, overwrite: bool = False
+) -> Generator[None]:
+    """Hold the folder that a killed run goes on from; it is gone once the run is done."""
+    work = work_of(target)
+    try:
+        with locked(work):
+            if overwrite:
+                _empty(work)
+            if not (work / SETTINGS).is_file():
+                write_json(work / SETTINGS, dict(about))
+            elif told := require_same(read_json(work / SETTINGS, "settings"), about, target):
+                note(told)
+            yield
+            _empty(work)
+    finally:
+        with suppress(OSError):  # what is left of a run that was under way stays
+            if {path.name for path in work.iterdir()} <= {SETTINGS}:
+                _empty(work)
+                work.rmdir()
+
+
+def work_of(target: Path) -> Path:
+    """Where a run that writes `target` works until it is done."""
+    return target.parent / f".{target.name}.work"
+
+
+def _empty(work: Path) -> None:
+    for path in work.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != LOCK:
+            path.unlink(missing_ok=True)
+
+
+def write_folder(
+    target: Path,
+    record: Record,
+    model: PreTrainedModel,
+    mask: Mask,
+    tokenizer: Any = None,
+    trace: Trace | None = None,
+) -> None:
+    """Model, tokenizer, mask.json, record.json, the card with its scores, and gates.npz."""
+    said = record.to_json()
+    with whole_folder(target, replace=True) as made:
+        model.save_pretrained(made)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(made)
+        write_json(made / MASK, original_mask(model, mask).to_json())
+        write_json(made / RECORD, said)
+        if trace is not None:
+            trace.save(made / FILE)
+        write_card(model, made, record=said)
+        write_results(made, said)

@@ -1,0 +1,116 @@
+"""What can be asked of a model beside a cut: the options of every other kind of run.
+
+Nothing here needs torch. A kind's options are those of the functions that do the work, put
+together; `runs/carry.py` hands them on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headcount.changes.options import Transferring
+from headcount.errors import UsageError
+from headcount.likeness.options import Likening
+from headcount.sensitivity.options import Measuring
+from headcount.tasks.reading import Reading
+from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train a model on a task's train split, and score it on its dev split."""
+
+    training: TrainOptions = field(default_factory=TrainOptions)
+    """How it is trained."""
+    rows: int | None = None
+    """Train on a seeded sample of so many rows."""
+    fraction: float | None = None
+    """Train on this share of the rows."""
+    from_scratch: bool = False
+    """Start from random weights; only the model's config is used."""
+    new_tokenizer: int | None = None
+    """Make a tokenizer of so many tokens from the training texts (with from_scratch)."""
+    curve_scores: bool = False
+    """Score the dev split after every epoch."""
+
+    def __post_init__(self) -> None:
+        if self.new_tokenizer is not None and not self.from_scratch:
+            raise UsageError("--new-tokenizer goes with --from-scratch, and without --tokenizer.")
+        if self.rows is not None and self.fraction is not None:
+            raise UsageError("Pass --rows or --fraction, not both.")
+        if self.fraction is not None and not 0 < self.fraction <= 1:
+            raise UsageError(f"A share of the rows is above 0 and at most 1, not {self.fraction}.")
+        if self.rows is not None and self.rows < 1:
+            raise UsageError(f"A number of rows is at least 1, not {self.rows}.")
+
+    @property
+    def sample(self) -> int | float | None:
+        """How many of the rows are trained on; None is all."""
+        return self.rows if self.fraction is None else self.fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate:
+    """Score a model on a task, with all heads and with masks."""
+
+    scoring: Scoring = field(default_factory=Scoring)
+    """What is scored."""
+    masks: tuple[str, ...] = ()
+    """Heads that stay, as 777322, 6x12, JSON or mask.json."""
+    tokens: int | None = None
+    """Tokens per batch; as suits the device when left out."""
+    beams: int = 1
+    """Translations kept while translating."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Importance:
+    """How much a task's loss feels each head."""
+
+    measuring: Measuring = field(default_factory=Measuring)
+    """Which rows, and what becomes of the scores."""
+    keep: str | None = None
+    """Heads that stay while it is measured; all if left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redundancy:
+    """A distance for every pair of heads."""
+
+    reading: Reading = field(default_factory=Reading)
+    """What the model reads."""
+    likening: Likening = field(default_factory=Likening)
+    """Which distances."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """What fine-tuning changed, head by head; the run's model is the first of the two."""
+
+    finetuned: str
+    """The second model, of the same architecture."""
+    reading: Reading = field(default_factory=Reading)
+    """What both read."""
+    transferring: Transferring = field(default_factory=Transferring)
+    """What is asked beside their drift."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """Time one forward pass: dense, masked, with heads removed, and in onnxruntime."""
+
+    pruned: str | None = None
+    """The same model with heads removed."""
+    ratio: tuple[float, ...] | None = None
+    """Shares of the heads to remove when no pruned model is given: 0.5 0.75 0.9."""
+    batch: int = 8
+    """Examples in a forward pass."""
+    length: int | None = None
+    """Tokens of each example; 128, or what fits."""
+    repeats: int = 15
+    """Rounds; 6 or more."""
+    onnx: bool | None = None
+    """Time onnxruntime, too; by default when it is installed and the device is the CPU."""
+    from_config: bool = False
+    """Use random weights, even where there are others: they take the same time."""

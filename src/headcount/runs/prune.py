@@ -1,0 +1,230 @@
+"""All of it, once: `hc.prune(model, ratio=0.5, task="sst2", out="small")`.
+
+Decides which heads stay, removes the others, recovers or fine-tunes, scores before and after and
+beside random cuts of the same size, and writes a folder: model, mask.json, record.json, card; and
+gates.npz, the trace of the gates, where a method trains them. A call that was killed goes on where
+it was when it is made again; one that was finished gives what it wrote.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from headcount.heads import Mask
+from headcount.learned.trace import Trace
+from headcount.pruning.methods import Method
+from headcount.pruning.select import prepare
+from headcount.runs.advice import choose
+from headcount.runs.asked import Prune, Ratio, Repair
+from headcount.runs.budget import Budget, together
+from headcount.runs.cutting import Cutting
+from headcount.runs.folder import finished, require_free, work_of, workspace, write_folder
+from headcount.runs.identity import identity
+from headcount.runs.notes import Note, log, not_better, rows_sentence, seen_rows
+from headcount.runs.record import Record
+from headcount.runs.run import Run
+from headcount.runs.subject import Subject, make_subject
+from headcount.tasks.looking import Looking
+from headcount.tasks.metrics import ends
+from headcount.tasks.task import Task
+from headcount.training.evaluation import Evaluation
+from headcount.training.options import TrainOptions
+from headcount.training.processes import is_first, wait_for_all
+from headcount.training.scoring import Scoring
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """A smaller model, which heads it has, and the record of how it came to be."""
+
+    model: PreTrainedModel
+    mask: Mask
+    record: Record
+    trace: Trace | None = None
+    """What the gates did, where the method trained them."""
+
+    def __repr__(self) -> str:
+        return f"Pruned({type(self.model).__name__}, {self.mask!r:.60})"
+
+
+def prune(
+    model: Subject | PreTrainedModel | str,
+    method: Method | str | None = None,
+    ratio: Ratio = None,
+    *,
+    task: Task | str | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    repair: Repair | None = None,
+    learning: TrainOptions | None = None,
+    looking: Looking | None = None,
+    scoring: Scoring | None = None,
+    baseline: int = 3,
+    seed: int = 0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    command: str | None = None,
+    report: Report | None = None,
+    note: Note = log,
+) -> Pruned:
+    """Cut a model, repair it if asked, score it, and write it if asked.
+
+    `method` is a name of `headcount ls methods` or a value, as in `hc.Importance(step=0.05)`;
+    without one it is the surgeon with recovery where there is a task, and cluster where there is
+    none. `ratio` is the share of heads to remove; "free" lets a method that can decide. `repair`
+    is what comes after the cut, and `learning` how a method that trains gates does so, before it;
+    random cuts then train as long after it. `baseline` is the number of random cuts of the same
+    size, repaired in the same way. `seed` is that of the cut, of its training and of the sample
+    that is scored, unless `scoring` is given. `overwrite` replaces a pruned model in `out`.
+    `report` is called with what is being done, `note` with what must not be missed, which is also
+    in the record, beside the `command`. Without a task nothing is scored.
+    """
+    trains = repair is not None and repair.train is not None
+    subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
+    there = subject.task is not None
+    choice = choose(method, repair, task=there, fresh=subject.fresh)
+    trained = choice.method.needs == "training"
+    asked = Prune(
+        method=choice.method, ratio=ratio, repair=choice.repair,
+        learning=(learning or TrainOptions()) if trained else None,
+        looking=looking or Looking(), scoring=scoring or Scoring(seed=seed), baseline=baseline,
+    )  # fmt: skip
+    asked.share  # refused before anything is measured  # noqa: B018
+    target = None if out is None else Path(out).expanduser()
+    if target is not None and is_first():
+        require_free(target)
+    notes: list[str] = []
+
+    def tell(text: str) -> None:
+        notes.append(text)
+        note(text)
+
+    cutting = Cutting(
+        subject=subject, asked=asked, seed=seed, note=tell,
+        work=None if target is None else work_of(target),
+    )  # fmt: skip
+    about = identity_of(subject, asked, seed)
+    if choice.note is not None:
+        tell(choice.note)
+    if target is not None and not overwrite and (there := finished(target, about, note)):
+        return Pruned(*there)
+    started = time.monotonic()
+    cut = _Cut(cutting, report or (lambda text: None))
+    held = nullcontext()
+    if target is not None and is_first():
+        held = workspace(target, about, note, overwrite=overwrite)
+    with held:
+        small, mask, trace, result = cut.make()
+        record = Record(
+            run=run_of(subject, asked, seed), identity=about, result=result, rows=cutting.used,
+            notes=tuple(notes), command=command, seconds=round(time.monotonic() - started, 1),
+        )  # fmt: skip
+        if target is not None:
+            if is_first():
+                write_folder(target, record, small, mask, subject.tokenizer, trace)
+            wait_for_all()  # one of several processes may still read what the gates left
+    return Pruned(small, mask, record, trace)
+
+
+def run_of(subject: Subject, asked: Prune, seed: int) -> Run:
+    """The question as a value that can be asked again."""
+    task = None if subject.task is None else subject.task.name
+    return Run(
+        "prune", subject.name, task=task, source=subject.source, opening=subject.opening,
+        seed=seed, options=asked,
+    )  # fmt: skip
+
+
+def identity_of(subject: Subject, asked: Prune, seed: int) -> dict[str, Any]:
+    """Everything that one cut depends on."""
+    train, learning = asked.repair.train, asked.learning
+    more: dict[str, Any] = {"method": asked.name, "ratio": asked.ratio, "baseline": asked.baseline}
+    more["finetune"] = None if train is None else train.identity()
+    if asked.method.needs == "training" and learning is not None:
+        more["learning"] = learning.identity()
+    if asked.gated:
+        more["gated"] = True
+    return identity(subject, asked, [asked.method], **more) | {"cut_seed": seed}
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """One cut under way."""
+
+    cutting: Cutting
+    say: Report
+
+    def make(self) -> tuple[PreTrainedModel, Mask, Trace | None, dict[str, Any]]:
+        """Decide, remove, repair and score; the result for the record."""
+        cutting, asked = self.cutting, self.cutting.asked
+        self.say(f"choosing heads: {asked.name}")
+        decision = cutting.decide()
+        mask, learned = decision.mask, decision.learned
+        self.say(f"removing {len(mask.dropped)} of {len(mask.layout)} heads")
+        small, done = cutting.cut(decision)
+        full = cutting.subject.model
+        sizes = {"before": full.num_parameters(), "after": small.num_parameters()}
+        trace = None if learned is None else learned.trace
+        if cutting.subject.task is None:
+            result = cutting.head(mask) | done
+            result |= {"budget": cutting.budget.to_json(), "mask": mask.to_json()}
+        else:
+            self.say("scoring")
+            compared = cutting
+            if learned is not None:
+                # random cuts get after the cut what the gates and weights got before it
+                longer = together(asked.learning or TrainOptions(), asked.repair.train)
+                repair = replace(asked.repair, train=longer)
+                compared = replace(cutting, asked=replace(asked, repair=repair))
+            before, after = compared.score_full(), cutting.score(small)
+            result = cutting.result(decision, done, before, after)
+            result["scores"] |= self._random(compared, mask, after)
+            cutting.tell("seen", seen_rows(cutting.used))
+        said = {"parameters": sizes, "rows_said": rows_sentence(cutting.used)}
+        return small, mask, trace, result | said
+
+    def _random(self, cutting: Cutting, mask: Mask, after: Evaluation) -> dict[str, Any]:
+        """Random cuts of the same number of heads, repaired alike."""
+        count, metric = cutting.asked.baseline, after.scores[0].metric
+        if not count or not mask.dropped:
+            return {}
+        draw = prepare(cutting.subject.layout, "random")
+        seeds = [cutting.seed + 1 + number for number in range(count)]
+        masks = [draw(mask.sparsity, seed) for seed in seeds]
+        drawn = replace(cutting, budget=Budget(), used={})
+        found = drawn.score_masks(masks, seeds)
+        summary = _summary(found, metric) | {"budget": _each(drawn.budget, count)}
+        if cutting.asked.name != "random":
+            told = not_better(after.score, [each.score for each in found], metric)
+            summary["beaten"] = told is None
+            cutting.tell("random", told)
+        return {"random": summary}
+
+
+def _each(budget: Budget, cuts: int) -> dict[str, Any]:
+    """What one of so many cuts saw."""
+    one = Budget(
+        budget.measured // cuts, budget.examples // cuts, budget.steps // cuts, budget.rows
+    )
+    return one.to_json()
+
+
+def _summary(found: list[Evaluation], metric: str) -> dict[str, Any]:
+    values = np.array([each.score for each in found])
+    return {
+        "draws": len(values),
+        "mean": float(values.mean()),
+        "sd": float(values.std(ddof=1)) if len(values) > 1 else None,
+        **ends(values.tolist(), metric),
+        "scores": values.tolist(),
+        "kept": [each.mask.pattern for each in found if each.mask is not None],
+    }

@@ -1,0 +1,192 @@
+"""A record: one finished run, in one documented and versioned form.
+
+record.json is one object:
+
+| key | what it is |
+|---|---|
+| `format` | the version of this table, 1 |
+| `kind`, `run` | what was asked: `headcount run record.json` asks it again |
+| `identity` | what the result depends on, by content: weights, config, tokenizer, rows, options |
+| `id` | a short name for the identity: two results are of one question when it is the same |
+| `versions`, `device`, `command`, `seconds` | what computed it, where, by which command, how long |
+| `rows` | which rows decided, repaired, trained and scored: split, n, seed, fingerprint |
+| `notes` | what a reader must not miss |
+| the rest | what came out, by kind of run: see docs/records.md |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headcount.errors import UsageError
+from headcount.files import read_json, require_fields, write_json
+from headcount.runs.run import Run
+
+FORMAT = 1
+FILE = "record.json"
+TOLD = ("model", "device", "versions")
+"""Parts of an identity that are recorded and may differ."""
+COMMON = {
+    "format": int, "kind": str, "id": str, "run": dict, "identity": dict, "versions": dict,
+    "device": str, "command": str | None, "seconds": float, "rows": dict, "notes": list,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Record(Mapping[str, Any]):
+    """What was asked, with what, and what came out; a mapping of all of `record.json`."""
+
+    run: Run
+    identity: Mapping[str, Any]
+    """What the result depends on, by content."""
+    result: Mapping[str, Any]
+    """What came out, by kind of run."""
+    rows: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    command: str | None = None
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if twice := sorted(set(self.result) & set(COMMON)):
+            raise ValueError(f"A record has a '{twice[0]}' of its own.")
+
+    @property
+    def id(self) -> str:
+        """A short name for everything the result depends on."""
+        return id_of(self.identity)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of `record.json`; what is undefined is None."""
+        asked = {"format": FORMAT, "kind": self.run.kind, "id": self.id}
+        how = {
+            "rows": dict(self.rows),
+            "notes": list(self.notes),
+            "versions": self.identity.get("versions", {}),
+            "device": self.identity.get("device", "cpu"),
+            "command": self.command,
+            "seconds": self.seconds,
+            "run": self.run.to_plain(),
+            "identity": dict(self.identity),
+        }
+        return asked | defined(dict(self.result)) | how
+
+    @classmethod
+    def from_json(cls, data: Any, where: str = "This") -> Record:
+        """The record that `to_json` wrote."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("format"), int):
+            raise UsageError(f"{where} is no record of headcount.")
+        if data["format"] != FORMAT:
+            raise UsageError(
+                f"{where} has format {data['format']}, and this headcount reads {FORMAT}: use the "
+                "version that wrote it, or a newer one."
+            )
+        require_fields(data, COMMON, f"{where} is no record")
+        record = cls(
+            run=Run.read(data["run"], f"{where}: run"),
+            identity=data["identity"],
+            result={name: value for name, value in data.items() if name not in COMMON},
+            rows=data["rows"],
+            notes=tuple(map(str, data["notes"])),
+            command=data["command"],
+            seconds=float(data["seconds"]),
+        )
+        if data["id"] != record.id:
+            raise UsageError(f"{where} is damaged: its id is not that of its identity.")
+        return record
+
+    def changed(self, now: Record) -> str:
+        """What another record depends on that this one did not, in words; empty when nothing."""
+        from headcount.models.fingerprint import differences
+
+        then, later = (
+            {name: value for name, value in record.identity.items() if name not in TOLD}
+            for record in (self, now)
+        )
+        return differences(then, later)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write `record.json`, whole or not at all."""
+        path = Path(folder) / FILE
+        write_json(path, self.to_json())
+        return path
+
+    def __getitem__(self, name: str) -> Any:
+        return self.to_json()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.to_json())
+
+    def __len__(self) -> int:
+        return len(self.to_json())
+
+    def __repr__(self) -> str:
+        model = self.run.model if isinstance(self.run.model, str) else self.run.model.kind
+        task = f" on {self.run.task}" if self.run.task else ""
+        return f"Record({self.run.kind} of {model[:40]}{task}, {self.id})"
+
+    def _repr_html_(self) -> str:
+        from headcount.html import table
+
+        shown = {**self.result, "rows": self.rows, "notes": self.notes, "seconds": self.seconds}
+        rows = [
+            (name, json.dumps(value, ensure_ascii=False, default=str)[:200])
+            for name, value in shown.items()
+        ]
+        return table(("record", repr(self)), rows)
+
+
+def id_of(identity: Mapping[str, Any]) -> str:
+    """A short name for an identity, but for what may differ.
+
+    >>> id_of({"seed": 0}) == id_of({"seed": 0, "device": "cuda"}) != id_of({"seed": 1})
+    True
+    """
+    bound = {name: value for name, value in identity.items() if name not in TOLD}
+    text = json.dumps(_alike(bound), sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _alike(value: Any) -> Any:
+    """A nest with all numbers alike: a share of 1 was 1 when it was typed and is 1.0 when read."""
+    if isinstance(value, Mapping):
+        return {str(name): _alike(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_alike(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def defined(value: Any) -> Any:
+    """A nest of values with None for what is not a number, as JSON has it.
+
+    >>> defined({"score": math.nan, "draws": [0.5, math.nan]})
+    {'score': None, 'draws': [0.5, None]}
+    """
+    if isinstance(value, dict):
+        return {name: defined(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [defined(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def load_record(path: str | Path) -> Record:
+    """The record in a folder or file."""
+    path = Path(path).expanduser()
+    file = path / FILE if path.is_dir() else path
+    return Record.from_json(read_json(file, "record"), str(file))
+
+
+def read_run(path: str | Path) -> tuple[Run, Record | None]:
+    """The run in a record, or in a JSON file of its own; and the record where there is one."""
+    path = Path(path).expanduser()
+    file = path / FILE if path.is_dir() else path
+    data = read_json(file, "record or run")
+    if isinstance(data, Mapping) and "format" in data:
+        record = Record.from_json(data, str(file))
+        return record.run, record
+    return Run.read(data, str(file)), None

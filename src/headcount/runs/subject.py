@@ -1,0 +1,161 @@
+"""A subject: one model with its tokenizer and task, each thing about it derived once.
+
+What is loaded, encoded or looked up for one run is there for the next run of the same subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from headcount.errors import NotFoundError, UsageError
+from headcount.heads import Layout
+from headcount.models.find import layout
+from headcount.models.opening import Opening
+from headcount.tasks import TASKS, Task
+from headcount.tasks.encoding import Encoded, encode_texts, examples_fingerprint
+from headcount.tasks.loading import match, room, tokenizer_of
+from headcount.tasks.looking import Looking
+from headcount.tasks.opening import open_model
+from headcount.tasks.rows import labelled_rows, split_to_look_at
+from headcount.tasks.source import Source
+from headcount.tasks.task import Examples
+from headcount.training.scored import ScoredRows, scored_rows
+from headcount.training.scoring import Scoring
+
+
+@dataclass(eq=False, kw_only=True)
+class Subject:
+    """What a run is about: a model, and a task where there is one."""
+
+    model: PreTrainedModel
+    tokenizer: Any = None
+    task: Task | None = None
+    name: str = ""
+    """What the model was called when it was opened."""
+    source: Source = field(default_factory=Source)
+    opening: Opening = field(default_factory=Opening)
+    fresh: bool = False
+    """The model's task head is new: without training it says nothing."""
+    _rows: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.task is not None:
+            self.task = replace(self.task, loader=_once(self.task.loader))
+        self.name = self.name or self.model.name_or_path or type(self.model).__name__
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Which heads the model has."""
+        return layout(self.model)
+
+    def need_task(self, text: str = "There is no task to take rows from: pass one.") -> Task:
+        """The task, or a refusal."""
+        if self.task is None:
+            raise UsageError(text)
+        return self.task
+
+    @property
+    def looked_at(self) -> str:
+        """The split that methods, recovery and training take their rows from."""
+        return split_to_look_at(self.need_task())
+
+    def rows_of(self, split: str) -> str:
+        """How many rows a split has, and a short name for exactly these."""
+        task = self.need_task()
+        return self._once(("split", split), lambda: examples_fingerprint(task.load(split)))
+
+    def looked(self, looking: Looking, seed: int, max_length: int) -> Encoded:
+        """Labelled rows for what looks at data, drawn anew for every seed."""
+        task = self.need_task()
+        return self._once(
+            ("looked", looking.samples, seed, max_length),
+            lambda: labelled_rows(
+                self.model, task, self.tokenizer, limit=looking.samples, seed=seed,
+                max_length=max_length,
+            ),
+        )  # fmt: skip
+
+    def given(self, looking: Looking, max_length: int) -> Any:
+        """The rows that were given to look at, a file's lines as tokens; None without any."""
+        if not isinstance(looking.inputs, str | Path):
+            return looking.inputs
+        path = Path(looking.inputs).expanduser()
+        return self._once(
+            ("given", path, max_length),
+            lambda: read_texts(path, self.model, self.tokenizer, max_length),
+        )
+
+    def scored(self, scoring: Scoring) -> ScoredRows:
+        """The rows that are scored."""
+        task = self.need_task()
+        return self._once(
+            ("scored", scoring), lambda: scored_rows(self.model, task, self.tokenizer, scoring)
+        )
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._rows:
+            self._rows[key] = make()
+        return self._rows[key]
+
+
+def _once(loader: Callable[[str], Examples]) -> Callable[[str], Examples]:
+    """A loader that reads every split once."""
+    kept: dict[str, Examples] = {}
+
+    def load(split: str) -> Examples:
+        if split not in kept:
+            kept[split] = loader(split)
+        return kept[split]
+
+    return load
+
+
+def make_subject(
+    model: Subject | PreTrainedModel | str,
+    task: Task | str | None = None,
+    *,
+    tokenizer: Any = None,
+    source: Source | None = None,
+    opening: Opening | None = None,
+    trains: bool = False,
+    seed: int = 0,
+) -> Subject:
+    """The subject of a model as it is, or by its name; `trains` allows a new task head.
+
+    A subject is its own: what it has derived is there for the next run.
+    """
+    if isinstance(model, Subject):
+        return model
+    source, opening = source or Source(), opening or Opening()
+    rows = TASKS[task](source) if isinstance(task, str) else task
+    if isinstance(model, str):
+        loaded, found, fresh = open_model(model, opening, rows, trains=trains, seed=seed)
+        return Subject(
+            model=loaded, tokenizer=tokenizer or found, task=rows, name=model, source=source,
+            opening=opening, fresh=fresh,
+        )  # fmt: skip
+    if tokenizer is None and rows is not None:
+        tokenizer = tokenizer_of(model)
+    return Subject(model=model, tokenizer=tokenizer, task=rows, source=source, opening=opening)
+
+
+def read_texts(path: Path, model: PreTrainedModel, tokenizer: Any, max_length: int) -> Encoded:
+    """A text file's lines as rows of tokens."""
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise NotFoundError(f"Cannot read the inputs {path}: {reason}.") from error
+    lines = [line for line in lines if line]
+    if not lines:
+        raise UsageError(f"There is not a single line of text in {path}.")
+    if tokenizer is None:
+        raise UsageError("Texts need the model's tokenizer: pass --tokenizer.")
+    match(model, tokenizer)
+    return encode_texts(lines, tokenizer, max_length=room(model, max_length))

@@ -1,0 +1,198 @@
+"""Many cuts of one subject: a curve, a comparison or a sweep is a list of runs and a summary.
+
+What is done is found in the store; cuts without a repair are scored together, many masks in one
+pass over the rows, and between two passes a study can stop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headcount.errors import UsageError
+from headcount.heads import Mask
+from headcount.learned.keeper import AllClosedError
+from headcount.pruning.methods import Decision
+from headcount.runs.asked import Prune
+from headcount.runs.budget import Budget
+from headcount.runs.cutting import Cutting
+from headcount.runs.folder import work_of, workspace
+from headcount.runs.identity import own_options
+from headcount.runs.notes import Note, rows_sentence
+from headcount.runs.prune import run_of
+from headcount.runs.record import Record, id_of
+from headcount.runs.subject import Subject
+from headcount.studies.points import Point
+from headcount.studies.store import Store
+from headcount.training.evaluation import Evaluation
+
+TOGETHER = 32
+"""Masks scored in one pass over the data."""
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """One cut that a study asks for, and what its table calls it."""
+
+    label: str
+    asked: Prune
+    seed: int
+    value: float | None = None
+    """Of the option that is varied, in a sweep."""
+
+
+@dataclass(kw_only=True)
+class Study:
+    """A study under way."""
+
+    subject: Subject
+    store: Store
+    about: Mapping[str, Any]
+    """What all its runs depend on."""
+    note: Note
+    progress: Progress | None = None
+    may_close: bool = False
+    """All gates closing is a result, not a failure."""
+
+    def __post_init__(self) -> None:
+        self.prepared: dict[Any, Any] = {}
+        self.told: set[str] = set()
+
+    def cutting(self, wanted: Wanted) -> Cutting:
+        """One of its cuts."""
+        return Cutting(
+            subject=self.subject, asked=wanted.asked, seed=wanted.seed, note=self.note,
+            told=self.told, prepared=self.prepared,
+        )  # fmt: skip
+
+    def check(self, wanted: Sequence[Wanted]) -> None:
+        """Wrong options of what costs nothing to prepare are told before anything is scored."""
+        for first in {id(each.asked.method): each for each in wanted}.values():
+            first.asked.share  # noqa: B018
+            if first.asked.method.needs in ("nothing", "training"):
+                self.cutting(first).prepare()
+        for each in wanted:
+            self.cutting(each).tell_seen()
+
+    def full(self, like: Wanted) -> Evaluation:
+        """The model with all its heads; trained first where its task head is new."""
+        found = self.store.full()
+        return found or self.store.keep_full(self.cutting(like).score_full())
+
+    def points(self, wanted: Sequence[Wanted]) -> list[Point]:
+        """Every cut as a row, those that are missing made first, in this order."""
+        before = self.full(wanted[0])
+        ids = [id_of(self._identity(self.cutting(each))) for each in wanted]
+        missing = [each for each, id in zip(wanted, ids, strict=True) if self.store.get(id) is None]
+        done = len(wanted) - len(missing)
+        self._report(done, len(wanted))
+        while missing:
+            part = _together(missing)
+            missing = missing[len(part) :]
+            for record in self._make(part, before):
+                self.store.add(record)
+            done += len(part)
+            self._report(done, len(wanted))
+        pairs = zip(wanted, ids, strict=True)
+        return [Point.of(self.store.done[id], each.label, each.value) for each, id in pairs]
+
+    def _report(self, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(done, total)
+
+    def _make(self, part: Sequence[Wanted], before: Evaluation) -> list[Record]:
+        started = time.monotonic()
+        if not part[0].asked.gated:
+            return [self._one(each, before) for each in part]
+        cuts = [self.cutting(wanted) for wanted in part]
+        decided = [cutting.decide() for cutting in cuts]
+        masks = [decision.mask for decision in decided]
+        scored = cuts[0].score_masks(masks, [cutting.seed for cutting in cuts])
+        seconds = (time.monotonic() - started) / len(part)
+        return [
+            self._record(cutting, cutting.result(decision, {}, before, after), seconds)
+            for cutting, decision, after in zip(cuts, decided, scored, strict=True)
+        ]
+
+    def _one(self, wanted: Wanted, before: Evaluation) -> Record:
+        """One cut with its training and score, or what is left when all gates close."""
+        started = time.monotonic()
+        with self._working(self.cutting(wanted)) as cutting:
+            try:
+                decision = cutting.decide()
+                small, done = cutting.cut(decision)
+                result = cutting.result(decision, done, before, cutting.score(small))
+            except AllClosedError as error:
+                if not self.may_close:
+                    raise
+                result = self._closed(cutting, error, before)
+            record = self._record(cutting, result, time.monotonic() - started)
+            return self.store.add(record)
+
+    @contextmanager
+    def _working(self, cutting: Cutting) -> Generator[Cutting]:
+        """The cut with a folder that it can be resumed from, where there is training to resume."""
+        asked, about = cutting.asked, self._identity(cutting)
+        target = self.store.folder_of(id_of(about))
+        if target is None or (asked.repair.train is None and asked.method.needs != "training"):
+            yield cutting
+            return
+        with workspace(target, about, self.note):
+            yield replace(cutting, work=work_of(target))
+
+    def _closed(self, cutting: Cutting, error: AllClosedError, before: Evaluation) -> Any:
+        """The result of a run in which all gates closed: no heads, the weights of that moment."""
+        assert error.model is not None
+        nothing = Mask(self.subject.layout, frozenset())
+        after = cutting.score(error.model, [nothing])
+        cutting = replace(cutting, budget=Budget(steps=error.step))
+        closed = {
+            "step": error.step,
+            "last_open": error.mask.pattern,
+            "last_open_kept": len(error.mask),
+            "scored": "all heads removed, the weights as they were at that step",
+        }
+        return cutting.result(Decision(mask=nothing), {"all_closed": closed}, before, after)
+
+    def _record(self, cutting: Cutting, result: Any, seconds: float) -> Record:
+        return Record(
+            run=run_of(self.subject, cutting.asked, cutting.seed),
+            identity=self._identity(cutting), rows=cutting.used,
+            result=result | {"rows_said": rows_sentence(cutting.used)},
+            seconds=round(seconds, 1),
+        )  # fmt: skip
+
+    def _identity(self, cutting: Cutting) -> dict[str, Any]:
+        asked = cutting.asked
+        own = {"method": asked.name, "ratio": asked.ratio, "cut_seed": cutting.seed}
+        own |= {"recover": asked.repair.recover is not None, **own_options(asked.method)}
+        return dict(self.about) | own
+
+
+def _together(missing: Sequence[Wanted]) -> Sequence[Wanted]:
+    """The cuts at the front that are scored in one pass: of one method, without a repair."""
+    first = missing[0].asked
+    if not first.gated:
+        return missing[:1]
+    same = 0
+    for wanted in missing[:TOGETHER]:
+        if not wanted.asked.gated or wanted.asked.method is not first.method:
+            break
+        same += 1
+    return missing[:same]
+
+
+def check_seeds(what: str, seeds: int) -> None:
+    """Refuse a study without a seed."""
+    if seeds < 1:
+        raise UsageError(f"{what} needs at least one seed, not {seeds}.")
+
+
+def check_labels(labels: Sequence[str]) -> None:
+    """Refuse a method that is named twice."""
+    if len(set(labels)) < len(labels):
+        raise UsageError("A method is named twice.")

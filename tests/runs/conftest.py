@@ -1,0 +1,5 @@
+"""The tiny BERT and the task it learns in seconds, from the tests of training."""
+
+from training.conftest import model, task, tokenizer
+
+__all__ = ["model", "task", "tokenizer"]

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import math
+
+from headcount.recovery.recover import Fit
+from headcount.runs.notes import few_tokens, not_better, rows_sentence, seen_rows
+
+
+def test_the_layer_with_the_fewest_tokens_is_named():
+    fits = [Fit("encoder", layer, 0.1, 0.1, tokens, 33) for layer, tokens in enumerate((400, 90))]
+    told = few_tokens(fits)
+    assert told is not None
+    assert "90 tokens for 33 unknowns in encoder layer 1" in told
+    assert few_tokens(fits[:1]) is None
+
+
+def test_rows_that_are_seen_and_scored():
+    rows = {"decided": {"split": "train"}, "scored": {"split": "train"}}
+    assert "decided are of train" in (seen_rows(rows) or "")
+    assert seen_rows(rows | {"scored": {"split": "dev"}}) is None
+    assert "train" not in (seen_rows(rows | {"scored": {"split": "dev"}}) or "")
+    assert seen_rows(rows | {"scored": {"split": "all"}}) is not None
+
+
+def test_less_perplexity_is_better_than_random():
+    assert not_better(10.0, [12.0, 11.0], "perplexity") is None
+    assert "not better than random" in (not_better(12.0, [10.0, 11.0], "perplexity") or "")
+    assert "undefined" in (not_better(math.nan, [0.5], "f1") or "")
+
+
+def test_given_rows_in_a_sentence():
+    given = {"split": "given", "n": None, "seed": None}
+    assert rows_sentence({"repaired": given}) == "Repaired on rows that were given."
+    assert rows_sentence({}) == ""

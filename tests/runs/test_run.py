@@ -1,0 +1,124 @@
+"""A run is a value: written down and read back, it asks the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import headcount as hc
+from headcount.errors import UsageError
+from headcount.runs.run import Run
+from headcount.tasks.source import Source
+
+FULL = Run(
+    "prune",
+    "bert",
+    task="mrpc",
+    seed=3,
+    source=Source(data=Path("glue"), columns=("a", "b"), label="y", languages=("en", "de"), size=9),
+    opening=hc.Opening(tokenizer="other", dtype="float16", device="cpu", allow_pickle=True),
+    options=hc.Prune(
+        method=hc.Importance(step=0.25, normalize="l1"),
+        ratio=0.5,
+        repair=hc.Repair(recover=hc.Recovery(), train=hc.TrainOptions(steps=3)),
+        learning=hc.TrainOptions(epochs=2),
+        looking=hc.Looking(samples=9, inputs="texts"),
+        scoring=hc.Scoring(split="test", limit=0.5, seed=4, draws=7),
+        baseline=1,
+    ),
+)
+
+
+def plain(run: Run) -> dict:
+    return json.loads(json.dumps(run.to_plain()))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        FULL.options,
+        hc.Prune(method=hc.Random(), ratio=0.5, gated=True),
+        hc.Prune(method=hc.Cluster(), ratio="free"),
+        hc.Prune(method=hc.Pattern(keep="321")),
+        hc.Prune(method=hc.StraightThrough(mu=0.1), ratio=0.25, learning=hc.TrainOptions()),
+    ],
+    ids=lambda options: options.name,
+)
+def test_what_is_written_is_read_back(options):
+    run = replace(FULL, options=options)
+    again = Run.read(plain(run))
+    assert again == run
+    assert (again.key, plain(again)) == (run.key, plain(run))
+    assert plain(run)["options"]["method"]["name"] == options.name
+
+
+def test_a_model_that_is_a_run_is_one_again():
+    chain = replace(FULL, model=replace(FULL, model=FULL))
+    again = Run.read(plain(chain))
+    assert again == chain
+    assert again.model.model == FULL
+    assert again.key != FULL.key
+
+
+def test_what_is_left_out_is_the_default():
+    data = {"kind": "prune", "model": "bert", "options": {"method": "random", "ratio": 0.5}}
+    assert Run.read(data) == Run("prune", "bert", options=hc.Prune(method=hc.Random(), ratio=0.5))
+
+
+def test_the_key_is_of_what_is_asked_and_not_of_what_computes_it():
+    for opening in (hc.Opening(device="cuda"), hc.Opening(allow_pickle=True)):
+        one, other = replace(FULL, opening=hc.Opening()), replace(FULL, opening=opening)
+        assert one.key == other.key
+    others = [
+        replace(FULL, seed=4),
+        replace(FULL, task="rte"),
+        replace(FULL, source=Source()),
+        replace(FULL, opening=hc.Opening(dtype="bfloat16")),
+        replace(FULL, options=replace(FULL.options, ratio=0.6)),
+        replace(FULL, options=replace(FULL.options, method=hc.Importance())),
+        replace(FULL, options=replace(FULL.options, repair=hc.Repair())),
+        replace(FULL, options=replace(FULL.options, scoring=hc.Scoring())),
+        replace(FULL, options=replace(FULL.options, baseline=0)),
+    ]
+    assert len({run.key for run in (FULL, *others)}) == 1 + len(others)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"kind": "prun"}, "Did you mean 'prune'"),
+        ({"kind": None}, "names no kind of run"),
+        ({"modle": "x"}, "has no part 'modle'; a run has kind, model"),
+        ({"model": None}, "names no model"),
+        ({"task": 3}, "a task that is no name"),
+        ({"seed": 1.5}, r"seed is a whole number, not 1\.5"),
+        ({"seed": True}, "seed is a whole number"),
+        ({"options": []}, "names no method"),
+        ({"options": {"ratio": 0.5}}, "names no method"),
+        ({"options": {"method": {"step": 0.1}}}, "names no method"),
+        ({"options": {"method": "randm"}}, "Did you mean 'random'"),
+        ({"options": {"method": {"name": "random", "with": "layer"}}}, "no option 'with'"),
+        ({"options": {"method": "random", "ratoi": 1}}, "Did you mean 'ratio'"),
+        ({"options": {"method": "random", "ratio": "half"}}, "ratio"),
+        ({"options": {"method": "random", "baseline": -1}}, "not negative"),
+        ({"options": {"method": "random", "repair": {"train": {"steps": "3"}}}}, "steps"),
+        ({"source": {"folder": "x"}}, "no option 'folder'"),
+        ({"opening": {"dtype": "int8"}}, "'int8' is none of"),
+        ({"model": {"kind": "prune", "model": "a", "options": {}}}, "run.model.options names no"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_is_no_run_is_refused(change, said):
+    with pytest.raises(UsageError, match=said):
+        Run.read(plain(FULL) | change)
+
+
+def test_options_of_another_kind_are_refused():
+    with pytest.raises(UsageError, match="'prune' has options of Prune, not of TrainOptions"):
+        Run("prune", "bert", options=hc.TrainOptions())
+    for data in (None, [], "prune"):
+        with pytest.raises(UsageError, match="names no kind of run"):
+            Run.read(data)

@@ -1,0 +1,88 @@
+"""What is derived of a model and its task is derived once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import headcount as hc
+from headcount.errors import NotFoundError, UsageError
+from headcount.runs.subject import make_subject, read_texts
+from headcount.tasks.looking import Looking
+from headcount.training.scoring import Scoring
+
+
+@pytest.fixture
+def read(task):
+    """The task with a loader that notes which splits were read."""
+    splits: list[str] = []
+
+    def load(split):
+        splits.append(split)
+        return task.load(split)
+
+    return replace(task, loader=load), splits
+
+
+def test_a_split_is_loaded_once(model, read, tokenizer):
+    task, splits = read
+    subject = make_subject(model, task, tokenizer=tokenizer)
+    for _ in range(2):
+        assert subject.rows_of("train") != subject.rows_of("dev")
+        subject.looked(Looking(samples=8), 0, 16)
+        subject.scored(Scoring(draws=0))
+    for seed in (0, 1):
+        hc.prune(subject, "random", 0.5, seed=seed, baseline=1, scoring=Scoring(draws=0))
+    assert sorted(splits) == ["dev", "train"]
+
+
+def test_rows_are_looked_up_once_and_drawn_anew_for_every_seed(model, task, tokenizer):
+    subject = make_subject(model, task, tokenizer=tokenizer)
+    first = subject.looked(Looking(samples=8), 0, 16)
+    assert subject.looked(Looking(samples=8), 0, 16) is first
+    others = [(Looking(samples=8), 1, 16), (Looking(samples=9), 0, 16), (Looking(samples=8), 0, 8)]
+    assert all(subject.looked(*other) is not first for other in others)
+    assert len(subject.looked(Looking(samples=9), 0, 16)) == 9
+    scored = subject.scored(Scoring(draws=0))
+    assert subject.scored(Scoring(draws=0)) is scored
+    assert subject.scored(Scoring(draws=0, limit=5)) is not scored
+
+
+def test_a_subject_is_its_own(model, task, tokenizer):
+    subject = make_subject(model, task, tokenizer=tokenizer)
+    assert make_subject(subject) is subject
+    assert subject.layout == hc.layout(model)
+    assert subject.name
+    bare = make_subject(model)
+    assert (bare.task, bare.tokenizer) == (None, None)
+    for ask in (lambda: bare.rows_of("dev"), lambda: bare.scored(Scoring()), bare.need_task):
+        with pytest.raises(UsageError, match="There is no task to take rows from"):
+            ask()
+
+
+def test_given_texts_are_read_once(model, tokenizer, tmp_path):
+    file = tmp_path / "texts"
+    file.write_text("the king sees a cat\n\n  \nthe dog\n")
+    subject = make_subject(model, tokenizer=tokenizer)
+    found = subject.given(Looking(inputs=file), 16)
+    assert len(found) == 2
+    file.unlink()
+    assert subject.given(Looking(inputs=str(file)), 16) is found
+    assert subject.given(Looking(), 16) is None
+    batches = [{"input_ids": None}]
+    assert subject.given(Looking(inputs=batches), 16) is batches
+
+
+def test_texts_that_cannot_be_read_are_refused(model, tokenizer, tmp_path):
+    with pytest.raises(NotFoundError, match=r"Cannot read the inputs .*no\.txt: No such file"):
+        read_texts(tmp_path / "no.txt", model, tokenizer, 16)
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(NotFoundError, match="it is not text"):
+        read_texts(tmp_path / "bytes", model, tokenizer, 16)
+    (tmp_path / "empty").write_text("\n \n")
+    with pytest.raises(UsageError, match="not a single line of text"):
+        read_texts(tmp_path / "empty", model, tokenizer, 16)
+    (tmp_path / "texts").write_text("a cat\n")
+    with pytest.raises(UsageError, match="need the model's tokenizer: pass --tokenizer"):
+        read_texts(tmp_path / "texts", model, None, 16)

@@ -1,0 +1,104 @@
+"""docs/design.md tells where a new method, distance, task and option go: done here as written."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import headcount as hc
+from headcount.cli import method_options
+from headcount.likeness.distances import DISTANCES
+from headcount.pruning.methods import METHODS
+from headcount.tasks import Examples, Task
+from headcount.tasks.catalog import TASKS
+
+DESIGN = (Path(__file__).parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+METHOD, LINE = re.findall(r"^```python\n(.*?)^```", DESIGN, re.M | re.S)[:2]
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """Registries that forget afterwards what was added to them."""
+    for registry in (METHODS, DISTANCES, TASKS):
+        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+
+
+@pytest.fixture
+def longest(registered, monkeypatch, tmp_path):
+    """The method of the page, in a file of its own."""
+    (tmp_path / "headcount_longest.py").write_text(METHOD, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    exec(LINE.replace("headcount.pruning.longest", "headcount_longest"), {"METHODS": METHODS})
+    yield METHODS["longest"]
+    sys.modules.pop("headcount_longest", None)
+
+
+def test_a_method_is_one_file_and_one_line(longest, cli, tmp_path, monkeypatch):
+    assert len(METHOD.splitlines()) <= 45
+    model = hc.load("pocket")
+    mask = hc.select(model, longest(power=1.0), 0.5)
+    assert len(mask) == 24
+    assert mask == hc.select(model, "longest", 0.5, power=1.0) != hc.select(model, "longest", 0.5)
+    monkeypatch.setattr(method_options, "MethodOptions", method_options.method_options())
+    help = cli("prune", "--method", "longest", "--help").out
+    assert "--power" in help
+    assert "Which norm of the weights counts" in " ".join(help.split()).replace("which", "Which")
+    out = tmp_path / "small"
+    asked = ("--method", "longest", "--ratio", 0.5, "--power", 1.0, "--out", out, "--json")
+    ran = cli("prune", "pocket", *asked)
+    assert ran.code == 0, ran.err
+    record = json.loads(ran.out)
+    assert record["options"] == {"power": 1.0}
+    assert record["heads"]["kept"] == mask.pattern
+    assert hc.load_record(out).run.options.method == longest(power=1.0)
+    assert "longest" in cli("ls", "methods").out
+
+
+def test_a_distance_is_one_function_and_one_line(registered, cli, tmp_path):
+    def tops(attention):
+        """How often two heads do not look at the same token most."""
+        most = np.asarray(attention).argmax(-1)
+        return (most[:, None] != most[None]).mean(-1).astype(np.float32)
+
+    DISTANCES.add("tops", tops, "how often two heads look elsewhere")
+    ran = cli("redundancy", "pocket", "--random", 4, "--distances", "tops", "--json")
+    assert ran.code == 0, ran.err
+    assert "tops" in ran.out
+
+
+def test_a_task_is_one_function_and_one_line(registered, cli):
+    def weather(source):
+        texts, labels = ["the sun shines", "it rains"] * 4, np.array([0, 1] * 4)
+        return Task(
+            name="weather", kind="classification", texts=("text",), labels=("dry", "wet"),
+            metrics=("accuracy",), loader=lambda split: Examples((texts,), labels),
+        )  # fmt: skip
+
+    TASKS.add("weather", weather, "dry or wet")
+    ran = cli("train", "pocket", "--task", "weather", "--steps", 1, "--dry-run", "--out", "x")
+    assert ran.code == 0, ran.err
+    assert "weather" in ran.out
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithOption(METHODS["random"]):  # type: ignore[misc]
+    """A method that has got one more field."""
+
+    needs: ClassVar = "nothing"
+    tilt: float = 0.0
+    """How much more the later layers are cut."""
+
+
+def test_an_option_is_one_field(registered, cli):
+    METHODS._entries.pop("random")
+    METHODS.add("random", WithOption, "drawn")
+    help = cli("prune", "--method", "random", "--help").out
+    assert "--tilt FLOAT" in help
+    assert "[default: 0]" in help
