@@ -42,7 +42,7 @@ def test_it_stands_where_it_says(path: Path) -> None:
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
 def test_the_documents_name_files_that_are_there(document: Path | str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
-    named = set(re.findall(r"(?:benchmarks|studies)/[\w/]+\.\w+", text))
+    named = set(re.findall(r"benchmarks/[\w/]+\.\w+", text))
     assert {name for name in named if not (ROOT / name).exists()} == set()
 
 

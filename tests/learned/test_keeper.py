@@ -37,7 +37,7 @@ def test_the_heads_that_the_loss_wants_closed_go_first() -> None:
     assert keeper.mask is not None
     assert sorted(map(str, keeper.mask.dropped)) == ["encoder.0.2", "encoder.1.0"]
     assert keeper.route["fixed_at_step"] == 6
-    assert [float(gate) for leaf in keeper._flat for gate in leaf] == [1, 1, 0, 0, 1, 1]
+    assert [gate.item() for leaf in keeper._flat for gate in leaf] == [1, 1, 0, 0, 1, 1]
 
 
 def test_fixed_gates_do_not_move_again() -> None:
