@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.cli import method_options
 from headcount.likeness.distances import DISTANCES
 from headcount.pruning.methods import METHODS
 from headcount.tasks import Examples, Task
@@ -46,7 +45,6 @@ def test_a_method_is_one_file_and_one_line(longest, cli, tmp_path, monkeypatch):
     mask = hc.select(model, longest(power=1.0), 0.5)
     assert len(mask) == 24
     assert mask == hc.select(model, "longest", 0.5, power=1.0) != hc.select(model, "longest", 0.5)
-    monkeypatch.setattr(method_options, "MethodOptions", method_options.method_options())
     help = cli("prune", "--method", "longest", "--help").out
     assert "--power" in help
     assert "Which norm of the weights counts" in " ".join(help.split()).replace("which", "Which")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from headcount.cli import groups
@@ -27,16 +26,7 @@ def compare(
     ratio: float = 0.5,
     methods: tuple[str, ...] = METHODS,
     seeds: int = 5,
-    seed: cuts.Seed = 0,
-    chosen: cuts.MethodOptions = cuts.METHOD_OPTIONS,
-    looking: groups.Looked = groups.LOOKED,
-    scoring: cuts.CutScored = cuts.CUT_SCORED,
-    source: groups.Sourced = groups.SOURCED,
-    opening: groups.Opened = groups.OPENED,
-    preset: cuts.Preset = "finetune",
-    training: cuts.Trained = cuts.TRAINED,
-    overwrite: cuts.Overwrite = False,
-    dry_run: groups.DryRun = False,
+    cut: cuts.CutOptions = cuts.CUT,
     as_json: Json = False,
 ) -> None:
     """Cut a fine-tuned model by several methods, train each cut alike, and test against random.
@@ -68,19 +58,17 @@ def compare(
 
     require_one("compare")
     check_labels(methods)
-    named = cuts.methods_of(chosen, [name.removesuffix(RECOVER) for name in methods])
-    rows = replace(scoring.on(), seed=seed)
-    train = cuts.training_of(training, preset, seed, rows)
-    subject = groups.open_subject(model, task, source, opening)
-    if dry_run:
+    named = cut.methods([name.removesuffix(RECOVER) for name in methods])
+    subject = cut.subject(model, task)
+    if cut.dry_run:
         plan = {"class": type(subject.model).__name__, "runs": len(methods) * seeds, "ratio": ratio}
         groups.would("compare", plan, as_json)
         return
     with cuts.going_on(out), bar(f"comparing on {task}") as progress:
         found = run(
             subject, None, dict(zip(methods, named, strict=True)), ratio=ratio, seeds=seeds,
-            train=train, looking=looking.on(), scoring=rows, out=out, overwrite=overwrite,
-            progress=progress, note=warn,
+            train=cut.train(), looking=cut.looking.on(), scoring=cut.rows(), out=out,
+            overwrite=cut.overwrite, progress=progress, note=warn,
         )  # fmt: skip
     found.save(out, "compare")
     emit(found.to_json() | {"out": out}, as_json=as_json, table=compare_table(found))

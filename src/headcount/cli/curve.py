@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from headcount.cli import groups
@@ -29,16 +28,7 @@ def curve(
     seeds: int = 5,
     recover: bool = False,
     finetune: bool = False,
-    seed: cuts.Seed = 0,
-    chosen: cuts.MethodOptions = cuts.METHOD_OPTIONS,
-    looking: groups.Looked = groups.LOOKED,
-    scoring: cuts.CutScored = cuts.CUT_SCORED,
-    source: groups.Sourced = groups.SOURCED,
-    opening: groups.Opened = groups.OPENED,
-    preset: cuts.Preset = "finetune",
-    training: cuts.Trained = cuts.TRAINED,
-    overwrite: cuts.Overwrite = False,
-    dry_run: groups.DryRun = False,
+    cut: cuts.CutOptions = cuts.CUT,
     as_json: Json = False,
 ) -> None:
     """Score a model at many ratios and by several methods, several seeds each.
@@ -71,20 +61,20 @@ def curve(
     from headcount.training.processes import require_one
 
     require_one("curve")
-    named = cuts.methods_of(chosen, methods)
+    named = cut.methods(methods)
     shares = list(dict.fromkeys(ratios))
-    rows = replace(scoring.on(), seed=seed)
-    train = cuts.training_of(training, preset, seed, rows) if finetune else None
+    rows = cut.rows()
+    train = cut.train() if finetune else None
     repair = Repair(recover=Recovery() if recover else None, train=train)
-    subject = groups.open_subject(model, task, source, opening, trains=finetune, seed=seed)
-    if dry_run:
+    subject = cut.subject(model, task, trains=finetune)
+    if cut.dry_run:
         count = 1 + len(methods) * len(shares) * seeds
         groups.would("score", {"class": type(subject.model).__name__, "points": count}, as_json)
         return
     with cuts.going_on(out), bar(f"curve on {task}") as progress:
         found = run(
-            subject, None, named, shares, seeds=seeds, repair=repair, looking=looking.on(),
-            scoring=rows, out=out, overwrite=overwrite, progress=progress, note=warn,
+            subject, None, named, shares, seeds=seeds, repair=repair, looking=cut.looking.on(),
+            scoring=rows, out=out, overwrite=cut.overwrite, progress=progress, note=warn,
         )  # fmt: skip
     after = f", {repair}" if repair else ""
     found.save(out, "curve")

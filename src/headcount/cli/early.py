@@ -30,9 +30,8 @@ FILE = ("redundancy", "importance")
 
 def check(command: str, arguments: Mapping[str, Any]) -> None:
     """Refuse unknown names, ratios out of range, models and folders that cannot be."""
-    for value in arguments.values():
-        if isinstance(value, Typed) and value.kind is not None:
-            value.on()  # options refuse what is wrong with themselves
+    for group in _groups(arguments):
+        group.on()  # options refuse what is wrong with themselves
     given = dict(_flat(arguments))
     for name, look in CHECKS.items():
         if given.get(name) is not None:
@@ -50,11 +49,20 @@ def check(command: str, arguments: Mapping[str, Any]) -> None:
         _say_how_many(given)
 
 
+def _groups(arguments: Mapping[str, Any]) -> Iterable[Typed]:
+    """The options that were typed, class by class."""
+    for value in arguments.values():
+        if isinstance(value, Typed):
+            yield from [value] if value.kind is not None else []
+        elif is_dataclass(value):
+            yield from _groups({field.name: getattr(value, field.name) for field in fields(value)})
+
+
 def _flat(arguments: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     """Every option with its value; those of a group by their own names."""
     for name, value in arguments.items():
         if is_dataclass(value):
-            yield from ((field.name, getattr(value, field.name)) for field in fields(value))
+            yield from _flat({field.name: getattr(value, field.name) for field in fields(value)})
         else:
             yield name, value
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, make_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from headcount.cli import groups
 from headcount.cli.common import say
 from headcount.cli.masks import mask_text
 from headcount.cli.typed import Typed, make_typed, typed
@@ -20,63 +21,105 @@ from headcount.pruning.methods import METHODS, Method, make_method
 from headcount.training.options import PRESETS, TrainOptions
 from headcount.training.scoring import Scoring
 
-WHOLE_RUN = ("seed", "max_length")
-"""Training options that are those of the whole run."""
+if TYPE_CHECKING:
+    from headcount.runs.subject import Subject
+
+Overwrite = Annotated[bool, Parameter(negative=(), help="Forget what is in --out; start anew.")]
+Seed = Annotated[int, Parameter(help="Seed of everything random in the run.")]
+PRESET = Parameter(help="finetune, translation or pocket: how training starts.")
 
 
-def method_options(shown: frozenset[str] | None = None) -> Any:
-    """A class of the options of all methods; the help has those in `shown`, None is all."""
-    return _method_options(tuple((entry.name, METHODS[entry.name]) for entry in METHODS), shown)
+class Cut:
+    """What every command that cuts takes, as it was typed."""
+
+    seed: int
+    chosen: Typed
+    looking: Typed
+    scoring: Typed
+    source: Typed
+    opening: Typed
+    preset: str
+    training: Typed
+    overwrite: bool
+    dry_run: bool
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cut) and vars(self) == vars(other)
+
+    __hash__ = object.__hash__
+
+    def rows(self) -> Scoring:
+        """What is scored; the seed is that of the whole run."""
+        return replace(self.scoring.on(), seed=self.seed)
+
+    def train(self) -> TrainOptions:
+        """The preset with what was typed; length and seed are those of the whole run."""
+        whole = {"seed": self.seed, "max_length": self.rows().max_length}
+        return replace(self.training.on(PRESETS[self.preset]), **whole)
+
+    def methods(self, names: Sequence[str]) -> list[Method]:
+        """The methods with their options of those that were typed; what none has is refused."""
+        takes = {name: types_of(METHODS[name]) for name in names}
+        given = self.chosen.given()
+        if "keep" in given:
+            given["keep"] = mask_text(given["keep"])
+        for option in given:
+            if not any(option in known for known in takes.values()):
+                said = f"--{option.replace('_', '-')}"
+                raise UsageError(f"{said} is no option of {' or '.join(names)}.")
+        return [
+            make_method(name, {option: given[option] for option in given if option in takes[name]})
+            for name in names
+        ]
+
+    def subject(self, model: str, task: str | None, *, trains: bool = False) -> Subject:
+        """The model and the task, opened."""
+        how: Any = {"trains": trains, "seed": self.seed}
+        return groups.open_subject(model, task, self.source, self.opening, **how)
+
+
+def cut_options(
+    shown: frozenset[str] | None = None, *, trains: bool = True, looks: bool = True
+) -> Any:
+    """A class of these options: the help has those of methods in `shown`, and of training."""
+    kinds = tuple((entry.name, METHODS[entry.name]) for entry in METHODS)
+    return _cut_options(kinds, shown, trains, looks)
 
 
 @cache
-def _method_options(kinds: tuple[tuple[str, Any], ...], shown: frozenset[str] | None) -> Any:
-    return make_typed("MethodOptions", "Method", dict(kinds), shown=shown)
-
-
-@cache
-def training_options(shown: frozenset[str] | None = None) -> Any:
-    """A class of the training options, but for those of the whole run."""
-    return typed(TrainOptions, "Training", leave_out=WHOLE_RUN, shown=shown)
+def _cut_options(
+    kinds: tuple[tuple[str, Any], ...], shown: frozenset[str] | None, trains: bool, looks: bool
+) -> Any:
+    chosen = make_typed("MethodOptions", "Method", dict(kinds), shown=shown)
+    scored = typed(Scoring, "Scoring", leave_out=("seed",))
+    how: Any = {"leave_out": ("seed", "max_length"), "shown": None if trains else ()}
+    trained = typed(TrainOptions, "Training", **how)
+    parts: list[tuple[str, Any, Any]] = [
+        ("seed", Seed, 0),
+        ("chosen", chosen, chosen()),
+        ("looking", groups.Looked, groups.LOOKED),
+        ("scoring", scored, scored()),
+        ("source", groups.Sourced, groups.SOURCED),
+        ("opening", groups.Opened, groups.OPENED),
+        ("preset", Annotated[str, PRESET], "finetune"),
+        ("training", trained, trained()),
+        ("overwrite", Overwrite, False),
+        ("dry_run", groups.DryRun, False),
+    ]
+    fields = [(name, kind, field(default=usual)) for name, kind, usual in parts
+              if looks or name != "looking"]  # fmt: skip
+    made = make_dataclass("CutOptions", fields, bases=(Cut,), frozen=True, kw_only=True, eq=False)
+    made.__module__ = __name__  # cyclopts looks there for the types
+    return Parameter(name="*")(made)
 
 
 if TYPE_CHECKING:
-    MethodOptions = Typed
-    Trained = Typed
-    CutScored = Typed
+    CutOptions = Cut
+    SweepOptions = Cut
 else:
-    MethodOptions = method_options()
-    Trained = training_options()
-    CutScored = typed(Scoring, "Scoring", leave_out=("seed",))
-
-METHOD_OPTIONS, TRAINED, CUT_SCORED = MethodOptions(), Trained(), CutScored()
-
-Seed = Annotated[int, Parameter(help="Seed of everything random in the run.")]
-Preset = Annotated[
-    str,
-    Parameter(help="finetune, translation or pocket: how training starts."),
-]
-Overwrite = Annotated[bool, Parameter(negative=(), help="Forget what is in --out; start anew.")]
-
-
-def methods_of(chosen: Typed, names: Sequence[str]) -> list[Method]:
-    """The methods with their options of those that were typed; one that none has is refused."""
-    takes = {name: types_of(METHODS[name]) for name in names}
-    given = chosen.given()
-    if "keep" in given:
-        given["keep"] = mask_text(given["keep"])
-    for option in given:
-        if not any(option in known for known in takes.values()):
-            raise UsageError(f"--{option.replace('_', '-')} is no option of {' or '.join(names)}.")
-    return [
-        make_method(name, {option: given[option] for option in given if option in takes[name]})
-        for name in names
-    ]
-
-
-def training_of(training: Typed, preset: str, seed: int, scoring: Scoring) -> TrainOptions:
-    """The preset with what was typed; length and seed are those of the whole run."""
-    return replace(training.on(PRESETS[preset]), seed=seed, max_length=scoring.max_length)
+    CutOptions = cut_options()
+    SweepOptions = cut_options(looks=False)
+CUT, SWEEP = CutOptions(), SweepOptions()
 
 
 def help_for(function: Any, tokens: Iterable[str]) -> None:
@@ -84,16 +127,17 @@ def help_for(function: Any, tokens: Iterable[str]) -> None:
 
     All of them are understood; there are too many to read at once.
     """
+    types = getattr(function, "__annotations__", {})
+    if "cut" not in types:
+        return
     words = [word for token in tokens for word in token.replace("=", " ").split()]
     named = {name.partition("+")[0] for word in words for name in word.split(",")}
     kinds: list[Any] = [METHODS[entry.name] for entry in METHODS if entry.name in named]
     trains = not {"--finetune", "--preset"}.isdisjoint(words)
     trains = trains or any(kind.needs == "training" for kind in kinds)
-    own = {name for kind in kinds for name in types_of(kind)}
-    types = getattr(function, "__annotations__", {})
-    if "chosen" in types:
-        types["chosen"] = method_options(frozenset(own))
-        types["training"] = training_options(None if trains else frozenset())
+    own = frozenset(name for kind in kinds for name in types_of(kind))
+    looks = hasattr(function.__kwdefaults__["cut"], "looking")
+    types["cut"] = cut_options(own, trains=trains, looks=looks)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -32,16 +31,7 @@ def prune(
     recover: bool | None = None,
     finetune: bool = False,
     baseline: int = 3,
-    seed: cuts.Seed = 0,
-    chosen: cuts.MethodOptions = cuts.METHOD_OPTIONS,
-    looking: groups.Looked = groups.LOOKED,
-    scoring: cuts.CutScored = cuts.CUT_SCORED,
-    source: groups.Sourced = groups.SOURCED,
-    opening: groups.Opened = groups.OPENED,
-    preset: cuts.Preset = "finetune",
-    training: cuts.Trained = cuts.TRAINED,
-    overwrite: cuts.Overwrite = False,
-    dry_run: groups.DryRun = False,
+    cut: cuts.CutOptions = cuts.CUT,
     as_json: Json = False,
 ) -> None:
     """Decide which heads stay, remove the others, repair if asked, score, and save.
@@ -73,17 +63,17 @@ def prune(
     from headcount.runs.prune import prune as run
     from headcount.training.processes import is_first
 
-    rows = replace(scoring.on(), seed=seed)
-    trains = cuts.training_of(training, preset, seed, rows)
-    named = None if method is None else cuts.methods_of(chosen, [method])[0]
-    subject = groups.open_subject(model, task, source, opening, trains=finetune, seed=seed)
+    rows = cut.rows()
+    trains = cut.train()
+    named = None if method is None else cut.methods([method])[0]
+    subject = cut.subject(model, task, trains=finetune)
     if recover is None:
         recover = method is None and task is not None and not subject.fresh
     repair = Repair(recover=Recovery() if recover else None, train=trains if finetune else None)
     choice = choose(named, repair, task=task is not None, fresh=subject.fresh)
-    if named is None and chosen.given():
-        named = cuts.methods_of(chosen, [name_of(choice.method)])[0]
-    if dry_run:
+    if named is None and cut.chosen.given():
+        named = cut.methods([name_of(choice.method)])[0]
+    if cut.dry_run:
         share = read_ratio(choice.method, ratio)
         kept = None if share is None else subject.layout.kept_at(share)
         plan = {"class": type(subject.model).__name__, "heads": len(subject.layout), "kept": kept}
@@ -92,9 +82,9 @@ def prune(
             groups.would("cut", plan, as_json)
         return
     found = run(
-        subject, named, ratio, repair=repair, learning=trains, looking=looking.on(),
-        scoring=rows, baseline=baseline, seed=seed, out=out,
-        overwrite=overwrite, command=groups.command_line(), report=talk if is_first() else None,
+        subject, named, ratio, repair=repair, learning=trains, looking=cut.looking.on(),
+        scoring=rows, baseline=baseline, seed=cut.seed, out=out,
+        overwrite=cut.overwrite, command=groups.command_line(), report=talk if is_first() else None,
         note=warn if is_first() else lambda text: None,
     )  # fmt: skip
     if is_first():  # one of several processes speaks for all

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from headcount.cli import groups
@@ -23,15 +22,7 @@ def sweep(
     out: Path,
     method: str = "straight-through",
     seeds: int = 3,
-    seed: cuts.Seed = 0,
-    chosen: cuts.MethodOptions = cuts.METHOD_OPTIONS,
-    scoring: cuts.CutScored = cuts.CUT_SCORED,
-    source: groups.Sourced = groups.SOURCED,
-    opening: groups.Opened = groups.OPENED,
-    preset: cuts.Preset = "finetune",
-    training: cuts.Trained = cuts.TRAINED,
-    overwrite: cuts.Overwrite = False,
-    dry_run: groups.DryRun = False,
+    cut: cuts.SweepOptions = cuts.SWEEP,
     as_json: Json = False,
 ) -> None:
     """Train gates with several values of one of their options: how many heads stay, and the score.
@@ -61,22 +52,19 @@ def sweep(
 
     require_one("sweep")
     option, values = read_over(",".join(over))
-    named = cuts.methods_of(chosen, [method])[0]
-    if option in chosen.given():
-        set_to = chosen.given()[option]
+    named = cut.methods([method])[0]
+    if option in cut.chosen.given():
+        set_to = cut.chosen.given()[option]
         raise UsageError(f"'{option}' is swept over, so it cannot also be set to {set_to}.")
     check_sweep(named, option, values, seeds)
-    rows = replace(scoring.on(), seed=seed)
-    train = cuts.training_of(training, preset, seed, rows)
-    subject = groups.open_subject(model, task, source, opening)
-    if dry_run:
-        plan = {"class": type(subject.model).__name__, "runs": len(values) * seeds, "over": option}
-        groups.would("sweep", plan, as_json)
+    subject = cut.subject(model, task)
+    if cut.dry_run:
+        groups.would("sweep", {"runs": len(values) * seeds, "over": option}, as_json)
         return
     with cuts.going_on(out), bar(f"sweep on {task}") as progress:
         found = run(
-            subject, None, option, values, method=named, seeds=seeds, train=train, scoring=rows,
-            out=out, overwrite=overwrite, progress=progress, note=warn,
+            subject, None, option, values, method=named, seeds=seeds, train=cut.train(),
+            scoring=cut.rows(), out=out, overwrite=cut.overwrite, progress=progress, note=warn,
         )  # fmt: skip
     found.save(out, "sweep")
     if can_draw():
