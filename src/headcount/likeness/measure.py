@@ -81,14 +81,9 @@ def redundancy(
     if all(stack.total < 2 for stack in layout.stacks):
         raise UsageError(f"Redundancy is between two heads; this model has {layout}.")
     stream = open_stream(
-        bare,
-        inputs,
-        tokenizer=tokenizer,
-        limit=samples,
-        max_length=max_length,
-        seed=seed,
+        bare, inputs, tokenizer=tokenizer, limit=samples, max_length=max_length, seed=seed,
         heads=len(layout),
-    )
+    )  # fmt: skip
     made = {
         "model": getattr(bare, "name_or_path", "") or type(bare).__name__,
         "class": type(bare).__name__,

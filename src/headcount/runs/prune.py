@@ -117,22 +117,17 @@ def prune(
         tell(choice.note)
     if target is not None and not overwrite and (there := finished(target, about, note)):
         return Pruned(*there)
-    started = time.monotonic()
-    cut = _Cut(cutting, report or (lambda text: None))
     held = nullcontext()
     if target is not None and is_first():
         held = workspace(target, about, note, overwrite=overwrite)
     with held:
-        small, mask, trace, result = cut.make()
-        record = Record(
-            run=run_of(subject, asked, seed), identity=about, result=result, rows=cutting.used,
-            notes=tuple(notes), command=command, seconds=round(time.monotonic() - started, 1),
-        )  # fmt: skip
+        found = _Cut(cutting, report or (lambda text: None)).make(about, notes, command)
         if target is not None:
             if is_first():
-                write_folder(target, record, small, mask, subject.tokenizer, trace)
+                parts = (found.model, found.mask, subject.tokenizer, found.trace)
+                write_folder(target, found.record, *parts)
             wait_for_all()  # one of several processes may still read what the gates left
-    return Pruned(small, mask, record, trace)
+    return found
 
 
 def run_of(subject: Subject, asked: Prune, seed: int) -> Run:
@@ -163,9 +158,9 @@ class _Cut:
     cutting: Cutting
     say: Report
 
-    def make(self) -> tuple[PreTrainedModel, Mask, Trace | None, dict[str, Any]]:
-        """Decide, remove, repair and score; the result for the record."""
-        cutting, asked = self.cutting, self.cutting.asked
+    def make(self, about: dict[str, Any], notes: list[str], command: str | None) -> Pruned:
+        """Decide, remove, repair and score, and put it on record."""
+        cutting, asked, started = self.cutting, self.cutting.asked, time.monotonic()
         self.say(f"choosing heads: {asked.name}")
         decision = cutting.decide()
         mask, learned = decision.mask, decision.learned
@@ -190,7 +185,12 @@ class _Cut:
             result["scores"] |= self._random(compared, mask, after)
             cutting.tell("seen", seen_rows(cutting.used))
         said = {"parameters": sizes, "rows_said": rows_sentence(cutting.used)}
-        return small, mask, trace, result | said
+        record = Record(
+            run=run_of(cutting.subject, asked, cutting.seed), identity=about, result=result | said,
+            rows=cutting.used, notes=tuple(notes), command=command,
+            seconds=round(time.monotonic() - started, 1),
+        )  # fmt: skip
+        return Pruned(small, mask, record, trace)
 
     def _random(self, cutting: Cutting, mask: Mask, after: Evaluation) -> dict[str, Any]:
         """Random cuts of the same number of heads, repaired alike."""
