@@ -15,11 +15,10 @@ import pytest
 import headcount as hc
 from headcount.likeness.distances import DISTANCES
 from headcount.pruning.methods import METHODS
-from headcount.tasks import Examples, Task
 from headcount.tasks.catalog import TASKS
 
 DESIGN = (Path(__file__).parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
-METHOD, LINE = re.findall(r"^```python\n(.*?)^```", DESIGN, re.M | re.S)[:2]
+METHOD, LINE, DISTANCE, TASK = re.findall(r"^```python\n(.*?)^```", DESIGN, re.M | re.S)[:4]
 
 
 @pytest.fixture
@@ -60,26 +59,20 @@ def test_a_method_is_one_file_and_one_line(longest, cli, tmp_path, monkeypatch):
 
 
 def test_a_distance_is_one_function_and_one_line(registered, cli, tmp_path):
-    def tops(attention):
-        """How often two heads do not look at the same token most."""
-        most = np.asarray(attention).argmax(-1)
-        return (most[:, None] != most[None]).mean(-1).astype(np.float32)
-
-    DISTANCES.add("tops", tops, "how often two heads look elsewhere")
+    exec(DISTANCE, {"np": np, "DISTANCES": DISTANCES})
     ran = cli("redundancy", "pocket", "--random", 4, "--distances", "tops", "--json")
     assert ran.code == 0, ran.err
     assert "tops" in ran.out
 
 
-def test_a_task_is_one_function_and_one_line(registered, cli):
-    def weather(source):
-        texts, labels = ["the sun shines", "it rains"] * 4, np.array([0, 1] * 4)
-        return Task(
-            name="weather", kind="classification", texts=("text",), labels=("dry", "wet"),
-            metrics=("accuracy",), loader=lambda split: Examples((texts,), labels),
-        )  # fmt: skip
-
-    TASKS.add("weather", weather, "dry or wet")
+def test_a_task_is_one_file_and_one_line(registered, cli, tmp_path, monkeypatch):
+    (tmp_path / "headcount_weather.py").write_text(
+        "from headcount.tasks.task import Examples, Task\n" + TASK.partition("TASKS.add")[0],
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    line = "TASKS.add" + TASK.partition("TASKS.add")[2]
+    exec(line.replace("headcount.tasks.weather", "headcount_weather"), {"TASKS": TASKS})
     ran = cli("train", "pocket", "--task", "weather", "--steps", 1, "--dry-run", "--out", "x")
     assert ran.code == 0, ran.err
     assert "weather" in ran.out

@@ -24,3 +24,9 @@ def test_sizes() -> None:
     assert len(open_task("pocket-sentiment", size=7).load("dev")) == 1000
     with pytest.raises(UsageError, match="at least one row"):
         open_task("pocket-sentiment", size=0)
+
+
+@pytest.mark.parametrize("given", [{"data": "x"}, {"columns": ("text",)}, {"hub": "a/b"}])
+def test_rows_of_ones_own_are_refused(given):
+    with pytest.raises(UsageError, match="makes its own rows"):
+        open_task("pocket-sentiment", **given)

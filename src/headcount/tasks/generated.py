@@ -12,6 +12,8 @@ from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Task
 
 SIZES = {"train": 4000, "dev": 1000, "test": 1000}
+FOREIGN = ("data", "train", "dev", "hub", "columns", "label", "languages")
+"""What a source may say, and these tasks have no use for."""
 METRICS = {
     "matthews": ("matthews", "accuracy"),
     "f1": ("f1", "accuracy"),
@@ -25,6 +27,11 @@ def pocket_task(name: str, source: Source) -> Task:
     if source.size is not None and source.size < 1:
         raise UsageError(f"A split has at least one row, not {source.size}.")
     task = POCKET_TASKS[name]
+    named = [each for each in FOREIGN if getattr(source, each) not in (None, ())]
+    if named:
+        raise UsageError(
+            f"The task '{name}' makes its own rows: --{named[0]} is for tasks that read theirs."
+        )
 
     def load(split: str) -> Examples:
         size = source.size if split == "train" and source.size else SIZES[split]
