@@ -18,6 +18,9 @@ from headcount.models.load import load
 from headcount.models.remove import remove
 
 TASK = ("--task", "pocket-sentiment", "--limit", 16)
+SEED = ("--seeds", 1, "--draws", 5)
+OVER = ("--over", "mu=0.1,0.2")
+CUTS = ("--methods", "random", *SEED)
 TRAIN = ("--task", "pocket-sentiment", "--steps", 1, "--batch-size", 4, "--max-length", 16)
 
 
@@ -27,6 +30,10 @@ def cut(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("cut")
     remove(model, Mask.parse("222", layout(model))).save_pretrained(made)
     return made
+
+
+RESUMED = ("train", "curve", "compare", "sweep")
+"""They keep what they can go on from."""
 
 
 @contextmanager
@@ -57,6 +64,14 @@ def full_after(size: int) -> Generator[None]:
         (("evaluate", "MODEL", *TASK, "--draws", 9, "--predictions", "new.parquet"), 400),
         (("attention", "MODEL", "--text", "the king sees", "--out", "new"), 2000),
         (("train", "MODEL", *TRAIN, "--out", "new"), 4000),
+        (("curve", "MODEL", *TASK, *CUTS, "--ratios", 0.5, "--out", "new"), 400),
+        (("curve", "MODEL", *TASK, *CUTS, "--ratios", 0.5, "--out", "new"), 5000),
+        (("compare", "MODEL", *TASK, *CUTS, *TRAIN[2:], "--out", "new"), 5000),
+        (
+            ("sweep", "MODEL", *TASK, "--over", "mu=0.1,0.2", *SEED, *TRAIN[2:], "--out", "new"),
+            5000,
+        ),
+        (("transfer", "MODEL", "MODEL", "--random", 4, "--out", "new"), 1000),
     ],
     ids=lambda value: f"{value[0]} {value[3]}" if isinstance(value, tuple) else str(value),
 )
@@ -82,7 +97,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_done(
     assert told[0].endswith("Make room or choose another place, and run the same command again.")
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert not [path for path in left if ".partial" in path.name or ".safetensors" in path.name]
-    if words[0] != "train":  # which keeps what it can go on from
+    if words[0] not in RESUMED:
         assert left == []
     again = cli(*line)
     assert again.code == 0, again.err
