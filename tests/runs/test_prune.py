@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import datasets
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 import headcount as hc
 from headcount.errors import UsageError
@@ -170,3 +172,27 @@ def test_of_perplexity_the_least_is_best(tokenizer):
     scores = found.record["scores"]
     assert scores["metric"] == "perplexity"
     assert scores["random"]["best"] == min(scores["random"]["scores"])
+
+
+@pytest.mark.parametrize("kind", ["texts", "tokenised", "dataset", "loader", "file"])
+def test_what_is_looked_at_may_come_as_people_have_it(model, task, tokenizer, tmp_path, kind):
+    texts = [f"the king sees a cat near the {word}" for word in ("queen", "baker", "dog") * 8]
+    tokens = tokenizer(texts)
+    (tmp_path / "texts.txt").write_text("\n".join(texts), encoding="utf-8")
+    data = {
+        "texts": lambda: texts,
+        "tokenised": lambda: [{"input_ids": ids} for ids in tokens["input_ids"]],
+        "dataset": lambda: datasets.Dataset.from_dict({"text": texts}),
+        "loader": lambda: DataLoader([dict(tokenizer(texts, return_tensors="pt", padding=True))],
+                                     batch_size=None),
+        "file": lambda: tmp_path / "texts.txt",
+    }  # fmt: skip
+    how = {"tokenizer": tokenizer, "recover": True, "baseline": 0, "note": lambda text: None}
+    found = prune(model, "random", 0.5, inputs=data[kind](), **how)
+    assert found.record["recovered"][0]["tokens"] == sum(map(len, tokens["input_ids"]))
+    assert found.record["rows"]["repaired"]["split"] == "given"
+
+
+def test_what_is_no_data_is_one_sentence(model, tokenizer):
+    with pytest.raises(UsageError, match="Data are"):
+        prune(model, "random", 0.5, inputs=7, recover=True, tokenizer=tokenizer)

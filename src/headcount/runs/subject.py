@@ -18,6 +18,7 @@ from headcount.heads import Layout
 from headcount.models.find import layout
 from headcount.models.opening import Opening
 from headcount.tasks import TASKS, Task
+from headcount.tasks.door import rows_for
 from headcount.tasks.encoding import Encoded, encode_texts, examples_fingerprint
 from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.tasks.looking import Looking
@@ -82,13 +83,19 @@ class Subject:
         )  # fmt: skip
 
     def given(self, looking: Looking, max_length: int) -> Any:
-        """The rows that were given to look at, a file's lines as tokens; None without any."""
-        if not isinstance(looking.inputs, str | Path):
-            return looking.inputs
-        path = Path(looking.inputs).expanduser()
+        """The rows that were given to look at, whatever they came as; None without any."""
+        inputs = looking.inputs
+        if inputs is None:
+            return None
+        if isinstance(inputs, str | Path):
+            path = Path(inputs).expanduser()
+            return self._once(
+                ("given", path, max_length),
+                lambda: read_texts(path, self.model, self.tokenizer, max_length),
+            )
+        how: Any = {"tokenizer": self.tokenizer, "max_length": max_length, "labels": False}
         return self._once(
-            ("given", path, max_length),
-            lambda: read_texts(path, self.model, self.tokenizer, max_length),
+            ("given", id(inputs), max_length), lambda: rows_for(self.model, inputs, **how)
         )
 
     def scored(self, scoring: Scoring) -> ScoredRows:
