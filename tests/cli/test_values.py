@@ -32,7 +32,9 @@ def found(words: list[str], name: str, *values: str) -> Any:
     value = bound.arguments[leaf.field_info.name] if not leaf.keys else None
     if leaf.keys:
         for each in bound.arguments.values():
-            value = getattr(each, leaf.keys[0], value)
+            for key in leaf.keys:  # a group may stand in a group
+                each = getattr(each, key, None)
+            value = value if each is None else each
     return list(value)
 
 
