@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
+import torch
 
 import headcount as hc
 from headcount.errors import UsageError
@@ -91,9 +93,9 @@ def test_a_run_that_starts_from_another_makes_it_once(trained, tmp_path):
         hc.run(cut)
     first = hc.run(cut, tmp_path / "a")
     made = tmp_path / "runs" / base.key
-    before = (made / "record.json").stat().st_mtime_ns
+    before = (made / "model.safetensors").stat().st_mtime_ns
     other = hc.run(Run.read(cut.to_plain()), tmp_path / "b")
-    assert (made / "record.json").stat().st_mtime_ns == before
+    assert (made / "model.safetensors").stat().st_mtime_ns == before
     assert first["mask"] == other["mask"]
     assert first["model"] == str(made)
 
@@ -104,3 +106,19 @@ def test_bench_is_a_run():
     assert [row["name"] for row in found.record["timings"]] == [
         row.name for row in found.value.rows
     ]
+
+
+def test_a_run_that_was_made_from_other_weights_is_not_taken_for_this_one(trained, tmp_path):
+    start = tmp_path / "start"
+    shutil.copytree(trained[1], start)
+    options = Train(training=hc.TrainOptions(steps=1, batch_size=8), rows=16)
+    base = Run("train", str(start), task=TASK, options=options)
+    cut = Run("prune", base, task=TASK, options=hc.Prune(
+        method=hc.Random(), ratio=0.5, scoring=FEW, baseline=0))  # fmt: skip
+    hc.run(cut, tmp_path / "a")
+    model = hc.load(start, head="sequence-classification")
+    with torch.no_grad():
+        model.classifier.bias.add_(1)
+    model.save_pretrained(start)
+    with pytest.raises(UsageError, match="weights"):
+        hc.run(cut, tmp_path / "b")

@@ -61,6 +61,7 @@ def curve(
     from headcount.training.processes import require_one
 
     require_one("curve")
+    figures = can_draw()
     named = cut.methods(methods)
     shares = list(dict.fromkeys(ratios))
     rows = cut.rows()
@@ -78,7 +79,7 @@ def curve(
         )  # fmt: skip
     after = f", {repair}" if repair else ""
     found.save(out, "curve")
-    if can_draw():
+    if figures:
         from headcount.report.curves import save_figures
 
         save_figures(found, out, f"{Path(model).name} on {task}{after}")

@@ -51,6 +51,7 @@ def sweep(
     from headcount.training.processes import require_one
 
     require_one("sweep")
+    figures = can_draw()
     option, values = read_over(",".join(over))
     named = cut.methods([method])[0]
     if option in cut.chosen.given():
@@ -67,7 +68,7 @@ def sweep(
             scoring=cut.rows(), out=out, overwrite=cut.overwrite, progress=progress, note=warn,
         )  # fmt: skip
     found.save(out, "sweep")
-    if can_draw():
+    if figures:
         from headcount.report.sweep import save_figure
 
         save_figure(found, out, f"{Path(model).name} on {task}, {method}")

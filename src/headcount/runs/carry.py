@@ -24,7 +24,7 @@ from headcount.runs.cutting import Cutting, used_rows
 from headcount.runs.identity import computed, told
 from headcount.runs.notes import Note, log, rows_sentence
 from headcount.runs.prune import identity_of, prune
-from headcount.runs.record import COMMON, FILE, Record
+from headcount.runs.record import COMMON, Record
 from headcount.runs.run import Run
 from headcount.runs.subject import Subject, make_subject
 from headcount.tasks import TASKS, Task
@@ -92,14 +92,16 @@ def carry(
 
 
 def _made(run: Run, out: Any, store: Any, note: Note) -> Path:
-    """The folder of a run that another one starts from, made where it is not there."""
+    """The folder of a run that another one starts from, made where it is not there.
+
+    One that is there is asked whether it was made from the same weights and rows.
+    """
     if store is None:
         if out is None:
             raise UsageError("A run that starts from another run needs a folder: pass out.")
         store = Path(out).expanduser().parent / RUNS
     target = Path(store).expanduser() / run.key
-    if not (target / FILE).is_file():
-        carry(run, target, store=store, note=note)
+    carry(run, target, store=store, note=note)
     return target
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -86,7 +87,7 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Studied:
+class Studied(ABC):
     """All cuts of a study, and the model they are held against."""
 
     about: Mapping[str, Any]
@@ -100,9 +101,9 @@ class Studied:
         """What is scored."""
         return str(self.about["metric"])
 
+    @abstractmethod
     def summary(self) -> list[dict[str, Any]]:
         """A row for each group of cuts that differ by their seed alone."""
-        raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict: what was asked, the full model, the summary and all points."""
