@@ -3,10 +3,12 @@ PYTHON ?= python3
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: help demo test check bench claims fuzz
+.PHONY: help demo test browser cluster check bench claims fuzz
 help:
 	@echo "make demo    set up, then look at headcount at work"
 	@echo "make test    all tests and the examples in the docstrings"
+	@echo "make browser the page of headcount report in a real Chromium, which is installed if missing"
+	@echo "make cluster studies on a Ray cluster and a SLURM of this machine, started for it"
 	@echo "make check   lint, format and types"
 	@echo "make bench   every file of benchmarks/speed, in turn (QUICK=--quick)"
 	@echo "make claims  fine-tunes the pocket tasks: do they need attention?"
@@ -27,8 +29,29 @@ test: export OMP_NUM_THREADS = 1
 test: export TOKENIZERS_PARALLELISM = false
 test: export HF_HUB_OFFLINE = 1
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/cluster tests
 	$(BIN)/python -m pytest -q --doctest-modules src
+
+# Debian's SLURM is installed where it is missing and that can be done; what cannot run is said.
+cluster: export OMP_NUM_THREADS = 1
+cluster: export TOKENIZERS_PARALLELISM = false
+cluster: export HF_HUB_OFFLINE = 1
+cluster: $(STAMP)
+	@command -v sbatch >/dev/null && [ -x /usr/sbin/slurmd ] && [ -x /usr/sbin/munged ] || \
+	  { [ "$$(id -u)" = 0 ] && apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
+	    apt-get -qq install -y --no-install-recommends slurm-wlm munge >/dev/null; } || \
+	  echo "[cluster] DID NOT RUN: tests on SLURM (slurm-wlm and munge could not be installed)"
+	$(BIN)/python -m pytest -q tests/cluster
+
+# The page in a real browser: Debian's Chromium, spoken to over pipes; nothing else is needed.
+browser: export OMP_NUM_THREADS = 1
+browser: export TOKENIZERS_PARALLELISM = false
+browser: export HF_HUB_OFFLINE = 1
+browser: $(STAMP)
+	@command -v chromium >/dev/null || { \
+	  echo "[browser] installing Debian's chromium"; \
+	  apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
+	$(BIN)/python -m pytest -q -s tests/page
 
 check: $(STAMP)
 	$(BIN)/ruff check .

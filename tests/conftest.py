@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,6 +18,33 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # The same examples on every machine, and no deadline: shared machines are slow at times.
 settings.register_profile("headcount", derandomize=True, deadline=None, database=None)
 settings.load_profile("headcount")
+
+
+def pytest_collection_finish() -> None:
+    """All that was imported stays."""
+    settle()
+    gc.set_threshold(50_000, 20, 20)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """What a file's tests leave for others, such as the models of the zoo, stays."""
+    done = yield
+    if nextitem is None or nextitem.path != item.path:
+        settle()
+    return done
+
+
+def settle() -> None:
+    """Look for garbage once, and never again among what is there now.
+
+    Every training ends with a search of all objects (accelerate's), of which there are millions
+    here: it took far longer than the training.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)
@@ -39,3 +68,16 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
         return Ran(code, out, err)
 
     return run
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say plainly what did not run: tests of the page, where there is no browser."""
+    from page.chromium import PROGRAM
+
+    where = Path(__file__).parent / "page"
+    asked = [Path(arg.partition("::")[0]).resolve() for arg in terminalreporter.config.args]
+    if PROGRAM is None and any(each == where or each in where.parents for each in asked):
+        terminalreporter.write_line(
+            "tests/page did NOT run: there is no Chromium on this machine. `make browser` installs "
+            "it and runs them."
+        )

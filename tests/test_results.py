@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from behaviour.test_result import roles
 from headcount.changes.correlation import Correlation, correlate
 from headcount.changes.drift import Drift
 from headcount.changes.maps import AttentionMaps, Run, Tokens
@@ -83,6 +84,7 @@ RESULTS = [
     Importance(LARGE, scores(LARGE).values, (0.1,) * len(LARGE), 9),
     redundancy(MIDDLE, ["js"]), redundancy(MIDDLE, [f"distance-{n}" for n in range(12)]),
     redundancy(MIDDLE, ["js"])["js"],
+    roles(LARGE), roles(SMALL)["same"],
     evaluation(), evaluation(task=TASK), evaluation(mask=Mask.full(LARGE)),
     SCORE, Difference(metric="accuracy", value=-0.1, low=-0.2, high=math.nan),
     Outcome(np.zeros(9999), np.zeros(9999)),

@@ -13,16 +13,24 @@ SOURCE = TESTS.parent / "src" / "headcount"
 THROUGH_THEIR_USERS = ("cli", "studies")
 WITHOUT_A_TEST = {
     "__main__.py": "two lines that start the command line: test_main.py runs them",
-    "report/tables/inspect.py": "what tests/cli/test_inspect.py reads from the command",
+    "views/tables/inspect.py": "what tests/cli/test_inspect.py reads from the command",
     "training/setting.py": "fields without behaviour, handed on by every test of learned gates",
 }
 """Source files that no test mirrors, and why."""
 WITHOUT_A_SOURCE = {
+    "cluster/test_disk.py": "studies on a disk that is full; make cluster",
+    "cluster/test_launch.py": "accelerate launch inside a study; make cluster",
+    "cluster/test_ray.py": "studies on a Ray cluster of two nodes; make cluster",
+    "cluster/test_slurm.py": "studies as jobs of a real SLURM; make cluster",
     "fuzz/test_fuzz.py": "damaged files for every reader of the house",
     "learned/test_processes.py": "gates in runs that are killed, and in two processes",
     "likeness/test_oracles.py": "the oracles that kernels are held against",
     "models/test_architectures.py": "docs/architectures.md",
     "models/test_zoo.py": "every family through the same gate",
+    "page/test_hostile.py": "the page of views/page in a browser: names that would be markup",
+    "page/test_large.py": "the same with 1,536 heads",
+    "page/test_study.py": "the same, of files that the commands wrote",
+    "page/test_views.py": "the same, every view",
     "runs/test_counts.py": "how often one prune derives, loads and encodes",
     "runs/test_resume.py": "runs that were killed, done before, or are under way elsewhere",
     "test_benchmarks.py": "benchmarks/",

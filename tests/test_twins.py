@@ -19,6 +19,7 @@ from headcount.models.speed import plan
 from headcount.runs.record import COMMON
 from headcount.tasks import open_task
 from headcount.tasks.loading import load_for_task, load_tokenizer
+from page.made import study
 
 Cli = Callable[..., Any]
 EXEMPT = {  # they are about the installation, not about a model
@@ -85,8 +86,8 @@ def test_a_command_has_its_function_with_a_signature(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["inspect", "bench", "redundancy", "importance", "transfer", "attention", "remove", "export",
-     "evaluate"],
+    ["inspect", "bench", "redundancy", "roles", "importance", "transfer", "attention", "remove",
+     "export", "evaluate", "report"],
 )  # fmt: skip
 def test_what_both_are_asked_has_one_default(name: str) -> None:
     command: Any = COMMANDS[name]
@@ -153,6 +154,22 @@ def test_redundancy(cli: Cli, texts: Path, tmp_path: Path) -> None:
     assert told["count"] == found.count
 
 
+def test_roles(cli: Cli, texts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "roles.json"
+    told = ran(cli, "roles", "pocket", "--inputs", texts, "--out", out)
+    found = hc.roles(
+        hc.load("pocket"), TEXTS, tokenizer=load_tokenizer("pocket"), samples=1000, name=texts.name
+    )
+    drop = ("out", "figures")
+    assert without(result(told), *drop) == plain(found.to_json())
+    assert hc.load_roles(out).to_json() == found.to_json()
+    bare = ran(cli, "roles", "pocket", "--samples", 4, "--max-length", 12)
+    again = hc.roles(
+        hc.load("pocket"), tokenizer=load_tokenizer("pocket"), samples=4, max_length=12
+    )
+    assert without(result(bare), *drop) == plain(again.to_json())
+
+
 def test_evaluate(cli: Cli) -> None:
     asked = ("--task", "pocket-corpus", "--limit", 8, "--draws", 20, "--mask", KEEP)
     told = ran(cli, "evaluate", "pocket", *asked)
@@ -169,6 +186,14 @@ def test_evaluate(cli: Cli) -> None:
     (masked,) = told["masks"]
     assert masked["differences"][lost.metric] == plain(lost.to_json())
     assert without(masked, "seconds", "differences") == without(plain(cut.to_json()), "seconds")
+
+
+def test_report(cli: Cli, tmp_path: Path) -> None:
+    study(tmp_path / "files", hc.Layout.of(encoder=[2, 2]), ratios=(0.5,), seeds=1)
+    told = ran(cli, "report", tmp_path / "files", "--out", tmp_path / "shell.html")
+    found = hc.report(tmp_path / "files", out=tmp_path / "python.html").to_json()
+    assert without(told, "out") == without(found, "out")
+    assert Path(told["out"]).read_bytes() == Path(found["out"]).read_bytes()
 
 
 def test_remove_and_export(cli: Cli, tmp_path: Path) -> None:
@@ -250,6 +275,35 @@ def test_prune_and_run(cli: Cli, tuned: Path, tmp_path: Path) -> None:
     assert files(again)["model.safetensors"] == left["model.safetensors"]
     record = hc.run(hc.load_record(typed).run)
     assert record.id == told["id"]
+
+
+def test_search(cli: Cli, tuned: Path, tmp_path: Path) -> None:
+    typed, called = tmp_path / "typed", tmp_path / "called"
+    asked = ("--max-drop", "20%", "--samples", 16, "--seeds", 1, "--baseline", 1, "--no-bench")
+    told = ran(cli, "search", tuned, "--task", TASK, *asked, *FEW, "--out", typed)
+    found = hc.search(
+        str(tuned), TASK, max_drop="20%", baseline=1, looking=hc.Looking(samples=16), out=called,
+        scoring=hc.Scoring(limit=20, draws=5), searching=hc.Searching(seeds=1, bench=False),
+    )  # fmt: skip
+    drop = ("seconds", "out")
+    assert without(told, *drop) == without(plain(found.to_json()), *drop)
+    left, right = files(typed / "model"), files(called / "model")
+    assert left["model.safetensors"] == right["model.safetensors"]
+    assert left["mask.json"] == right["mask.json"]
+
+
+def test_study(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "probes.json"
+    each = {"kind": "probe", "model": "none", "seeds": 2, "grid": {"options.say": ["a", "b"]}}
+    file.write_text(json.dumps({"runs": {"each": each}}), encoding="utf-8")
+    typed, called = tmp_path / "typed", tmp_path / "called"
+    status = ran(cli, "study", "run", file, "--out", typed)
+    table = ran(cli, "study", "table", file, "--out", typed)
+    found = hc.study(file, called)
+    found.run()
+    drop = ("seconds", "folder", "files")
+    assert without(status, *drop) == without(plain(found.status().to_json()), *drop)
+    assert without(table, *drop) == without(plain(found.table().to_json()), *drop)
 
 
 @pytest.mark.parametrize("name", ["curve", "compare", "sweep"])

@@ -32,12 +32,6 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NU
 import numpy as np
 import pyarrow.parquet as parquet
 
-import headcount.learned.straight
-import headcount.likeness.measure
-import headcount.report.gates
-import headcount.studies.compare
-import headcount.studies.curve
-import headcount.studies.sweep  # noqa: F401
 from headcount.cli.main import main as headcount_main
 from headcount.tasks import open_task
 

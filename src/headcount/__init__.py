@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headcount.behaviour.measure import roles as roles
+    from headcount.behaviour.result import load_roles as load_roles
     from headcount.changes.measure import transfer as transfer
     from headcount.changes.sentence import attention as attention
     from headcount.errors import HeadcountError as HeadcountError
@@ -50,13 +52,18 @@ if TYPE_CHECKING:
     from headcount.sensitivity.gradients import importance as importance
     from headcount.studies.compare import compare as compare
     from headcount.studies.curve import curve as curve
+    from headcount.studies.search import search as search
+    from headcount.studies.searching import Searching as Searching
+    from headcount.studies.study import study as study
     from headcount.studies.sweep import sweep as sweep
     from headcount.tasks.looking import Looking as Looking
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.evaluation import difference as difference
     from headcount.training.finetune import finetune
+    from headcount.training.logging import Logging as Logging
     from headcount.training.options import TrainOptions as TrainOptions
     from headcount.training.scoring import Scoring as Scoring
+    from headcount.views.page.report import report as report
 
     train = finetune
 
@@ -86,10 +93,12 @@ _PUBLIC = {
     "run": "headcount.runs.carry:run",
     "load_record": "headcount.runs.record:load_record",
     "Prune": "headcount.runs.asked:Prune",
+    "Logging": "headcount.training.logging:Logging",
     "Looking": "headcount.tasks.looking:Looking",
     "Opening": "headcount.models.opening:Opening",
     "Recovery": "headcount.recovery.options:Recovery",
     "Scoring": "headcount.training.scoring:Scoring",
+    "Searching": "headcount.studies.searching:Searching",
     "TrainOptions": "headcount.training.options:TrainOptions",
     "attention": "headcount.changes.sentence:attention",
     "bench": "headcount.models.speed:bench",
@@ -105,11 +114,16 @@ _PUBLIC = {
     "layout": "headcount.models.find:layout",
     "load": "headcount.models.load:load",
     "load_redundancy": "headcount.likeness.result:load_redundancy",
+    "load_roles": "headcount.behaviour.result:load_roles",
     "prune": "headcount.runs.prune:prune",
+    "report": "headcount.views.page.report:report",
     "recover": "headcount.recovery.recover:recover",
     "redundancy": "headcount.likeness.measure:redundancy",
     "remove": "headcount.models.remove:remove",
+    "roles": "headcount.behaviour.measure:roles",
+    "search": "headcount.studies.search:search",
     "select": "headcount.pruning.select:select",
+    "study": "headcount.studies.study:study",
     "sweep": "headcount.studies.sweep:sweep",
     "train": "headcount.training.finetune:finetune",
     "transfer": "headcount.changes.measure:transfer",

@@ -18,11 +18,12 @@ class HeadcountError(Exception):
     """Base of all errors headcount raises on purpose."""
 
     exit_code = 1
+    most = MOST
 
     def __str__(self) -> str:
         """One line without control characters, whatever a file or a name brought into it."""
         text = printable(super().__str__())
-        return text if len(text) <= MOST else f"{text[: MOST - 200]} ... {text[-200:]}"
+        return text if len(text) <= self.most else f"{text[: self.most - 200]} ... {text[-200:]}"
 
 
 class UsageError(HeadcountError, ValueError):

@@ -15,6 +15,7 @@ CORE = {
     "scipy": "scipy",
     "scikit-learn": "sklearn",
     "numba": "numba",
+    "pyyaml": "yaml",
 }
 """What headcount cannot do without: its name on the index -> the name it is imported by."""
 
@@ -41,6 +42,8 @@ class Extra:
 
 EXTRAS = (
     Extra(name="report", summary="Figures.", modules=("matplotlib",)),
+    Extra(name="ray", summary="Studies on a Ray cluster.", modules=("ray",)),
+    Extra(name="slurm", summary="Studies as SLURM jobs.", modules=("submitit",)),
     Extra(name="mt", summary="Translation tasks.", modules=("sacrebleu", "sentencepiece")),
     Extra(
         name="onnx",

@@ -20,6 +20,7 @@ from types import NoneType, UnionType
 from typing import Any, TextIO, TypeVar, Union, get_args, get_origin
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
+from headcount.faults import danger
 from headcount.partials import begun, sweep
 from headcount.text import short
 
@@ -44,7 +45,9 @@ def whole(path: str | os.PathLike[str]) -> Generator[Path]:
         name = f".{path.stem}.{os.getpid()}.partial{path.suffix}"
         with begun(path, lambda: _touched(path.with_name(name))) as partial:
             yield partial
+            danger()
             partial.replace(path)
+            danger()
     except OSError as error:
         raise cannot_write(path, error) from error
 
@@ -59,10 +62,12 @@ def whole_folder(path: str | os.PathLike[str], *, replace: bool = False) -> Gene
     try:
         with partial_folder(path) as made:
             yield made
+            danger()
             if replace and path.is_dir() and any(path.iterdir()):
                 _exchange(made, path)
             else:
                 made.replace(path)
+            danger()
     except OSError as error:
         raise cannot_write(path, error) from error
 
@@ -71,6 +76,7 @@ def _exchange(made: Path, path: Path) -> None:
     """Put a folder in the place of another, which goes once that is done."""
     old = path.with_name(f".{path.name}.{os.getpid()}.old")
     path.replace(old)
+    danger()
     try:
         made.replace(path)
     except BaseException:
@@ -155,9 +161,9 @@ def cannot_write(path: Path, error: OSError) -> HeadcountError:
     return HeadcountError(f"Cannot write {path}: {error.strerror or error}.")
 
 
-def write_json(path: str | os.PathLike[str], data: Any) -> None:
+def write_json(path: str | os.PathLike[str], data: Any, *, indent: int | None = 2) -> None:
     """Write a JSON file, whole or not at all."""
-    text = json.dumps(data, indent=2, ensure_ascii=False, default=str) + "\n"
+    text = json.dumps(data, indent=indent, ensure_ascii=False, default=str) + "\n"
     with whole(path) as partial:
         partial.write_text(text, encoding="utf-8")
 

@@ -36,8 +36,13 @@ class Options(Protocol):
 Kind = TypeVar("Kind", bound=Options)
 
 
+PLAIN = {type(None), bool, int, float, str}
+
+
 def to_plain(value: Any) -> Any:
     """A value as JSON and TOML can hold it: options by field, paths as text, tuples as lists."""
+    if type(value) in PLAIN:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         if hasattr(value, "to_plain"):
             return value.to_plain()  # pyright: ignore[reportAttributeAccessIssue]
@@ -57,9 +62,10 @@ def to_plain(value: Any) -> Any:
 
 def _as_written(value: Any, wanted: Any) -> Any:
     """A number as it is read back: 1 for a share of 1 is 1.0."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
     kinds = get_args(wanted) if get_origin(wanted) in (Union, types.UnionType) else (wanted,)
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return float(value) if whole and float in kinds and int not in kinds else value
+    return float(value) if float in kinds and int not in kinds else value
 
 
 def changed(value: Any) -> dict[str, Any]:
@@ -75,25 +81,49 @@ def changed(value: Any) -> dict[str, Any]:
     return own
 
 
+class OptionsError(UsageError):
+    """Wrong options: every mistake, with the way to it from where the reading began."""
+
+    def __init__(self, text: str, mistakes: Sequence[tuple[tuple[str, ...], str]]) -> None:
+        super().__init__(text)
+        self.mistakes = list(mistakes)
+
+
 def read(kind: type[Kind], data: Any, where: str) -> Kind:
     """The options in plain `data`; every unknown name and wrong value is told at once."""
     if not isinstance(data, Mapping):
         raise UsageError(f"{where} is a {type(data).__name__}, not options by name.")
     known = types_of(kind)
-    mistakes: list[str] = []
+    said: list[str] = []
+    mistakes: list[tuple[tuple[str, ...], str]] = []
     values: dict[str, Any] = {}
     for name, value in data.items():
         key = str(name).replace("-", "_")
         if key not in known:
-            mistakes.append(f"there is no option '{name}'.{did_you_mean(key, known)}")
+            said.append(f"there is no option '{name}'.{did_you_mean(key, known)}")
+            mistakes.append(((str(name),), said[-1]))
             continue
         try:
             values[key] = convert(value, known[key], f"{where}.{key}")
         except UsageError as error:
-            mistakes.append(f"{key}: {error}")
+            said.append(f"{key}: {error}")
+            inside = getattr(error, "mistakes", [((), str(error))])
+            mistakes += [((str(name), *path), text) for path, text in inside]
     if mistakes:
-        raise UsageError(f"In {where}: {' '.join(mistakes)}")
+        raise OptionsError(f"In {where}: {' '.join(said)}", mistakes)
+    if missing := [name for name in needed_of(kind) if name not in values]:
+        text = f"{', '.join(missing)} must be said."
+        raise OptionsError(f"In {where}: {text}", [((), text)])
     return kind(**values)
+
+
+def needed_of(kind: type[Options]) -> list[str]:
+    """The options that have no default."""
+    return [
+        field.name
+        for field in fields(kind)
+        if field.init and field.default is MISSING and field.default_factory is MISSING
+    ]
 
 
 def convert(value: Any, wanted: Any, where: str) -> Any:
@@ -110,7 +140,9 @@ def convert(value: Any, wanted: Any, where: str) -> Any:
         return value
     if is_dataclass(wanted):
         made: Any = wanted
-        return value if isinstance(value, made) else read(made, value, where)
+        if isinstance(value, made):
+            return value
+        return made.read(value, where) if hasattr(made, "read") else read(made, value, where)
     if origin in (tuple, list):
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise UsageError(f"{value!r} is not a list.")

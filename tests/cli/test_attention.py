@@ -45,7 +45,7 @@ def test_the_command_does_as_the_function(cli, folders, tmp_path):
     assert [row["after"] is None for row in found["heads"]].count(True) == 4
     assert (found["kept"], found["cut"]) == ("413", 0)
     assert {path.name for path in (tmp_path / "maps").iterdir()} == {
-        "attention.json", "attention.png", "attention.svg",
+        "attention.json", "attention.npz", "attention.png", "attention.svg",
     }  # fmt: skip
     assert json.loads((tmp_path / "maps" / "attention.json").read_text()) == found
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from headcount.cli import main as program
 from headcount.cli.common import emit, say
-from headcount.report.tables.columns import Column, built, table
+from headcount.views.tables.columns import Column, built, table
 
 EVIL = "a\x1b]0;title\x07\x9b2J\u202eb"
 SHOWN = r"a\x1b]0;title\x07\x9b2J\u202eb"

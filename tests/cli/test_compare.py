@@ -51,6 +51,19 @@ def test_a_table_and_the_file(cli, folder, tmp_path):
     assert json.loads((tmp_path / "c" / "compare.json").read_text())["points"] == found["points"]
 
 
+def test_a_tracker_that_is_not_there_is_said_before_the_work(cli, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("headcount.training.logging.find_spec", lambda name: None)
+    for command, more in (("compare", ()), ("curve", ()), ("sweep", ("--over", "mu=1,2")),
+                          ("prune", ("--ratio", 0.5)), ("train", ())):  # fmt: skip
+        ran = cli(command, folder, *TASK[:2], *more, "--out", tmp_path / "c", "--log-to", "wandb")
+        assert (command, ran.code) == (command, 3)
+        assert "pip install wandb" in ran.err
+        assert not (tmp_path / "c").exists()
+    ran = cli("train", folder, *TASK[:2], "--out", tmp_path / "c", "--log-to", "mlflow,wandbb")
+    assert ran.code == 2
+    assert "Did you mean 'wandb'" in ran.err
+
+
 def test_refusals(cli, folder, tmp_path):
     line = ("compare", folder, *TASK, "--out", tmp_path / "c")
     ran = cli(*line, "--methods", "random", "--gate-lr", 0.1)

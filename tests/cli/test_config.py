@@ -16,7 +16,9 @@ from headcount.cli.main import Line, build
 from headcount.cli.values import MaskText, kind_of
 from headcount.training.options import PRESETS
 
-LINES = [[entry.name] for entry in COMMANDS] + [["redundancy", "compare"]]
+STUDY = ("plan", "run", "status", "table", "watch")
+LINES = [[entry.name] for entry in COMMANDS if entry.name != "study"]
+LINES += [["redundancy", "compare"], *(["study", name] for name in STUDY)]
 TYPED = {str: "a b", Path: "x y/z", int: "3", float: "0.25", MaskText: "3,2"}
 TYPED |= {float | Literal["free"] | None: "0.25", int | float | None: "0.25"}
 

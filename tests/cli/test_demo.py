@@ -1,72 +1,53 @@
 from __future__ import annotations
 
 import json
-import sys
+from dataclasses import replace
 
 from headcount.cli import demo, main
 from headcount.models.find import layout
 from headcount.models.load import load
 
+QUICK = {
+    "train": "--steps 2", "search": "--limit 60 --draws 20 --samples 16 --seeds 1",
+    "curve": "--limit 20 --draws 5 --samples 16", "redundancy": "", "importance": "",
+    "roles": "", "bench": "--repeats 6", "report": "",
+}  # fmt: skip
 
-def test_the_demo_runs_to_its_end(cli, tmp_path, monkeypatch):
-    quick = [
-        step.replace("--preset pocket", "--preset pocket --steps 2").replace("--epochs 1", "")
-        for step in demo.STEPS
-    ]
-    monkeypatch.setattr(
-        demo, "STEPS", [step.replace("--random 200", "--random 8") for step in quick]
-    )
-    ran = cli("demo", "--out", tmp_path / "demo")
+
+def quick(step):
+    """A step of the demo on a few rows."""
+    name = step.command.split()[0]
+    command = step.command.replace("--samples 200", "--samples 8")
+    command = command.replace("--samples 300", "--samples 8").replace("--limit 200", "--limit 8")
+    command = command.replace("--max-drop 1%", "--max-drop 90%").replace(" --alone --limit 8", "")
+    return replace(step, command=f"{command} {QUICK[name]}")
+
+
+def test_the_demo_tells_its_story_to_the_end(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "STORY", [quick(step) for step in demo.STORY])
+    out = tmp_path / "demo"
+    ran = cli("demo", "--out", out)
     assert ran.code == 0, ran.err
-    assert "half by cluster" in ran.err
-    assert f"The report is {tmp_path / 'demo' / 'report.md'}" in ran.err
-    report = (tmp_path / "demo" / "report.md").read_text()
-    assert "| half at random  | 24 " in report
-    assert (tmp_path / "demo" / "heads.png").stat().st_size > 1000
-    assert len(layout(load(tmp_path / "demo" / "small"))) == 24
-    again = cli("demo", "--out", tmp_path / "demo")
+    assert ran.out == ""
+    answer = json.loads((out / "search" / "search.json").read_text())
+    assert ran.err.count(answer["sentence"]) == 2
+    assert f"The page is {out / 'report.html'}" in ran.err
+    assert answer["sentence"].split(":")[0] in (out / "report.html").read_text(encoding="utf-8")
+    assert ran.err.rstrip().splitlines()[-1].strip() == demo.NEXT[-1]
+    assert len(layout(load(out / "search" / "model"))) == answer["kept"]
+    again = cli("demo", "--out", out)
     assert again.code == 2
     assert "new or empty folder" in again.err
 
 
-def stub(monkeypatch, codes):
-    """The demo's steps, not run: what they were, and the exit code that each is to leave with."""
+def test_a_step_that_fails_ends_the_demo_with_its_code(tmp_path, monkeypatch, capsys):
     ran = []
 
     def step(words):
-        ran.append(words)
-        if words[0] == "prune":
-            out = demo.Path(words[-1])
-            out.mkdir(parents=True)
-            score = {"score": 0.9, "low": 0.8, "high": 1.0}
-            record = {
-                "scores": {"metric": "accuracy", "before": score, "after": score},
-                "parameters": {"before": 9, "after": 8},
-                "heads": {"before": 4, "after": 2},
-            }
-            (out / "record.json").write_text(json.dumps(record))
-        return codes.get(words[0], 0)
+        ran.append(words[0])
+        return 4
 
     monkeypatch.setattr(main, "main", step)
-    return ran
-
-
-def test_without_matplotlib_only_the_figure_is_missing(tmp_path, monkeypatch, capsys):
-    ran = stub(monkeypatch, {})
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert demo.demo(out=tmp_path / "demo") == 0
-    told = capsys.readouterr().err
-    assert told.startswith("headcount: There will be no figures.")  # before any step
-    assert "pip install 'headcount[report]'" in told
-    assert not any("--figure" in words for words in ran)
-    report = (tmp_path / "demo" / "report.md").read_text()
-    assert "heads.png" not in report
-    assert "Every step again" in report
-
-
-def test_the_code_of_a_step_that_fails_is_the_demo_s(tmp_path, monkeypatch, capsys):
-    ran = stub(monkeypatch, {"redundancy": 3})
-    assert demo.demo(out=tmp_path / "demo") == 3
-    assert [words[0] for words in ran] == ["inspect", "train", "redundancy"]
-    assert "--figure" in ran[-1]
-    assert "The demo stopped at: headcount redundancy" in capsys.readouterr().err
+    assert demo.demo(out=tmp_path / "demo") == 4
+    assert ran == ["train"]
+    assert "The demo stopped at: headcount train pocket" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import AutoTokenizer
 
 from headcount.cli.failures import explain
 from headcount.errors import HeadcountError, UsageError
@@ -16,6 +17,8 @@ from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.remove import remove
+from headcount.models.shipped import locate
+from training.conftest import tiny
 
 TASK = ("--task", "pocket-sentiment", "--limit", 16)
 SEED = ("--seeds", 1, "--draws", 5)
@@ -29,6 +32,16 @@ def cut(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = load(folder)
     made = tmp_path_factory.mktemp("cut")
     remove(model, Mask.parse("222", layout(model))).save_pretrained(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of one layer: a graph takes its time for each."""
+    made = tmp_path_factory.mktemp("short")
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    tiny(tokenizer, num_hidden_layers=1).save_pretrained(made)
+    tokenizer.save_pretrained(made)
     return made
 
 
@@ -55,9 +68,9 @@ def full_after(size: int) -> Generator[None]:
         (("prune", "MODEL", "--method", "random", "--ratio", 0.5, "--out", "new"), 4000),
         (("export", "MODEL", "--to", "zeroed", "--out", "new"), 4000),
         (("export", "CUT", "--to", "standalone", "--out", "new"), 4000),
-        (("export", "MODEL", "--to", "onnx", "--out", "new"), 4000),
-        (("export", "MODEL", "--to", "torch-export", "--out", "new"), 4000),
-        (("export", "MODEL", "--to", "torch-export", "--out", "new"), 40_000),
+        (("export", "SHORT", "--to", "onnx", "--out", "new"), 4000),
+        (("export", "SHORT", "--to", "torch-export", "--out", "new"), 4000),
+        (("export", "SHORT", "--to", "torch-export", "--out", "new"), 40_000),
         (("redundancy", "MODEL", "--random", 4, "--max-length", 8, "--out", "new.npz"), 1000),
         (("redundancy", "MODEL", "--random", 4, "--max-length", 8, "--figure", "new.svg"), 2000),
         (("importance", "MODEL", *TASK[:2], "--samples", 16, "--out", "new.json"), 500),
@@ -79,13 +92,14 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_done(
     cli: Any,
     folder: Path,
     cut: Path,
+    short: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     words: Any,
     size: int,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    line = [{"MODEL": folder, "CUT": cut}.get(word, word) for word in words]
+    line = [{"MODEL": folder, "CUT": cut, "SHORT": short}.get(word, word) for word in words]
     with full_after(size):
         ran = cli(*line)
     assert ran.code == 1, ran.err

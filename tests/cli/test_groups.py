@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cyclopts import Argument
 
-from headcount.cli.commands import COMMANDS
+from cli.test_config import LINES
 from headcount.cli.groups import LOOKED, OPENED, SCORED, Looked, Opened, Scored, Sourced, open_model
 from headcount.cli.groups import open_task as open_typed
 from headcount.cli.main import Line, build
@@ -58,9 +58,7 @@ def options_of(words: list[str]) -> dict[str, Argument]:
     return {name: each for each in found if not each.children for name in each.names}
 
 
-@pytest.mark.parametrize(
-    "words", [[entry.name] for entry in COMMANDS] + [["redundancy", "compare"]]
-)
+@pytest.mark.parametrize("words", LINES)
 def test_an_option_means_one_thing_everywhere(words: list[str]) -> None:
     found = options_of(words)
     assert ("--text" in found) == (words == ["attention"]), "a sentence, and only there"

@@ -66,4 +66,5 @@ def test_every_command_is_a_function_with_a_docstring() -> None:
     for entry in COMMANDS:
         command: Any = COMMANDS[entry.name]
         # a command with commands of its own is an app; without one of them it runs its default
-        assert getattr(command, "default_command", command).__doc__, entry
+        function = getattr(command, "default_command", command)
+        assert command.help if function is None else function.__doc__, entry

@@ -21,7 +21,7 @@ from headcount.cli.common import emit, plain
 from headcount.cli.progress import progress
 from headcount.errors import MissingExtraError, NotFoundError, StudyError, UnsupportedError
 from headcount.registry import Registry
-from headcount.report.tables.columns import table
+from headcount.views.tables.columns import table
 
 Cli = Callable[..., Any]
 

@@ -252,7 +252,7 @@ def test_figures_that_a_kill_left_out_come_with_the_same_command(
     line = ("prune", folder, *TASK, "--method", "straight-through", "--ratio", 0.5, "--steps", 2)
     line += ("--baseline", 0, "--out", tmp_path / "small", "--json")
     with monkeypatch.context() as patch:
-        patch.setattr("headcount.report.figures.save_figure", interrupted)
+        patch.setattr("headcount.views.figures.save_figure", interrupted)
         assert cli(*line).code == 130
     record = (tmp_path / "small" / "record.json").read_bytes()
     assert not (tmp_path / "small" / "gates.png").exists()

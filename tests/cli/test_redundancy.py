@@ -133,7 +133,7 @@ def test_killed_before_its_figure_it_gets_it_without_measuring_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("headcount.report.redundancy.heat_maps", killed)
+        patch.setattr("headcount.views.redundancy.heat_maps", killed)
         assert cli(*line).code == 130
     assert not figure.exists()
     calls: list[int] = []

@@ -209,6 +209,28 @@ def _read_redundancy(path: Path) -> None:
 
 
 @cache
+def _roles() -> dict[str, Any]:
+    from headcount.behaviour.words import ROLES
+
+    numbers = {name: [0.5, None, 0.25, 0.5, 0.5] for name in ("values", "stderr", "low", "high")}
+    about = {"unit": "share", "what": "attention", "chance": [0.1] * 5}
+    example = {"head": 0, "tokens": ["a", "b"], "decile": 1, "strength": 0.5, "query": 1,
+               "weights": [[0, 0.5]], "most": [[0, 0.5], [1, 0.5]]}  # fmt: skip
+    return {"format": "headcount roles", "version": 1, "layout": LAYOUT, "count": 9,
+            "inputs": "texts", "quantities": dict.fromkeys(ROLES, numbers | about),
+            "roles": [None] * 5, "chance": {}, "examples": [example],
+            "made": {"separators": {"encoder": "special"}, "tokens": 9, "unknowns": 3}}  # fmt: skip
+
+
+def _read_roles(path: Path) -> None:
+    from headcount.behaviour.result import load_roles
+    from headcount.views.tables.roles import page
+
+    found = load_roles(path)
+    repr(found), found.to_json(), found._repr_html_(), page(found)
+
+
+@cache
 def _unfinished() -> dict[str, np.ndarray]:
     about = {"format": "headcount redundancy, unfinished", "version": 1, "digest": "12ab",
              "settings": {"seed": 0, "model": "x"}, "count": 4,
@@ -639,6 +661,9 @@ READERS = (
         9,
         _file("js.npz", lambda rng: damage.npz(_redundancy(), rng)),
         _read_redundancy,
+    ),
+    Reader(
+        "roles", 4, _file("roles.json", lambda rng: damage.json_file(_roles(), rng)), _read_roles
     ),
     Reader(
         "unfinished",

@@ -64,3 +64,21 @@ def test_a_mask_for_another_model_is_refused():
     with pytest.raises(UsageError, match="another layout"):
         require_layout(build("bert"), layout(build("gpt2")))
     assert torch.is_grad_enabled()
+
+
+def test_a_layout_takes_one_pass_and_failed_probes_do_not_count():
+    model = build("bert")
+    passes = []
+    model.register_forward_pre_hook(lambda *_: passes.append(None))
+    assert layout(model)["encoder"].uses == (1, 1, 1, 1)
+    assert len(passes) == 1
+    picky = build("bert")
+    find_probe(known := build("bert"))
+    assert layout(known) == layout(model)  # a probe that is known runs once more
+
+    def refuse(_module, _args, kwargs, _out):
+        if "attention_mask" in kwargs:
+            raise ValueError
+
+    picky.register_forward_hook(refuse, with_kwargs=True)
+    assert layout(picky)["encoder"].uses == (1, 1, 1, 1)

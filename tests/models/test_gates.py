@@ -11,7 +11,7 @@ from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate, open_gates
 from headcount.models.probe import probe_inputs, relative_difference, run
-from models.zoo import build, masks
+from models.zoo import build, masks, shallow
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_gradient_checkpointing_gives_the_same_gradients(bert, reentrant):
 
 @pytest.mark.parametrize("family", ["bert", "llama", "t5"])
 def test_compiles_in_one_graph_and_is_noticed_after_compiling(family):
-    model = build(family)
+    model = build(family, **shallow(family, 2))
     inputs = probe_inputs(model)
     mask = masks(layout(model))["uneven"]
     compiled = torch.compile(model, backend="aot_eager", fullgraph=True)

@@ -13,14 +13,15 @@ from headcount.changes.sentence import attention
 from headcount.errors import UsageError
 from headcount.heads import Head, Layout, Mask, Scores
 from headcount.likeness.measure import redundancy
+from headcount.models.cost import inspect
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.numbers import original_mask, read_mask
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
-from headcount.report.tables.redundancy import found_to_json
 from headcount.runs.folder import write_folder
 from headcount.sensitivity.gradients import importance
+from headcount.views.tables.redundancy import found_to_json
 from models.zoo import build, masks, mixed
 from runs.test_folder import RECORD
 from training.conftest import tiny
@@ -51,6 +52,17 @@ def test_a_layout_knows_the_numbers(cut):
     whole = layout(build("bert"))
     assert whole["encoder"].numbers == ()
     assert "numbers" not in whole.to_json()["encoder"]
+
+
+def test_inspect_draws_where_heads_were(cut, cli):
+    found = inspect(cut)
+    assert found.left is not None
+    assert {str(head) for head in found.left} == LEFT
+    assert inspect("pocket").left is None
+    lines = cli("inspect", cut).out.splitlines()
+    assert lines[-4] == "Heads that are left"
+    assert lines[-3:] == ["   0  · # · #", "   1  # # # #", "      · is gone"]
+    assert "Heads that are left" not in cli("inspect", "pocket").out
 
 
 def test_importance_tells_the_numbers(cut, cli):

@@ -14,7 +14,7 @@ from headcount.models.probe import find_probe, probe_inputs, relative_difference
 from headcount.models.remove import remove
 from headcount.models.sites import find_sites
 from headcount.models.verify import Judge
-from models.zoo import build, masks
+from models.zoo import build, masks, shallow
 
 
 def test_the_original_is_untouched():
@@ -114,7 +114,7 @@ def test_other_number_types(dtype):
 
 @pytest.mark.parametrize("family", ["bert", "t5", "mpnet"])
 def test_compiles_in_one_graph(family):
-    model = build(family)
+    model = build(family, **shallow(family, 2))  # one emptied, one whole
     small = remove(model, masks(layout(model))["alternate layers emptied"])
     compiled = torch.compile(small, backend="aot_eager", fullgraph=True)
     inputs = probe_inputs(small)

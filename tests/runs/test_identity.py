@@ -181,3 +181,10 @@ def test_values_of_any_kind_have_a_name_by_content(tmp_path):
     ]
     for one, other in pairs:
         assert told(one) == told(copy.deepcopy(one)) != told(other)
+
+
+def test_a_text_longer_than_a_file_name_is_told_as_it_is():
+    mask = hc.Mask.full(hc.Layout.of(encoder=[12] * 12))
+    text = json.dumps(mask.to_json())
+    assert told(text) == text
+    assert told("a\0b") == "a\0b"

@@ -4,9 +4,19 @@ from pathlib import Path
 
 import pytest
 
+from headcount.behaviour.options import Describing
 from headcount.errors import UsageError
 from headcount.likeness.options import Likening
-from headcount.runs.kinds import Bench, Evaluate, Importance, Redundancy, Train, Transfer
+from headcount.runs.kinds import (
+    Bench,
+    Evaluate,
+    Importance,
+    Probe,
+    Redundancy,
+    Roles,
+    Train,
+    Transfer,
+)
 from headcount.runs.run import KINDS, Run
 from headcount.sensitivity.options import Measuring
 from headcount.tasks.reading import Reading
@@ -20,8 +30,10 @@ ASKED = {
     "redundancy": Redundancy(
         reading=Reading(inputs=Path("a.txt")), likening=Likening(distances=("js",))
     ),
+    "roles": Roles(reading=Reading(random=9), describing=Describing(alone=True)),
     "transfer": Transfer(finetuned="b"),
     "bench": Bench(ratio=(0.5, 0.9), onnx=False),
+    "probe": Probe(wait=0.5, say="here"),
 }
 
 

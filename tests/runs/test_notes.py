@@ -20,6 +20,7 @@ def test_rows_that_are_seen_and_scored():
     assert seen_rows(rows | {"scored": {"split": "dev"}}) is None
     assert "train" not in (seen_rows(rows | {"scored": {"split": "dev"}}) or "")
     assert seen_rows(rows | {"scored": {"split": "all"}}) is not None
+    assert "of train" in (seen_rows(rows | {"scored": {"split": "train:scored:0.5:0"}}) or "")
 
 
 def test_less_perplexity_is_better_than_random():

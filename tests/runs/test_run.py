@@ -10,7 +10,8 @@ import pytest
 
 import headcount as hc
 from headcount.errors import UsageError
-from headcount.runs.run import Run
+from headcount.runs.kinds import Redundancy
+from headcount.runs.run import Best, Run
 from headcount.tasks.source import Source
 
 FULL = Run(
@@ -122,3 +123,51 @@ def test_options_of_another_kind_are_refused():
     for data in (None, [], "prune"):
         with pytest.raises(UsageError, match="names no kind of run"):
             Run.read(data)
+
+
+def test_an_option_may_be_what_another_run_makes():
+    near = Run("redundancy", "bert", options=Redundancy())
+    asked = replace(FULL, options=hc.Prune(method=hc.Cluster(), ratio=0.5)).to_plain()
+    asked["options"]["method"]["redundancy"] = [near.to_plain(), "other.npz"]
+    run = Run.read(asked)
+    assert run.made == (("method.redundancy.0", near),)
+    assert run.inputs == (near,)
+    assert Run.read(plain(run)) == run
+    ready = run.with_made("folder", ["near.npz"])
+    assert ready.options.method.redundancy == ["near.npz", "other.npz"]
+    assert (ready.model, ready.inputs) == ("folder", ())
+    other = replace(near, seed=1).to_plain()
+    asked["options"]["method"]["redundancy"][0] = other
+    assert Run.read(asked).key != run.key
+
+
+def test_the_best_of_several_runs_is_a_model():
+    best = replace(FULL, model=Best((FULL, replace(FULL, seed=4))))
+    again = Run.read(plain(best))
+    assert again == best
+    assert again.inputs == best.model.runs
+    assert again.key != replace(best, model=Best((FULL,))).key
+    with pytest.raises(UsageError, match=r"run\.model\.best names no run"):
+        Run.read(plain(best) | {"model": {"best": []}})
+
+
+def test_a_key_follows_the_content_of_files_and_not_their_place(tmp_path, monkeypatch):
+    keys = {}
+    for place, text in (("a", "one"), ("b", "one"), ("c", "two")):
+        folder = tmp_path / place
+        (folder / "model").mkdir(parents=True)
+        (folder / "model" / "config.json").write_text("{}")
+        (folder / "model" / "model.safetensors").write_text(text)
+        (folder / "model" / "README.md").write_text(place)
+        keys[place] = replace(FULL, model=str(folder / "model")).key
+    assert keys["a"] == keys["b"] != keys["c"]
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "train.tsv").write_text("x")
+    run = replace(FULL, source=Source(data=data))
+    then = run.key
+    (data / "train.tsv").write_text("y")
+    assert replace(run).key != then
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mrpc").mkdir()  # a folder that happens to have the name of the task
+    assert replace(FULL).key == FULL.key

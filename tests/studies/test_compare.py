@@ -12,10 +12,14 @@ from headcount.statistics import interval, paired
 from headcount.studies.compare import Comparison
 from headcount.studies.points import Point
 from headcount.training.options import TrainOptions
+from headcount.views.tables.cuts import compare_table
 from runs.flat import compare
 
 SHORT = TrainOptions(steps=4, batch_size=16, learning_rate=1e-3)
 HOW = {"ratio": 0.5, "seeds": 2, "train": SHORT, "draws": 10, "samples": 16, "device": "cpu"}
+
+
+AGAINST = ("against_random", "against_all_heads")
 
 
 def test_equal_sparsity_and_equal_training(model, task, tokenizer, tmp_path):
@@ -33,6 +37,10 @@ def test_equal_sparsity_and_equal_training(model, task, tokenizer, tmp_path):
     assert "against_random" not in rows["random"]
     assert rows["subset"]["against_random"]["seeds"] == 2
     assert rows["subset"]["gap"] is not None
+    versus = [row[key] for row in rows.values() for key in AGAINST if key in row]
+    assert len(versus) == 6
+    assert {each["comparisons"] for each in versus} == {5}  # all-heads and random are one, twice
+    assert all(each["p_corrected"] >= each["p"] for each in versus)
     records = [hc.load_record(each) for each in (tmp_path / "runs").iterdir()]  # no work folder
     assert sorted((each["method"], each["seed"]) for each in records) == sorted(
         (run.method, run.seed) for run in found.points
@@ -78,12 +86,14 @@ def made(scores: dict[str, list[float]]) -> Comparison:
         Point(
             method=method, ratio=0.5, seed=seed, kept=6, pattern="222", sparsity=0.5, score=score,
             low=0, high=1, n=9, difference=score - 0.75, difference_low=-1, difference_high=0,
-            budget={}, learned=None, seconds=1,
+            budget={"epochs": 1, "examples_measured": 0}, learned=None, seconds=1,
         )
         for method, values in scores.items()
         for seed, score in enumerate(values)
     ]  # fmt: skip
-    return Comparison(about={"metric": "accuracy"}, full={"score": 0.75}, points=points)
+    about = {"metric": "accuracy", "task": "t", "split": "dev", "ratio": 0.5}
+    full = {"score": 0.75, "low": 0.7, "high": 0.8, "n": 9}
+    return Comparison(about=about, full=full, points=points)
 
 
 def test_the_paired_test_is_scipys():
@@ -95,6 +105,22 @@ def test_the_paired_test_is_scipys():
     low, high = expected.confidence_interval(0.95)
     assert (found["low"], found["high"]) == (pytest.approx(low), pytest.approx(high))
     assert rows[1]["mean"] == pytest.approx(np.mean(own))
+
+
+def test_verdicts_are_corrected_over_the_whole_table():
+    random = np.array([0.5, 0.61, 0.43, 0.7, 0.55])
+    own = random + np.array([0.01, 0.06, 0.03, 0.09, 0.05])  # p = 0.024 alone
+    alone = made({"random": random, "a": own}).summary()[1]
+    assert (alone["than_random"], alone["against_random"]["seeds_needed"]) == ("better", None)
+    more = {f"{n}": random + np.roll([0.01, -0.02, 0.03, -0.01, 0], n) for n in range(8)}
+    among = made({"random": random, "a": own, **more}).summary()[1]
+    assert among["than_random"] == "alike"
+    versus = among["against_random"]
+    assert versus["p"] == alone["against_random"]["p"] < 0.05 < versus["p_corrected"]
+    assert (versus["comparisons"], versus["seeds_needed"] > 5) == (9, True)
+    shown = str(compare_table(made({"random": random, "a": own, **more})).caption)
+    assert f"a ({versus['seeds_needed']} seeds)" in shown
+    assert "Corrected for 9 comparisons (Holm)" in shown
 
 
 def test_differences_without_spread():

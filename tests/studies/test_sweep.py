@@ -51,6 +51,11 @@ def test_more_penalty_more_sparsity_up_to_all_closed(model, task, tokenizer, tmp
     assert some["kept"] == 12 * (1 - some["sparsity"]["mean"])
     assert {run.budget["steps"] for run in found.points if run.all_closed is None} == {6}
     assert found.trends()["sparsity"]["rho"] > 0.9
+    for row in found.summary():
+        versus = row["against_all_heads"]
+        assert versus["mean"] == pytest.approx(row["difference"]["value"])
+        assert (versus["comparisons"], row["than_all_heads"]) == (3, versus["verdict"])
+        assert versus["p_corrected"] >= versus["p"]
     full = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(draws=10))
     assert found.full["score"] == full.score
     assert every["relative"] == every["score"]["mean"] / full.score

@@ -131,6 +131,30 @@ def test_the_interval_of_a_difference_is_far_narrower_than_those_of_the_scores()
     assert (same.value, same.low, same.high) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("name", ["accuracy", "f1", "matthews"])
+def test_several_seeds_are_drawn_with_the_rows(name: str) -> None:
+    before, after = before_and_after(name, 60, 4)
+    _, other = before_and_after(name, 60, 4, share=0.6)
+    seeds = [Outcome(each.predictions, before.labels) for each in (after, other)]
+    metric = METRICS[name].score
+    found, gap = (score(name, seeds, draws=40, seed=7),
+                  difference(name, before, seeds, draws=40, seed=7))  # fmt: skip
+    values = [metric(each.predictions, each.labels) for each in seeds]
+    assert found.value == pytest.approx(np.mean(values))
+    assert gap.value == pytest.approx(np.mean(values) - metric(before.predictions, before.labels))
+    slow, gaps = [], []
+    drawn = np.random.default_rng(7).integers(60, size=(40, 60))
+    chosen = np.random.default_rng([7, 2]).integers(2, size=(40, 2))
+    for rows, picks in zip(drawn, chosen, strict=True):
+        each = [metric(seeds[pick].predictions[rows], before.labels[rows]) for pick in picks]
+        slow.append(np.mean(each))
+        gaps.append(slow[-1] - metric(before.predictions[rows], before.labels[rows]))
+    for mine, loop in ((found, slow), (gap, gaps)):
+        assert [mine.low, mine.high] == pytest.approx(np.quantile(loop, [0.025, 0.975]), abs=1e-8)
+    with pytest.raises(UsageError, match="with every seed"):
+        score(name, [before, Outcome(before.predictions, 1 - before.labels)])
+
+
 def test_a_difference_is_printed_with_signs() -> None:
     assert str(Difference(metric="f1", value=-0.003, low=-0.0114, high=0.004)) == (
         "\N{MINUS SIGN}0.003 [\N{MINUS SIGN}0.011, +0.004]"

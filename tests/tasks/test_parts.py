@@ -3,10 +3,12 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from headcount.tasks import Task, open_task
-from headcount.tasks.parts import SCORED
+from headcount.errors import UsageError
+from headcount.tasks import Examples, Task, open_task
+from headcount.tasks.parts import SCORED, half_name, read_half
 
 
 def texts(task: Task, split: str) -> list[tuple[str | None, ...]]:
@@ -95,3 +97,55 @@ def test_two_files_are_two_splits(tmp_path: Path) -> None:
         (tmp_path / f"{split}.txt").write_text(f"{split} one\n{split} two\n")
     task = open_task("masked-lm", data=tmp_path)
     assert (task.splits, task.parts) == (("train", "dev"), None)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.25])
+def test_halves_of_a_split_share_no_row(share: float) -> None:
+    rows = [f"text {number % 40}" for number in range(60)]  # 20 of them twice
+    task = Task(
+        name="mine", kind="classification", texts=("text",), labels=("a", "b"),
+        metrics=("accuracy",), loader=lambda split: Examples((rows,), np.arange(60) % 2),
+    )  # fmt: skip
+    names = [half_name("dev", side, share, 3) for side in ("chosen", "scored")]
+    chosen, scored = (texts(task, name) for name in names)
+    assert not set(chosen) & set(scored)
+    assert len(chosen) + len(scored) == 60
+    assert len(scored) == pytest.approx(60 * share, abs=2)
+    assert texts(task, names[0]) == chosen
+    assert texts(task, half_name("dev", "chosen", share, 4)) != chosen
+    assert len(task.load(names[1], limit=5)) == 5
+    with pytest.raises(UsageError, match="no split 'dve'"):
+        task.load(half_name("dve", "chosen", share, 3))
+
+
+def test_halves_of_a_packed_text_are_stretches(tmp_path: Path) -> None:
+    for split in ("train", "dev"):
+        lines = [f"{split} line {number}" for number in range(80)]
+        (tmp_path / f"{split}.txt").write_text("\n".join(lines))
+    task = open_task("causal-lm", data=tmp_path)
+    assert task.packed
+    every, chosen, scored = (
+        list(task.load(name).texts[0])
+        for name in ("dev", half_name("dev", "chosen", 0.5, 0), half_name("dev", "scored", 0.5, 0))
+    )
+    assert sorted(chosen + scored) == sorted(every)
+    first = every.index(scored[0])
+    assert every[first : first + len(scored)] == scored
+    assert len(scored) == pytest.approx(40, abs=3)
+
+
+@pytest.mark.parametrize("rows", [["one"], ["the same"] * 9])
+def test_what_cannot_be_halved_is_refused(rows: list[str]) -> None:
+    task = Task(
+        name="mine", kind="causal-lm", texts=("text",), metrics=("perplexity",),
+        loader=lambda split: Examples((rows,)),
+    )  # fmt: skip
+    with pytest.raises(UsageError, match=f"'dev' cannot be drawn .* it has {len(rows)}, or all"):
+        task.load("dev:scored:0.5:0")
+
+
+@pytest.mark.parametrize(
+    "name", ["dev", "dev:scored", "dev:scored:0:0", "dev:half:0.5:0", "dev:scored:1.2.3:0"]
+)
+def test_other_names_are_no_halves(name: str) -> None:
+    assert read_half(name) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,10 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from headcount.errors import UsageError
+from headcount.statistics import correlation_interval
 from headcount.text import line
-
-Z = 1.959963984540054
-"""The 97.5 % point of the normal distribution."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +68,8 @@ def correlate(x: ArrayLike, y: ArrayLike) -> Correlation:
         )  # fmt: skip
     line: Any = linregress(a, b)
     ranks = float(spearmanr(a, b).statistic)  # pyright: ignore[reportAttributeAccessIssue]
-    low, high = _interval(float(line.rvalue), len(a), 1.0)
-    rank_low, rank_high = _interval(ranks, len(a), 1 + ranks**2 / 2)
+    low, high = correlation_interval(float(line.rvalue), len(a))
+    rank_low, rank_high = correlation_interval(ranks, len(a), 1 + ranks**2 / 2)
     return Correlation(
         pearson=float(line.rvalue), low=low, high=high,
         p=float(line.pvalue) if len(a) > 2 else float("nan"),
@@ -84,12 +81,3 @@ def correlate(x: ArrayLike, y: ArrayLike) -> Correlation:
 def _varies(values: np.ndarray) -> bool:
     """Whether there is more than rounding between the smallest and the largest."""
     return bool(np.ptp(values) > 1e-12 * np.abs(values).max())
-
-
-def _interval(r: float, n: int, variance: float) -> tuple[float, float]:
-    if n < 4:
-        return float("nan"), float("nan")
-    if abs(r) >= 1 - 1e-15:
-        return r, r
-    wide = Z * math.sqrt(variance / (n - 3))
-    return math.tanh(math.atanh(r) - wide), math.tanh(math.atanh(r) + wide)

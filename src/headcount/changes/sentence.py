@@ -146,19 +146,24 @@ def _ordered(maps: dict[Run, Map], mask: Mask) -> dict[Run, Map]:
 def _tokens(
     model: nn.Module, batch: Batch, tokenizer: Any, maps: dict[Run, Map]
 ) -> dict[str, Tokens]:
-    own = _words(batch["input_ids"], tokenizer)
-    told = _words(batch["decoder_input_ids"], tokenizer) if "decoder_input_ids" in batch else own
+    own = spelled(batch["input_ids"][0].tolist(), tokenizer)
+    told = own
+    if "decoder_input_ids" in batch:
+        told = spelled(batch["decoder_input_ids"][0].tolist(), tokenizer)
     by_stack = {"encoder": Tokens(own, own), "cross": Tokens(told, own)}
     by_stack["decoder"] = Tokens(told, told)
     return {name: by_stack[name] for name in dict.fromkeys(run.head.stack for run in maps)}
 
 
-def _words(ids: Tensor, tokenizer: Any) -> tuple[str, ...]:
-    """The tokens as they read; where one alone is not a text, as the vocabulary spells it."""
+def spelled(ids: list[int], tokenizer: Any) -> tuple[str, ...]:
+    """The tokens as they read; where one alone is not a text, as the vocabulary spells it.
+
+    Without a tokenizer, their numbers.
+    """
+    if tokenizer is None:
+        return tuple(map(str, ids))
     words = []
-    for number, spelled in zip(
-        ids[0].tolist(), tokenizer.convert_ids_to_tokens(ids[0].tolist()), strict=True
-    ):
+    for number, spelling in zip(ids, tokenizer.convert_ids_to_tokens(ids), strict=True):
         read = tokenizer.decode([number]).strip()
-        words.append(read if read and "\ufffd" not in read else str(spelled))
+        words.append(read if read and "\ufffd" not in read else str(spelling))
     return tuple(words)

@@ -35,14 +35,14 @@ def attention(
     --out head` · `headcount attention ./nmt --text "A dog runs." --target "Ein Hund läuft." --json`
     """
     if out is not None:
-        from headcount.report.figures import need_matplotlib
+        from headcount.views.figures import need_matplotlib
 
         need_matplotlib()
     given = [model] if pruned is None else [model, pruned]
     loaded, tokenizer = groups.open_several(given, opening)
     from headcount.changes.sentence import attention as look
-    from headcount.report.attention import save
-    from headcount.report.tables.attention import page
+    from headcount.views.attention import save
+    from headcount.views.tables.attention import page
 
     asked = looking.on()
     maps = look(

@@ -14,8 +14,8 @@ from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import progress, waiting
 from headcount.cli.typed import Typed, typed
 from headcount.models.opening import Opening
-from headcount.report.tables.bench import ideals, page
 from headcount.runs.kinds import Bench
+from headcount.views.tables.bench import ideals, page
 
 if TYPE_CHECKING:
     Asked = Typed

@@ -8,7 +8,7 @@ from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar
-from headcount.report.tables.cuts import compare_table
+from headcount.views.tables.cuts import compare_table
 
 METHODS = (
     "all-heads", "random", "importance", "hard-concrete", "meta", "subset", "cluster",
@@ -69,6 +69,7 @@ def compare(
             subject, None, dict(zip(methods, named, strict=True)), ratio=ratio, seeds=seeds,
             train=cut.train(), looking=cut.looking.on(), scoring=cut.rows(), out=out,
             overwrite=cut.overwrite, progress=progress, note=warn,
+            logging=cut.logging.on(),
         )  # fmt: skip
     found.save(out, "compare")
     emit(found.to_json() | {"out": out}, as_json=as_json, table=compare_table(found))

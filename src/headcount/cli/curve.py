@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.console import Group
+
 from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import bar
 from headcount.recovery.options import Recovery
-from headcount.report.tables.cuts import curve_table
 from headcount.runs.asked import Repair
+from headcount.views.tables.chart import curve_chart
+from headcount.views.tables.cuts import curve_table
 
 METHODS = ("random", "cluster", "importance")
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -76,11 +79,13 @@ def curve(
         found = run(
             subject, None, named, shares, seeds=seeds, repair=repair, looking=cut.looking.on(),
             scoring=rows, out=out, overwrite=cut.overwrite, progress=progress, note=warn,
+            logging=cut.logging.on(),
         )  # fmt: skip
     after = f", {repair}" if repair else ""
     found.save(out, "curve")
     if figures:
-        from headcount.report.curves import save_figures
+        from headcount.views.curves import save_figures
 
         save_figures(found, out, f"{Path(model).name} on {task}{after}")
-    emit(found.to_json() | {"out": out}, as_json=as_json, table=curve_table(found))
+    drawn = curve_chart(found.full["score"], found.summary())
+    emit(found.to_json() | {"out": out}, as_json=as_json, table=Group(curve_table(found), drawn))

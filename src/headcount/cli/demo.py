@@ -1,47 +1,45 @@
-"""`headcount demo`: the main job on the shipped model, offline, each command shown first."""
+"""`headcount demo`: how many heads does the shipped model need? Told step by step, offline."""
 
 from __future__ import annotations
 
+import io
+import json
 import shlex
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from headcount.cli import groups
 from headcount.cli.common import say, warn
-from headcount.cli.drawing import can_draw
-from headcount.files import read_json, whole
-from headcount.report.demo import page, summary
-
-TASK = "--task pocket-paraphrase --preset pocket"
-CUT = f"--ratio 0.5 {TASK} --finetune --epochs 1 --baseline 0"
-STEPS = (
-    "inspect pocket",
-    f"train pocket {TASK} --out {{out}}/full",
-    "redundancy {out}/full --random 200 --out {out}/heads.npz {figure}",
-    f"prune {{out}}/full --method random {CUT} --out {{out}}/random",
-    f"prune {{out}}/full --method cluster --redundancy {{out}}/heads.npz {CUT} --out {{out}}/small",
-    "bench {out}/full {out}/small --batch 8 --length 32 --no-onnx",
-)
-CUTS = ("random", "small")
+from headcount.files import write_json
+from headcount.views.demo import NEXT, STORY
 
 
 def demo(*, out: groups.NewFolder = Path("demo")) -> int:
-    """Fine-tune the pocket model, remove half of its heads in two ways, and compare."""
+    """Train the pocket model, find out how many heads it needs, and put all of it on one page.
+
+    It takes about three minutes and no network. Every step is a command that you can give yourself.
+    """
     from headcount.cli.main import main
 
-    figure = can_draw()
     out.mkdir(parents=True, exist_ok=True)
-    drawn = "--figure {out}/heads.png" if figure else ""
-    steps = [shlex.split(step.replace("{figure}", drawn)) for step in STEPS]
-    commands = [[word.format(out=out) for word in step] for step in steps]
-    for words in commands:
-        say(f"\n$ headcount {shlex.join(words)}")
-        code = main(words)
+    answer = ""
+    for number, step in enumerate(STORY, 1):
+        words = [word.format(out=out) for word in shlex.split(step.command)]
+        say(f"\n{number}. {step.why}\n   $ headcount {shlex.join(words)}")
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            code = main([*words, "--json"])
         if code:
             warn(f"The demo stopped at: headcount {shlex.join(words)}")
             return code
-    text = summary(*(read_json(out / name / "record.json", "record") for name in CUTS))
-    said = [f"headcount {shlex.join(words)}" for words in commands]
-    with whole(out / "report.md") as partial:
-        partial.write_text(page(text, said, figure=figure), encoding="utf-8")
-    say(f"\n{text}\n\nDone. The report is {out / 'report.md'}, the smaller model {out / 'small'}.")
+        found = json.loads(printed.getvalue())
+        if step.file is not None:
+            write_json(out / step.file, found)
+        said = step.tell(found)
+        answer = said if words[0] == "search" else answer
+        say(f"   {said}")
+    page = (out / "report.html").absolute()
+    say(f"\n{answer}\n\nThe page is {page}: open it in a browser.\n\nNext, with a model of yours:")
+    for line in NEXT:
+        say(f"   {line}")
     return 0

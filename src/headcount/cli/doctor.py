@@ -11,7 +11,7 @@ def doctor(*, as_json: Json = False) -> int:
     Leaves with 0 when the core works, 3 when a package is missing, 1 when something else is wrong.
     """
     from headcount.models.diagnosis import examine
-    from headcount.report.tables.doctor import page
+    from headcount.views.tables.doctor import page
 
     found = examine()
     emit(found, as_json=as_json, table=page(found))

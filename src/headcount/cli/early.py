@@ -24,7 +24,7 @@ from headcount.runs.asked import FREE, read_ratio
 MODELS = ("model", "pruned", "pretrained", "finetuned")
 NEW = ("prune", "remove", "export", "demo")
 """Commands whose --out is a folder that must be new or empty."""
-FILE = ("redundancy", "importance")
+FILE = ("redundancy", "roles", "importance", "report")
 """Commands whose --out is a file; of the others it is a folder that may be there."""
 
 
@@ -47,6 +47,8 @@ def check(command: str, arguments: Mapping[str, Any]) -> None:
             require_model(given[name])
     if command == "prune" and "model" in given:
         _say_how_many(given)
+    if command == "search":
+        _bound(given)
 
 
 def _groups(arguments: Mapping[str, Any]) -> Iterable[Typed]:
@@ -100,6 +102,16 @@ def _say_how_many(given: Mapping[str, Any]) -> None:
     if kind is None or not (kind.ratio == "none" or (given.get("leave") and "leave" in vars(kind))):
         choice = choose(given.get("method"), None, task=given.get("task") is not None)
         read_ratio(choice.method, given.get("ratio"))
+
+
+def _bound(given: Mapping[str, Any]) -> None:
+    """One bound that can be read, and methods that can be asked for any number of heads."""
+    from headcount.studies.bounds import read_bound
+    from headcount.studies.searching import METHODS_TRIED, check_methods
+
+    names = ("max_drop", "max_latency", "max_parameters", "max_cache")
+    bound = read_bound(**{name: given.get(name) for name in names})
+    check_methods(given.get("methods", METHODS_TRIED), bound)
 
 
 def _distances(names: Any) -> None:

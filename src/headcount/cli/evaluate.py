@@ -54,8 +54,8 @@ def evaluate(
         groups.would("score", plan | {"rows": len(subject.scored(options))}, as_json)
         return
     found = groups.carried(run)
-    from headcount.report.tables.evaluate import page
     from headcount.training.evaluation import save_predictions
+    from headcount.views.tables.evaluate import page
 
     scores, lost = found.value
     if predictions is not None:

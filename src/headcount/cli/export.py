@@ -10,8 +10,8 @@ from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.progress import waiting
 from headcount.models.opening import Opening
-from headcount.report.tables.amounts import amount
-from headcount.report.tables.columns import table
+from headcount.views.tables.amounts import amount
+from headcount.views.tables.columns import table
 
 Format = Literal["zeroed", "standalone", "onnx", "torch-export"]
 CPU = Opening(device="cpu")

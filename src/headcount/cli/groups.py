@@ -14,18 +14,21 @@ from typing import TYPE_CHECKING, Annotated, Any, overload
 
 from cyclopts import Parameter
 
+from headcount.behaviour.options import Describing
 from headcount.changes.options import Sentence, Transferring
 from headcount.cli.common import emit, warn
 from headcount.cli.typed import Typed, typed
 from headcount.likeness.options import Agreeing, Likening
 from headcount.models.opening import Opening
-from headcount.report.tables.columns import table
 from headcount.runs.run import Run
 from headcount.sensitivity.options import Measuring
+from headcount.studies.searching import Searching
 from headcount.tasks.looking import Looking
 from headcount.tasks.reading import Reading
 from headcount.tasks.source import Source
+from headcount.training.logging import Logging
 from headcount.training.scoring import Scoring
+from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
     from headcount.runs.carry import Carried
@@ -39,11 +42,14 @@ if TYPE_CHECKING:
     Read = Typed
     Measured = Typed
     Likened = Typed
+    Described = Typed
     Agreed = Typed
     Shown = Typed
     Transferred = Typed
     Loaded = Typed
     Written = Typed
+    Searched = Typed
+    Logged = Typed
 else:
     Opened = typed(Opening, "Model")
     Sourced = typed(Source, "Data")
@@ -52,15 +58,20 @@ else:
     Read = typed(Reading, "Inputs")
     Measured = typed(Measuring, "Measuring")
     Likened = typed(Likening, "Measuring")
+    Described = typed(Describing, "Measuring")
     Agreed = typed(Agreeing, "Comparing")
     Shown = typed(Sentence, "Text and heads")
     Transferred = typed(Transferring, "Comparing")
     Loaded = typed(Opening, "Model", leave_out=("tokenizer", "device"))
     Written = typed(Opening, "Model", leave_out=("device",))
+    Searched = typed(Searching, "Searching")
+    Logged = typed(Logging, "Logging", leave_out=("run",))
 
 OPENED, SOURCED, SCORED, LOOKED, READ = Opened(), Sourced(), Scored(), Looked(), Read()
-MEASURED, LIKENED, AGREED = Measured(), Likened(), Agreed()
+MEASURED, LIKENED, DESCRIBED, AGREED = Measured(), Likened(), Described(), Agreed()
 SHOWN, TRANSFERRED, LOADED, WRITTEN = Shown(), Transferred(), Loaded(), Written()
+SEARCHED = Searched()
+LOGGED = Logged()
 
 Model = Annotated[str, Parameter(help="A model folder, a name on the hub, or a shipped model.")]
 TaskName = Annotated[str, Parameter(help="Which task; see `headcount ls tasks`.")]

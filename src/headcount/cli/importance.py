@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from rich.console import Group
 
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
@@ -33,11 +34,13 @@ def importance(
     """
     asked = Importance(measuring=measuring.on(), keep=keep)
     run = groups.run_of("importance", model, asked, task, source, opening, asked.measuring.seed)
-    from headcount.report.tables.importance import page
+    from headcount.views.tables.grid import head_grid
+    from headcount.views.tables.importance import page
 
     with bar("gradients") as told:
         found = groups.carried(run, report=lambda done: told(done, None))
     data = plain(found.record.to_json())
     if out is not None:
         write_json(out, data)
-    emit(data, as_json=as_json, table=page(found.value))
+    shades = head_grid(found.value.layout, found.value.values)
+    emit(data, as_json=as_json, table=Group(page(found.value), shades))

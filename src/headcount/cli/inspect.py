@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from headcount.cli.common import Json, emit, say
-from headcount.report.tables.inspect import page
+from headcount.views.tables.inspect import page
 
 Length = Annotated[
     int | None, Parameter(help="Tokens that the FLOPs are counted for; 128, or what fits.")

@@ -9,16 +9,18 @@ from typing import Any
 
 from headcount.cli.common import Json, emit
 from headcount.names import unknown
-from headcount.report.tables.columns import table
+from headcount.views.tables.columns import table
 
 # Kind -> where its list is: a Registry, or anything that yields names or things with a name and
 # a summary. A room adds one line here; it is shown once its module is there.
 KINDS = {
     "commands": "headcount.cli.commands:COMMANDS",
     "distances": "headcount.likeness.distances:DISTANCES",
+    "executors": "headcount.studies.executors:EXECUTORS",
     "extras": "headcount.extras:EXTRAS",
     "methods": "headcount.pruning.methods:METHODS",
     "models": "headcount.models.shipped:MODELS",
+    "runs": "headcount.runs.run:KINDS",
     "stacks": "headcount.heads:STACKS",
     "tasks": "headcount.tasks.catalog:TASKS",
 }

@@ -38,7 +38,7 @@ With every command:
 - `--debug`: show the whole traceback when something fails.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 missing extra, 4 not found, 5 not supported,
-6 part of a study failed, 130 interrupted."""
+6 part of a study failed or a bound not met, 130 interrupted."""
 
 
 @dataclass(kw_only=True)

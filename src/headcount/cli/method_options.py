@@ -18,6 +18,7 @@ from headcount.cli.typed import Typed, make_typed, typed
 from headcount.errors import UsageError
 from headcount.options import types_of
 from headcount.pruning.methods import METHODS, Method, make_method
+from headcount.training.logging import Logging
 from headcount.training.options import PRESETS, TrainOptions
 from headcount.training.scoring import Scoring
 
@@ -40,6 +41,7 @@ class Cut:
     opening: Typed
     preset: str
     training: Typed
+    logging: Typed
     overwrite: bool
     dry_run: bool
 
@@ -94,6 +96,7 @@ def _cut_options(
     scored = typed(Scoring, "Scoring", leave_out=("seed",))
     how: Any = {"leave_out": ("seed", "max_length"), "shown": None if trains else ()}
     trained = typed(TrainOptions, "Training", **how)
+    logged = typed(Logging, "Logging", leave_out=("run",), shown=None if trains else ())
     parts: list[tuple[str, Any, Any]] = [
         ("seed", Seed, 0),
         ("chosen", chosen, chosen()),
@@ -103,6 +106,7 @@ def _cut_options(
         ("opening", groups.Opened, groups.OPENED),
         ("preset", Annotated[str, PRESET], "finetune"),
         ("training", trained, trained()),
+        ("logging", logged, logged()),
         ("overwrite", Overwrite, False),
         ("dry_run", groups.DryRun, False),
     ]

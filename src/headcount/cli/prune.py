@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from rich.console import Group
+
 from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
@@ -12,9 +14,10 @@ from headcount.cli.drawing import can_draw
 from headcount.cli.progress import talk
 from headcount.pruning.methods import name_of
 from headcount.recovery.options import Recovery
-from headcount.report.tables.cuts import prune_table
 from headcount.runs.advice import choose
 from headcount.runs.asked import Repair, read_ratio
+from headcount.views.tables.cuts import prune_table
+from headcount.views.tables.grid import kept_grid
 
 if TYPE_CHECKING:
     from headcount.learned.trace import Trace
@@ -86,19 +89,20 @@ def prune(
         scoring=rows, baseline=baseline, seed=cut.seed, out=out,
         overwrite=cut.overwrite, command=groups.command_line(), report=talk if is_first() else None,
         note=warn if is_first() else lambda text: None,
+        logging=cut.logging.on(),
     )  # fmt: skip
     if is_first():  # one of several processes speaks for all
         if found.trace is not None and can_draw():
             _draw(found.trace, out)
         data = {**found.record.to_json(), "out": out}
-        emit(data, as_json=as_json, table=prune_table(data))
+        emit(data, as_json=as_json, table=Group(prune_table(data), kept_grid(data["mask"])))
 
 
 def _draw(trace: Trace, out: Path) -> None:
     """Figures of the gates beside their trace."""
-    from headcount.report.figures import save_both
-    from headcount.report.gates import maps_figure, path_figure
     from headcount.training.checkpoints import sweep
+    from headcount.views.figures import save_both
+    from headcount.views.gates import maps_figure, path_figure
 
     sweep(out)  # a kill while they were drawn
     save_both(maps_figure(trace), out / "gates")

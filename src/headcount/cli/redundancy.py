@@ -12,9 +12,9 @@ from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar, progress
 from headcount.errors import UsageError
 from headcount.files import discard, write_json
-from headcount.report.figures import check_figures, save_all
 from headcount.runs.kinds import Redundancy
 from headcount.runs.run import Run
+from headcount.views.figures import check_figures, save_all
 
 redundancy = App(name="redundancy")
 Files = Annotated[
@@ -64,8 +64,8 @@ def measure(
         if state is not None and state.exists():
             warn("the same command again goes on from here.")
         raise
-    from headcount.report.redundancy import heat_maps
-    from headcount.report.tables.redundancy import found_page, found_to_json
+    from headcount.views.redundancy import heat_maps
+    from headcount.views.tables.redundancy import found_page, found_to_json
 
     found = carried.value
     if out is not None:
@@ -112,8 +112,8 @@ def compare(
     check_figures(figure or [])
     from headcount.likeness.compare import compare as compared
     from headcount.likeness.result import load_several
-    from headcount.report.redundancy import comparison_figure
-    from headcount.report.tables.redundancy import compared_page
+    from headcount.views.redundancy import comparison_figure
+    from headcount.views.tables.redundancy import compared_page
 
     options = agreeing.on()
     track = lambda jobs: progress(jobs, "comparing")  # noqa: E731

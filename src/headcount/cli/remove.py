@@ -9,8 +9,8 @@ from cyclopts import Parameter
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.masks import mask_of
-from headcount.report.tables.amounts import parameters
-from headcount.report.tables.columns import table
+from headcount.views.tables.amounts import parameters
+from headcount.views.tables.columns import table
 
 
 def remove(

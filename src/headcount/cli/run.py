@@ -8,7 +8,7 @@ from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import waiting
-from headcount.report.tables.records import record_table
+from headcount.views.tables.records import record_table
 
 
 def run(

@@ -10,7 +10,7 @@ from headcount.cli.common import Json, emit, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import bar
 from headcount.errors import UsageError
-from headcount.report.tables.cuts import sweep_table
+from headcount.views.tables.cuts import sweep_table
 
 
 def sweep(
@@ -66,10 +66,11 @@ def sweep(
         found = run(
             subject, None, option, values, method=named, seeds=seeds, train=cut.train(),
             scoring=cut.rows(), out=out, overwrite=cut.overwrite, progress=progress, note=warn,
+            logging=cut.logging.on(),
         )  # fmt: skip
     found.save(out, "sweep")
     if figures:
-        from headcount.report.sweep import save_figure
+        from headcount.views.sweep import save_figure
 
         save_figure(found, out, f"{Path(model).name} on {task}, {method}")
     emit(found.to_json() | {"out": out}, as_json=as_json, table=sweep_table(found))

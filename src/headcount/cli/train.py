@@ -11,11 +11,11 @@ from headcount.cli.common import Json, emit, say, warn
 from headcount.cli.progress import bar
 from headcount.cli.typed import Typed, typed
 from headcount.errors import UsageError
-from headcount.report.tables.columns import table
-from headcount.report.tables.records import train_table
 from headcount.runs.kinds import Train
 from headcount.runs.run import Run
 from headcount.training.options import PRESETS, TrainOptions
+from headcount.views.tables.columns import table
+from headcount.views.tables.records import train_table
 
 if TYPE_CHECKING:
     Asked = Typed
@@ -36,6 +36,7 @@ def train(
     training: Training = Training(),  # noqa: B008
     source: groups.Sourced = groups.SOURCED,
     opening: groups.Opened = groups.OPENED,
+    logging: groups.Logged = groups.LOGGED,
     overwrite: cuts.Overwrite = False,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
@@ -82,6 +83,7 @@ def train(
             record = carry(
                 run, out, overwrite=overwrite, command=groups.command_line(), note=warn,
                 report=lambda step, steps, point: report(step, steps, _loss(point)),
+                logging=logging.on(),
             ).record  # fmt: skip
     except KeyboardInterrupt:
         if is_first():

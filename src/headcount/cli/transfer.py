@@ -11,8 +11,8 @@ from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.progress import bar
 from headcount.errors import UsageError
-from headcount.report.figures import need_matplotlib
 from headcount.runs.kinds import Transfer
+from headcount.views.figures import need_matplotlib
 
 
 def transfer(
@@ -59,8 +59,8 @@ def transfer(
         groups.would("compare", plan, as_json)
         return
     found = groups.carried(run, bar=bar)
-    from headcount.report.tables.transfer import page
-    from headcount.report.transfer import save
+    from headcount.views.tables.transfer import page
+    from headcount.views.transfer import save
 
     data = plain(found.record.to_json())
     if out is not None:

@@ -111,6 +111,12 @@ class Keeper(TrainerCallback):
             return np.array([head in self.mask for head in self.layout])
         return self.kind.open(self.values.detach(), self.keep).numpy()
 
+    def numbers(self) -> dict[str, float]:
+        """How many gates are open, the share that is closed, and the gap once it was measured."""
+        count = int(self.open().sum())
+        found = {"gates_open": count, "gates_sparsity": 1 - count / len(self.layout)}
+        return found if self.gap is None else found | {"gates_gap": self.gap["gap"]}
+
     def target(self, step: int) -> int:
         """How many gates may be open after this step: falls from all to the asked number."""
         assert self.keep is not None

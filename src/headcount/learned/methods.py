@@ -108,6 +108,7 @@ class GateOptions:
                 device=training.device,
                 out=None if work is None else work / f"{self.name}-{ratio}-{seed}",
                 report=training.report,
+                logging=training.logging,
             )
             return Decision(mask=found.mask, model=found.model, learned=found)
 

@@ -27,6 +27,7 @@ from headcount.options import to_plain
 from headcount.pruning.choose import keep_best
 from headcount.tasks import Task
 from headcount.training import checkpoints
+from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 from headcount.training.session import Report, Session
 
@@ -45,17 +46,19 @@ def learn(
     out: str | Path | None = None,
     gap: int = 3,
     report: Report | None = None,
+    logging: Logging | None = None,
 ) -> Learned:
     """Train a copy of `model` with gates on the task's train split.
 
     `ratio` is met exactly; without it μ and the gates' learning rate decide how many heads stay.
     The seed of `train` is also that of the gates. `gap` is the number of draws behind the
-    training score of noisy gates; 0 does not measure the gap.
+    training score of noisy gates; 0 does not measure the gap. `logging` says which trackers are
+    told.
     """
     options = train or TrainOptions()
     layout = layout_of_model(model)
     keep = None if ratio is None else reachable(layout, gates.name, ratio)
-    session = Session(copy.deepcopy(model), task, tokenizer, options)
+    session = Session(copy.deepcopy(model), task, tokenizer, options, logging=logging)
     measured = (session.model, session.task, session.tokenizer, options)
     score = score_measure(*measured, rows=gates.score_rows) if gates.score_points else None
     about = {
@@ -78,7 +81,7 @@ def learn(
             measure_score=score,
         )
         keeper.trace.about = {key: said for key, said in about.items() if key != "config"}
-        session.set_up(callbacks=[keeper], report=report)
+        session.set_up(callbacks=[keeper], report=report, numbers=keeper.numbers)
         keeper.scale = session.loss_scale or keeper.scale
         _train(session, keeper)
         found = _learned(session, keeper)

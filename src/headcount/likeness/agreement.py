@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from headcount.errors import UsageError
+from headcount.statistics import percentiles
 
 Matrix: TypeAlias = NDArray[np.float64]
 
@@ -114,8 +115,8 @@ def head_interval(
         i, j = i[i != j], j[i != j]
         if len(i) > 2 and np.ptp(x[i, j]) and np.ptp(y[i, j]):
             drawn.append(correlation(x[i, j], y[i, j]))
-    low, high = np.quantile(drawn, [0.025, 0.975]) if drawn else (-1.0, 1.0)
-    return float(low), float(high)
+    low, high, _ = percentiles(drawn)
+    return (low, high) if drawn else (-1.0, 1.0)
 
 
 def correlation(x: Matrix, y: Matrix) -> float:

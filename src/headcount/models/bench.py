@@ -145,6 +145,7 @@ def time_removed(
     length: int | None = None,
     rounds: int = 15,
     onnx: bool = False,
+    masked: bool = True,
     seed: int = 0,
     track: Callable[[Iterable[int]], Iterable[int]] = iter,
     clock: Callable[[], float] = time.perf_counter,
@@ -152,15 +153,17 @@ def time_removed(
     """Time `dense`, the same with the smallest mask applied, and each of the `removed` models.
 
     `removed` has for each name the mask of the heads that were kept and the model without the
-    others. With `onnx`, the dense model and the smallest run in onnxruntime as well.
+    others. With `onnx`, the dense model and the smallest run in onnxruntime as well; without
+    `masked`, no mask is timed.
     """
     check_rounds(rounds)
     if batch < 1:
         raise UsageError(f"A batch is at least 1 example, not {batch}.")
     counted = cost(dense, length=length)
-    inputs = _inputs(dense, batch, counted.length, seed)
+    inputs = inputs_for(dense, batch, counted.length, seed)
     _require_run(dense, inputs, f"{batch} x {counted.reads}")
     runners = _runners(dense, counted.layout, removed, inputs)
+    runners = [runner for runner in runners if masked or runner.kind != "masked"]
     with tempfile.TemporaryDirectory() as folder:
         if onnx:
             smallest = min(runners, key=lambda runner: (len(runner.mask), runner.kind == "masked"))
@@ -191,10 +194,11 @@ def weight_bytes(model: PreTrainedModel) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
 
-def _inputs(model: PreTrainedModel, batch: int, length: int, seed: int) -> dict[str, Any]:
+def inputs_for(model: PreTrainedModel, batch: int, length: int, seed: int) -> dict[str, Any]:
+    """Made-up rows for one forward pass, in which nothing is kept for a next token."""
     inputs: dict[str, Any] = dict(inputs_at(model, batch=batch, length=length, seed=seed))
     if "use_cache" in inspect.signature(model.forward).parameters:
-        inputs["use_cache"] = False  # one forward pass, nothing kept for a next token
+        inputs["use_cache"] = False
     return inputs
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 import torch
@@ -46,6 +47,16 @@ def run_cached(
                 # images are seen with their own tokens
                 once = {key: value for key, value in once.items() if key.startswith("encoder")}
     return found
+
+
+def may_cache(answer: Any) -> bool:
+    """Whether a model with such an answer could return a cache: a classifier's has no place for it.
+
+    >>> from transformers.modeling_outputs import CausalLMOutputWithPast, SequenceClassifierOutput
+    >>> may_cache(CausalLMOutputWithPast()), may_cache(SequenceClassifierOutput())
+    (True, False)
+    """
+    return not is_dataclass(answer) or hasattr(answer, "past_key_values")
 
 
 def _cache_of(model: nn.Module, out: Any) -> Cache:

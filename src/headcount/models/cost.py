@@ -30,6 +30,7 @@ from headcount.models.door import require_pretrained
 from headcount.models.find import layout_of, sites_of
 from headcount.models.flops import Counted, count_flops, fitting_length, inputs_at
 from headcount.models.load import read_config, skeleton
+from headcount.models.numbers import left_of
 from headcount.models.probe import describe
 from headcount.models.sites import Site
 from headcount.models.unread import Unread, find_unread
@@ -102,6 +103,8 @@ class Cost:
     """Heads before any were removed; as many as there are when none were."""
     unread: tuple[Unread, ...]
     """Attention that is seen and not understood; its heads are not counted."""
+    left: Mask | None = None
+    """The heads that are left, of those it had at first; None where all are."""
     name: str | None = None
     """The folder, file or name that was asked for; None for a model in memory."""
 
@@ -258,6 +261,7 @@ def cost_of(
         memory=parameters * dtype.itemsize,
         flops=counted.total if counted else None,
         heads_before=_heads_before(config, sites),
+        left=left_of(config, sites),
         unread=tuple(find_unread(model, sites)),
     )
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import torch
 from torch import nn
 
 from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Layout, Stack
 from headcount.models.door import require_model
-from headcount.models.hooks import evaluating, hooked
+from headcount.models.hooks import hooked
 from headcount.models.memory import remembered
 from headcount.models.numbers import numbered
-from headcount.models.probe import find_probe
+from headcount.models.probe import find_probe, run
 from headcount.models.sites import Site, find_sites
 from headcount.models.unread import Unread, describe, find_unread
 
@@ -85,25 +84,32 @@ def layout_of(
 def count_uses(model: nn.Module, sites: list[Site]) -> dict[str, int]:
     """How often one forward pass runs each site; those the probe does not reach count once."""
     calls: Counter[str] = Counter()
+    passes: list[None] = []
 
-    def count(path: str):
+    def begin(*_: Any) -> None:
+        calls.clear()  # the last pass counts: others were tries of a probe
+        passes.append(None)
+
+    def count(path: str) -> Callable[..., None]:
         return lambda *_: calls.update([path])
 
-    hooks = [
+    hooks = [lambda: model.register_forward_pre_hook(begin)]
+    hooks += [
         lambda path=path, site=site: model.get_submodule(path).register_forward_pre_hook(
             count(site.path)
         )
         for site in sites
         for path, _ in site.places
     ]
-    try:
-        probe = find_probe(model)
-    except UsageError:
-        raise
-    except Exception:
-        return {}  # what kind of input it takes is not known here; the heads are
-    with hooked(hooks), torch.no_grad(), evaluating(model):
-        model(**probe)
+    with hooked(hooks):
+        try:
+            probe = find_probe(model)
+        except UsageError:
+            raise
+        except Exception:
+            return {}  # what kind of input it takes is not known here; the heads are
+        if not passes:
+            run(model, probe)
     return {path: count for path, count in calls.items() if count > 0}
 
 

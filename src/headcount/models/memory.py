@@ -37,10 +37,14 @@ def known_of(model: nn.Module, other: nn.Module, *what: Hashable) -> None:
 
 def _state(model: nn.Module) -> Any:
     """Which modules and weights a model is made of, and where they are; not what they hold."""
-    modules = tuple(id(module) for module in model.modules())
+    modules = list(model.modules())
     weights = tuple(
-        (id(weight), weight.shape, weight.dtype, weight.device) for weight in model.parameters()
+        (id(weight), weight.shape, weight.dtype, weight.device)
+        for module in modules
+        for weight in module._parameters.values()
+        if weight is not None
     )
     config = getattr(model, "config", None)
     own = id(vars(model).get("forward"))  # one that somebody has put there
-    return type(model), own, modules, weights, id(config), id(getattr(config, "headcount", None))
+    parts = tuple(map(id, modules))
+    return type(model), own, parts, weights, id(config), id(getattr(config, "headcount", None))

@@ -32,6 +32,22 @@ def numbered(model: nn.Module, sites: list[Site], layout: Layout) -> Layout:
     )
 
 
+def left_of(config: Any, sites: list[Site]) -> Mask | None:
+    """The heads that a saved model still has, of those it had at first; None where all are left."""
+    cuts = (getattr(config, "headcount", None) or {"sites": []})["sites"]
+    own = {(entry["stack"], entry["layer"]): entry for entry in cuts}
+    if not own:
+        return None
+    counts: dict[str, list[int]] = {}
+    kept: list[Head] = []
+    for site in sites:
+        whole = {"heads": site.heads, "kept": range(site.heads)}
+        entry = own.get((site.stack, site.layer), whole)
+        counts.setdefault(site.stack, []).append(entry["heads"])
+        kept += [Head(site.stack, site.layer, index) for index in entry["kept"]]
+    return Mask.of(Layout.of(**counts), kept)
+
+
 def original_mask(model: Any, mask: Mask) -> Mask:
     """Which heads of the original a pruned model has; `mask` is the last cut that made it.
 

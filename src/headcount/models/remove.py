@@ -19,7 +19,7 @@ from headcount.models.instructions import Way, emptied_kinds, instructions
 from headcount.models.memory import remembered
 from headcount.models.probe import find_probe, require_finite
 from headcount.models.pruned import pruned_class
-from headcount.models.seen import Seen, require_seen, watch
+from headcount.models.seen import require_seen
 from headcount.models.sites import Site
 from headcount.models.verify import Judge
 
@@ -38,13 +38,12 @@ def remove(
     sites = [place for site in found for place in site.each()]
     for site in sites:
         require_whole_groups(site, mask)
-    inputs, seen = _telling_probe(model, sites, mask, probe)
-    judge = Judge(model, sites, inputs, mask)
+    judge = _telling_judge(model, sites, mask, probe)
     require_finite(model, judge.expected[""].final)
     failure = "no way of cutting it is known"
     for way in _ways(model, sites, mask):
         small = _sharing_copy(model)
-        small.config.headcount = instructions(model, sites, mask, seen, way)
+        small.config.headcount = instructions(model, sites, mask, judge.seen, way)
         small.__class__ = pruned_class(type(model))
         failure = _cut(small, tied=len(sites) > len(found)) or judge.refusal(small)
         if not failure:
@@ -101,41 +100,34 @@ def _listed(counts: list[int]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _telling_probe(
+def _telling_judge(
     model: PreTrainedModel, sites: list[Site], mask: Mask, probe: Mapping[str, Any] | None
-) -> tuple[dict[str, Any], dict[str, Seen]]:
-    """An input on which every layer that is cut is heard, and what was seen on it."""
+) -> Judge:
+    """The masked model on an input on which every layer that is cut is heard."""
     if probe is not None:
-        seen = _watch_own(model, sites, mask, probe)
-        require_seen(model, sites, seen, mask)
-        return dict(probe), seen
-    inputs = find_probe(model)
-    seen = watch(model, sites, inputs, mask)
+        return _judge_on(model, sites, dict(probe), mask)
     try:
-        require_seen(model, sites, seen, mask)
-    except UnsupportedError:
+        return _judge_on(model, sites, find_probe(model), mask)
+    except UnsupportedError as short:
         # sparse attention may need more tokens than a few
         try:
-            longer = find_probe(model, length=40, seed=1)
-            again = watch(model, sites, longer, mask)
-            require_seen(model, sites, again, mask)
+            return _judge_on(model, sites, find_probe(model, length=40, seed=1), mask)
         except UnsupportedError:
-            require_seen(model, sites, seen, mask)
-        else:
-            return longer, again
-    return inputs, seen
+            raise short from None
 
 
-def _watch_own(
-    model: PreTrainedModel, sites: list[Site], mask: Mask, probe: Mapping[str, Any]
-) -> dict[str, Seen]:
+def _judge_on(
+    model: PreTrainedModel, sites: list[Site], inputs: dict[str, Any], mask: Mask
+) -> Judge:
     try:
-        return watch(model, sites, probe, mask)
+        judge = Judge(model, sites, inputs, mask)
     except HeadcountError:
         raise
     except Exception as error:
         words = in_words(error)
         raise UsageError(f"{type(model).__name__} does not run on the probe: {words}.") from error
+    require_seen(model, sites, judge.seen, mask)
+    return judge
 
 
 def _ways(model: PreTrainedModel, sites: list[Site], mask: Mask) -> Iterator[Way]:

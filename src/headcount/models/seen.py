@@ -6,7 +6,8 @@ which its heads say something: where masking changes no number, anything looks e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,18 +44,28 @@ def watch_lending(model: nn.Module, sites: list[Site]) -> dict[str, Seen]:
     return watch(model, sites, find_probe(model))
 
 
-def watch(
-    model: nn.Module, sites: list[Site], inputs: Mapping[str, Any], mask: Mask | None = None
-) -> dict[str, Seen]:
-    """Run the model once and look at every site; with a mask, also for heads that say nothing."""
+def watch(model: nn.Module, sites: list[Site], inputs: Mapping[str, Any]) -> dict[str, Seen]:
+    """Run the model once and look at every site."""
+    with seeing(model, sites, inputs, listen=False) as seen:
+        run(model, inputs)
+    return seen
+
+
+@contextmanager
+def seeing(
+    model: nn.Module, sites: list[Site], inputs: Mapping[str, Any], *, listen: bool = True
+) -> Generator[dict[str, Seen]]:
+    """Inside, a run on these inputs is looked at; `listen` also for heads that say nothing.
+
+    Heads are listened to before gates that are put on inside have closed them.
+    """
     seen = {site.path: Seen() for site in sites}
     batch = next((v.shape[0] for v in inputs.values() if isinstance(v, Tensor) and v.ndim), 0)
     hooks: list[Callable[[], Any]] = []
     for site in sites:
-        hooks += _hooks(model, site, seen[site.path], batch, listen=mask is not None)
+        hooks += _hooks(model, site, seen[site.path], batch, listen=listen)
     with hooked(hooks):
-        run(model, inputs)
-    return seen
+        yield seen
 
 
 def require_seen(model: nn.Module, sites: list[Site], seen: dict[str, Seen], mask: Mask) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from headcount.errors import UsageError
+from headcount.statistics import median_interval
 
 LEAST_ROUNDS = 6  # fewer cannot give a 95 % interval of a median
 LEAST_SECONDS = 0.02  # of one measurement: the clock and the calls around it must not matter
@@ -87,23 +88,12 @@ def ratios(times: Mapping[str, Sequence[float]], base: str) -> dict[str, Estimat
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """The median with its 95 % interval from order statistics: no shape is assumed.
-
-    As many values lie under the true median as heads fall in n tosses of a coin, so the k-th
-    smallest and k-th largest enclose it with the chance that between k and n - k heads fall.
+    """The median with its 95 % interval.
 
     >>> estimate([5, 1, 4, 2, 6, 3, 7])
     Estimate(median=4, low=1, high=7)
     """
-    ordered = sorted(values)
-    n = len(ordered)
-    k, below = 0, 0.5**n
-    while below <= 0.025 and k < n // 2:
-        k += 1
-        below += math.comb(n, k) * 0.5**n
-    # with under 6 values even the whole range is less than 95 % sure
-    edge = max(k, 1)
-    return Estimate(statistics.median(ordered), ordered[edge - 1], ordered[n - edge])
+    return Estimate(statistics.median(values), *median_interval(values))
 
 
 def _time(way: Way, repeats: int, clock: Callable[[], float]) -> float:

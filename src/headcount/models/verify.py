@@ -22,12 +22,14 @@ from transformers import PreTrainedModel
 
 from headcount.errors import in_words
 from headcount.heads import Mask
-from headcount.models.cached import run_cached
+from headcount.models.cached import may_cache, run_cached
 from headcount.models.gates import gate
 from headcount.models.hooks import hooked
 from headcount.models.memory import known_of, remembered
 from headcount.models.probe import run, tensors
+from headcount.models.seen import seeing
 from headcount.models.sites import Site, linear_sizes
+from headcount.models.watch import watching
 
 WAYS: dict[str, Callable[..., list[Tensor]]] = {
     "": run,
@@ -59,10 +61,17 @@ class Judge:
         self, model: PreTrainedModel, sites: list[Site], inputs: Mapping[str, Any], mask: Mask
     ) -> None:
         self.model, self.sites, self.inputs, self.mask = model, sites, inputs, mask
+        caches: list[bool] = []
+
+        def look(_key: str, _args: tuple[Any, ...], answer: Any) -> None:
+            caches.append(may_cache(answer))
+
+        with seeing(model, sites, inputs) as self.seen, watching(model, [("", "")], look):
+            plain = self._answers(model, "", mask)
         # whether a model has a cache is found out once
-        ways = remembered(model, "ways", lambda: list(WAYS))
-        self.expected = self._expected(model, ways)
-        ways[:] = self.expected
+        ways = remembered(model, "ways", lambda: [way for way in WAYS if way and all(caches)])
+        self.expected = {"": plain, **self._expected(model, ways)}
+        ways[:] = [way for way in self.expected if way]
 
     def refusal(self, small: PreTrainedModel) -> str:
         """Why `small` is not the masked model, or an empty string when it is."""

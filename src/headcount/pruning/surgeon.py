@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from headcount.errors import UsageError
-from headcount.heads import Head, Scores
+from headcount.heads import Head, Layout, Scores
 from headcount.pruning.choose import keep_best
-from headcount.pruning.counts import require_ratio
+from headcount.pruning.counts import Place, require_ratio
 from headcount.pruning.methods import Decide, Decision, Given
 from headcount.pruning.select import as_layout
 
@@ -41,7 +41,7 @@ class Surgeon:
         if given.data is None:
             raise UsageError("The method 'surgeon' needs inputs of the task: pass a task.")
         layout = as_layout(model)
-        scores = Scores(layout, _ranks(model, layout, given.data, self.label_seed))
+        scores = Scores(layout, merged(layout, paths(model, given.data, self.label_seed)))
 
         def decide(ratio: float | None, seed: int) -> Decision:
             return Decision(mask=keep_best(scores, layout.kept_at(require_ratio("surgeon", ratio))))
@@ -49,15 +49,20 @@ class Surgeon:
         return decide
 
 
-def _ranks(model: Any, layout: Any, data: Any, seed: int) -> tuple[float, ...]:
+def paths(model: Any, data: Any, seed: int = 0) -> dict[Place, tuple[list[int], Any]]:
+    """For each layer its heads, the first to go first, and what the removal of each costs then."""
+    from headcount.pruning.second_order import collect, greedy_path
+
+    found = collect(model, data, seed=seed)
+    return {place: greedy_path(*each.normal(), each.heads) for place, each in found.items()}
+
+
+def merged(layout: Layout, found: dict[Place, tuple[list[int], Any]]) -> tuple[float, ...]:
     """When each head goes, from 0 for the first, over the merged paths of all layers."""
     import numpy as np
 
-    from headcount.pruning.second_order import collect, greedy_path
-
     steps: list[tuple[float, int, Head]] = []
-    for (stack, layer), each in collect(model, data, seed=seed).items():
-        path, costs = greedy_path(*each.normal(), each.heads)
+    for (stack, layer), (path, costs) in found.items():
         raised = np.maximum.accumulate(costs) if len(costs) else costs
         steps += [
             (float(cost), place, Head(stack, layer, head))

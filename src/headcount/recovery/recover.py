@@ -8,9 +8,10 @@ output projection, before the residual) of the full model on the same tokens, pa
 
 W = W₀ + (A + λI)⁻¹ (B - A W₀), A = Σ [z, 1]ᵀ[z, 1], B = Σ [z, 1]ᵀ y, in float64, and λ = 1e-3
 times the mean diagonal of A. Of the activations nothing is kept but what each model's last settled
-block gave (`models/partial.py`), so both models are computed about once, whatever the number of
-layers. A projection without a bias gets none; a layer without heads has its bias alone, which
-becomes the mean output. A shared layer is solved once, over all its depths together.
+block was given (`models/stages.py`), so the full model is computed once and the pruned one about
+twice, whatever the number of layers. A projection without a bias gets none; a layer without heads
+has its bias alone, which becomes the mean output. A shared layer is solved once, over all its
+depths together.
 
 The inputs must be like those the model will see: solved on random tokens, models scored worse
 than without recovery in every case that was tried.
@@ -18,7 +19,7 @@ than without recovery in every case that was tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -30,10 +31,8 @@ from headcount.models.batches import Batches, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows, write_rows
-from headcount.models.memory import remembered
-from headcount.models.partial import Stages
 from headcount.models.sites import Site
-from headcount.models.watch import watching
+from headcount.models.stages import Stages, Unsteady
 from headcount.recovery.options import Recovery
 from headcount.recovery.ridge import NormalEquations
 from headcount.tasks.door import Data, rows_for
@@ -83,25 +82,46 @@ def recover_layers(
 ) -> list[Fit]:
     """As `recover`; gives how well every layer fits before and after."""
     small, model = unwrap(small), unwrap(model)
-    if isinstance(data, Iterator):
-        data = list(data)  # every layer goes through it
+    if isinstance(data, Iterable):
+        data = list(data)  # every layer goes through it, batch by batch in the same order
     pairs = _pairs(small, model)
-    fits: list[Fit] = []
     with torch.no_grad(), evaluating(small), evaluating(model):
-        first = next(batches_for(model, data))[0]
-        known = ("order", *sorted(first))  # which layers run depends on what a model is given
-        uses = remembered(model, known, lambda: _calls(model, [old for _, old in pairs], first))
-        order = [pair for path in uses for pair in pairs if pair[1].path == path]
-        cut = [place for place, (new, old) in enumerate(order) if new.heads < old.heads]
-        # what runs below the first missing head is as it was
-        todo = order[cut[0] :] if cut else []
-        stages = Stages(small, sites_of(small)), Stages(model, sites_of(model))
-        for done, (new, old) in enumerate(todo):
-            sums = _collect(*stages, new, old, uses[old.path], data, options.tokens)
-            if sums is not None:
-                fits.append(_put(small, new, sums, options.ridge))
-            if report is not None:
-                report(done + 1, len(todo))
+        start = {site.out: read_rows(small.get_submodule(site.out)) for site, _ in pairs}
+        try:
+            return _solve(small, model, pairs, data, options, report)
+        except Unsteady:
+            for path, rows in start.items():
+                write_rows(small.get_submodule(path), rows)
+            return _solve(small, model, pairs, data, options, report, whole=True)
+
+
+def _solve(
+    small: nn.Module,
+    model: nn.Module,
+    pairs: list[tuple[Site, Site]],
+    data: Batches,
+    options: Recovery,
+    report: Callable[[int, int], None] | None,
+    *,
+    whole: bool = False,
+) -> list[Fit]:
+    """Every layer in turn; with `whole` each starts from the bottom again."""
+    fits: list[Fit] = []
+    full = Stages(model, [old for _, old in pairs], "output", whole=whole)
+    uses = full.explore(next(batches_for(model, data, tokens=options.tokens))[0])
+    cut_down = Stages(small, [new for new, _ in pairs], "input", recipes=full.recipes, whole=whole)
+    order = [pair for path in uses for pair in pairs if pair[1].path == path]
+    cut = [place for place, (new, old) in enumerate(order) if new.heads < old.heads]
+    # what runs below the first missing head is as it was
+    todo = order[cut[0] :] if cut else []
+    for done, (new, old) in enumerate(todo):
+        sums = _collect(cut_down, full, new, old, uses[old.path], data, options.tokens)
+        if sums is not None:
+            fits.append(_put(small, new, sums, options.ridge))
+        if report is not None:
+            report(done + 1, len(todo))
+    if not (cut_down.holds() and full.holds()):
+        raise Unsteady
     return fits
 
 
@@ -124,18 +144,6 @@ def _pairs(small: nn.Module, model: nn.Module) -> list[tuple[Site, Site]]:
     return list(zip(new, old, strict=True))
 
 
-def _calls(model: nn.Module, sites: list[Site], inputs: dict[str, Any]) -> dict[str, int]:
-    """Path -> how often it runs, in the order of the first runs."""
-    calls: dict[str, int] = {}
-
-    def count(path: str, *_: Any) -> None:
-        calls[path] = calls.get(path, 0) + 1
-
-    with watching(model, [(site.path, site.out) for site in sites], count):
-        model(**inputs)
-    return calls
-
-
 def _collect(
     small: Stages,
     full: Stages,
@@ -153,10 +161,10 @@ def _collect(
     weights = read_rows(out)
     sums = NormalEquations(len(weights) - bias, weights.shape[1], bias=bias)
     for number, (inputs, _) in enumerate(batches_for(full.model, data, tokens=tokens)):
-        wanted = full.run_to(old, uses, number, inputs, "output")
+        wanted = full.run_to(old, uses, number, inputs)
         found = [None] * len(wanted)
         if new.heads:
-            found = small.run_to(new, uses, number, inputs, "input")
+            found = small.run_to(new, uses, number, inputs)
         for z, y in zip(found, wanted, strict=True):
             y = y.reshape(-1, y.shape[-1])
             x = y.new_zeros(len(y), 0) if z is None else z.reshape(-1, z.shape[-1])

@@ -20,13 +20,16 @@ from headcount.heads import Mask
 from headcount.models import fingerprint
 from headcount.models.numbers import read_mask
 from headcount.options import to_plain
+from headcount.runs.contents import content_of
 from headcount.runs.cutting import Cutting, used_rows
 from headcount.runs.identity import computed, told
 from headcount.runs.notes import Note, log, rows_sentence
+from headcount.runs.probe import probe
+from headcount.runs.products import MODELS, on_inputs, target_of
 from headcount.runs.prune import identity_of, prune
-from headcount.runs.record import COMMON, Record
+from headcount.runs.record import COMMON, FILE, Record
 from headcount.runs.run import Run
-from headcount.runs.subject import Subject, make_subject
+from headcount.runs.subject import Subject, Subjects, make_subject
 from headcount.tasks import TASKS, Task
 from headcount.tasks.encoding import Encoded, rows_fingerprint
 from headcount.training.processes import is_first
@@ -75,10 +78,12 @@ def carry(
     **more: Any,
 ) -> Carried:
     """As `run`, with the value that came out; `more` is for the kind that understands it."""
-    if isinstance(run.model, Run):
-        run = replace(run, model=str(_made(run.model, out, store, note)))
+    if run.inputs:
+        run = on_inputs(run, lambda each: _made(each, out, store, note))
     started = time.monotonic()
     how: dict[str, Any] = {"overwrite": overwrite, "command": command, "note": note, **more}
+    if run.kind == "probe":
+        return Carried(probe(run), None)
     found = _CARRIERS[run.kind](run, out, report=report, **how)
     if isinstance(found, Carried):
         return found
@@ -100,16 +105,28 @@ def _made(run: Run, out: Any, store: Any, note: Note) -> Path:
         if out is None:
             raise UsageError("A run that starts from another run needs a folder: pass out.")
         store = Path(out).expanduser().parent / RUNS
-    target = Path(store).expanduser() / run.key
-    carry(run, target, store=store, note=note)
-    return target
+    folder = Path(store).expanduser() / run.key
+    if run.kind not in MODELS and (folder / FILE).is_file():
+        return folder  # its key has the content of all that it was measured on
+    record = carry(run, target_of(run, folder), store=store, note=note).record
+    if not (folder / FILE).is_file():
+        record.save(folder)
+    return folder
 
 
-def open_run(run: Run, *, trains: bool = False) -> Subject:
-    """What a run is about, opened."""
+def open_run(run: Run, subjects: Subjects | None = None, *, trains: bool = False) -> Subject:
+    """What a run is about, opened, or as it was opened for an earlier run that named the same."""
     assert isinstance(run.model, str)
+    name = run.model
     how: Any = {"source": run.source, "opening": run.opening, "trains": trains, "seed": run.seed}
-    return make_subject(run.model, None if run.task is None else _task(run), **how)
+
+    def opened() -> Subject:
+        return make_subject(name, None if run.task is None else _task(run), **how)
+
+    if subjects is None:
+        return opened()
+    parts = (name, content_of(name), run.task, run.source, run.opening, trains and run.seed)
+    return subjects.get(repr(parts), opened)
 
 
 def _task(run: Run) -> Task:
@@ -127,15 +144,17 @@ def _depends(run: Run, model: PreTrainedModel, tokenizer: Any, **more: Any) -> d
 
 
 def _prune(
-    run: Run, out: Any, *, report: Any, note: Note, command: Any, overwrite: bool
-) -> Carried | tuple[Any, ...]:
+    run: Run, out: Any, *, report: Any, note: Note, command: Any, overwrite: bool,
+    subjects: Subjects | None = None, work: Path | None = None, logging: Any = None,
+) -> Carried | tuple[Any, ...]:  # fmt: skip
     asked = run.options
-    subject = open_run(run, trains=asked.repair.train is not None)
+    subject = open_run(run, subjects, trains=asked.repair.train is not None)
     if not asked.gated:
         found = prune(
             subject, asked.method, asked.ratio, repair=asked.repair, learning=asked.learning,
             looking=asked.looking, scoring=asked.scoring, baseline=asked.baseline, seed=run.seed,
-            out=out, report=report, note=note, command=command, overwrite=overwrite,
+            out=out, work=work, logging=logging, report=report, note=note, command=command,
+            overwrite=overwrite,
         )  # fmt: skip
         return Carried(found.record, found)
     cutting = Cutting(subject=subject, asked=asked, seed=run.seed, note=note)
@@ -147,7 +166,7 @@ def _prune(
 
 
 def _train(
-    run: Run, out: Any, *, report: Any, note: Note, command: Any, overwrite: bool
+    run: Run, out: Any, *, report: Any, command: Any, overwrite: bool, logging: Any = None, **_: Any
 ) -> Carried:
     from headcount.training.finetune import finetune
 
@@ -159,7 +178,7 @@ def _train(
     trained = finetune(
         subject.model, task, options=asked.training, out=out, tokenizer=subject.tokenizer,
         device=run.opening.device, limit=asked.sample, curve_scores=asked.curve_scores,
-        overwrite=overwrite, report=report,
+        overwrite=overwrite, report=report, logging=logging,
     )  # fmt: skip
     numbers = {name: value for name, value in trained.to_json().items() if name not in COMMON}
     last = [point["loss"] for point in trained.curve if "loss" in point][-1:]
@@ -196,11 +215,11 @@ def open_for_training(run: Run) -> Subject:
     )  # fmt: skip
 
 
-def _evaluate(run: Run, out: Any, **_: Any) -> tuple[Any, ...]:
+def _evaluate(run: Run, out: Any, *, subjects: Subjects | None = None, **_: Any) -> tuple[Any, ...]:
     from headcount.training.evaluate import evaluate_rows
     from headcount.training.evaluation import differences
 
-    asked, subject = run.options, open_run(run)
+    asked, subject = run.options, open_run(run, subjects)
     rows = subject.scored(asked.scoring)
     masks = None
     if asked.masks:
@@ -223,10 +242,12 @@ def _evaluate(run: Run, out: Any, **_: Any) -> tuple[Any, ...]:
     return result, about, used, (found, lost)
 
 
-def _importance(run: Run, out: Any, *, report: Any, **_: Any) -> tuple[Any, ...]:
+def _importance(
+    run: Run, out: Any, *, report: Any, subjects: Subjects | None = None, **_: Any
+) -> tuple[Any, ...]:
     from headcount.sensitivity.gradients import importance
 
-    asked, subject = run.options, open_run(run)
+    asked, subject = run.options, open_run(run, subjects)
     task = subject.need_task()
     mask = _mask(asked.keep, subject) if asked.keep else None
     how = to_plain(asked.measuring) | {"tokenizer": subject.tokenizer, "mask": mask}
@@ -259,6 +280,30 @@ def _redundancy(
         found.save(out)
     about = _depends(run, model, tokenizer, inputs=told(rows))
     return found.to_json(), about, {"measured": used_inputs(rows, name)}, found
+
+
+def _roles(run: Run, out: Any, *, report: Any, **more: Any) -> tuple[Any, ...]:
+    from headcount.behaviour.inputs import role_inputs
+    from headcount.behaviour.measure import roles
+    from headcount.tasks.opening import open_model
+
+    asked, task = run.options, None if run.task is None else _task(run)
+    assert isinstance(run.model, str)
+    scored = task if asked.describing.alone else None
+    model, tokenizer, _ = open_model(run.model, run.opening, scored, reads=True)
+    rows, name = role_inputs(model, tokenizer, asked.reading, task)
+    found = roles(
+        model, rows, task=task, samples=asked.reading.most, max_length=asked.reading.max_length,
+        seed=asked.reading.seed, tokenizer=tokenizer, name=name, progress=report,
+        **vars(asked.describing),
+    )  # fmt: skip
+    about = _depends(run, model, tokenizer, inputs=told(rows))
+    used = {"measured": used_inputs(rows, name)}
+    if scored is not None:
+        about["scored"] = Subject(model=model, task=scored).rows_of(scored.evaluation)
+        limit = {"sampled": asked.describing.limit}
+        used["scored"] = used_rows(about["scored"], scored.evaluation) | limit
+    return found.to_json(), about, used, found
 
 
 def _transfer(run: Run, out: Any, *, bar: Any = None, **_: Any) -> tuple[Any, ...]:
@@ -326,6 +371,7 @@ _CARRIERS: Mapping[str, Callable[..., Any]] = {
     "evaluate": _evaluate,
     "importance": _importance,
     "redundancy": _redundancy,
+    "roles": _roles,
     "transfer": _transfer,
     "bench": _bench,
 }

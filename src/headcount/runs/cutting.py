@@ -32,6 +32,7 @@ from headcount.tasks.metrics import Difference
 from headcount.training.evaluate import evaluate_rows
 from headcount.training.evaluation import Evaluation, difference
 from headcount.training.finetune import finetune
+from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 from headcount.training.setting import Training
 
@@ -61,6 +62,8 @@ class Cutting:
     """What this cut has seen so far."""
     used: dict[str, dict[str, Any]] = field(default_factory=dict)
     """decided, repaired or trained -> the rows that were looked at for it, for the record."""
+    logging: Logging = field(default_factory=Logging)
+    """Which trackers are told of its trainings."""
     told: set[str] = field(default_factory=set)
     """Kinds of notes that were given: one of each is enough."""
     prepared: dict[Any, Prepared] = field(default_factory=dict)
@@ -136,6 +139,7 @@ class Cutting:
         return Training(
             task=task, tokenizer=self.subject.tokenizer, options=train,
             device=self.subject.opening.device, work=self.work,
+            logging=self.logging.named("seed", self.seed),
         )  # fmt: skip
 
     def decide(self) -> Decision:
@@ -185,6 +189,7 @@ class Cutting:
             tokenizer=self.subject.tokenizer,
             device=self.subject.opening.device,
             evaluation=False,
+            logging=self.logging.named("seed", self.seed),
         )
         self.used["trained"] = used_rows(self.subject.rows_of("train"), "train")
         seen = examples_seen(trained.rows, options.batch_size, trained.steps)

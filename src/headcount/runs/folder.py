@@ -51,17 +51,24 @@ def finished(
 
 @contextmanager
 def workspace(
-    target: Path, about: Mapping[str, Any], note: Note, *, overwrite: bool = False
+    work: Path,
+    about: Mapping[str, Any],
+    note: Note,
+    *,
+    where: Path | None = None,
+    overwrite: bool = False,
 ) -> Generator[None]:
-    """Hold the folder that a killed run goes on from; it is gone once the run is done."""
-    work = work_of(target)
+    """Hold the folder that a killed run goes on from; it is gone once the run is done.
+
+    `where` is what a refusal names: the folder that the run writes.
+    """
     try:
         with locked(work):
             if overwrite:
                 _empty(work)
             if not (work / SETTINGS).is_file():
                 write_json(work / SETTINGS, dict(about))
-            elif told := require_same(read_json(work / SETTINGS, "settings"), about, target):
+            elif told := require_same(read_json(work / SETTINGS, "settings"), about, where or work):
                 note(told)
             yield
             _empty(work)

@@ -128,7 +128,7 @@ def told(value: Any) -> str:
     """
     if isinstance(value, Encoded):
         return rows_fingerprint(value)
-    if isinstance(value, str | Path) and Path(value).is_file():
+    if isinstance(value, str | Path) and _is_file(value):
         return f"{value} {hashlib.blake2b(Path(value).read_bytes(), digest_size=8).hexdigest()}"
     if value is None or isinstance(value, str | int | float | Path):
         return str(value)
@@ -140,6 +140,14 @@ def told(value: Any) -> str:
     for piece in _pieces(value):
         digest.update(piece)
     return f"{type(value).__name__} {digest.hexdigest()}"
+
+
+def _is_file(value: str | Path) -> bool:
+    """Whether it names a file; a mask as JSON is longer than a name can be."""
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _pieces(value: Any) -> Iterator[bytes]:

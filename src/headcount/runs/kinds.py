@@ -8,13 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headcount.behaviour.options import Describing
 from headcount.changes.options import Transferring
 from headcount.errors import UsageError
 from headcount.likeness.options import Likening
+from headcount.runs.contents import FILE
 from headcount.sensitivity.options import Measuring
 from headcount.tasks.reading import Reading
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
+
+SEEDED = {
+    "train": "training.seed", "evaluate": "scoring.seed", "importance": "measuring.seed",
+    "redundancy": "reading.seed", "transfer": "reading.seed",
+}  # fmt: skip
+"""Where the options of a kind have the run's seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +64,7 @@ class Evaluate:
 
     scoring: Scoring = field(default_factory=Scoring)
     """What is scored."""
-    masks: tuple[str, ...] = ()
+    masks: tuple[str, ...] = field(default=(), metadata=FILE)
     """Heads that stay, as 777322, 6x12, JSON or mask.json."""
     tokens: int | None = None
     """Tokens per batch; as suits the device when left out."""
@@ -70,7 +78,7 @@ class Importance:
 
     measuring: Measuring = field(default_factory=Measuring)
     """Which rows, and what becomes of the scores."""
-    keep: str | None = None
+    keep: str | None = field(default=None, metadata=FILE)
     """Heads that stay while it is measured; all if left out."""
 
 
@@ -85,10 +93,20 @@ class Redundancy:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Roles:
+    """What every head does on data."""
+
+    reading: Reading = field(default_factory=Reading)
+    """What the model reads."""
+    describing: Describing = field(default_factory=Describing)
+    """What is measured beside roles."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Transfer:
     """What fine-tuning changed, head by head; the run's model is the first of the two."""
 
-    finetuned: str
+    finetuned: str = field(metadata=FILE)
     """The second model, of the same architecture."""
     reading: Reading = field(default_factory=Reading)
     """What both read."""
@@ -100,7 +118,7 @@ class Transfer:
 class Bench:
     """Time one forward pass: dense, masked, with heads removed, and in onnxruntime."""
 
-    pruned: str | None = None
+    pruned: str | None = field(default=None, metadata=FILE)
     """The same model with heads removed."""
     ratio: tuple[float, ...] | None = None
     """Shares of the heads to remove when no pruned model is given: 0.5 0.75 0.9."""
@@ -114,3 +132,21 @@ class Bench:
     """Time onnxruntime, too; by default when it is installed and the device is the CPU."""
     from_config: bool = False
     """Use random weights, even where there are others: they take the same time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """Try a machine or an executor: nothing is measured, and no model is opened."""
+
+    wait: float = 0.0
+    """Seconds to sleep."""
+    work: float = 0.0
+    """Seconds of processor time to use up, in one thread."""
+    fail: bool = False
+    """Fail in the end."""
+    say: str = ""
+    """What comes out."""
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.wait < 1e6 and 0 <= self.work < 1e6):
+            raise UsageError("A probe waits and works for 0 seconds or more.")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headcount.recovery.recover import Fit
 from headcount.tasks.metrics import get_metric
+
+if TYPE_CHECKING:
+    from headcount.recovery.recover import Fit
 
 Note = Callable[[str], None]
 ENOUGH = 10
@@ -35,7 +37,8 @@ def few_tokens(fits: Sequence[Fit]) -> str | None:
 
 def seen_rows(rows: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Whether what decided, repaired or trained was among what is scored."""
-    split = rows.get("scored", {}).get("split")
+    # a half of a split (train:scored:0.5:0) is of that split
+    split = str(rows.get("scored", {}).get("split")).partition(":")[0]
     uses = [use for use in ("decided", "repaired", "trained") if use in rows]
     # "all" are both parts of a task that came as a single file
     same = [use for use in uses if split in (rows[use]["split"], "all")]

@@ -32,13 +32,16 @@ from headcount.runs.notes import Note, log, not_better, rows_sentence, seen_rows
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 from headcount.runs.subject import Subject, make_subject
+from headcount.statistics import deviation
 from headcount.tasks.looking import Looking
 from headcount.tasks.metrics import ends
 from headcount.tasks.task import Task
 from headcount.training.evaluation import Evaluation
+from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 from headcount.training.processes import is_first, wait_for_all
 from headcount.training.scoring import Scoring
+from headcount.training.tracker import log_run
 
 Report = Callable[[str], None]
 
@@ -52,6 +55,8 @@ class Pruned:
     record: Record
     trace: Trace | None = None
     """What the gates did, where the method trained them."""
+    scored: tuple[Evaluation, Evaluation] | None = None
+    """Before and after, row by row, where they were scored by this call."""
 
     def __repr__(self) -> str:
         return f"Pruned({type(self.model).__name__}, {self.mask!r:.60})"
@@ -71,10 +76,12 @@ def prune(
     baseline: int = 3,
     seed: int = 0,
     out: str | Path | None = None,
+    work: str | Path | None = None,
     overwrite: bool = False,
     command: str | None = None,
     report: Report | None = None,
     note: Note = log,
+    logging: Logging | None = None,
 ) -> Pruned:
     """Cut a model, repair it if asked, score it, and write it if asked.
 
@@ -84,9 +91,11 @@ def prune(
     is what comes after the cut, and `learning` how a method that trains gates does so, before it;
     random cuts then train as long after it. `baseline` is the number of random cuts of the same
     size, repaired in the same way. `seed` is that of the cut, of its training and of the sample
-    that is scored, unless `scoring` is given. `overwrite` replaces a pruned model in `out`.
+    that is scored, unless `scoring` is given. `overwrite` replaces a pruned model in `out`. `work`,
+    in its place, is a folder for the caller to delete: a killed call goes on there.
     `report` is called with what is being done, `note` with what must not be missed, which is also
-    in the record, beside the `command`. Without a task nothing is scored.
+    in the record, beside the `command`. `logging` says which trackers are told of training and
+    scores. Without a task nothing is scored.
     """
     trains = repair is not None and repair.train is not None
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
@@ -100,6 +109,7 @@ def prune(
     )  # fmt: skip
     asked.share  # refused before anything is measured  # noqa: B018
     target = None if out is None else Path(out).expanduser()
+    place = Path(work).expanduser() if work is not None else target and work_of(target)
     if target is not None and is_first():
         require_free(target)
     notes: list[str] = []
@@ -110,7 +120,9 @@ def prune(
 
     cutting = Cutting(
         subject=subject, asked=asked, seed=seed, note=tell,
-        work=None if target is None else work_of(target),
+        work=place, logging=(logging or Logging()).named(
+            None if target is None else target.name, asked.name, asked.ratio
+        ),
     )  # fmt: skip
     about = identity_of(subject, asked, seed)
     if choice.note is not None:
@@ -118,8 +130,8 @@ def prune(
     if target is not None and not overwrite and (there := finished(target, about, note)):
         return Pruned(*there)
     held = nullcontext()
-    if target is not None and is_first():
-        held = workspace(target, about, note, overwrite=overwrite)
+    if place is not None and is_first():
+        held = workspace(place, about, note, where=target, overwrite=overwrite)
     with held:
         found = _Cut(cutting, report or (lambda text: None)).make(about, notes, command)
         if target is not None:
@@ -169,6 +181,7 @@ class _Cut:
         full = cutting.subject.model
         sizes = {"before": full.num_parameters(), "after": small.num_parameters()}
         trace = None if learned is None else learned.trace
+        scored: tuple[Evaluation, Evaluation] | None = None
         if cutting.subject.task is None:
             result = cutting.head(mask) | done
             result |= {"budget": cutting.budget.to_json(), "mask": mask.to_json()}
@@ -180,17 +193,31 @@ class _Cut:
                 longer = together(asked.learning or TrainOptions(), asked.repair.train)
                 repair = replace(asked.repair, train=longer)
                 compared = replace(cutting, asked=replace(asked, repair=repair))
-            before, after = compared.score_full(), cutting.score(small)
+            before, after = scored = compared.score_full(), cutting.score(small)
             result = cutting.result(decision, done, before, after)
             result["scores"] |= self._random(compared, mask, after)
             cutting.tell("seen", seen_rows(cutting.used))
+            self._log(result)
         said = {"parameters": sizes, "rows_said": rows_sentence(cutting.used)}
         record = Record(
             run=run_of(cutting.subject, asked, cutting.seed), identity=about, result=result | said,
             rows=cutting.used, notes=tuple(notes), command=command,
             seconds=round(time.monotonic() - started, 1),
         )  # fmt: skip
-        return Pruned(small, mask, record, trace)
+        return Pruned(small, mask, record, trace, scored)
+
+    def _log(self, result: dict[str, Any]) -> None:
+        """The finished cut, to where it is logged."""
+        if not is_first():
+            return
+        scores, cutting = result["scores"], self.cutting
+        asked = {name: result[name] for name in ("model", "method", "ratio", "seed", "recover")}
+        asked |= {name: scores[name] for name in ("task", "split", "metric")}
+        numbers = {
+            "score": scores["after"]["score"], "full": scores["before"]["score"],
+            "difference": scores["difference"]["value"], "kept": result["heads"]["after"],
+        }  # fmt: skip
+        log_run(cutting.logging.named("seed", cutting.seed, "scored"), asked, numbers)
 
     def _random(self, cutting: Cutting, mask: Mask, after: Evaluation) -> dict[str, Any]:
         """Random cuts of the same number of heads, repaired alike."""
@@ -200,7 +227,7 @@ class _Cut:
         draw = prepare(cutting.subject.layout, "random")
         seeds = [cutting.seed + 1 + number for number in range(count)]
         masks = [draw(mask.sparsity, seed) for seed in seeds]
-        drawn = replace(cutting, budget=Budget(), used={})
+        drawn = replace(cutting, budget=Budget(), used={}, logging=cutting.logging.named("random"))
         found = drawn.score_masks(masks, seeds)
         summary = _summary(found, metric) | {"budget": _each(drawn.budget, count)}
         if cutting.asked.name != "random":
@@ -219,12 +246,12 @@ def _each(budget: Budget, cuts: int) -> dict[str, Any]:
 
 
 def _summary(found: list[Evaluation], metric: str) -> dict[str, Any]:
-    values = np.array([each.score for each in found])
+    values = [each.score for each in found]
     return {
         "draws": len(values),
-        "mean": float(values.mean()),
-        "sd": float(values.std(ddof=1)) if len(values) > 1 else None,
-        **ends(values.tolist(), metric),
-        "scores": values.tolist(),
+        "mean": float(np.mean(values)),
+        "sd": deviation(values) if len(values) > 1 else None,
+        **ends(values, metric),
+        "scores": values,
         "kept": [each.mask.pattern for each in found if each.mask is not None],
     }

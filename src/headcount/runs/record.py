@@ -79,13 +79,7 @@ class Record(Mapping[str, Any]):
     @classmethod
     def from_json(cls, data: Any, where: str = "This") -> Record:
         """The record that `to_json` wrote."""
-        if not isinstance(data, Mapping) or not isinstance(data.get("format"), int):
-            raise UsageError(f"{where} is no record of headcount.")
-        if data["format"] != FORMAT:
-            raise UsageError(
-                f"{where} has format {data['format']}, and this headcount reads {FORMAT}: use the "
-                "version that wrote it, or a newer one."
-            )
+        require_format(data, where)
         require_fields(data, COMMON, f"{where} is no record")
         record = cls(
             run=Run.read(data["run"], f"{where}: run"),
@@ -126,7 +120,8 @@ class Record(Mapping[str, Any]):
         return len(self.to_json())
 
     def __repr__(self) -> str:
-        model = self.run.model if isinstance(self.run.model, str) else self.run.model.kind
+        asked = self.run.model
+        model = asked if isinstance(asked, str) else getattr(asked, "kind", "best")
         task = f" on {self.run.task}" if self.run.task else ""
         return f"Record({self.run.kind} of {model[:40]}{task}, {self.id})"
 
@@ -139,6 +134,21 @@ class Record(Mapping[str, Any]):
             for name, value in shown.items()
         ]
         return table(("record", repr(self)), rows)
+
+
+class FormatError(UsageError):
+    """A whole record, in a form that this version does not know."""
+
+
+def require_format(data: Any, where: str) -> None:
+    """Refuse what is no record, and, by its name, a record of another version."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("format"), int):
+        raise UsageError(f"{where} is no record of headcount.")
+    if data["format"] != FORMAT:
+        raise FormatError(
+            f"{where} has format {data['format']}, and this headcount reads {FORMAT}: use the "
+            "version that wrote it, or a newer one."
+        )
 
 
 def id_of(identity: Mapping[str, Any]) -> str:
@@ -154,11 +164,15 @@ def id_of(identity: Mapping[str, Any]) -> str:
 
 def _alike(value: Any) -> Any:
     """A nest with all numbers alike: a share of 1 was 1 when it was typed and is 1.0 when read."""
-    if isinstance(value, Mapping):
-        return {str(name): _alike(item) for name, item in value.items()}
+    if value is None or isinstance(value, bool | str | float):
+        return value
+    if isinstance(value, int):
+        return float(value)
     if isinstance(value, list | tuple):
         return [_alike(item) for item in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, Mapping):
+        return {str(name): _alike(item) for name, item in value.items()}
+    return value
 
 
 def defined(value: Any) -> Any:

@@ -5,21 +5,22 @@
     record = hc.run(cut, "small")          # base is found in the store, or made first, once
 
 The same value is what a command makes of its options, what `record.json` keeps and what a study
-file holds: `Run.read(run.to_plain())` gives the run back.
+file holds: `Run.read(run.to_plain())` gives the run back. Wherever an option names a file or folder
+that another run makes (`Cluster(redundancy=…)`), the plain form may have that run in its place.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from headcount.errors import UsageError
 from headcount.models.opening import Opening
 from headcount.options import read, to_plain
 from headcount.registry import Registry
+from headcount.runs.contents import by_content, digest, named_files
 from headcount.tasks.source import Source
 
 KINDS = Registry("kind of run")
@@ -27,12 +28,25 @@ for _name, _where, _summary in (
     ("train", "headcount.runs.kinds:Train", "A model trained on a task."),
     ("evaluate", "headcount.runs.kinds:Evaluate", "A model scored on a task."),
     ("redundancy", "headcount.runs.kinds:Redundancy", "A distance for every pair of heads."),
+    ("roles", "headcount.runs.kinds:Roles", "What every head does on data."),
     ("importance", "headcount.runs.kinds:Importance", "How much a loss feels each head."),
     ("prune", "headcount.runs.asked:Prune", "Heads chosen, removed, repaired and scored."),
     ("transfer", "headcount.runs.kinds:Transfer", "Two checkpoints compared head by head."),
     ("bench", "headcount.runs.kinds:Bench", "A model timed dense, masked and cut."),
+    ("probe", "headcount.runs.kinds:Probe", "A trial of a machine: waits, works or fails."),
 ):
     KINDS.add(_name, _where, _summary)
+
+
+@dataclass(frozen=True)
+class Best:
+    """In place of a model: that of the run with the best score among several."""
+
+    runs: tuple[Run, ...]
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data; `read_model` gives it back."""
+        return {"best": [run.to_plain() for run in self.runs]}
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,7 @@ class Run:
 
     kind: str
     """What is done; see `headcount ls runs`."""
-    model: str | Run
+    model: str | Run | Best
     """A folder, a name on the hub, a shipped model, or the run whose model it is."""
     options: Any = field(kw_only=True)
     """The options of this kind."""
@@ -53,6 +67,8 @@ class Run:
     """How the model is opened."""
     seed: int = field(default=0, kw_only=True)
     """Seed of everything random in the run."""
+    made: tuple[tuple[str, Run], ...] = field(default=(), kw_only=True)
+    """Options that name what another run makes: where they stand (`method.redundancy`), the run."""
 
     def __post_init__(self) -> None:
         kind: Any = KINDS[self.kind]
@@ -62,24 +78,50 @@ class Run:
                 f"{type(self.options).__name__}."
             )
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """A short name for what is asked, whatever computes it: the name of the run's folder."""
-        asked = self.to_plain()
-        asked["opening"] = {"tokenizer": self.opening.tokenizer, "dtype": self.opening.dtype}
-        text = json.dumps(asked, sort_keys=True, default=repr)
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        """A short name for what is asked, whatever computes it: the name of the run's folder.
 
-    def to_plain(self) -> dict[str, Any]:
-        """Plain data; `read` gives the run back."""
+        Files and folders count by their content, so a run on other rows or weights is another run.
+        """
+        asked = self.to_plain(deep=False)
+        asked["opening"] = {"tokenizer": self.opening.tokenizer, "dtype": self.opening.dtype}
+        asked["made"] = [(place, run.key) for place, run in self.made]
+        asked["inputs"] = [run.key for run in self.inputs]
+        if not isinstance(self.model, str):
+            asked["model"] = type(self.model).__name__
+        names = {*named_files(self.source), *named_files(self.options), str(self.opening.tokenizer)}
+        return digest(by_content(asked, names | {str(self.model)}))
+
+    @property
+    def inputs(self) -> tuple[Run, ...]:
+        """The runs that must be done before this one."""
+        first = {str: (), Run: (self.model,), Best: getattr(self.model, "runs", ())}
+        return (*first[type(self.model)], *(run for _, run in self.made))
+
+    def with_made(self, model: str, paths: Sequence[str]) -> Run:
+        """The run on what its inputs made: the model, and a path for each of `made`."""
+        plain = to_plain(self.options)
+        for (place, _), path in zip(self.made, paths, strict=True):
+            _put(plain, place.split("."), path)
+        options = _options(KINDS[self.kind], plain, "options")
+        return replace(self, model=model, options=options, made=())
+
+    def to_plain(self, *, deep: bool = True) -> dict[str, Any]:
+        """Plain data; `read` gives the run back. Not `deep`, it leaves out the runs inside."""
+        options = to_plain(self.options)
+        if deep:
+            for place, run in self.made:
+                _put(options, place.split("."), run.to_plain())
+        inside = self.model if isinstance(self.model, str) or not deep else self.model.to_plain()
         return {
             "kind": self.kind,
-            "model": self.model if isinstance(self.model, str) else self.model.to_plain(),
+            "model": inside,
             "task": self.task,
             "source": {name: value for name, value in to_plain(self.source).items() if value},
             "opening": to_plain(self.opening),
             "seed": self.seed,
-            "options": to_plain(self.options),
+            "options": options,
         }
 
     @classmethod
@@ -88,16 +130,15 @@ class Run:
         if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
             raise UsageError(f"{where} names no kind of run.")
         kind: Any = _named(data["kind"], where)
-        parts = ("kind", "model", "task", "source", "opening", "seed", "options")
-        if strange := [name for name in data if name not in parts]:
-            raise UsageError(f"{where} has no part '{strange[0]}'; a run has {', '.join(parts)}.")
-        model, task, seed = data.get("model"), data.get("task"), data.get("seed", 0)
-        if isinstance(model, Mapping):
-            model = cls.read(model, f"{where}.model")
-        if not isinstance(model, str | Run) or not isinstance(task, str | None):
+        if strange := [name for name in data if name not in PARTS]:
+            raise UsageError(f"{where} has no part '{strange[0]}'; a run has {', '.join(PARTS)}.")
+        task, seed = data.get("task"), data.get("seed", 0)
+        model = read_model(data.get("model"), f"{where}.model")
+        if model is None or not isinstance(task, str | None):
             raise UsageError(f"{where} names no model, or a task that is no name.")
         if not isinstance(seed, int) or isinstance(seed, bool):
             raise UsageError(f"{where}.seed is a whole number, not {seed!r}.")
+        options, made = _without_runs(data.get("options", {}), f"{where}.options")
         return cls(
             data["kind"],
             model,
@@ -105,8 +146,57 @@ class Run:
             seed=seed,
             source=read(Source, data.get("source", {}), f"{where}.source"),
             opening=read(Opening, data.get("opening", {}), f"{where}.opening"),
-            options=_options(kind, data.get("options", {}), f"{where}.options"),
+            options=_options(kind, options, f"{where}.options"),
+            made=tuple(made),
         )
+
+
+PARTS = ("kind", "model", "task", "source", "opening", "seed", "options")
+
+
+def read_model(data: Any, where: str) -> str | Run | Best | None:
+    """A model as it is named in plain data; None where it is not."""
+    if isinstance(data, Mapping) and isinstance(data.get("best"), Sequence):
+        runs = [Run.read(each, f"{where}.best") for each in data["best"]]
+        if not runs:
+            raise UsageError(f"{where}.best names no run.")
+        return Best(tuple(runs))
+    if isinstance(data, Mapping):
+        return Run.read(data, where)
+    return data if isinstance(data, str | Run | Best) else None
+
+
+def _without_runs(data: Any, where: str) -> tuple[Any, list[tuple[str, Run]]]:
+    """Options with a word in place of every run inside, and those runs by where they stood."""
+    found = [
+        (".".join(place), inside if isinstance(inside, Run) else Run.read(inside, where))
+        for place, inside in _runs_inside(data)
+    ]
+    if not found:
+        return data, []
+    plain = to_plain(data)
+    for place, run in found:
+        _put(plain, place.split("."), f"run {run.key}")
+    return plain, found
+
+
+def _runs_inside(data: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(data, Run) or (isinstance(data, Mapping) and {"kind", "model"} <= set(data)):
+        yield place, data
+    elif isinstance(data, Mapping):
+        for name, value in data.items():
+            yield from _runs_inside(value, (*place, str(name)))
+    elif isinstance(data, list | tuple):
+        for at, value in enumerate(data):
+            yield from _runs_inside(value, (*place, str(at)))
+
+
+def _put(data: Any, place: Sequence[str], value: Any) -> None:
+    """Put a value deep into a nest of objects and lists."""
+    *way, last = place
+    for name in way:
+        data = data[int(name) if isinstance(data, list) else name]
+    data[int(last) if isinstance(data, list) else last] = value
 
 
 def _named(name: str, where: str) -> Any:

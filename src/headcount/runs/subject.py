@@ -152,6 +152,22 @@ def make_subject(
     return Subject(model=model, tokenizer=tokenizer, task=rows, source=source, opening=opening)
 
 
+class Subjects:
+    """What the last runs of a process were about, opened: the next of the same opens nothing."""
+
+    def __init__(self, most: int = 2) -> None:
+        self.most = most
+        self._kept: dict[str, Subject] = {}
+
+    def get(self, key: str, make: Callable[[], Subject]) -> Subject:
+        """The subject of this key, opened where it is not among the last ones."""
+        if key not in self._kept:
+            for old in list(self._kept)[: len(self._kept) + 1 - self.most]:
+                del self._kept[old]  # before the next one: two large models may not fit
+            self._kept[key] = make()
+        return self._kept[key]
+
+
 def read_texts(path: Path, model: PreTrainedModel, tokenizer: Any, max_length: int) -> Encoded:
     """A text file's lines as rows of tokens."""
     try:

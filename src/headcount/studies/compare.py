@@ -27,12 +27,12 @@ from headcount.runs.asked import Prune, Repair
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
-from headcount.statistics import paired
 from headcount.studies.many import Progress, Study, Wanted, check_labels, check_seeds
-from headcount.studies.points import Point, Studied, by_seed, versus_random
+from headcount.studies.points import Point, Studied, versus_random
 from headcount.studies.store import opened
 from headcount.tasks.looking import Looking
 from headcount.tasks.task import Task
+from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 
@@ -55,18 +55,26 @@ class Comparison(Studied):
         """For each method: mean over seeds with its interval, and the differences.
 
         `against_random` and `against_all_heads` are paired by seed: from random cuts, and from the
-        same training without a cut. `difference` is from the model as it was given.
+        same training without a cut; both are corrected for the number of comparisons in the table.
+        `difference` is from the model as it was given.
         """
         groups: dict[str, list[Point]] = {}
         for point in self.points:
             groups.setdefault(point.method, []).append(point)
+        pairs = [
+            (method, other)
+            for other in (ALL, "random")
+            for method in groups
+            if other in groups and method != other
+        ]
+        found = self.compared(groups, pairs)
         rows = []
         for method, own in groups.items():
             row = {"method": method, **self.group(own), "budget": own[0].budget, "gap": _gap(own)}
-            if method != ALL and ALL in groups:
-                row["against_all_heads"] = paired(by_seed(own), by_seed(groups[ALL]))
-            if method != "random" and "random" in groups:
-                row |= versus_random(by_seed(own), by_seed(groups["random"]), self.metric)
+            if (method, ALL) in found:
+                row["against_all_heads"] = found[method, ALL]
+            if (method, "random") in found:
+                row |= versus_random(found[method, "random"])
             rows.append(row)
         return rows
 
@@ -93,12 +101,14 @@ def compare(
     overwrite: bool = False,
     progress: Progress | None = None,
     note: Note = log,
+    logging: Logging | None = None,
 ) -> Comparison:
     """Cut by every method with every seed, train each alike, score, and compare with random.
 
     A method is a name, which may end in "+recover", or a value as in `hc.Importance(step=0.05)`;
     a mapping gives values such names.
-    `note` is called with what must not be missed.
+    `note` is called with what must not be missed,
+    `logging` says which trackers are told of training and of finished runs.
     """
     subject = make_subject(model, task, tokenizer=tokenizer)
     like = Prune(
@@ -113,7 +123,10 @@ def compare(
     asked = {"ratio": ratio, "train": (train or TrainOptions()).identity()}
     about = identity(subject, like, list(methods.values()), **asked)
     with opened(out, about, overwrite=overwrite, note=note) as store:
-        study = Study(subject=subject, store=store, about=about, note=note, progress=progress)
+        study = Study(
+            subject=subject, store=store, about=about, note=note, progress=progress,
+            logging=logging or Logging(),
+        )  # fmt: skip
         study.check(wanted)
         full = study.full(wanted[0]).to_json()
         found = study.points(wanted)

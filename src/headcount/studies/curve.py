@@ -21,10 +21,11 @@ from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
 from headcount.studies.many import Progress, Study, Wanted, check_labels, check_seeds
-from headcount.studies.points import Point, Studied, by_seed, versus_random
+from headcount.studies.points import Point, Studied, versus_random
 from headcount.studies.store import opened
 from headcount.tasks.looking import Looking
 from headcount.tasks.task import Task
+from headcount.training.logging import Logging
 from headcount.training.scoring import Scoring
 
 METHODS = ("random", "cluster", "importance")
@@ -45,17 +46,20 @@ class Curve(Studied):
 
         `low` and `high` are the 95 % interval of the mean over seeds (Student's t), and so are
         those of the `difference` from the full model; of one seed that is over the same rows.
-        Beside random cuts, `than_random` says whether a method is better at this ratio.
+        Beside random cuts, `than_random` says whether a method is better at this ratio, corrected
+        for the number of such comparisons in the whole curve.
         """
         groups: dict[tuple[str, Any], list[Point]] = {}
         for point in self.points:
             groups.setdefault((point.method, point.ratio), []).append(point)
+        pairs = {key: (key, ("random", key[1])) for key in groups if key[0] != "random"}
+        pairs = {key: pair for key, pair in pairs.items() if pair[1] in groups}
+        found = self.compared(groups, pairs.values())
         rows = []
         for (method, ratio), own in groups.items():
             row = {"method": method, "ratio": ratio, **self.group(own)}
-            random = groups.get(("random", ratio))
-            if random is not None and method != "random":
-                row |= versus_random(by_seed(own), by_seed(random), self.metric)
+            if (method, ratio) in pairs:
+                row |= versus_random(found[pairs[method, ratio]])
             rows.append(row)
         return rows
 
@@ -80,12 +84,14 @@ def curve(
     overwrite: bool = False,
     progress: Progress | None = None,
     note: Note = log,
+    logging: Logging | None = None,
 ) -> Curve:
     """The score of every method at every ratio, with `seeds` cuts each, beside the full model.
 
     A method is a name, or a value as in `hc.Importance(step=0.05)`. A seed is a draw (random), a
     clustering (cluster), or a sample of the rows that gradients are taken on (importance), and the
-    seed of training. `scoring` is the same for all. `note` is called with what must not be missed.
+    seed of training. `scoring` is the same for all. `note` is called with what must not be missed,
+    `logging` says which trackers are told of training and of finished runs.
     """
     trains = repair is not None and repair.train is not None
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains)
@@ -99,7 +105,10 @@ def curve(
     asked = {"finetune": None if train is None else train.identity()}
     about = identity(subject, like, chosen, **asked)
     with opened(out, about, overwrite=overwrite, note=note) as store:
-        study = Study(subject=subject, store=store, about=about, note=note, progress=progress)
+        study = Study(
+            subject=subject, store=store, about=about, note=note, progress=progress,
+            logging=logging or Logging(),
+        )  # fmt: skip
         study.check(wanted)
         full = study.full(wanted[0]).to_json()
         found = study.points(wanted)  # seed by seed: gradients of one sample serve all ratios

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headcount.errors import UsageError
@@ -28,6 +28,8 @@ from headcount.runs.subject import Subject
 from headcount.studies.points import Point
 from headcount.studies.store import Store
 from headcount.training.evaluation import Evaluation
+from headcount.training.logging import Logging
+from headcount.training.tracker import log_run
 
 TOGETHER = 32
 """Masks scored in one pass over the data."""
@@ -55,6 +57,8 @@ class Study:
     """What all its runs depend on."""
     note: Note
     progress: Progress | None = None
+    logging: Logging = field(default_factory=Logging)
+    """Which trackers are told of every run that is finished, and of its training."""
     may_close: bool = False
     """All gates closing is a result, not a failure."""
 
@@ -66,7 +70,7 @@ class Study:
         """One of its cuts."""
         return Cutting(
             subject=self.subject, asked=wanted.asked, seed=wanted.seed, note=self.note,
-            told=self.told, prepared=self.prepared,
+            told=self.told, prepared=self.prepared, logging=self._logging(wanted),
         )  # fmt: skip
 
     def check(self, wanted: Sequence[Wanted]) -> None:
@@ -86,19 +90,37 @@ class Study:
     def points(self, wanted: Sequence[Wanted]) -> list[Point]:
         """Every cut as a row, those that are missing made first, in this order."""
         before = self.full(wanted[0])
-        ids = [id_of(self._identity(self.cutting(each))) for each in wanted]
+        ids = [id_of(self.identity_of(self.cutting(each))) for each in wanted]
         missing = [each for each, id in zip(wanted, ids, strict=True) if self.store.get(id) is None]
         done = len(wanted) - len(missing)
         self._report(done, len(wanted))
         while missing:
             part = _together(missing)
             missing = missing[len(part) :]
-            for record in self._make(part, before):
+            for each, record in zip(part, self._make(part, before), strict=True):
                 self.store.add(record)
+                self._log(each, record)
             done += len(part)
             self._report(done, len(wanted))
         pairs = zip(wanted, ids, strict=True)
         return [Point.of(self.store.done[id], each.label, each.value) for each, id in pairs]
+
+    def _logging(self, wanted: Wanted) -> Logging:
+        """A run of every cut: what tells it from the others is its name."""
+        what = wanted.asked.ratio if wanted.value is None else f"{wanted.value:g}"
+        folder = self.store.folder
+        where = self.about.get("task") if folder is None else folder.name
+        return self.logging.named(where, wanted.label, what)
+
+    def _log(self, wanted: Wanted, record: Record) -> None:
+        row = Point.of(record, wanted.label, wanted.value)
+        asked = {"method": row.method, "ratio": row.ratio, "seed": row.seed, "value": row.value}
+        asked |= {name: self.about.get(name) for name in ("model", "task", "split", "metric")}
+        numbers = {
+            "score": row.score, "difference": row.difference, "kept": row.kept,
+            "sparsity": row.sparsity,
+        }  # fmt: skip
+        log_run(self._logging(wanted).named("seed", wanted.seed, "scored"), asked, numbers)
 
     def _report(self, done: int, total: int) -> None:
         if self.progress is not None:
@@ -114,14 +136,14 @@ class Study:
         scored = cuts[0].score_masks(masks, [cutting.seed for cutting in cuts])
         seconds = (time.monotonic() - started) / len(part)
         return [
-            self._record(cutting, cutting.result(decision, {}, before, after), seconds)
+            self.record_of(cutting, cutting.result(decision, {}, before, after), seconds)
             for cutting, decision, after in zip(cuts, decided, scored, strict=True)
         ]
 
     def _one(self, wanted: Wanted, before: Evaluation) -> Record:
         """One cut with its training and score, or what is left when all gates close."""
         started = time.monotonic()
-        with self._working(self.cutting(wanted)) as cutting:
+        with self.working(self.cutting(wanted)) as cutting:
             try:
                 decision = cutting.decide()
                 small, done = cutting.cut(decision)
@@ -130,18 +152,18 @@ class Study:
                 if not self.may_close:
                     raise
                 result = self._closed(cutting, error, before)
-            record = self._record(cutting, result, time.monotonic() - started)
+            record = self.record_of(cutting, result, time.monotonic() - started)
             return self.store.add(record)
 
     @contextmanager
-    def _working(self, cutting: Cutting) -> Generator[Cutting]:
+    def working(self, cutting: Cutting) -> Generator[Cutting]:
         """The cut with a folder that it can be resumed from, where there is training to resume."""
-        asked, about = cutting.asked, self._identity(cutting)
+        asked, about = cutting.asked, self.identity_of(cutting)
         target = self.store.folder_of(id_of(about))
         if target is None or (asked.repair.train is None and asked.method.needs != "training"):
             yield cutting
             return
-        with workspace(target, about, self.note):
+        with workspace(work_of(target), about, self.note, where=target):
             yield replace(cutting, work=work_of(target))
 
     def _closed(self, cutting: Cutting, error: AllClosedError, before: Evaluation) -> Any:
@@ -158,15 +180,17 @@ class Study:
         }
         return cutting.result(Decision(mask=nothing), {"all_closed": closed}, before, after)
 
-    def _record(self, cutting: Cutting, result: Any, seconds: float) -> Record:
+    def record_of(self, cutting: Cutting, result: Any, seconds: float) -> Record:
+        """A finished cut."""
         return Record(
             run=run_of(self.subject, cutting.asked, cutting.seed),
-            identity=self._identity(cutting), rows=cutting.used,
+            identity=self.identity_of(cutting), rows=cutting.used,
             result=result | {"rows_said": rows_sentence(cutting.used)},
             seconds=round(seconds, 1),
         )  # fmt: skip
 
-    def _identity(self, cutting: Cutting) -> dict[str, Any]:
+    def identity_of(self, cutting: Cutting) -> dict[str, Any]:
+        """What one of its cuts depends on."""
         asked = cutting.asked
         own = {"method": asked.name, "ratio": asked.ratio, "cut_seed": cutting.seed}
         own |= {"recover": asked.repair.recover is not None, **own_options(asked.method)}

@@ -1,4 +1,4 @@
-"""The model with all its heads, as a study keeps it: what every cut is held against, row by row."""
+"""What a model said row by row, as a study keeps it: with all heads, and cut in a search."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from headcount.training.evaluation import Evaluation
 FILE = "full.json"
 
 
-def keep(found: Evaluation, folder: Path | None) -> Evaluation:
-    """Write the scores of the full model and what it said of every row."""
+def keep(found: Evaluation, folder: Path | None, file: str = FILE) -> Evaluation:
+    """Write the scores of a model and what it said of every row."""
     if folder is not None and found.outcome is not None:
         sides = (found.outcome.predictions, found.outcome.labels)
         rows = [list(map(_plain, side)) for side in sides]
-        write_json(folder / FILE, {"scores": found.to_json(), "said": rows[0], "right": rows[1]})
+        write_json(folder / file, {"scores": found.to_json(), "said": rows[0], "right": rows[1]})
     return found
 
 
-def kept(folder: Path | None) -> Evaluation | None:
+def kept(folder: Path | None, file: str = FILE) -> Evaluation | None:
     """What `keep` wrote; None where it did not."""
-    if folder is None or not (folder / FILE).is_file():
+    if folder is None or not (folder / file).is_file():
         return None
-    data = read_json(folder / FILE, "scores of the full model", 2**30)
-    complaint = f"{folder / FILE} is no score of a full model"
+    data = read_json(folder / file, "scores of a model", 2**30)
+    complaint = f"{folder / file} is no score of a model"
     require_fields(data, {"scores": dict, "said": list, "right": list}, complaint)
     try:
         sides = [_side(data[name]) for name in ("said", "right")]

@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from headcount.errors import UsageError
 from headcount.files import whole, write_json
 from headcount.runs.record import Record, defined
-from headcount.statistics import interval, paired
+from headcount.statistics import compare_pairs, deviation, interval
+from headcount.statistics.comparisons import Label
 from headcount.tasks.metrics import Difference, ends, get_metric
 
 
@@ -128,13 +127,21 @@ class Studied(ABC):
             "kept": own[0].kept,
             "seeds": len(own),
             "mean": mean,
-            "sd": float(np.std(values, ddof=1)) if len(values) > 1 else math.nan,
+            "sd": deviation(values),
             "low": low,
             "high": high,
             **ends(values, self.metric),
             "relative": relative(mean, self.full["score"]),
             **loss_of(own, self.full["score"], self.metric),
         }
+
+    def compared(
+        self, groups: Mapping[Label, Sequence[Point]], pairs: Iterable[tuple[Label, Label]]
+    ) -> dict[tuple[Label, Label], dict[str, Any]]:
+        """Groups of cuts held against others seed by seed; all pairs are one table (Holm)."""
+        scores = {label: by_seed(own) for label, own in groups.items()}
+        better = get_metric(self.metric).higher_is_better
+        return compare_pairs(scores, pairs, higher_is_better=better)
 
     def __repr__(self) -> str:
         task = f"{self.about['task']} {self.about['split']}"
@@ -178,19 +185,9 @@ def by_seed(points: Iterable[Point]) -> dict[int, float]:
     return {point.seed: point.score for point in points}
 
 
-def versus_random(
-    own: Mapping[int, float], random: Mapping[int, float], metric: str
-) -> dict[str, Any]:
-    """The difference from random cuts seed by seed, and what it says: better, alike or worse.
-
-    Where the interval has a zero in it, or there is none, cuts are told apart by nothing: alike.
-    """
-    found = paired(own, random)
-    sign = 1 if get_metric(metric).higher_is_better else -1
-    verdict = "alike"
-    if not found["low"] <= 0 <= found["high"] and not math.isnan(found["low"]):
-        verdict = "better" if sign * found["mean"] > 0 else "worse"
-    return {"against_random": found, "than_random": verdict}
+def versus_random(compared: dict[str, Any]) -> dict[str, Any]:
+    """What a row says about random cuts: the comparison, and whether it is better than they."""
+    return {"against_random": compared, "than_random": compared["verdict"]}
 
 
 def relative(score: float, full: float | None) -> float:

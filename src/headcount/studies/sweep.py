@@ -30,14 +30,18 @@ from headcount.runs.asked import FREE, Prune, Repair
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
-from headcount.statistics import interval, rank_correlation
+from headcount.statistics import compare_groups, interval, rank_correlation
 from headcount.studies.many import Progress, Study, Wanted, check_seeds
-from headcount.studies.points import Studied
+from headcount.studies.points import Point, Studied, by_seed
 from headcount.studies.store import opened
-from headcount.tasks.metrics import ends
+from headcount.tasks.metrics import ends, get_metric
 from headcount.tasks.task import Task
+from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
+
+ALL = "all heads"
+"""What the cuts of a sweep are held against."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,10 +49,21 @@ class Sweep(Studied):
     """All cuts, and the model they started from."""
 
     def summary(self) -> list[dict[str, Any]]:
-        """For each value sparsity and score: mean with its interval, and ends, over seeds."""
+        """For each value sparsity and score: mean with its interval, and ends, over seeds.
+
+        `against_all_heads` is from the model as it was given, corrected for the number of values;
+        `than_all_heads` says whether it is better, alike or worse.
+        """
+        groups: dict[float | None, list[Point]] = {}
+        for point in self.points:
+            groups.setdefault(point.value, []).append(point)
+        full = math.nan if self.full["score"] is None else self.full["score"]
+        seeds: dict[Any, dict[int, float]] = {value: by_seed(own) for value, own in groups.items()}
+        seeds[ALL] = {point.seed: full for point in self.points}
+        better = get_metric(self.metric).higher_is_better
+        found = compare_groups(seeds, ALL, higher_is_better=better)
         rows = []
-        for value in dict.fromkeys(point.value for point in self.points):
-            own = [point for point in self.points if point.value == value]
+        for value, own in groups.items():
             whole = self.group(own)
             scores = [point.score for point in own]
             rows.append({
@@ -58,6 +73,8 @@ class Sweep(Studied):
                 "sparsity": _spread([point.sparsity for point in own]),
                 "score": _spread(scores) | ends(scores, self.metric),
                 **{name: whole[name] for name in ("relative", "difference", "lost")},
+                "against_all_heads": found[value],
+                "than_all_heads": found[value]["verdict"],
                 "all_closed": sum(point.all_closed is not None for point in own),
             })  # fmt: skip
         return rows
@@ -95,10 +112,12 @@ def sweep(
     overwrite: bool = False,
     progress: Progress | None = None,
     note: Note = log,
+    logging: Logging | None = None,
 ) -> Sweep:
     """Train the method's gates with every value of its option `over`, `seeds` times each.
 
-    `note` is called with what must not be missed.
+    `note` is called with what must not be missed,
+    `logging` says which trackers are told of training and of finished runs.
     """
     subject = make_subject(model, task, tokenizer=tokenizer)
     like = Prune(
@@ -110,7 +129,13 @@ def sweep(
     about = identity(subject, like, [like.method], **asked)
     with opened(out, about, overwrite=overwrite, note=note) as store:
         study = Study(
-            subject=subject, store=store, about=about, note=note, progress=progress, may_close=True
+            subject=subject,
+            store=store,
+            about=about,
+            note=note,
+            progress=progress,
+            may_close=True,
+            logging=logging or Logging(),
         )
         study.check(wanted)
         full = study.full(wanted[0]).to_json()

@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from headcount.tasks.sums import Weighted, constant, ratio, sum_by
+from headcount.statistics import Weighted
+from headcount.tasks.sums import constant, ratio, sum_by
 
 
 def accuracy(predictions: np.ndarray, labels: np.ndarray) -> float:

@@ -9,7 +9,7 @@ that the rows cannot tell (Matthews where they have one class only) is not a num
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,9 +18,9 @@ import numpy as np
 from headcount.errors import UsageError
 from headcount.files import require_fields
 from headcount.names import require
-from headcount.tasks import bleu, classes
-from headcount.tasks.ranks import weighted_spearman
-from headcount.tasks.sums import Weighted, constant, from_sums, ratio
+from headcount.statistics import Weighted, bootstrap, percentiles
+from headcount.tasks import bleu, classes, ranks
+from headcount.tasks.sums import from_sums, ratio
 from headcount.text import line
 
 
@@ -137,63 +137,84 @@ class Metric:
     """The least and the largest value there is; intervals stay inside."""
 
 
-def score(metric: str, outcome: Outcome, *, draws: int = 1000, seed: int = 0) -> Score:
-    """The metric with its bootstrap percentile interval; without draws the interval is empty."""
-    known = get_metric(metric)
-    if len(outcome) == 0:
-        raise UsageError(f"There is nothing to score by {metric}: no rows.")
-    value = known.score(outcome.predictions, outcome.labels)
+def score(
+    metric: str, outcome: Outcome | Sequence[Outcome], *, draws: int = 1000, seed: int = 0
+) -> Score:
+    """The metric with its bootstrap percentile interval; without draws the interval is empty.
+
+    Several outcomes are those of several seeds on the same rows: the metric is their mean, and
+    both seeds and rows are drawn.
+    """
+    known, outcomes = get_metric(metric), _same_rows(metric, outcome)
+    value = _mean(known, outcomes)
     if not draws:
         return Score(metric=metric, value=value, low=math.nan, high=math.nan)
-    weighted = known.weighted(outcome.predictions, outcome.labels)
-    values = np.concatenate([weighted(chunk) for chunk in _weights(len(outcome), draws, seed)])
-    low, high, undefined = _interval(values.clip(*known.range))  # rounding goes past it
+    weighted = [known.weighted(each.predictions, each.labels) for each in outcomes]
+    values = bootstrap(weighted, len(outcomes[0]), draws=draws, seed=seed)
+    low, high, undefined = percentiles(values.clip(*known.range))  # rounding goes past it
     return Score(metric=metric, value=value, low=low, high=high, draws_undefined=undefined)
 
 
 def difference(
-    metric: str, before: Outcome, after: Outcome, *, draws: int = 1000, seed: int = 0
+    metric: str,
+    before: Outcome,
+    after: Outcome | Sequence[Outcome],
+    *,
+    draws: int = 1000,
+    seed: int = 0,
 ) -> Difference:
     """After minus before, with its bootstrap percentile interval.
 
     Both are scored on the same rows, and every draw takes the same rows of both: what makes a row
     hard for the one makes it hard for the other and cancels out, so that the interval is far
-    narrower than those of the two scores apart.
+    narrower than those of the two scores apart. Several outcomes after are those of several seeds:
+    the difference is their mean, and both seeds and rows are drawn.
     """
     known = get_metric(metric)
-    if not np.array_equal(before.labels, after.labels):
-        raise UsageError(
-            f"A difference in {metric} needs the same rows before and after: "
-            f"{len(before)} rows and {len(after)} with other labels were given."
-        )
-    if len(before) == 0:
-        raise UsageError(f"There is nothing to score by {metric}: no rows.")
-    sides = (before, after)
-    first, last = (known.score(side.predictions, side.labels) for side in sides)
+    _, *outcomes = _same_rows(metric, [before, *_listed(after)])
+    value = _mean(known, outcomes) - _mean(known, [before])
     if not draws:
-        return Difference(metric=metric, value=last - first, low=math.nan, high=math.nan)
-    weighted = [known.weighted(side.predictions, side.labels) for side in sides]
-    values = np.concatenate(
-        [weighted[1](chunk) - weighted[0](chunk) for chunk in _weights(len(before), draws, seed)]
-    )
-    low, high, undefined = _interval(values)
-    return Difference(
-        metric=metric, value=last - first, low=low, high=high, draws_undefined=undefined
-    )
+        return Difference(metric=metric, value=value, low=math.nan, high=math.nan)
+    weighted = [
+        _minus(known.weighted(each.predictions, each.labels),
+               known.weighted(before.predictions, before.labels))
+        for each in outcomes
+    ]  # fmt: skip
+    values = bootstrap(weighted, len(before), draws=draws, seed=seed)
+    low, high, undefined = percentiles(values)
+    return Difference(metric=metric, value=value, low=low, high=high, draws_undefined=undefined)
+
+
+def _listed(outcome: Outcome | Sequence[Outcome]) -> Sequence[Outcome]:
+    return [outcome] if isinstance(outcome, Outcome) else outcome
+
+
+def _same_rows(metric: str, outcome: Outcome | Sequence[Outcome]) -> Sequence[Outcome]:
+    """All outcomes; refuse none, no rows, and other rows in one than in the first."""
+    outcomes = _listed(outcome)
+    if not outcomes or len(outcomes[0]) == 0:
+        raise UsageError(f"There is nothing to score by {metric}: no rows.")
+    first = outcomes[0]
+    for other in outcomes[1:]:
+        if not np.array_equal(first.labels, other.labels):
+            raise UsageError(
+                f"A difference in {metric} needs the same rows before and after, with every seed: "
+                f"{len(first)} rows and {len(other)} with other labels were given."
+            )
+    return outcomes
+
+
+def _mean(metric: Metric, outcomes: Sequence[Outcome]) -> float:
+    return float(np.mean([metric.score(each.predictions, each.labels) for each in outcomes]))
+
+
+def _minus(own: Weighted, other: Weighted) -> Weighted:
+    return lambda weights: own(weights) - other(weights)
 
 
 def get_metric(name: str) -> Metric:
     """The metric of this name."""
     return METRICS[require("metric", name, METRICS)]
-
-
-def _interval(values: np.ndarray) -> tuple[float, float, int]:
-    """The 2.5 and 97.5 percentiles of the draws that have a value, and how many have none."""
-    defined = values[~np.isnan(values)]
-    if not len(defined):
-        return math.nan, math.nan, len(values)
-    low, high = np.quantile(defined, [0.025, 0.975])
-    return float(low), float(high), len(values) - len(defined)
 
 
 def _plain(data: dict[str, Any]) -> dict[str, Any]:
@@ -210,61 +231,6 @@ def _signed(value: float) -> str:
         return "undefined"
     shown = f"{value:+.3f}"
     return "0.000" if float(shown) == 0 else shown.replace("-", "\N{MINUS SIGN}")
-
-
-def _weights(size: int, draws: int, seed: int) -> Iterator[np.ndarray]:
-    """(draw, row) how often each row was drawn, in pieces of at most 4 million numbers."""
-    generator = np.random.default_rng(seed)
-    step = max(1, 4_000_000 // size)
-    for start in range(0, draws, step):
-        count = min(step, draws - start)
-        drawn = generator.integers(size, size=(count, size))
-        drawn += np.arange(count)[:, None] * size
-        yield np.bincount(drawn.ravel(), minlength=count * size).reshape(count, size).astype(float)
-
-
-# -- regression ----------------------------------------------------------------------------------
-
-
-def _spearman(predictions: np.ndarray, labels: np.ndarray) -> float:
-    """0 where the predictions are all one: they rank nothing. Undefined where the labels are."""
-    from scipy.stats import spearmanr
-
-    if constant(labels):
-        return math.nan
-    if constant(predictions):
-        return 0.0
-    return float(spearmanr(predictions, labels).statistic)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _pearson(predictions: np.ndarray, labels: np.ndarray) -> float:
-    from scipy.stats import pearsonr
-
-    if constant(labels):
-        return math.nan
-    if constant(predictions):
-        return 0.0
-    return float(pearsonr(predictions, labels).statistic)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _moments(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    # centred first: sums of squares of uncentred numbers lose digits
-    x, y = predictions - predictions.mean(), labels - labels.mean()
-    return np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y])
-
-
-def _pearson_sums(sums: np.ndarray) -> np.ndarray:
-    n, x, y, xx, yy, xy = sums.T
-    # what rounding leaves of a draw of equal values is no spread
-    spreads = [
-        np.where(own > 1e-12 * n * squares, own, 0.0)
-        for own, squares in ((n * xx - x**2, xx), (n * yy - y**2, yy))
-    ]
-    found = ratio(n * xy - x * y, np.sqrt(spreads[0] * spreads[1]))
-    return np.where(spreads[1] > 0, found, np.nan)
-
-
-# -- language modelling and translation ----------------------------------------------------------
 
 
 def _recall(predictions: np.ndarray, labels: np.ndarray) -> float:
@@ -289,8 +255,10 @@ METRICS: dict[str, Metric] = {
         from_sums(classes.positives, lambda s: (ratio(s[:, 0], s[:, 1]) + classes.f1_sums(s)) / 2),
     ),
     "matthews": Metric(classes.matthews, classes.weighted_matthews, range=(-1.0, 1.0)),
-    "spearman": Metric(_spearman, weighted_spearman, range=(-1.0, 1.0)),
-    "pearson": Metric(_pearson, from_sums(_moments, _pearson_sums), range=(-1.0, 1.0)),
+    "spearman": Metric(ranks.spearman, ranks.weighted_spearman, range=(-1.0, 1.0)),
+    "pearson": Metric(
+        ranks.pearson, from_sums(ranks.moments, ranks.pearson_sums), range=(-1.0, 1.0)
+    ),
     "recall@1": Metric(_recall, from_sums(_tokens, lambda s: ratio(s[:, 0], s[:, 2]))),
     "perplexity": Metric(
         _perplexity,

@@ -3,6 +3,10 @@
 Heads that were chosen, projections that were solved or weights that were trained on some rows look
 better on those rows than on any others. So a task that comes as a single file is never scored on
 what decided: its parts are drawn once, always with the same seed, for every command alike.
+
+Any split can be drawn into two halves as well, by a name that says how: `dev:chosen:0.5:0` and
+`dev:scored:0.5:0` are the rows of dev that choose among cuts and those that are scored after, half
+of them, drawn with seed 0.
 """
 
 from __future__ import annotations
@@ -15,12 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from headcount.errors import UsageError
 from headcount.tasks.task import Examples
 
 SEED = 0
 """Not that of a run: rows that decided under one seed must not be scored under another."""
 SCORED = 1 / 3
 """Share of the rows that are scored."""
+SIDES = ("chosen", "scored")
+"""The halves of a split."""
 WORDS = 32
 """A text of a single line is cut into pieces of so many words, or into four."""
 
@@ -63,9 +70,7 @@ def apart(
     pieces = rows
     if packed:
         pieces = Examples((_pieces(rows.texts[0]),))
-        train, dev = _stretch_apart([str(line) for line in pieces.texts[0]])
-    else:
-        train, dev = _rows_apart(list(zip(*rows.texts, strict=True)))
+    train, dev = _apart(pieces, SCORED, SEED, packed)
     if not (len(train) and len(dev)):
         return dict(splits), None
     parts = Parts(file, {"train": train, "dev": dev})
@@ -73,22 +78,67 @@ def apart(
     return {"train": pieces.take(train), "dev": pieces.take(dev), "all": rows}, parts
 
 
-def _rows_apart(keys: Sequence[tuple[str | None, ...]]) -> tuple[np.ndarray, np.ndarray]:
+def half_name(split: str, side: str, share: float, seed: int) -> str:
+    """The name of one half of a split.
+
+    >>> half_name("dev", "scored", 0.5, 0)
+    'dev:scored:0.5:0'
+    """
+    return f"{split}:{side}:{share:g}:{seed}"
+
+
+def read_half(name: str) -> tuple[str, str, float, int] | None:
+    """What `half_name` was given; None where it is the name of no half."""
+    found = re.fullmatch(rf"(.+):({'|'.join(SIDES)}):([0-9.]+):([0-9]+)", name)
+    if found is None:
+        return None
+    try:
+        share = float(found[3])
+    except ValueError:
+        return None
+    return (found[1], found[2], share, int(found[4])) if 0 < share < 1 else None
+
+
+def half_of(rows: Examples, name: str, *, packed: bool = False) -> Examples:
+    """The rows of one half; equal rows are in one half only. A split of one row has no halves."""
+    half = read_half(name)
+    assert half is not None
+    split, side, share, seed = half
+    pieces = Examples((_pieces(rows.texts[0]),)) if packed else rows
+    sides = _apart(pieces, share, seed, packed)
+    if not all(len(numbers) for numbers in sides):
+        raise UsageError(
+            f"The rows of '{split}' cannot be drawn into two halves that share no row: it has "
+            f"{len(rows)}, or all are alike."
+        )
+    return pieces.take(sides[SIDES.index(side)])
+
+
+def _apart(rows: Examples, share: float, seed: int, packed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of the two parts; the second has about this share of the rows."""
+    if packed:
+        return _stretch_apart([str(line) for line in rows.texts[0]], share, seed)
+    return _rows_apart(list(zip(*rows.texts, strict=True)), share, seed)
+
+
+def _rows_apart(
+    keys: Sequence[tuple[str | None, ...]], share: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the two parts, each ascending; equal rows are never on two sides."""
     number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     group = np.array([number[key] for key in keys])
-    order = np.random.default_rng(SEED).permutation(len(number))
+    order = np.random.default_rng(seed).permutation(len(number))
     sizes = np.cumsum(np.bincount(group)[order])
-    count = int(np.searchsorted(sizes, SCORED * len(keys))) + 1
+    count = int(np.searchsorted(sizes, share * len(keys))) + 1
     scored = np.isin(group, order[: min(count, len(number) - 1)])
     return np.flatnonzero(~scored), np.flatnonzero(scored)
 
 
-def _stretch_apart(lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _stretch_apart(lines: Sequence[str], share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Line numbers: one stretch that is scored, and the lines around it that it has not, too."""
     ends = np.cumsum([len(line) + 1 for line in lines])
-    size = SCORED * ends[-1]
-    start = np.random.default_rng(SEED).random() * (ends[-1] - size)
+    size = share * ends[-1]
+    start = np.random.default_rng(seed).random() * (ends[-1] - size)
     first, last = np.searchsorted(ends, [start, start + size], side="right")
     inside = np.arange(first, max(last, first + 1))
     there = {lines[place] for place in inside}

@@ -1,10 +1,54 @@
-"""Spearman's correlation of many weighted samples at once."""
+"""Spearman's and Pearson's correlation, also of many weighted samples at once."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from headcount.tasks.sums import Weighted, ratio, sum_by
+from headcount.statistics import Weighted
+from headcount.tasks.sums import constant, ratio, sum_by
+
+
+def spearman(predictions: np.ndarray, labels: np.ndarray) -> float:
+    """0 where the predictions are all one: they rank nothing. Undefined where the labels are."""
+    from scipy.stats import spearmanr
+
+    if constant(labels):
+        return math.nan
+    if constant(predictions):
+        return 0.0
+    return float(spearmanr(predictions, labels).statistic)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def pearson(predictions: np.ndarray, labels: np.ndarray) -> float:
+    """0 where the predictions are all one, undefined where the labels are."""
+    from scipy.stats import pearsonr
+
+    if constant(labels):
+        return math.nan
+    if constant(predictions):
+        return 0.0
+    return float(pearsonr(predictions, labels).statistic)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def moments(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(row, 6) what Pearson's correlation is a function of sums of."""
+    # centred first: sums of squares of uncentred numbers lose digits
+    x, y = predictions - predictions.mean(), labels - labels.mean()
+    return np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y])
+
+
+def pearson_sums(sums: np.ndarray) -> np.ndarray:
+    """Pearson's correlation from sums (draw, 6) of moments."""
+    n, x, y, xx, yy, xy = sums.T
+    # what rounding leaves of a draw of equal values is no spread
+    spreads = [
+        np.where(own > 1e-12 * n * squares, own, 0.0)
+        for own, squares in ((n * xx - x**2, xx), (n * yy - y**2, yy))
+    ]
+    found = ratio(n * xy - x * y, np.sqrt(spreads[0] * spreads[1]))
+    return np.where(spreads[1] > 0, found, np.nan)
 
 
 def weighted_spearman(predictions: np.ndarray, labels: np.ndarray) -> Weighted:

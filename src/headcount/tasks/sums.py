@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-Weighted = Callable[[np.ndarray], np.ndarray]
-"""weights (draw, row) -> (draw,) a metric, or (draw, k) what it is made of."""
+from headcount.statistics import Weighted
 
 
 def from_sums(

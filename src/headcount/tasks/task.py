@@ -98,13 +98,27 @@ class Task:
         return self.metrics[0]
 
     def load(self, split: str | None = None, *, limit: Limit = None, seed: int = 0) -> Examples:
-        """The rows of a split, or a seeded sample of them in their own order."""
+        """The rows of a split, or a seeded sample of them in their own order.
+
+        `dev:scored:0.5:0` is half of dev, drawn with seed 0 (`tasks/parts.py`).
+        """
         split = split or self.evaluation
+        examples = self._half(split) if ":" in split else self._whole(split)
+        return examples if limit is None else examples.take(sample(len(examples), limit, seed))
+
+    def _whole(self, split: str) -> Examples:
         if split not in self.splits:
             says = f"Task '{self.name}' has no split '{split}'"
             raise unknown(says, split, self.splits, has="It has")
-        examples = self.loader(split)
-        return examples if limit is None else examples.take(sample(len(examples), limit, seed))
+        return self.loader(split)
+
+    def _half(self, name: str) -> Examples:
+        from headcount.tasks.parts import half_of, read_half  # takes numpy
+
+        half = None if name in self.splits else read_half(name)
+        if half is None:
+            return self._whole(name)
+        return half_of(self._whole(half[0]), name, packed=self.packed)
 
 
 def sample(size: int, limit: int | float, seed: int) -> np.ndarray:

@@ -10,7 +10,7 @@ Rows are sorted by length and padded as little as possible.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -105,10 +105,12 @@ def evaluate_rows(
     tokens: int | None = None,
     beams: int = 1,
     share: bool = True,
+    report: Callable[[int, int], Any] | None = None,
 ) -> list[Evaluation]:
     """Score rows that are loaded: one evaluation of the model as it is, or one for each mask.
 
-    Of `scoring` only the seed and the draws of the interval count here.
+    Of `scoring` only the seed and the draws of the interval count here. `report` gets (rows done,
+    all rows), but for translations.
     """
     if tokenizer is not None:
         match(model, tokenizer)  # it need not be the model that the rows were made for
@@ -123,17 +125,19 @@ def evaluate_rows(
     else:
         if task.kind in ("masked-lm", "causal-lm"):
             tokens = max(1, min(tokens, LOGITS // _words(model, tokenizer)))
-        tables = run_masks(model, scored.rows, task.kind, masks, tokens=tokens, share=share)
+        tables = run_masks(
+            model, scored.rows, task.kind, masks, tokens=tokens, share=share, report=report
+        )
         for place, table in enumerate(tables):
             _require_finite_answers(table, masks[place] if masks else None)
         results = [_outcome(task, examples, table, scored.order) for table in tables]
     seconds = (time.monotonic() - started) / len(results)
-    how = {"draws": scoring.draws, "seed": scoring.seed}
+    draws = {"draws": scoring.draws, "seed": scoring.seed}
     return [
         Evaluation(
             task=task.name,
             split=scored.split,
-            scores=tuple(score(name, outcome, **how) for name in task.metrics),
+            scores=tuple(score(name, outcome, **draws) for name in task.metrics),
             n=len(outcome),
             seconds=seconds,
             seed=scoring.seed,

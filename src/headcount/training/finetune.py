@@ -24,6 +24,7 @@ from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import Point, read_curve
 from headcount.training.evaluate import Scorer
 from headcount.training.evaluation import Evaluation
+from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 from headcount.training.runs import save_model
 from headcount.training.scoring import Scoring
@@ -85,6 +86,7 @@ def finetune(
     curve_scores: bool = False,
     overwrite: bool = False,
     report: Report | None = None,
+    logging: Logging | None = None,
 ) -> Trained:
     """Train `model` in place on the task's train split, then score it on its dev split.
 
@@ -92,11 +94,13 @@ def finetune(
     is one for the caller to delete: a killed run goes on there, and a finished one is given again,
     but there is no model to load. `limit` trains on a seeded sample of the rows. `curve_scores`
     adds the dev score after every epoch to the learning curve. `report` is called with (step, all
-    steps, newest point).
+    steps, newest point). `logging` says which trackers are told.
     """
     if out is not None and work is not None:
         raise UsageError("Pass out or work, not both: a run has one folder.")
-    session = Session(model, task, tokenizer, options or TrainOptions(), limit=limit)
+    session = Session(
+        model, task, tokenizer, options or TrainOptions(), limit=limit, logging=logging
+    )
     home = work if out is None else out
     settings: dict[str, Any] = {}
     if home is not None:
@@ -121,6 +125,8 @@ def finetune(
             resumed_from=checkpoints.step_of(session.checkpoint),
             out=None if out is None else session.folder,
         )
+        if trained.evaluation is not None:
+            session.log({each.metric: each.value for each in trained.evaluation.scores})
         session.finish(lambda folder: trained.save(folder, session.tokenizer))
         return trained
 

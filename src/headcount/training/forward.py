@@ -7,7 +7,7 @@ by side in one batch when the batch is small.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import groupby, pairwise
 from typing import Any
@@ -84,14 +84,22 @@ def run_masks(
     *,
     tokens: int,
     share: bool = True,
+    report: Callable[[int, int], Any] | None = None,
 ) -> list[np.ndarray]:
-    """A table (row, number) for every mask, or one for the model as it is when `masks` is None."""
+    """A table (row, number) for every mask, or one for the model as it is when `masks` is None.
+
+    `report` gets (rows done, all rows) after each batch.
+    """
     device = next(model.parameters()).device
 
     def batches():
+        done = 0
         for numbers, batch in rows.batches(tokens):
             moved = {name: value.to(device) for name, value in batch.items()}
             yield numbers, model_inputs(unwrap(model), moved, kind), moved.get("labels")
+            done += len(numbers)
+            if report is not None:
+                report(done, len(rows))
 
     tables: list[np.ndarray | None] = [None] * (1 if masks is None else len(masks))
 

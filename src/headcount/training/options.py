@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from headcount.errors import UsageError
+from headcount.names import require
+from headcount.options import read, to_plain
 
 SAVING = ("save_every", "save_minutes")
 
@@ -113,6 +116,15 @@ class TrainOptions:
         ]
         if problems:
             raise UsageError("; ".join(problems) + ".")
+
+    @classmethod
+    def read(cls, data: Any, where: str) -> TrainOptions:
+        """Options in plain data; `preset` names where they start from."""
+        if not isinstance(data, Mapping) or "preset" not in data:
+            return read(cls, data, where)
+        rest = {name: value for name, value in data.items() if name != "preset"}
+        start = PRESETS[require("preset", str(data["preset"]), PRESETS)]
+        return read(cls, to_plain(start) | rest, where)
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""

@@ -56,6 +56,14 @@ class ScoredRows:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def take(self, numbers: np.ndarray) -> ScoredRows:
+        """These rows, in this order."""
+        rows, examples = self.rows.take(numbers), self.examples
+        if len(examples) == len(self.rows):  # packed lines are blocks, and belong to no row
+            examples = examples.take(numbers)
+        name = _fingerprint(self.task, examples, rows)
+        return replace(self, examples=examples, rows=rows, fingerprint=name)
+
 
 def scored_rows(model: PreTrainedModel, task: Task, tokenizer: Any, scoring: Scoring) -> ScoredRows:
     """Load and encode what `scoring` asks for, as much of a row as fits into the model."""

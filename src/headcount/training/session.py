@@ -13,7 +13,7 @@ from its last checkpoint when the same is asked for again, in the same number of
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,11 @@ from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import Curve, Point
+from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
 from headcount.training.runs import own_randomness, run_folder, settings_of, take_up
+from headcount.training.tracker import Tracker
 from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
 
 Report = Callable[[int, int, Point], None]
@@ -57,8 +59,10 @@ class Session:
         options: TrainOptions,
         *,
         limit: Limit = None,
+        logging: Logging | None = None,
     ) -> None:
         self.model, self.options = model, options
+        self.logging = logging or Logging()
         self.task = open_task(task)
         self.tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
         match(model, self.tokenizer)
@@ -67,6 +71,8 @@ class Session:
         """Where it can be resumed; None keeps nothing."""
         self.checkpoint: Path | None = None
         """Where it goes on from."""
+        self.tracker: Tracker | None = None
+        """Told of losses and scores, where something is logged to."""
         self._started = time.monotonic()
 
     def settings(self, *, scored: bool) -> dict[str, Any]:
@@ -92,7 +98,11 @@ class Session:
                 self.folder = folder
                 with arguments.main_process_first():
                     self.checkpoint = take_up(folder, settings, arguments, **taken)
-            yield
+            try:
+                yield
+            finally:
+                if self.tracker is not None:
+                    self.tracker.close()
 
     @property
     def is_done(self) -> bool:
@@ -121,10 +131,19 @@ class Session:
         callbacks: Sequence[TrainerCallback] = (),
         score: Callable[[], Point] | None = None,
         report: Report | None = None,
+        numbers: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
-        """Make the Trainer; `score` adds numbers to the learning curve after every epoch."""
+        """Make the Trainer; `score` adds numbers to the learning curve after every epoch.
+
+        `numbers` are logged beside every loss.
+        """
         options, path = self.options, None if self.folder is None else self.folder / CURVE
         self.curve = Curve(path, score=score, report=report)
+        if self.logging:
+            name = self.task.name if self.folder is None else self.folder.name
+            self.tracker = Tracker(self.logging, name, numbers=numbers)
+            callbacks = [*callbacks, self.tracker]
+            self.curve.score = None if score is None else self._logged(score)
         # the others write into a checkpoint before the saver marks it as whole
         savers = [checkpoints.Saver(options.save_every, options.save_minutes)]
         masking = self.tokenizer if self.task.kind == "masked-lm" else None
@@ -137,6 +156,19 @@ class Session:
             curve=self.curve,
             callbacks=[*callbacks, *([] if self.folder is None else savers)],
         )
+
+    def _logged(self, score: Callable[[], Point]) -> Callable[[], Point]:
+        def scored() -> Point:
+            point = score()
+            self.log(point)
+            return point
+
+        return scored
+
+    def log(self, scores: Mapping[str, float]) -> None:
+        """Scores, to where the session is logged."""
+        if self.tracker is not None:
+            self.tracker.log({f"eval_{name}": value for name, value in scores.items()})
 
     def train(self, *, advice: str, attached: AbstractContextManager[None] | None = None) -> None:
         """All steps that are left; `advice` is for a loss that is no number any more."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headcount.tasks.task import Task
+from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 
 
@@ -24,3 +25,5 @@ class Training:
     """A folder in which a run can be resumed; None keeps nothing."""
     report: Callable[..., None] | None = None
     """Called with (step, all steps, newest point of the learning curve)."""
+    logging: Logging = field(default_factory=Logging)
+    """Which trackers are told."""

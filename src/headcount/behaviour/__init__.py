@@ -1,0 +1,1 @@
+"""What heads do on data: where they look, what others could do in their place, what they cost."""

@@ -1,0 +1,145 @@
+"""What the removal of each head alone costs a task, before and after repair.
+
+Every head is closed by itself, all in one pass over the scored rows (`training/forward.py`). The
+repair is recovery of its own layer: the output projection's other rows are solved again on the
+inputs that roles were seen on. That is the same as putting the head's stand-in, which is made of
+the other heads' outputs, in its place; so no weight is changed. Differences are paired, row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from headcount.behaviour.result import Quantity, quantity
+from headcount.behaviour.stand_in import Solved
+from headcount.heads import Layout, Mask
+from headcount.models.linear import read_rows
+from headcount.models.sites import Site
+from headcount.models.watch import watching
+from headcount.tasks import Task
+from headcount.tasks.loading import tokenizer_of
+from headcount.tasks.metrics import Difference
+from headcount.training.evaluate import evaluate_rows
+from headcount.training.evaluation import Evaluation, difference
+from headcount.training.scored import ScoredRows, scored_rows
+from headcount.training.scoring import Scoring
+
+UNITS = {"regression": "squared error"}
+"""What a loss is counted in where it is not nats."""
+NORMAL = 2 * 1.959964
+"""Standard errors in a normal 95 % interval."""
+
+
+def cost_alone(
+    model: PreTrainedModel,
+    task: Task,
+    layout: Layout,
+    solved: Mapping[tuple[str, int], Solved],
+    *,
+    tokenizer: Any = None,
+    scoring: Scoring = Scoring(),  # noqa: B008
+    progress: Callable[..., Any] | None = None,
+) -> dict[str, Quantity]:
+    """Changes of loss and score without each head, as it is and repaired.
+
+    Translations have a score and no loss.
+    """
+    tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+    rows = scored_rows(model, task, tokenizer, scoring)
+    full = Mask.full(layout)
+    masks = [full, *(full.drop([head]) for head in layout)]
+    found: dict[str, Quantity] = {}
+    for ending, text in (("", "without each head"), ("_repaired", "without each head, repaired")):
+
+        def report(done: int, total: int, text: str = text) -> None:
+            if progress is not None:
+                progress(done, total, f", {text}")
+
+        with standing_in(model, solved) if ending else nullcontext():
+            scores = evaluate_rows(
+                model, rows, masks, tokenizer=tokenizer, scoring=replace(scoring, draws=0),
+                report=report,
+            )  # fmt: skip
+        lost = [difference(scores[0], each, draws=scoring.draws) for each in scores[1:]]
+        found |= _changes(rows, scores, lost, ending)
+    return found
+
+
+@contextmanager
+def standing_in(
+    model: PreTrainedModel, solved: Mapping[tuple[str, int], Solved]
+) -> Generator[None]:
+    """Inside, the stand-in of a head writes in its place wherever its gate is closed.
+
+    A closed head is seen by its output, which is 0 in all of an input.
+    """
+    device, dtype = next(model.parameters()).device, model.dtype
+    parts: dict[tuple[str, int], tuple[Tensor, Tensor]] = {}
+    for layer, each in solved.items():
+        rows = read_rows(model.get_submodule(each.site.out))
+        parts[layer] = each.stand_ins.to(device, dtype), rows.to(device, dtype)
+
+    def write(site: Site, args: tuple[Any, ...], output: Tensor) -> Tensor:
+        z, (stand_ins, rows) = args[0], parts[site.stack, site.layer]
+        closed = (z.unflatten(-1, (site.heads, -1)) == 0).all(-1)  # (input, token, head)
+        closed = closed.all(1) if closed.ndim == 3 else closed
+        size = site.heads * site.head_dim
+        for head in closed.any(0).nonzero()[:, 0].tolist():
+            mine, own = closed[:, head], slice(head * site.head_dim, (head + 1) * site.head_dim)
+            made = z[mine] @ stand_ins[:size, own]
+            if len(stand_ins) > size:
+                made = made + stand_ins[size, own]
+            output = output.clone()
+            output[mine] += made @ rows[own]
+        return output
+
+    places = [(each.site, out) for each in solved.values() for _, out in each.site.places]
+    with watching(model, places, write):
+        yield
+
+
+def _changes(
+    rows: ScoredRows, scores: Sequence[Evaluation], lost: Sequence[Difference], ending: str
+) -> dict[str, Quantity]:
+    """Score and loss of every evaluation but the first, less the first one's."""
+    low, high = (np.array([getattr(each, end) for each in lost]) for end in ("low", "high"))
+    name = f"score_alone{ending}"
+    # the interval is the bootstrap's; the error is that of a normal interval as wide
+    how: Any = {"low": low, "high": high, "unit": scores[0].scores[0].metric}
+    found = {name: quantity(name, [each.value for each in lost], (high - low) / NORMAL, **how)}
+    if rows.task.kind == "translation":
+        return found
+    first, counts = _losses(rows, scores[0])
+    apart = np.array([_losses(rows, each)[0] - first for each in scores[1:]])  # (head, row)
+    mean = apart.sum(1) / counts.sum()
+    many = len(counts)
+    left = apart - mean[:, None] * counts
+    stderr = np.sqrt(many / max(many - 1, 1) * (left**2).sum(1)) / counts.sum()
+    if many < 2:
+        stderr[:] = np.nan
+    name, unit = f"cost_alone{ending}", UNITS.get(rows.task.kind, "nats")
+    return {name: quantity(name, mean, stderr, np.full(len(mean), many), unit=unit), **found}
+
+
+def _losses(rows: ScoredRows, found: Evaluation) -> tuple[np.ndarray, np.ndarray]:
+    """(row,) summed losses, and what each is a sum over."""
+    said = found.predictions
+    if "nll" in said:
+        return said["nll"], said["tokens"].astype(float)
+    labels = rows.examples.labels
+    assert labels is not None
+    if "logits" not in said:
+        return (said["prediction"] - labels) ** 2, np.ones(len(labels))
+    assert rows.order is not None
+    logits = torch.from_numpy(np.asarray(said["logits"], dtype=np.float64))
+    wanted = torch.from_numpy(rows.order[labels])
+    losses = torch.nn.functional.cross_entropy(logits, wanted, reduction="none")
+    return losses.numpy(), np.ones(len(labels))

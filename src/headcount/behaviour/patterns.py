@@ -1,0 +1,166 @@
+"""Where attention goes: every pattern as weights over (query, key), all of them in one product.
+
+A query counts when it is a token of text: padding and special tokens ([CLS], [SEP], BOS, the
+decoder's start) ask for nothing. Of the queries that count, a pattern has those with at least one
+such key in sight, so that a head is not blamed where there is nothing to find. A key is in sight
+when it is no padding and within the layer's band: what lies ahead is out of sight in a causal
+layer, and what is too far in a sliding window. Chance is equal attention to all keys in sight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from headcount.behaviour.words import ROLES
+
+SHARES = (*ROLES, "reach")
+ACROSS = ("first", "separator")
+"""Patterns that cross-attention has: its queries and keys are of different texts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The tokens of a batch that look, or that are looked at."""
+
+    ids: Tensor  # (input, token)
+    real: Tensor  # (input, token): no padding
+    text: Tensor  # (input, token): neither padding nor special
+    separators: Tensor  # (input, token)
+
+    @cached_property
+    def places(self) -> Tensor:  # (input, token)
+        """Every token's number in its row, padding left out."""
+        return self.real.long().cumsum(1) - 1
+
+    @cached_property
+    def lengths(self) -> Tensor:  # (input,)
+        """Tokens of every row without padding."""
+        return self.real.sum(1)
+
+
+class Band(NamedTuple):
+    """How many tokens before and behind itself a query sees, in every input."""
+
+    back: tuple[int, ...]
+    ahead: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What turns attention into scores."""
+
+    table: Tensor  # (input, query x key, share): the mean over queries is in them
+    rows: Tensor  # (input, query, 2): of entropy and of its share
+    defined: Tensor  # (input, quantity): whether any query has such a key
+    chance: Tensor  # (input, quantity): what equal attention would give
+
+    def pattern(self, name: str) -> Tensor:  # (input, query, key)
+        """Which keys a pattern is about."""
+        queries = self.rows.shape[1]
+        return self.table[..., SHARES.index(name)].unflatten(1, (queries, -1)) > 0
+
+
+def sight(attention: Tensor, queries: Side, keys: Side) -> Band:  # (input, head, query, key)
+    """How far a layer sees, from where any of its heads has weight.
+
+    Weights of a softmax are above 0 wherever they may be, so mostly the corners tell.
+    """
+    rows = torch.arange(len(attention), device=attention.device)
+    first, last = (_end(queries.real, end) for end in (0, -1))
+    second = torch.minimum(first + 1, last)
+    corners = [
+        attention[rows, :, query, key].amax(1) > 0
+        for query, key in ((last, first), (first, last), (first, second))
+    ]
+    most = queries.lengths - 1
+    back = torch.where(corners[0], most, -1)
+    ahead = torch.where(corners[1], most, torch.where(corners[2], -1, 0))
+    if bool((back < 0).any() or (ahead < 0).any()):
+        seen = attention.amax(1) > 0
+        gaps = queries.places[:, :, None] - keys.places[:, None]
+        gaps = torch.where(seen & queries.real[:, :, None] & keys.real[:, None], gaps, 0)
+        back = torch.where(back < 0, gaps.amax((1, 2)), back)
+        ahead = torch.where(ahead < 0, -gaps.amin((1, 2)), ahead)
+    return Band(tuple(back.tolist()), tuple(ahead.tolist()))
+
+
+def weights_for(queries: Side, keys: Side, band: Band | None) -> Weights:
+    """The weights of one batch; without a band, the keys are another text's: cross-attention."""
+    own, other = queries.places[:, :, None], keys.places[:, None]
+    visible = queries.real[:, :, None] & keys.real[:, None]  # (input, query, key)
+    if band is not None:
+        back, ahead = (torch.tensor(side, device=own.device)[:, None, None] for side in band)
+        visible = visible & (other >= own - back) & (other <= own + ahead)
+    sees = visible.sum(-1).clamp_min(1).double()  # (input, query)
+    table, defined, chance = [], [], []
+    for mask in _masks(queries, keys, crossed=band is None):
+        mask = mask & visible & queries.text[:, :, None]
+        has = mask.any(-1)
+        count = has.sum(1)
+        table.append(mask / count.clamp_min(1)[:, None, None])
+        defined.append(count > 0)
+        chance.append((mask.sum(-1) / sees).sum(1) / count.clamp_min(1))
+    count = queries.text.sum(1)
+    mean = queries.text / count.clamp_min(1)[:, None]
+    far = (own - other).abs() * mean[:, :, None] * visible
+    table.append(far)
+    defined.append((count > 0) & (band is not None))
+    chance.append((far.sum(-1) / sees).sum(1))
+    bits = sees.log2()
+    choice = queries.text & (sees > 1)
+    chosen = choice.sum(1)
+    rows = [mean, choice / bits.clamp_min(1e-9) / chosen.clamp_min(1)[:, None]]
+    defined += [count > 0, chosen > 0]
+    chance += [(mean * bits).sum(1), torch.ones_like(chance[0])]
+    return Weights(
+        torch.stack(table, -1).float().flatten(1, 2),
+        torch.stack(rows, -1).float(),
+        torch.stack(defined, -1),
+        torch.stack([each.double() for each in chance], -1),
+    )
+
+
+def look(attention: Tensor, weights: Weights) -> Tensor:  # (input, head, query, key)
+    """(input, head, quantity) in the order of `LOOKS`; NaN where an input has no such query."""
+    attention = attention.float()
+    shares = attention.flatten(2) @ weights.table
+    # 0 times the logarithm of 0 is 0; twice as fast as torch.special.entr
+    bits = -(attention.clamp_min(1e-38).log2_().mul_(attention)).sum(-1) @ weights.rows
+    found = torch.cat([shares, bits], -1).double()
+    return torch.where(weights.defined[:, None], found, torch.nan)
+
+
+def _masks(queries: Side, keys: Side, *, crossed: bool) -> Iterator[Tensor]:
+    """(input, query, key) which keys each role is about, in sight or not."""
+    own, other = queries.places[:, :, None], keys.places[:, None]
+    here = torch.zeros_like(own == other) if crossed else own == other
+    never = torch.zeros_like(here)
+    before = keys.ids.roll(1, 1)
+    same = (queries.ids[:, :, None] == keys.ids[:, None]) & keys.text[:, None]
+    behind = (queries.ids[:, :, None] == before[:, None]) & keys.text.roll(1, 1)[:, None]
+    behind[:, :, 0] = False
+    masks = {
+        "previous": other == own - 1,
+        "next": other == own + 1,
+        "same": here,
+        "first": (other == 0) & ~here,
+        "separator": keys.separators[:, None] & (other > 0) & ~here,
+        "duplicate": same & ~here,
+        "induction": behind & (other <= own) & ~here,
+    }
+    for name in ROLES:
+        yield never if crossed and name not in ACROSS else masks[name]
+
+
+def _end(real: Tensor, end: int) -> Tensor:
+    """(input,) the place of the first or the last token that is no padding."""
+    places = torch.arange(real.shape[1], device=real.device).expand_as(real)
+    if end == 0:
+        return torch.where(real, places, real.shape[1]).amin(1)
+    return torch.where(real, places, 0).amax(1)

@@ -1,0 +1,40 @@
+"""`headcount report DIR… -o report.html`: one page of what was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from headcount.cli.common import Json, emit, warn
+from headcount.views.tables.columns import table
+
+
+def report(
+    folders: Annotated[
+        list[Path], Parameter(required=True, help="Folders or files of runs, studies, searches.")
+    ],
+    /,
+    *,
+    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("report.html"),
+    as_json: Json = False,
+) -> None:
+    """Write one self-contained HTML page: the answer, the heads, curves, matrices and all results.
+
+    It is made of the records, masks, matrices and traces that are found in the folders, and opens
+    without a network. Files that cannot be read are named and left out.
+
+    Examples: `headcount report search curve near -o report.html` · `headcount report runs`
+
+    Parameters
+    ----------
+    out
+        The file to write.
+    """
+    from headcount.views.page.report import report as write
+
+    found = write(*folders, out=out, note=warn)
+    rows = list(zip(found.subjects, found.answers, strict=True))
+    said = f"{found.out}: {found.size / 1e6:.1f} MB, made from {found.files} files"
+    emit(found.to_json(), as_json=as_json, table=table(["", "answer"], rows, title=said))

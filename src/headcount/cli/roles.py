@@ -1,0 +1,62 @@
+"""`headcount roles MODEL`: what each head does on data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from headcount.cli import groups
+from headcount.cli.common import Json, emit, plain
+from headcount.cli.progress import bar
+from headcount.errors import UsageError
+from headcount.files import write_json
+from headcount.runs.kinds import Roles
+from headcount.views.figures import check_figures, save_all
+
+
+def roles(
+    model: groups.Model,
+    /,
+    *,
+    task: groups.AnyTask = None,
+    source: groups.Sourced = groups.SOURCED,
+    reading: groups.Read = groups.READ,
+    describing: groups.Described = groups.DESCRIBED,
+    out: Annotated[Path | None, Parameter(help="Write the record to this JSON file, too.")] = None,
+    figure: groups.Figures = None,
+    opening: groups.Opened = groups.OPENED,
+    as_json: Json = False,
+) -> None:
+    """What each head does: where it looks, what others could do in its place, what it costs.
+
+    Attention to the previous, next, same and first token, to separators, duplicates and by
+    induction, with entropy and reach: means over inputs with 95 % intervals. A head has a role
+    where one of these is clearly more than chance. Inputs are random tokens, each row said twice,
+    or the texts of a task or a file.
+
+    Examples: `headcount roles bert-base-uncased --inputs texts.txt` ·
+    `headcount roles ./run --task sst2 --alone --time --out roles.json --figure roles.png`
+    """
+    read, asked = reading.on(), describing.on()
+    if task is not None and not (read.inputs is None and read.random is None):
+        raise UsageError("Pass one of --task, --inputs and --random: inputs come from one place.")
+    if asked.alone and task is None:
+        raise UsageError("Heads are scored alone on the rows of a task: pass one (--task).")
+    check_figures(figure or [])
+    groups.open_task(task, source, read.split)
+    options = Roles(reading=read, describing=asked)
+    run = groups.run_of("roles", model, options, task, source, opening, read.seed)
+    with bar("looking") as told:
+        carried = groups.carried(run, report=told)
+    from headcount.views.roles import heat_maps
+    from headcount.views.tables.roles import page
+
+    data = carried.record.to_json()
+    if out is not None:
+        write_json(out, plain(data), indent=None)
+    if figure:
+        save_all(heat_maps(carried.value), figure)
+    more = {"out": out, "figures": figure or []}
+    emit(data | more, as_json=as_json, table=page(carried.value, out))

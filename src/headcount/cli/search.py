@@ -1,0 +1,97 @@
+"""`headcount search MODEL --task T --max-drop 1% --out DIR`: how many heads does it need?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from headcount.cli import groups
+from headcount.cli import method_options as cuts
+from headcount.cli.common import Json, emit, warn
+from headcount.cli.drawing import can_draw
+from headcount.cli.progress import talk
+from headcount.recovery.options import Recovery
+from headcount.runs.asked import Repair
+from headcount.studies.searching import METHODS_TRIED
+from headcount.views.tables.search import search_table
+
+
+def search(
+    model: groups.Model,
+    /,
+    *,
+    task: groups.TaskName,
+    out: Path,
+    max_drop: str | None = None,
+    max_latency: str | None = None,
+    max_parameters: str | None = None,
+    max_cache: str | None = None,
+    methods: tuple[str, ...] = METHODS_TRIED,
+    recover: bool | None = None,
+    finetune: bool = False,
+    baseline: int = 3,
+    searching: groups.Searched = groups.SEARCHED,
+    cut: cuts.CutOptions = cuts.CUT,
+    as_json: Json = False,
+) -> int | None:
+    """Find the fewest heads within a loss, or the best score within a budget; say it in a sentence.
+
+    One bound at most; without any it is the knee of the curve. Rows that choose and rows of the
+    statement are different ones. Every cut that is tried is kept in --out: the same command again
+    goes on. It leaves with 6 when no cut is within the bound, and says how close one came.
+
+    Examples: `headcount search ./mrpc --task mrpc --data glue --max-drop 1% --out found` ·
+    `headcount search ./mrpc --task mrpc --data glue --max-latency 0.8x --out found`
+
+    Parameters
+    ----------
+    out
+        The folder to write: search.json, the model, a record of every cut, figures.
+    max_drop
+        Largest loss in score: 1% of the full model's, 0.01, or 0.
+    max_latency
+        Longest time of a forward pass: 0.8x of the full model's, or 12ms.
+    max_parameters
+        Most parameters: 0.8x of the full model's, or 20M.
+    max_cache
+        Most bytes of key-value cache a token: 0.5x of the full model's, or bytes.
+    methods
+        Methods with a ratio, of which the best is taken; see `headcount ls methods`.
+    recover
+        Solve the output projections again after each cut; unless a method trains gates.
+    finetune
+        Train after each cut.
+    baseline
+        Random cuts of the answer's size to compare with.
+    """
+    from headcount.studies.search import search as run
+    from headcount.training.processes import require_one
+
+    require_one("search")
+    limits: Any = {
+        "max_drop": max_drop, "max_latency": max_latency, "max_parameters": max_parameters,
+        "max_cache": max_cache,
+    }  # fmt: skip
+    named, rows, trains = cut.methods(methods), cut.rows(), cut.train()
+    figures = can_draw()
+    subject = cut.subject(model, task, trains=finetune)
+    train = trains if finetune else None
+    repair = Repair(recover=Recovery() if recover else None, train=train)
+    if cut.dry_run:
+        plan = {"class": type(subject.model).__name__, "heads": len(subject.layout)}
+        groups.would("search", plan | {"methods": list(methods)} | limits, as_json)
+        return None
+    with cuts.going_on(out):
+        found = run(
+            subject, None, named, **limits, learning=trains, looking=cut.looking.on(),
+            repair=repair if recover is not None or finetune else None, scoring=rows,
+            searching=searching.on(), baseline=baseline, seed=cut.seed, out=out,
+            overwrite=cut.overwrite, command=groups.command_line(), report=talk, note=warn,
+        )  # fmt: skip
+    data = found.to_json()
+    if figures:
+        from headcount.views.search import save_figure
+
+        save_figure(data, out)
+    emit(data, as_json=as_json, table=search_table(data))
+    return None if found.met else 6

@@ -1,0 +1,167 @@
+"""`headcount study plan | run | status | table | watch FILE`: many runs, from one file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from headcount.cli.common import Json, emit, say, warn
+from headcount.cli.progress import bar
+from headcount.cli.typed import Typed, typed
+from headcount.errors import StudyError
+from headcount.studies.executors.protocol import Executing
+from headcount.views.tables import study as tables
+
+if TYPE_CHECKING:
+    from headcount.studies.study import Study
+
+    Executed = Typed
+else:
+    Executed = typed(Executing, "Where")
+
+study = App(name="study", help="Many runs from one file: plan them, run them anywhere, watch them.")
+File = Annotated[Path, Parameter(help="A study file (YAML, TOML, JSON), or a shipped study.")]
+Out = Annotated[Path | None, Parameter(help="The study's folder, in place of the file's own.")]
+Flag = Parameter(negative=())
+EXECUTED = Executed()
+EVERY = 2.0
+"""Seconds between two looks of `watch`."""
+IDLE = 60.0
+"""Seconds without anybody at work after which it gives up."""
+
+
+def _open(file: Path, out: Path | None) -> Study:
+    from headcount.studies.study import study as opened
+
+    return opened(file, out)
+
+
+@study.command
+def plan(file: File, /, *, out: Out = None, as_json: Json = False) -> None:
+    """Count the runs of a study file, and say how long those that are missing may take.
+
+    Every mistake of the file is told at once, and nothing is run. Hours are judged by finished runs
+    of the same kind and method.
+
+    Examples: `headcount study plan methods.yaml` · `headcount study plan grid`
+    """
+    found = _open(file, out).plan()
+    emit(found.to_json(), as_json=as_json, table=tables.plan_table(found))
+
+
+@study.command
+def run(
+    file: File,
+    /,
+    *,
+    out: Out = None,
+    executing: Executed = EXECUTED,
+    retry_failed: Annotated[bool, Flag] = False,
+    restart_failed: Annotated[bool, Flag] = False,
+    update: Annotated[bool, Flag] = False,
+    as_json: Json = False,
+) -> None:
+    """Carry out what is missing of a study: here, in processes, on Ray or as SLURM jobs.
+
+    The same command again, by any executor, goes on after a crash. One failure does not stop the
+    rest; the exit code is 6 then.
+
+    Examples: `headcount study run methods.yaml` ·
+    `headcount study run methods.yaml --executor processes --workers 4` ·
+    `headcount study run methods.yaml --executor ray --address auto --gpus 1` ·
+    `headcount study run methods.yaml --executor slurm --partition gpu --gpus 1`
+
+    Parameters
+    ----------
+    retry_failed
+        Try failed runs again, from where they were.
+    restart_failed
+        Try failed runs again, from their beginning.
+    update
+        Go on although the study file has changed.
+    """
+    found = _open(file, out)
+    again = "restart" if restart_failed else "retry" if retry_failed else None
+    try:
+        with bar(f"study {found.asked.name}") as progress:
+            driven = found.run(
+                executing.on(), again=again, update=update, note=warn, progress=progress
+            )
+    except KeyboardInterrupt:
+        say(f"headcount: the same command again goes on with the runs in {found.folder}.")
+        raise
+    if driven.left:
+        say(f"headcount: {driven.left} runs are left to {executing.on().executor}; watch them with "
+            f"headcount study watch {file}")  # fmt: skip
+    _finish(found, as_json, left=driven.left)
+
+
+def _finish(found: Study, as_json: bool, left: int = 0) -> None:
+    """Say what became of the runs; part of them failing is exit code 6."""
+    status = found.status()
+    emit(status.to_json(), as_json=as_json, table=tables.status_table(status))
+    if bad := status.counts["failed"] + status.counts["not run"]:
+        raise StudyError(
+            f"{status.counts['failed']} of {sum(status.counts.values())} runs failed, and "
+            f"{bad - status.counts['failed']} could not be made because of it. Mend the cause, and "
+            "try them again with --retry-failed."
+        )
+    if not status.over and not left:
+        raise StudyError(
+            f"{sum(status.counts.values()) - status.counts['done']} runs are missing, and nobody "
+            f"works on them: headcount study run {found.asked.path} goes on."
+        )
+
+
+@study.command
+def status(file: File, /, *, out: Out = None, as_json: Json = False) -> None:
+    """What became of the runs of a study: done, running, stale, failed, not run, planned.
+
+    Examples: `headcount study status methods.yaml`
+    """
+    found = _open(file, out).status()
+    emit(found.to_json(), as_json=as_json, table=tables.status_table(found))
+
+
+@study.command
+def table(file: File, /, *, out: Out = None, as_json: Json = False) -> None:
+    """The finished runs: means over seeds with intervals, and all of them as CSV and Parquet.
+
+    Examples: `headcount study table methods.yaml`
+    """
+    opened = _open(file, out)
+    found = opened.table()
+    for text in found.damaged:
+        warn(text)
+    paths = found.save(opened.folder)
+    data: dict[str, Any] = found.to_json() | {"files": paths}
+    emit(data, as_json=as_json, table=tables.summary_table(found))
+    say(f"headcount: all {len(found.rows)} runs are in {' and '.join(map(str, paths))}.")
+
+
+@study.command
+def watch(file: File, /, *, out: Out = None, as_json: Json = False) -> None:
+    """Look at a study until all its runs are over, whoever carries them out.
+
+    Where nobody works on what is left, and no SLURM job is to come, it ends with exit code 6.
+
+    Examples: `headcount study watch methods.yaml`
+    """
+    found, last, seen = _open(file, out), "", time.monotonic()
+    with bar(f"study {found.asked.name}") as progress:
+        while not (now := found.status()).over:
+            line = tables.status_line(now)
+            progress(now.counts["done"], sum(now.counts.values()))
+            if line != last and not sys.stderr.isatty():
+                say(f"headcount: {line}")
+            last = line
+            if found.is_worked_on(now):
+                seen = time.monotonic()
+            elif time.monotonic() - seen > IDLE:
+                break
+            time.sleep(EVERY)
+    _finish(found, as_json)

@@ -1,0 +1,96 @@
+"""Files and folders by what is in them: short names that do not depend on where something lies.
+
+Nothing here needs torch: a study of thousands of runs is planned with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from headcount.errors import NotFoundError
+
+MODEL = (".safetensors", ".bin", ".json", ".txt", ".model", ".spm", ".py")
+"""Endings of the files of a model that a result depends on."""
+FILE = {"file": True}
+"""Metadata of a field of options whose text may name a file or folder."""
+NOTES = {"record.json", "result.json", "settings.json", "trainer_state.json"}
+"""What a run left beside a model."""
+
+
+def digest(value: Any) -> str:
+    """A short name for plain data."""
+    text = json.dumps(value, sort_keys=True, default=repr)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def named_files(options: Any) -> Iterator[str]:
+    """What the fields of some options name that may be a file or a folder.
+
+    Those are paths, and texts in a field marked as one: `metadata={"typed": Path}` or `FILE`.
+    """
+    for field in fields(options):
+        value = getattr(options, field.name)
+        marked = field.metadata.get("file") or "Path" in str(field.metadata.get("typed", ""))
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if is_dataclass(each):
+                yield from named_files(each)
+            elif isinstance(each, Path) or (marked and isinstance(each, str)):
+                yield str(each)
+
+
+def by_content(value: Any, names: Collection[str]) -> Any:
+    """Plain data with the content of a file or folder in place of its name, for these names."""
+    if isinstance(value, str):
+        return (content_of(value) or value) if value in names else value
+    if value is None or isinstance(value, int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {name: by_content(item, names) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [by_content(item, names) for item in value]
+    return value
+
+
+def content_of(name: str) -> str | None:
+    """A short name for what is in a file or folder; None where there is none of this name."""
+    if not name or len(name) > 1024 or "\0" in name:
+        return None
+    path = Path(name).expanduser()
+    try:
+        if path.is_file():
+            return _file(path)
+        if not path.is_dir():
+            return None
+        files = [each for each in sorted(path.iterdir()) if each.is_file() and _counts(each)]
+        return digest([(each.name, _file(each)) for each in files])
+    except OSError as error:
+        raise NotFoundError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def _counts(path: Path) -> bool:
+    """Whether a file in a folder is part of a model or of data."""
+    if path.name.startswith(".") or path.name in NOTES or path.suffix == ".md":
+        return False
+    model = (path.parent / "config.json").is_file()
+    return path.suffix in MODEL if model else True
+
+
+def _file(path: Path) -> str:
+    about = path.stat()
+    return _read(os.fspath(path.absolute()), about.st_size, about.st_mtime_ns, about.st_ino)
+
+
+@lru_cache(maxsize=4096)
+def _read(path: str, size: int, changed: int, inode: int) -> str:
+    found = hashlib.blake2b(digest_size=16)
+    with open(path, "rb") as file:
+        while piece := file.read(2**22):
+            found.update(piece)
+    return found.hexdigest()

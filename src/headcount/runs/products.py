@@ -1,0 +1,85 @@
+"""What a run leaves for others: the model of a training or a cut, a matrix, or its record.
+
+Nothing here needs torch: a study finds with it what is there already.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headcount.errors import UsageError
+from headcount.runs.record import FILE, Record, load_record
+from headcount.runs.run import Best, Run
+from headcount.tasks.metrics import get_metric
+
+MODELS = ("train", "prune")
+"""Kinds of runs that leave a model: their folder is it."""
+FILES = {"redundancy": "redundancy.npz"}
+"""Kinds that leave a file of their own; of the others the record is what came out."""
+
+
+def target_of(run: Run, folder: Path) -> Path | None:
+    """What `carry` is given to write to, for a run whose folder this is; None for nothing."""
+    if run.kind in FILES:
+        return folder / FILES[run.kind]
+    return folder if run.kind in MODELS and not getattr(run.options, "gated", False) else None
+
+
+def product_of(run: Run, folder: Path) -> Path:
+    """What a run that is done has left in its folder for another one to start from."""
+    return target_of(run, folder) or folder / FILE
+
+
+def on_inputs(run: Run, folder_of: Callable[[Run], Path]) -> Run:
+    """The run on what its inputs have made; `folder_of` is asked for the folder of each."""
+    folders = {each.key: folder_of(each) for each in run.inputs}
+    paths = [str(product_of(each, folders[each.key])) for _, each in run.made]
+    return run.with_made(_model(run, folders), paths)
+
+
+def _model(run: Run, folders: Mapping[str, Path]) -> str:
+    if isinstance(run.model, str):
+        return run.model
+    chosen = run.model
+    if isinstance(chosen, Best):
+        chosen = best_of([(each, load_record(folders[each.key])) for each in chosen.runs])
+    if chosen.kind in MODELS:
+        return str(product_of(chosen, folders[chosen.key]))
+    if isinstance(chosen.model, str):
+        return chosen.model  # an evaluation stands for the model that it scored
+    record = load_record(folders[chosen.key])
+    return str(record.identity["model"])
+
+
+def best_of(runs: Sequence[tuple[Run, Record]]) -> Run:
+    """The run with the best score; the first of several that are alike."""
+    scored = [(*score_of(record.to_json()), run) for run, record in runs]
+    if len({metric for metric, _, _ in scored}) > 1:
+        names = ", ".join(sorted({metric for metric, _, _ in scored}))
+        raise UsageError(f"The best of runs that are scored differently cannot be told: {names}.")
+    sign = 1 if get_metric(scored[0][0]).higher_is_better else -1
+    defined = [(sign * value, run) for _, value, run in scored if not math.isnan(value)]
+    if not defined:
+        raise UsageError("None of the runs has a score, so there is no best one.")
+    return max(defined, key=lambda pair: pair[0])[1]
+
+
+def score_of(record: Mapping[str, Any]) -> tuple[str, float]:
+    """(metric, score) of what a run is about: the model after a cut, or the one that was scored."""
+    found = scored_part(record)
+    if found is None:
+        raise UsageError(f"A run of the kind '{record['kind']}' has no score to go by.")
+    return found["metric"], math.nan if found["score"] is None else float(found["score"])
+
+
+def scored_part(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The part of a record that has `metric`, `score`, `low`, `high` and `n`; None without one."""
+    part: Any = {
+        "prune": lambda: (record.get("scores") or {}).get("after"),
+        "train": lambda: record.get("evaluation"),
+        "evaluate": lambda: record,
+    }.get(record["kind"], lambda: None)()
+    return part if isinstance(part, Mapping) and "score" in part else None

@@ -1,0 +1,72 @@
+"""95 % intervals: of a mean, a median, a correlation, and of what was drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+Z = 1.959963984540054
+"""The 97.5 % point of the normal distribution."""
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean and 95 % interval (Student's t); of one value the interval is not known."""
+    from scipy.stats import t
+
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, math.nan, math.nan
+    wide = float(t.ppf(0.975, len(values) - 1)) * standard_error(values)
+    return mean, mean - wide, mean + wide
+
+
+def deviation(values: Sequence[float]) -> float:
+    """The standard deviation of the population they are from; of one value it is not known."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Of their mean; of one value it is not known."""
+    return deviation(values) / math.sqrt(len(values))
+
+
+def percentiles(drawn: Sequence[float] | np.ndarray) -> tuple[float, float, int]:
+    """The 2.5 and 97.5 percentiles of the draws that have a value, and how many have none."""
+    values = np.asarray(drawn, dtype=float)
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return math.nan, math.nan, len(values)
+    low, high = np.quantile(defined, [0.025, 0.975])
+    return float(low), float(high), len(values) - len(defined)
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of a median, from order statistics: no shape is assumed.
+
+    As many values lie under the true median as heads fall in n tosses of a coin, so the k-th
+    smallest and k-th largest enclose it with the chance that between k and n - k heads fall.
+
+    >>> median_interval([5, 1, 4, 2, 6, 3, 7])
+    (1, 7)
+    """
+    ordered = sorted(values)
+    n = len(ordered)
+    k, below = 0, 0.5**n
+    while below <= 0.025 and k < n // 2:
+        k += 1
+        below += math.comb(n, k) * 0.5**n
+    # with under 6 values even the whole range is less than 95 % sure
+    edge = max(k, 1)
+    return ordered[edge - 1], ordered[n - edge]
+
+
+def correlation_interval(r: float, n: int, variance: float = 1.0) -> tuple[float, float]:
+    """Of a correlation of n points, by Fisher's z; `variance` is that of z times n − 3."""
+    if n < 4:
+        return math.nan, math.nan
+    if abs(r) >= 1 - 1e-15:
+        return r, r
+    wide = Z * math.sqrt(variance / (n - 3))
+    return math.tanh(math.atanh(r) - wide), math.tanh(math.atanh(r) + wide)

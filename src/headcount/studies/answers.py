@@ -1,0 +1,253 @@
+"""The end of a search: the chosen cut made for good, scored on other rows, and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from transformers import PreTrainedModel
+
+from headcount.heads import Mask
+from headcount.models.bench import Row, time_removed
+from headcount.models.hooks import evaluating
+from headcount.pruning.methods import Method, name_of
+from headcount.runs.asked import Prune
+from headcount.runs.cutting import used_rows
+from headcount.runs.notes import Note
+from headcount.runs.prune import Pruned, prune
+from headcount.runs.subject import Subject
+from headcount.studies.bounds import Bound, Drop
+from headcount.studies.judging import Cut, Judge, Verdict, shown
+from headcount.studies.many import Wanted
+from headcount.studies.searching import Searching
+from headcount.studies.statement import Found, sentence_of, unmet_sentence
+from headcount.studies.store import Store
+from headcount.tasks.metrics import get_metric
+from headcount.tasks.within import within
+from headcount.training.evaluation import Evaluation
+from headcount.training.scoring import Scoring
+
+MODEL = "model"
+"""The folder of the answer, inside the search's."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """What a search is asked."""
+
+    subject: Subject
+    methods: tuple[Method, ...]
+    bound: Bound | None
+    like: Prune
+    """What every cut has in common, with the rows that choose."""
+    stating: Scoring
+    """The rows of the statement."""
+    searching: Searching
+    seed: int
+    command: str | None
+    report: Callable[[str], None]
+    note: Note
+
+    @property
+    def trains_gates(self) -> bool:
+        """Whether a method does."""
+        return any(method.needs == "training" for method in self.methods)
+
+    def cut(self, method: Method) -> Cut:
+        """The cuts of a method, by how many heads stay and the seed."""
+        heads, repair = len(self.subject.layout), self.like.repair
+        gated = not repair and method.needs != "training"
+        learning = self.like.learning if method.needs == "training" else None
+
+        def wanted(kept: int, seed: int) -> Wanted:
+            ratio = (heads - kept) / heads if heads else 0.0
+            asked = replace(
+                self.like, method=method, ratio=ratio, baseline=0, gated=gated, learning=learning
+            )
+            return Wanted(label=name_of(method), asked=asked, seed=seed)
+
+        return wanted
+
+
+def answer_of(asked: Asked, judge: Judge, best: Verdict, store: Store, by: str = "loss") -> Found:
+    """The chosen cut as a model in its folder, and the statement about it."""
+    method = next(each for each in asked.methods if name_of(each) == best.method)
+    wanted = asked.cut(method)(best.kept, best.best)
+    asked.report(f"stating what {best.kept} heads by {best.method} lose on other rows")
+    made = pruned(asked, wanted.asked, best.best, store)
+    data = common(asked, judge) | stated(asked, judge, made) | measured(asked, made)
+    data |= {"kept": best.kept, "method": best.method, "seed": best.best, "by": by}
+    data["sentence"] = sentence_of(data)
+    return Found(data, made.model, made.mask)
+
+
+def pruned(asked: Asked, cut: Prune, seed: int, store: Store) -> Pruned:
+    """The cut made once more, as `headcount prune` would, with random cuts beside it."""
+    out = None if store.folder is None else store.folder / MODEL
+    return prune(
+        asked.subject, cut.method, cut.ratio, repair=cut.repair, learning=cut.learning,
+        looking=cut.looking, scoring=asked.stating, baseline=asked.like.baseline, seed=seed,
+        out=out, command=asked.command, report=asked.report, note=asked.note,
+    )  # fmt: skip
+
+
+def common(asked: Asked, judge: Judge) -> dict[str, Any]:
+    """What every search says, whatever it found."""
+    subject, task = asked.subject, asked.subject.need_task()
+    tried = [
+        {name: value for name, value in one.items() if name != "lost"}
+        for verdict in judge.verdicts.values()
+        for one in verdict.tried
+    ]
+    layout = subject.layout
+    return {
+        "model": subject.name,
+        "task": task.name,
+        "metric": task.metric,
+        "higher_is_better": get_metric(task.metric).higher_is_better,
+        "heads": len(layout),
+        "bound": None if asked.bound is None else str(asked.bound),
+        "confidence": asked.searching.confidence,
+        **_chose(asked, judge),
+        "tried": sorted(tried, key=lambda one: (one["method"], -one["kept"], one["seed"])),
+        "out": None,
+    }
+
+
+def _chose(asked: Asked, judge: Judge) -> dict[str, Any]:
+    """All heads on the rows that choose, and the least that a cut may score there."""
+    before = judge.trials.study.store.full()
+    if before is None:
+        return {"chose": None, "least": None}
+    least = None
+    if isinstance(asked.bound, Drop):
+        least = before.score - judge.sign * asked.bound.allowed(before.score)
+    said = {name: value for name, value in before.to_json().items() if name != "seconds"}
+    return {"chose": said, "least": least}
+
+
+def chosen_rows(asked: Asked, judge: Judge) -> dict[str, Any]:
+    """The rows that chose, as a record tells them."""
+    rows, scoring = judge.trials.rows, asked.like.scoring
+    sampled = None if scoring.limit is None else scoring.seed
+    return used_rows(f"{len(rows)} rows {rows.fingerprint[-16:]}", str(scoring.split), sampled)
+
+
+def stated(asked: Asked, judge: Judge, made: Pruned) -> dict[str, Any]:
+    """Before, after and the difference on the rows of the statement."""
+    before, after = made.scored or _scored(asked, made)
+    bound = asked.bound if isinstance(asked.bound, Drop) else None
+    limit = bound or Drop(0.0, False)
+    assert before.outcome is not None
+    assert after.outcome is not None
+    found = within(
+        before.scores[0].metric, before.outcome, [after.outcome], limit.value,
+        relative=limit.relative, draws=asked.stating.draws, seed=asked.stating.seed,
+    )  # fmt: skip
+    record = made.record.to_json()
+    uses = ("decided", "repaired", *(["trained"] if "trained" in record["rows"] else []))
+    rows = {name: record["rows"].get(name) for name in uses}
+    rows |= {"chosen": chosen_rows(asked, judge), "scored": record["rows"]["scored"]}
+    return {
+        "ratio": made.mask.sparsity,
+        "pattern": made.mask.pattern,
+        "full": before.score,
+        "full_interval": _ends(before),
+        "score": after.score,
+        "score_interval": _ends(after),
+        "difference": shown(found.difference),
+        "chance": None if bound is None else found.chance,
+        "holds": found.holds if bound is not None else None,
+        "random": record["scores"].get("random"),
+        "parameters": record["parameters"],
+        "rows": rows,
+        "mask": made.mask.to_json(),
+    }
+
+
+def _scored(asked: Asked, made: Pruned) -> tuple[Evaluation, Evaluation]:
+    """Both models once more, where an earlier call made the cut and was killed after."""
+    from headcount.runs.cutting import Cutting
+
+    cut = replace(asked.like, scoring=asked.stating, baseline=0)
+    cutting = Cutting(subject=asked.subject, asked=cut, seed=asked.seed, note=asked.note)
+    return cutting.score_full(), cutting.score(made.model)
+
+
+def _ends(found: Evaluation) -> list[float]:
+    return [found.scores[0].low, found.scores[0].high]
+
+
+def measured(asked: Asked, made: Pruned) -> dict[str, Any]:
+    """The measured speed of the answer beside the whole model; None where it was not asked."""
+    if not asked.searching.bench:
+        return {"speedup": None, "timing": None}
+    asked.report("timing the answer beside the whole model")
+    return speed_of(*timed(asked, made.mask, made.model))
+
+
+def speed_of(row: Row, timing: dict[str, Any]) -> dict[str, Any]:
+    """How many times faster, from the time as a share of the whole model's."""
+    ratio = row.ratio
+    return {
+        "speedup": {"value": 1 / ratio.median, "low": 1 / ratio.high, "high": 1 / ratio.low},
+        "timing": timing,
+    }
+
+
+def timed(asked: Asked, mask: Mask, small: PreTrainedModel) -> tuple[Row, dict[str, Any]]:
+    """The row of the smaller model, timed in turn with the whole one; and how."""
+    how, model = asked.searching, asked.subject.model
+    length = how.length or mean_length(asked)
+    with evaluating(model), evaluating(small):
+        found = time_removed(
+            model, {"": (mask, small)}, batch=how.batch, length=length, rounds=how.repeats,
+            masked=False, seed=asked.seed,
+        )  # fmt: skip
+    dense, row = found.rows
+    return row, {
+        "batch": found.batch, "length": found.length, "rounds": found.rounds,
+        "device": found.device, "threads": found.threads,
+        "milliseconds": {"before": 1000 * dense.seconds.median, "after": 1000 * row.seconds.median},
+    }  # fmt: skip
+
+
+def mean_length(asked: Asked) -> int:
+    """Tokens of the rows of the statement, in the mean."""
+    return max(2, round(float(np.mean(asked.subject.scored(asked.stating).rows.lengths))))
+
+
+def no_answer(asked: Asked, judge: Judge) -> Found:
+    """What there is to say where no cut is within the loss: how close the nearest came."""
+    nearest = max(
+        judge.verdicts.values(), key=lambda each: (each.within.chance, each.kept), default=None
+    )
+    data = nothing_found(asked, judge) | {"by": "loss"}
+    data["nearest"] = nearest and {
+        "method": nearest.method,
+        "kept": nearest.kept,
+        "difference": shown(nearest.within.difference),
+        "chance": nearest.within.chance,
+    }
+    return Found(data | {"sentence": unmet_sentence(data)})
+
+
+def nothing_found(asked: Asked, judge: Judge) -> dict[str, Any]:
+    """The fields of a search without an answer."""
+    full = judge.trials.study.store.full()
+    missing = ("method", "seed", "score", "difference", "chance", "speedup", "parameters", "random")
+    unused = dict.fromkeys(("decided", "repaired", "scored"))
+    return (
+        common(asked, judge)
+        | dict.fromkeys(missing)
+        | {
+            "kept": len(asked.subject.layout),
+            "ratio": 0.0,
+            "pattern": Mask.full(asked.subject.layout).pattern,
+            "full": None if full is None else full.score,
+            "holds": False,
+            "rows": unused | {"chosen": chosen_rows(asked, judge)},
+        }
+    )

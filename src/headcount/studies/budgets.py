@@ -1,0 +1,199 @@
+"""The best score within a budget: a knapsack over the surgeon's paths, held to what is measured.
+
+Every layer has its ways of keeping heads, with a loss (second order, along the surgeon's path) and
+a price (counted, or measured). The least loss whose price fits is chosen, the heads are removed,
+and the result is counted or timed itself: where it is over the budget, the knapsack is given less
+room, a few times.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from headcount.heads import Mask
+from headcount.models.cost import cost
+from headcount.models.remove import remove
+from headcount.pruning.counts import Place
+from headcount.pruning.pattern import Pattern
+from headcount.pruning.surgeon import paths
+from headcount.runs.cutting import Cutting
+from headcount.studies.answers import (
+    Asked,
+    common,
+    mean_length,
+    nothing_found,
+    pruned,
+    speed_of,
+    stated,
+    timed,
+)
+from headcount.studies.bounds import Budget
+from headcount.studies.judging import Judge
+from headcount.studies.knapsack import knapsack
+from headcount.studies.many import Wanted
+from headcount.studies.prices import Prices, prices_of
+from headcount.studies.statement import Found, over_budget_sentence, sentence_of
+from headcount.studies.store import Store
+from headcount.studies.ways import Way, all_ways, mask_of
+
+TRIES = 4
+"""How often the knapsack is given less room."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """What a model takes of a budget's kind; an interval where it is measured."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Amount:
+        """What is counted has no interval."""
+        return cls(value=value, low=value, high=value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attempt:
+    """One cut under a budget, and what it really takes."""
+
+    mask: Mask
+    predicted: float
+    amount: Amount
+    before: float
+    timing: dict[str, Any] | None
+    speedup: dict[str, float] | None
+
+    @property
+    def share(self) -> float:
+        """What it takes as a share of the whole model's in the same run."""
+        return self.amount.value / self.before
+
+    def fits(self, budget: Budget) -> bool:
+        """Whether it takes no more than the budget."""
+        return self.amount.value <= budget.limit(self.before)
+
+    def may_fit(self, budget: Budget) -> bool:
+        """Whether that cannot be ruled out by its interval."""
+        return self.amount.low <= budget.limit(self.before)
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        return {
+            "kept": len(self.mask), "pattern": self.mask.pattern, "predicted": self.predicted,
+            "before": self.before, **asdict(self.amount),
+        }  # fmt: skip
+
+
+def within_budget(asked: Asked, judge: Judge, store: Store, budget: Budget) -> Found:
+    """The cut with the least predicted loss that is measured to be within a budget."""
+    how, model = asked.searching, asked.subject.model
+    asked.report(f"pricing heads: {budget.kind}")
+    prices = prices_of(
+        budget, model, batch=how.batch, length=how.length or mean_length(asked),
+        rounds=how.repeats, seed=asked.seed,
+    )  # fmt: skip
+    cutting = Cutting(subject=asked.subject, asked=asked.like, seed=asked.seed, note=asked.note)
+    asked.report("choosing heads: surgeon")
+    ways = all_ways(asked.subject.layout, paths(model, cutting.rows("decided")))
+    attempts = attempted(asked, budget, prices, ways)
+    extra = {"by": "budget", "table": prices.table, "least": None,
+             "attempts": [each.to_json() for each in attempts]}  # fmt: skip
+    good = [each for each in attempts if each.fits(budget)]
+    close = [each for each in attempts if each.may_fit(budget)]
+    if not close:
+        return _over(asked, judge, extra, attempts, prices)
+    # of what fits the one with most room used, which is the first
+    best = good[0] if good else min(close, key=lambda each: each.share)
+    asked.report(f"scoring {len(best.mask)} of {len(best.mask.layout)} heads")
+    exact = Pattern(keep=json.dumps(best.mask.to_json()))
+    cut = replace(asked.like, method=exact, ratio=None, baseline=0, gated=not asked.like.repair)
+    judge.judge(lambda kept, seed: Wanted(label="surgeon", asked=cut, seed=seed), len(best.mask))
+    made = pruned(asked, cut, asked.seed, store)
+    data = common(asked, judge) | stated(asked, judge, made) | extra
+    data["rows"]["decided"] = cutting.used["decided"]
+    data |= {
+        "kept": len(made.mask), "method": "surgeon", "seed": asked.seed, "holds": best.fits(budget),
+        "amount": asdict(best.amount) | {"before": best.before,
+                                         "limit": budget.limit(best.before)},
+        "speedup": best.speedup, "timing": best.timing,
+    }  # fmt: skip
+    if budget.kind == "cache":
+        data["cache"] = {"before": round(best.before), "after": round(best.amount.value)}
+    if best.speedup is None and how.bench:
+        data |= speed_of(*timed(asked, made.mask, made.model))
+    data["sentence"] = sentence_of(data)
+    return Found(data, made.model, made.mask)
+
+
+def attempted(
+    asked: Asked, budget: Budget, prices: Prices, ways: Mapping[Place, list[Way]]
+) -> list[Attempt]:
+    """Cuts with less and less room, until one fits by what it really takes."""
+    places, found = list(ways), []
+    limit = budget.limit(prices.whole)
+    room = limit
+    priced = [[(prices.price(place, way), way.loss) for way in ways[place]] for place in places]
+    for _ in range(TRIES):
+        chosen = knapsack(priced, room - prices.fixed)
+        if chosen is None:
+            break
+        taken = {place: ways[place][number]
+                 for place, number in zip(places, chosen, strict=True)}  # fmt: skip
+        mask = mask_of(asked.subject.layout, taken)
+        spent = sum(row[number][0] for row, number in zip(priced, chosen, strict=True))
+        asked.report(f"trying {len(mask)} of {len(mask.layout)} heads")
+        attempt = _attempt(asked, budget, mask, prices.fixed + spent)
+        found.append(attempt)
+        if attempt.fits(budget):
+            break
+        over = attempt.amount.value / budget.limit(attempt.before)
+        # twice what it is over: where it would be met by a hair, noise would decide
+        room -= max(2 * (over - 1), 0.01) * limit
+    return found
+
+
+def _attempt(asked: Asked, budget: Budget, mask: Mask, predicted: float) -> Attempt:
+    """The heads removed, and what is left counted or timed."""
+    model = asked.subject.model
+    small = remove(model, mask)
+    if budget.kind != "latency":
+        before, after = (_counted(budget, each) for each in (model, small))
+        amount = Amount.exactly(after)
+        return Attempt(
+            mask=mask, predicted=predicted, amount=amount, before=before, timing=None, speedup=None
+        )
+    row, timing = timed(asked, mask, small)
+    dense = timing["milliseconds"]["before"] / 1000
+    # the ratio within a round is what is sure on a busy machine
+    amount = Amount(
+        value=dense * row.ratio.median, low=dense * row.ratio.low, high=dense * row.ratio.high
+    )
+    speedup = speed_of(row, timing)["speedup"]
+    return Attempt(
+        mask=mask, predicted=predicted, amount=amount, before=dense, timing=timing, speedup=speedup
+    )
+
+
+def _counted(budget: Budget, model: PreTrainedModel) -> float:
+    if budget.kind == "parameters":
+        return float(model.num_parameters())
+    return float(sum(site.cache for site in cost(model).sites))
+
+
+def _over(
+    asked: Asked, judge: Judge, extra: dict[str, Any], attempts: list[Attempt], prices: Prices
+) -> Found:
+    """What there is to say where no cut is within the budget."""
+    near = min(attempts, key=lambda each: each.share, default=None)
+    nearest = {"kept": 0, "amount": prices.fixed, "before": prices.whole}
+    if near is not None:
+        nearest = {"kept": len(near.mask), "amount": near.amount.value, "before": near.before}
+    data = nothing_found(asked, judge) | extra | {"nearest": nearest}
+    return Found(data | {"sentence": over_budget_sentence(data)})

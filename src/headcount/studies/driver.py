@@ -1,0 +1,176 @@
+"""Carry a plan out: whatever is ready goes to an executor, until every run is done, failed or void.
+
+The folder is the only truth. Several drivers may work on it at once, under different executors, and
+any of them may be killed: a run is made once, and the next driver goes on with what is there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headcount.errors import HeadcountError
+from headcount.runs.record import FormatError
+from headcount.studies.executors.protocol import Ended, Executor
+from headcount.studies.ledger import Ledger, State
+from headcount.studies.planned import Plan
+from headcount.studies.worker import Job
+
+POLL = 0.5
+"""Seconds between two looks at runs that are another driver's."""
+Progress = Callable[[int, int], None]
+Again = Literal["retry", "restart"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Driven:
+    """How it went."""
+
+    done: int
+    failed: dict[str, str]
+    """Key -> why."""
+    not_run: dict[str, str]
+    """Key -> the key of the run that failed before it."""
+    left: int = 0
+    """Runs that were handed over and are still to come."""
+
+
+@dataclass(kw_only=True)
+class Driver:
+    """A plan under way."""
+
+    plan: Plan
+    ledger: Ledger
+    executor: Executor
+    note: Callable[[str], None]
+    progress: Progress = lambda done, total: None
+    settled: dict[str, str] = field(default_factory=dict)
+    """Key -> done, failed or not run."""
+    why: dict[str, str] = field(default_factory=dict)
+    """Key -> why a run failed, or the key of the run that failed before it."""
+
+    def __post_init__(self) -> None:
+        self.queue = deque(self.plan.by_key)
+        self.blocked: dict[str, list[str]] = {}
+        self.elsewhere: set[str] = set()
+        self.submitted: set[str] = set()
+        self.deaths: Counter[str] = Counter()
+
+    def drive(self, again: Again | None = None) -> Driven:
+        """Go on until nothing is left to do, or all is handed over."""
+        total, looked = len(self.plan.by_key), time.monotonic()
+        self._look_after(again)
+        try:
+            while len(self.settled) < total:
+                self._start()
+                ended = self.executor.ended(POLL if self.submitted else 0)
+                for each in ended:
+                    self._take_back(each)
+                if self.executor.leaves and not self.queue:
+                    break
+                self.progress(list(self.settled.values()).count("done"), total)
+                if not ended and not self.queue and not self.submitted:
+                    time.sleep(POLL)  # the rest is another driver's
+                if time.monotonic() - looked > POLL:
+                    looked = time.monotonic()
+                    self._look_elsewhere()
+        finally:
+            self.executor.close()
+        self.ledger.sweep(self.plan.by_key)  # after workers that died when their run was published
+        return self._summary()
+
+    def _look_after(self, again: Again | None) -> None:
+        """Sweep up after kills, put damaged records aside, and let failed runs be tried again."""
+        keys = list(self.plan.by_key)
+        self.ledger.sweep(keys)
+        for key, state in self.ledger.states(keys).items():
+            if state.name == "done":
+                try:
+                    self.ledger.record(key)
+                except FormatError:
+                    raise
+                except HeadcountError as error:
+                    aside = self.ledger.put_aside(key)
+                    self.note(f"{error} It is put aside in {aside}, and the run is made again.")
+            elif state.name == "failed" and again is not None:
+                self.ledger.forget(key, work=again == "restart")
+
+    def _start(self) -> None:
+        """Hand over what is ready, as much as the executor takes."""
+        while self.queue and self.executor.room() > 0:
+            key = self.queue.popleft()
+            waits = [each for each in self._inputs(key) if self.settled.get(each) != "done"]
+            if bad := next((each for each in waits if each in self.settled), None):
+                self._settle(key, "not run", bad)
+            elif waits and not self.executor.leaves:
+                self.blocked.setdefault(waits[0], []).append(key)
+            else:
+                self._begin(key, waits)
+
+    def _inputs(self, key: str) -> list[str]:
+        return [run.key for run in self.plan.by_key[key].run.inputs]
+
+    def _begin(self, key: str, waits: list[str]) -> None:
+        """Hand a run over, unless it is done, has failed, or is another driver's."""
+        state = self.ledger.state(key)
+        if state.name == "running":
+            self.elsewhere.add(key)
+        elif state.name in ("done", "failed"):
+            self._settle(key, state.name, _why(state))
+        else:
+            cell, settings = self.plan.by_key[key], self.plan.settings
+            job = Job(
+                run=cell.run.to_plain(), keep=cell.keep, launch=cell.launch,
+                threads=settings.threads, lease=settings.lease,
+            )  # fmt: skip
+            self.submitted.add(key)
+            self.executor.submit(key, job, waits)
+
+    def _settle(self, key: str, state: str, why: str | None = None) -> None:
+        self.settled[key] = state
+        if why is not None:
+            self.why[key] = why
+        self.queue.extendleft(reversed(self.blocked.pop(key, [])))
+
+    def _look_elsewhere(self) -> None:
+        """See what has become of runs that another driver or worker has."""
+        for key, state in self.ledger.states(list(self.elsewhere)).items():
+            if state.name != "running":
+                self.elsewhere.discard(key)
+                self.queue.append(key)
+
+    def _take_back(self, ended: Ended) -> None:
+        """A job has ended, one way or the other; the folder says which."""
+        key = ended.key
+        self.submitted.discard(key)
+        if ended.state == "unwritten":
+            raise HeadcountError(f"{ended.error} The study stops here: what is done is kept.")
+        if ended.state == "died":
+            self.deaths[key] += 1
+            if self.deaths[key] > self.plan.settings.retries:
+                said = f"Its process died {self.deaths[key]} times, the last time so: {ended.error}"
+                self.ledger.give_up(key, {"error": said, "exit_code": 1})
+        state = self.ledger.state(key)
+        if state.name in ("done", "failed"):
+            self._settle(key, state.name, _why(state))
+        else:
+            self.queue.append(key)
+
+    def _summary(self) -> Driven:
+        found = {state: [k for k, each in self.settled.items() if each == state] for state in ALL}
+        return Driven(
+            done=len(found["done"]),
+            failed={key: self.why[key] for key in found["failed"]},
+            not_run={key: self.why[key] for key in found["not run"]},
+            left=len(self.plan.by_key) - len(self.settled),
+        )
+
+
+ALL = ("done", "failed", "not run")
+
+
+def _why(state: State) -> str | None:
+    return str((state.failure or {}).get("error")) if state.name == "failed" else None

@@ -1,0 +1,36 @@
+"""One run after the other, in this process: what the last one opened is there for the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from headcount.studies.executors.protocol import Ended, Executing
+from headcount.studies.worker import Job, work
+
+
+class Serial:
+    """Carries a job out when it is submitted."""
+
+    leaves = False
+
+    def __init__(self, folder: Path, executing: Executing, threads: int) -> None:
+        self.folder = folder
+        self.over: list[Ended] = []
+
+    def room(self) -> int:
+        """One, when the last is over."""
+        return 0 if self.over else 1
+
+    def submit(self, key: str, job: Job, after: Sequence[str]) -> None:
+        """Do it now."""
+        found = work(self.folder, job)
+        self.over.append(Ended(key, found["state"], found["error"]))
+
+    def ended(self, seconds: float) -> list[Ended]:
+        """The job that was just done."""
+        over, self.over = self.over, []
+        return over
+
+    def close(self) -> None:
+        """Nothing is left."""

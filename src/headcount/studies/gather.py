@@ -1,0 +1,208 @@
+"""The records of a study as rows, and what they come to over their seeds.
+
+Rows go to Parquet and CSV; a summary has a line for each combination of everything but the seed.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headcount.errors import HeadcountError
+from headcount.files import whole
+from headcount.runs.products import scored_part
+from headcount.statistics import compare_pairs, interval
+from headcount.studies.ledger import Ledger
+from headcount.studies.planned import Cell, Plan
+from headcount.tasks.metrics import get_metric
+
+SEED, METHOD = "seed", "method"
+REFERENCES = ("random", "all-heads")
+"""Methods that the others are tested against, where a study has them."""
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathered:
+    """All runs of a study as a table."""
+
+    name: str
+    rows: Sequence[Row]
+    """One for each run that the file asks for: group, axes, key, state, and what came out."""
+    summary: Sequence[Row]
+    """One for each group and combination of axes but the seed: mean and interval over seeds."""
+    damaged: Sequence[str] = ()
+    """Records that cannot be read, in words."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        return {
+            "name": self.name, "rows": list(self.rows), "summary": list(self.summary),
+            "damaged": list(self.damaged),
+        }  # fmt: skip
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write NAME.csv and NAME.parquet."""
+        folder = Path(folder)
+        paths = [folder / f"{self.name}.csv", folder / f"{self.name}.parquet"]
+        columns = list(dict.fromkeys(name for row in self.rows for name in row))
+        with whole(paths[0]) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(self.rows)
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = {name: _column([row.get(name) for row in self.rows]) for name in columns}
+        with whole(paths[1]) as partial:
+            pq.write_table(pa.table(table), partial)
+        return paths
+
+
+def _column(values: list[Any]) -> list[Any]:
+    """Values of one type: a column of numbers and words is one of words."""
+    numbers = all(value is None or isinstance(value, int | float) for value in values)
+    return values if numbers else [None if value is None else str(value) for value in values]
+
+
+def gather(plan: Plan, ledger: Ledger) -> Gathered:
+    """Read the records of all runs that are done."""
+    states = ledger.states([cell.key for cell in plan.cells])
+    axes = list(dict.fromkeys(axis for cell in plan.cells for axis in cell.axes))
+    rows, damaged = [], []
+    for cell in plan.cells:
+        row = _about(cell, axes) | {"key": cell.key, "state": states[cell.key].name}
+        if row["state"] == "done":
+            try:
+                row |= measures(ledger.record(cell.key))
+            except (HeadcountError, KeyError, TypeError, AttributeError) as error:
+                damaged.append(f"{cell.key}: {error}")
+                row["state"] = "damaged"
+        rows.append(row)
+    return Gathered(name=plan.name, rows=rows, summary=summarize(rows, axes), damaged=damaged)
+
+
+def _about(cell: Cell, axes: Sequence[str]) -> Row:
+    return {"group": cell.group} | {axis: cell.axes.get(axis) for axis in axes}
+
+
+def measures(record: Mapping[str, Any]) -> Row:
+    """What came out of a run, as columns."""
+    found: Row = {"kind": record["kind"], "seconds": record["seconds"]}
+    scored = scored_part(record)
+    if scored is not None:
+        found |= {name: scored[name] for name in ("metric", "score", "low", "high", "n")}
+    return found | _MEASURES.get(record["kind"], lambda record: {})(record)
+
+
+def _of_prune(record: Mapping[str, Any]) -> Row:
+    heads, scores = record["heads"], record.get("scores") or {}
+    lost, random = scores.get("difference") or {}, scores.get("random") or {}
+    return {
+        "heads": heads["before"], "kept": heads["after"], "pattern": heads["kept"],
+        "full": (scores.get("before") or {}).get("score"),
+        "difference": lost.get("value"), "difference_low": lost.get("low"),
+        "difference_high": lost.get("high"), "random": random.get("mean"),
+        "parameters": (record.get("parameters") or {}).get("after"),
+    }  # fmt: skip
+
+
+def _of_redundancy(record: Mapping[str, Any]) -> Row:
+    several = len({each["stack"] for each in record["summary"]}) > 1
+    found = {"inputs": record["count"]}
+    for each in record["summary"]:
+        name = f"{each['stack']}.{each['distance']}" if several else each["distance"]
+        found |= {f"{name}": each["mean"], f"{name}.error": each["largest_error"]}
+    return found
+
+
+_MEASURES: Mapping[str, Callable[[Mapping[str, Any]], Row]] = {
+    "prune": _of_prune,
+    "redundancy": _of_redundancy,
+    "train": lambda record: {"steps": record["steps"], "last_loss": record["last_loss"]},
+    "importance": lambda record: {"loss": record["loss"], "n": record["n"]},
+    "probe": lambda record: {"said": record["said"]},
+}
+NOT_MEASURED = {"seconds", "n", "heads", "kept", "inputs", "steps", "parameters", "low", "high",
+                "full", "difference_low", "difference_high"}  # fmt: skip
+"""Numbers that are not averaged over seeds."""
+
+
+def summarize(rows: Sequence[Row], axes: Sequence[str]) -> list[Row]:
+    """A line for each combination of everything but the seed, tested where there is a reference."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    kept = [axis for axis in axes if axis != SEED]
+    for row in rows:
+        if row["state"] == "done":
+            groups.setdefault((row["group"], *(str(row[axis]) for axis in kept)), []).append(row)
+    lines = []
+    for own in groups.values():
+        first = own[0]
+        line: Row = {"group": first["group"]} | {axis: first[axis] for axis in kept}
+        line |= {"runs": len(own), "kind": first.get("kind")}
+        if "metric" in first:
+            line["metric"] = first["metric"]
+        for name in first:
+            if _is_measure(name, own, axes):
+                line |= _spread(name, [float(row[name]) for row in own if row[name] is not None])
+        if len(own) == 1 and first.get("low") is not None and "score" in line:
+            line |= {"score.low": first["low"], "score.high": first["high"]}
+        for name in ("full", "kept", "heads", "n"):
+            if name in first and len({row.get(name) for row in own}) == 1:
+                line[name] = first[name]
+        lines.append(line)
+    _test(lines, list(groups.values()), kept)
+    return lines
+
+
+def _test(lines: list[Row], runs: Sequence[Sequence[Row]], axes: Sequence[str]) -> None:
+    """Say of every method whether it is better than random cuts, and than all heads.
+
+    Runs are paired by seed, and all comparisons of the table are corrected for their number.
+    """
+    places = {
+        (line["group"], line.get("metric"), *(str(line[axis]) for axis in axes)): place
+        for place, line in enumerate(lines)
+    }
+    scores = {
+        place: {row.get(SEED) or 0: row["score"] for row in own if row.get("score") is not None}
+        for place, own in enumerate(runs)
+    }
+    pairs: dict[tuple[str, bool], list[tuple[int, int]]] = {}
+    if METHOD not in axes:
+        return
+    for place, line in enumerate(lines):
+        for other in REFERENCES:
+            key = [line["group"], line.get("metric"), *(str(line[axis]) for axis in axes)]
+            key[2 + list(axes).index(METHOD)] = other
+            against = places.get(tuple(key))
+            if against is not None and against != place and line.get("metric") is not None:
+                better = get_metric(line["metric"]).higher_is_better
+                pairs.setdefault((other, better), []).append((place, against))
+    for (other, better), each in pairs.items():
+        for (place, _), row in compare_pairs(scores, each, higher_is_better=better).items():
+            named = {"verdict": "", "p_corrected": ".p", "comparisons": ".comparisons",
+                     "seeds_needed": ".seeds_needed"}  # fmt: skip
+            lines[place] |= {f"than {other}{end}": _plain(row[name]) for name, end in named.items()}
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _is_measure(name: str, own: Sequence[Row], axes: Sequence[str]) -> bool:
+    if name in NOT_MEASURED or name in axes or name.endswith(".error"):
+        return False
+    values = [row.get(name) for row in own if row.get(name) is not None]
+    numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
+    return bool(values) and numbers
+
+
+def _spread(name: str, values: Sequence[float]) -> Row:
+    mean, low, high = interval(values)
+    ends = {f"{name}.low": low, f"{name}.high": high}
+    return {name: mean} | {key: None if math.isnan(end) else end for key, end in ends.items()}

@@ -1,0 +1,121 @@
+"""A group of runs of a study file: axes × axes, what is set where, what is left out.
+
+axes = axes_of(group)                     # {"seed": [0, 1], "options.ratio": [0.25, 0.5]}
+for cell in cells(group): ...             # {"seed": 0, "options.ratio": 0.25}, ...
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from headcount.errors import UsageError
+
+SHORT: dict[str, str] = {"models": "model", "tasks": "task", "methods": "options.method",
+         "ratios": "options.ratio", "seeds": "seed"}  # fmt: skip
+"""Axes with a name of their own in a group, and where their values go."""
+Cell = dict[str, Any]
+"""Axis (a dotted place in a run) -> its value."""
+
+
+def axes_of(group: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The axes of a group in the order in which they are written; the first one varies slowest."""
+    axes: dict[str, list[Any]] = {}
+    for name, values in group.items():
+        if name in SHORT:
+            axes[SHORT[name]] = values_of(name, values)
+        elif name == "grid":
+            if not isinstance(values, Mapping):
+                raise UsageError("a grid has places with lists of values.")
+            for place, each in values.items():
+                axes[SHORT.get(str(place), str(place))] = values_of(str(place), each)
+    return axes
+
+
+def values_of(name: str, values: Any) -> list[Any]:
+    """The values of an axis; a number of seeds is so many of them, from 0."""
+    if name in ("seeds", "seed") and isinstance(values, int) and not isinstance(values, bool):
+        values = list(range(values))
+    if not isinstance(values, list):
+        values = [values]
+    if not values:
+        raise UsageError(f"{name} has no values.")
+    if twice := [value for at, value in enumerate(values) if value in values[:at]]:
+        raise UsageError(f"{name} has {twice[0]!r} twice.")
+    return values
+
+
+def cells(axes: Mapping[str, Sequence[Any]]) -> Iterator[Cell]:
+    """Every combination of values."""
+    for values in itertools.product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
+
+
+def label(axis: str) -> str:
+    """What a table calls an axis: its last word, or those of the places that it sets together.
+
+    >>> label("options.training.seed"), label("options.a.x, options.b.y")
+    ('seed', 'x,y')
+    """
+    return ",".join(place.strip().rpartition(".")[2] for place in axis.split(","))
+
+
+def matches(cell: Mapping[str, Any], when: Mapping[str, Any]) -> bool:
+    """Whether a combination is one that is meant: each place has the value, or one of the values.
+
+    >>> matches({"options.ratio": 0.5, "seed": 1}, {"ratio": [0.5, 0.9]})
+    True
+    >>> matches({"options.method": {"name": "random"}}, {"method": "surgeon"})
+    False
+    """
+    return all(_is(cell, place, wanted) for place, wanted in when.items())
+
+
+def _is(cell: Mapping[str, Any], place: str, wanted: Any) -> bool:
+    axis = axis_named(place, cell)
+    value = cell[axis] if axis is not None else None
+    several = wanted if isinstance(wanted, list) else [wanted]
+    return value in several or named(value) in several
+
+
+def axis_named(place: str, axes: Mapping[str, Any]) -> str | None:
+    """The axis that is meant by a place, which may be its last word or its short name."""
+    for axis in axes:
+        if place in (axis, label(axis)) or SHORT.get(place) == axis:
+            return axis
+    return None
+
+
+def named(value: Any) -> Any:
+    """A value as a table and a condition name it: a method by its name, a run by its group.
+
+    >>> named({"name": "importance", "step": 0.05}), named({"run": "base"}), named(0.5)
+    ('importance', 'base', 0.5)
+    """
+    if isinstance(value, Mapping):
+        for word in ("name", "run", "best", "kind"):
+            if isinstance(value.get(word), str):
+                return value[word]
+    return value
+
+
+def put(data: dict[str, Any], place: str, value: Any) -> None:
+    """Set a value at a dotted place, or at several with commas, making the objects on the way."""
+    for each in place.split(",")[1:]:
+        put(data, each.strip(), value)
+    *way, last = place.partition(",")[0].strip().split(".")
+    for name in way:
+        inner = data.get(name)
+        if isinstance(inner, str) and name == "method":
+            inner = {"name": inner}
+        data[name] = dict(inner) if isinstance(inner, Mapping) else {}
+        data = data[name]
+    data[last] = value
+
+
+def merged(first: Any, second: Any) -> Any:
+    """Two nests as one; where both have a value, that of the second."""
+    if not isinstance(first, Mapping) or not isinstance(second, Mapping):
+        return second
+    return {**first, **{name: merged(first.get(name), item) for name, item in second.items()}}

@@ -1,0 +1,127 @@
+"""Is a number of heads enough? Rows where it is undecided, then seeds, and a memory of verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headcount.studies.bounds import Drop
+from headcount.studies.many import Wanted
+from headcount.studies.searching import Searching
+from headcount.studies.trials import Trials
+from headcount.tasks.metrics import Difference
+from headcount.tasks.within import Within, within
+
+Cut = Callable[[int, int], Wanted]
+"""(heads kept, seed) -> the cut, of one method."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was found about one number of heads by one method."""
+
+    method: str
+    kept: int
+    rows: int
+    """Rows that it was judged on."""
+    seeds: tuple[int, ...]
+    within: Within
+    """Over all its seeds."""
+    accepted: bool
+    final: bool
+    """Judged on all rows that choose."""
+    tried: tuple[dict[str, Any], ...]
+    """Every seed by itself, as `search.json` tells it."""
+
+    @property
+    def best(self) -> int:
+        """The seed that lost least."""
+        by_seed = {one["seed"]: one["lost"] for one in self.tried}
+        return min(self.seeds, key=lambda seed: (by_seed[seed], seed))
+
+
+@dataclass(kw_only=True)
+class Judge:
+    """Judges numbers of heads, each once."""
+
+    trials: Trials
+    bound: Drop | None
+    """None: nothing is accepted or not, only scored, on all rows."""
+    searching: Searching
+    seed: int
+    """The first of the seeds."""
+    sign: float
+    """1 where a higher score is better, -1 where a lower one is."""
+
+    def __post_init__(self) -> None:
+        self.verdicts: dict[tuple[str, int], Verdict] = {}
+
+    def judge(self, cut: Cut, kept: int, *, thorough: bool = False) -> Verdict:
+        """Whether so many heads are enough; `thorough` on all rows, whatever the first say."""
+        first = cut(kept, self.seed)
+        key = (first.label, kept)
+        known = self.verdicts.get(key)
+        if known is not None and (known.final or not thorough):
+            return known
+        stages = self.trials.stages
+        if thorough or self.bound is None:
+            stages = stages[-1:]
+        rows, found = 0, None
+        for rows in stages:
+            found = self._within([first], rows)
+            if self._decided(found):
+                break
+        assert found is not None
+        cuts = [first]
+        while rows == stages[-1] and not self._decided(found):
+            if len(cuts) == self.searching.seeds:
+                break
+            cuts.append(cut(kept, self.seed + len(cuts)))
+            found = self._within(cuts, rows)
+        self.verdicts[key] = self._verdict(cuts, kept, rows, found)
+        return self.verdicts[key]
+
+    def _decided(self, found: Within) -> bool:
+        low, high = self.searching.undecided
+        return self.bound is None or not low < found.chance < high
+
+    def _within(self, cuts: list[Wanted], rows: int) -> Within:
+        before = self.trials.before(cuts[0], rows)
+        afters = [self.trials.after(each, rows) for each in cuts]
+        bound = self.bound or Drop(0.0, False)
+        scoring = self.trials.scoring
+        assert before.outcome is not None
+        return within(
+            before.scores[0].metric, before.outcome,
+            [each.outcome for each in afters if each.outcome is not None],
+            bound.value, relative=bound.relative, draws=scoring.draws, seed=scoring.seed,
+        )  # fmt: skip
+
+    def _verdict(self, cuts: list[Wanted], kept: int, rows: int, found: Within) -> Verdict:
+        # what cannot be scored is not taken
+        accepted = not math.isnan(found.chance) and found.chance >= self.searching.confidence
+        tried = []
+        for each in cuts:
+            own = self._within([each], rows)
+            tried.append(
+                {
+                    "method": each.label, "kept": kept, "seed": each.seed, "rows": rows,
+                    "score": self.trials.after(each, rows).score,
+                    "difference": shown(own.difference),
+                    "chance": None if self.bound is None else own.chance,
+                    "accepted": None if self.bound is None else accepted,
+                    "id": self.trials.id_of(each), "lost": -self.sign * own.difference.value,
+                }
+            )  # fmt: skip
+        return Verdict(
+            method=cuts[0].label, kept=kept, rows=rows, seeds=tuple(each.seed for each in cuts),
+            within=found, accepted=accepted, final=rows == self.trials.stages[-1],
+            tried=tuple(tried),
+        )  # fmt: skip
+
+
+def shown(lost: Difference) -> dict[str, float]:
+    """A difference as `search.json` has it."""
+    return {"value": lost.value, "low": lost.low, "high": lost.high}

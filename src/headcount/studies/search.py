@@ -1,0 +1,267 @@
+"""How many heads does it need? `hc.search(model, "mrpc", max_drop="1%", out="found")`.
+
+The fewest heads within a stated loss, by bisection over head counts; or the best score within a
+budget of time, parameters or cache; or the knee of the curve. Rows that choose and rows that the
+statement is made on are different ones. Every cut that is tried is kept in the folder: the same
+call again goes on.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from headcount.errors import UsageError
+from headcount.files import discard, read_json, write_json
+from headcount.heads import Mask
+from headcount.models.find import sites_of
+from headcount.models.load import load
+from headcount.options import to_plain
+from headcount.pruning.methods import Method, as_method, name_of
+from headcount.recovery.options import Recovery
+from headcount.runs.asked import Prune, Repair
+from headcount.runs.identity import identity
+from headcount.runs.notes import Note, log
+from headcount.runs.record import defined
+from headcount.runs.subject import Subject, make_subject
+from headcount.studies.answers import MODEL, Asked, answer_of, no_answer
+from headcount.studies.bounds import Drop, read_bound
+from headcount.studies.bracket import fewest, head_counts
+from headcount.studies.budgets import within_budget
+from headcount.studies.judging import Cut, Judge, Verdict
+from headcount.studies.knee import find_knee, worth_of
+from headcount.studies.many import Study
+from headcount.studies.searching import METHODS_TRIED, Searching, check_methods
+from headcount.studies.statement import Found
+from headcount.studies.store import Store, opened
+from headcount.studies.trials import Trials
+from headcount.tasks.looking import Looking
+from headcount.tasks.metrics import get_metric
+from headcount.tasks.parts import half_name
+from headcount.tasks.task import Task
+from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
+
+FILE = "search.json"
+LEAST = 8
+"""Rows that choose, and rows of the statement, at least."""
+Report = Callable[[str], None]
+
+
+def search(
+    model: Subject | PreTrainedModel | str,
+    task: Task | str | None = None,
+    methods: Sequence[Method | str] = METHODS_TRIED,
+    *,
+    max_drop: str | float | None = None,
+    max_latency: str | float | None = None,
+    max_parameters: str | float | None = None,
+    max_cache: str | float | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    repair: Repair | None = None,
+    learning: TrainOptions | None = None,
+    looking: Looking | None = None,
+    scoring: Scoring | None = None,
+    searching: Searching | None = None,
+    baseline: int = 3,
+    seed: int = 0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    command: str | None = None,
+    report: Report | None = None,
+    note: Note = log,
+) -> Found:
+    """The fewest heads within a bound, what they score on rows that chose nothing, and the model.
+
+    One bound at most: `max_drop` is a loss in score ("1%" of the full model's, 0.01, 0), the
+    others are budgets ("0.8x"; "12ms", "20M", bytes a token). `repair` is what follows every cut:
+    recovery where nothing is said, and no method trains gates (`learning` says how those do).
+    `scoring` has the split whose rows are drawn into those that choose and those that state, and
+    `searching` how. `seed` is that of everything random, unless `scoring` is given. In `out`:
+    search.json, the model, a record of every cut. `report` is called with what is being done,
+    `note` with what must not be missed.
+    """
+    bound = read_bound(max_drop, max_latency, max_parameters, max_cache)
+    chosen = [as_method(each) for each in methods]
+    check_methods([name_of(each) for each in chosen], bound)
+    trains = repair is not None and repair.train is not None
+    subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
+    searching, scoring = searching or Searching(), scoring or Scoring(seed=seed)
+    repair = usual_repair(subject, chosen, note) if repair is None else repair
+    choosing, stating = rows_to_search(subject, scoring, searching)
+    like = Prune(
+        method=chosen[0], repair=repair, learning=learning, looking=looking or Looking(),
+        scoring=choosing, baseline=baseline,
+    )  # fmt: skip
+    asked = Asked(
+        subject=subject, methods=tuple(chosen), bound=bound, like=like, stating=stating,
+        searching=searching, seed=seed, command=command, report=report or (lambda text: None),
+        note=note,
+    )  # fmt: skip
+    return answered(asked, out, overwrite=overwrite)
+
+
+def answered(asked: Asked, out: str | Path | None, *, overwrite: bool = False) -> Found:
+    """The answer, from the folder where it is there already, else made and written there."""
+    started = time.monotonic()
+    with opened(out, about_search(asked), overwrite=overwrite, note=asked.note) as store:
+        if overwrite:
+            forget(store)
+        if (there := finished(store)) is not None:
+            told = f"{out} is there already, made by the same question: nothing is computed again."
+            asked.note(told)
+            return there
+        found = _found(asked, store)
+        data = defined(dict(found.data) | {"seconds": round(time.monotonic() - started, 1)})
+        if store.folder is not None:
+            data["out"] = str(out)
+            write_json(store.folder / FILE, data)
+    return replace(found, data=data)
+
+
+def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Repair:
+    """Recovery, where it can be: what is trained has nothing to recover towards."""
+    if subject.fresh or any(method.needs == "training" for method in methods):
+        return Repair()
+    if any(site.twins for site in sites_of(subject.model)):
+        note("Layers of this model share their weights, so nothing is recovered after a cut.")
+        return Repair()
+    return Repair(recover=Recovery())
+
+
+def rows_to_search(
+    subject: Subject, scoring: Scoring, searching: Searching
+) -> tuple[Scoring, Scoring]:
+    """The rows that choose, and the rows of the statement, which are others."""
+    task = subject.need_task("A search scores its cuts: pass a task.")
+    if not scoring.draws:
+        raise UsageError("A search weighs chances, which need draws: pass --draws 1000.")
+    split, other = scoring.split or task.evaluation, searching.choose_split
+    if other is None:
+        names = [half_name(split, side, searching.statement, scoring.seed)
+                 for side in ("chosen", "scored")]  # fmt: skip
+    elif other == split:
+        raise UsageError(
+            f"The rows that choose and those of the statement are both '{split}': name another "
+            "--choose-split or --split, or leave --choose-split out to draw halves."
+        )
+    else:
+        names = [other, split]
+    choosing, stating = (replace(scoring, split=name) for name in names)
+    for rows in (choosing, stating):
+        count = len(subject.scored(rows))
+        if count < LEAST:
+            raise UsageError(
+                f"Task '{task.name}' has too few rows to search on: {count} in '{rows.split}', and "
+                f"at least {LEAST} choose and {LEAST} others make the statement. Name two splits "
+                "with --choose-split and --split, or give more rows."
+            )
+    if other is not None and subject.scored(choosing).fingerprint == (
+        subject.scored(stating).fingerprint
+    ):
+        raise UsageError(f"The splits '{other}' and '{split}' have the same rows.")
+    return choosing, stating
+
+
+def about_search(asked: Asked) -> dict[str, Any]:
+    """What a search depends on."""
+    train, learning = asked.like.repair.train, asked.like.learning
+    return identity(
+        asked.subject, asked.like, asked.methods,
+        finetune=None if train is None else train.identity(),
+        learning=learning.identity() if asked.trains_gates and learning is not None else None,
+        searched=[name_of(method) for method in asked.methods],
+        bound=None if asked.bound is None else str(asked.bound),
+        statement=asked.stating.split,
+        stated=asked.subject.rows_of(str(asked.stating.split)),
+        search=to_plain(asked.searching), baseline=asked.like.baseline, first_seed=asked.seed,
+    )  # fmt: skip
+
+
+def forget(store: Store) -> None:
+    """Leave nothing of an earlier search."""
+    if store.folder is not None:
+        discard(store.folder / FILE)
+        shutil.rmtree(store.folder / MODEL, ignore_errors=True)
+
+
+def finished(store: Store) -> Found | None:
+    """What an earlier call with the same question wrote."""
+    if store.folder is None or not (store.folder / FILE).is_file():
+        return None
+    data = read_json(store.folder / FILE, "search")
+    folder = store.folder / MODEL
+    if not folder.is_dir():
+        return Found(data)
+    return Found(data, load(folder), Mask.from_json(data["mask"]))
+
+
+def _found(asked: Asked, store: Store) -> Found:
+    """The answer to what was asked."""
+    study = Study(
+        subject=asked.subject, store=store, about=about_search(asked), note=asked.note,
+    )  # fmt: skip
+    slow = asked.like.repair.train is not None or asked.trains_gates
+    trials = Trials(
+        study=study, scoring=asked.like.scoring, report=asked.report,
+        # beside a training the rows cost nothing
+        first_rows=10**9 if slow else asked.searching.first_rows,
+    )  # fmt: skip
+    metric = get_metric(asked.subject.need_task().metric)
+    judge = Judge(
+        trials=trials, bound=asked.bound if isinstance(asked.bound, Drop) else None,
+        searching=asked.searching, seed=asked.seed, sign=1.0 if metric.higher_is_better else -1.0,
+    )  # fmt: skip
+    wanted = [asked.cut(method) for method in asked.methods]
+    study.check([cut(len(asked.subject.layout), asked.seed) for cut in wanted])
+    if isinstance(asked.bound, Drop):
+        best = _within_drop(asked, judge)
+        return no_answer(asked, judge) if best is None else answer_of(asked, judge, best, store)
+    if asked.bound is not None:
+        return within_budget(asked, judge, store, asked.bound)
+    return answer_of(asked, judge, _at_the_knee(asked, judge), store, by="knee")
+
+
+def _at_the_knee(asked: Asked, judge: Judge) -> Verdict:
+    """The knee of the method whose curve bends most."""
+    layout, task = asked.subject.layout, asked.subject.need_task()
+    higher = get_metric(task.metric).higher_is_better
+    found: list[tuple[float, Verdict]] = []
+    for method in asked.methods:
+        cut = asked.cut(method)
+        counts = head_counts(layout, getattr(method, "leave", 0) or 0)
+
+        def worth(kept: int, cut: Cut = cut) -> float:
+            score = judge.trials.study.full(cut(kept, asked.seed)).score
+            if kept < len(layout):
+                score = judge.judge(cut, kept).tried[0]["score"]
+            return worth_of(score, task.metric, higher)
+
+        kept, above = find_knee(counts, len(layout), worth)
+        found.append((above, judge.judge(cut, kept)))
+    return max(found, key=lambda each: each[0])[1]
+
+
+def _within_drop(asked: Asked, judge: Judge) -> Verdict | None:
+    """The fewest heads of any method, confirmed on all rows that choose."""
+    answers: list[Verdict] = []
+    for method in asked.methods:
+        cut = asked.cut(method)
+        counts = head_counts(asked.subject.layout, getattr(method, "leave", 0) or 0)
+
+        def enough(kept: int, cut: Cut = cut) -> bool:
+            return judge.judge(cut, kept).accepted
+
+        # a count that the first rows accepted and all rows do not is asked for no more
+        while (kept := fewest(counts, enough)) is not None:
+            verdict = judge.judge(cut, kept, thorough=True)
+            if verdict.accepted:
+                answers.append(verdict)
+                break
+    return min(answers, key=lambda each: (each.kept, -each.within.chance), default=None)

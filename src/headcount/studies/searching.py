@@ -1,0 +1,75 @@
+"""How a search is made: which rows choose and which state, how sure a cut must be, and timing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headcount.errors import UsageError
+from headcount.pruning.methods import METHODS
+from headcount.studies.bounds import Bound, Drop
+
+METHODS_TRIED = ("surgeon",)
+"""Where no method is named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searching:
+    """The options of a search."""
+
+    statement: float = 0.5
+    """Share of the split's rows that choose nothing: the final statement is made on them."""
+    choose_split: str | None = None
+    """Choose on the rows of this split, and make the statement on all of --split."""
+    confidence: float = 0.8
+    """How likely the loss must be within the bound for a cut to be taken, 0 to 1."""
+    seeds: int = 3
+    """Samples of rows to decide on, at most, where a number of heads is undecided."""
+    first_rows: int = 256
+    """Rows that every cut is judged on; more only while it is undecided."""
+    bench: bool = True
+    """Time the answer beside the model with all its heads."""
+    batch: int = 8
+    """Timing: examples in a forward pass."""
+    length: int | None = None
+    """Timing: tokens of each example; as many as the rows that are scored have in the mean."""
+    repeats: int = 15
+    """Timing: rounds; 6 or more."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.statement < 1:
+            raise UsageError(
+                f"The share of rows for the statement is between 0 and 1, not {self.statement}."
+            )
+        if not 0 < self.confidence < 1:
+            raise UsageError(f"The confidence is between 0 and 1, not {self.confidence}.")
+        for name, least in (("seeds", 1), ("first_rows", 1), ("batch", 1), ("repeats", 6)):
+            if getattr(self, name) < least:
+                said = name.replace("_", "-")
+                raise UsageError(f"--{said} is at least {least}, not {getattr(self, name)}.")
+
+    @property
+    def undecided(self) -> tuple[float, float]:
+        """Between these chances a cut is judged on more rows."""
+        return min(0.05, self.confidence / 2), max(0.95, (1 + self.confidence) / 2)
+
+
+def check_methods(names: Sequence[str], bound: Bound | None) -> None:
+    """Refuse methods that cannot be asked for a number of heads."""
+    if not names:
+        raise UsageError("A search needs at least one method.")
+    if len(set(names)) < len(names):
+        raise UsageError("A method is named twice.")
+    for name in names:
+        kind: Any = METHODS[name]
+        if kind.ratio == "none":
+            raise UsageError(
+                f"The method '{name}' has no ratio, so there is nothing to search for; use "
+                "headcount prune."
+            )
+    if bound is not None and not isinstance(bound, Drop) and list(names) != ["surgeon"]:
+        raise UsageError(
+            "A budget is spent along the surgeon's paths: leave --methods out, or name surgeon "
+            f"alone, not {', '.join(names)}."
+        )

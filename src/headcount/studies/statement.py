@@ -1,0 +1,129 @@
+"""What a search found: one object for `search.json`, and its one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from headcount.heads import Mask
+from headcount.tasks.metrics import Difference
+from headcount.text import line
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """How many heads a model needs, what that was seen on, and the model."""
+
+    data: Mapping[str, Any]
+    """What `search.json` holds."""
+    model: PreTrainedModel | None = field(default=None, repr=False)
+    """The model without the other heads; None where no cut meets the bound."""
+    mask: Mask | None = None
+
+    @property
+    def met(self) -> bool:
+        """Whether there is a cut within the bound."""
+        return self.model is not None
+
+    @property
+    def sentence(self) -> str:
+        """All of it in one sentence."""
+        return str(self.data["sentence"])
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        return dict(self.data)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        kept = f"{self.data['kept']} of {self.data['heads']} heads"
+        return line(f"Found({kept} on {self.data['task']})")
+
+
+def sentence_of(data: Mapping[str, Any]) -> str:
+    """The statement of a search whose bound is met, from what `search.json` holds."""
+    name, task, metric = Path(str(data["model"])).name, data["task"], data["metric"]
+    lost = Difference(metric=metric, **data["difference"])
+    digits = 3 if abs(data["full"]) < 10 else 2
+    text = (
+        f"{name} needs {data['kept']} of its {data['heads']} heads on {task}{_why(data)}: {metric} "
+        f"{data['full']:.{digits}f} → {data['score']:.{digits}f} ({lost})"
+    )
+    if data["chance"] is not None:
+        rise = "loss" if data["higher_is_better"] else "rise"
+        text += (
+            f", the {rise} is within {data['bound']} with a chance of {_percent(data['chance'])}"
+        )
+    parts = [_time(data["speedup"]), f"{_millions(data['parameters'])} parameters"]
+    if data.get("cache") is not None:
+        parts.append("{before:,} → {after:,} bytes of cache a token".format(**data["cache"]))
+    return f"{text}; {', '.join(parts)}."
+
+
+def unmet_sentence(data: Mapping[str, Any]) -> str:
+    """How close a search came that found no cut within its bound."""
+    name, task = Path(str(data["model"])).name, data["task"]
+    near = data["nearest"]
+    start = f"No cut of {name} on {task} is within {data['bound']}"
+    if near is None:
+        return f"{start}: nothing was tried."
+    lost = Difference(metric=data["metric"], **near["difference"])
+    return (
+        f"{start}: the nearest, {near['kept']} of its {data['heads']} heads by {near['method']}, "
+        f"changes {data['metric']} by {lost}, within the bound with a chance of "
+        f"{_percent(near['chance'])}."
+    )
+
+
+def over_budget_sentence(data: Mapping[str, Any]) -> str:
+    """How close a search came whose budget no cut meets."""
+    near = data["nearest"]
+    share = near["amount"] / near["before"]
+    left = "without any head" if not near["kept"] else f"with {near['kept']} of its heads"
+    return (
+        f"No cut of {Path(str(data['model'])).name} on {data['task']} is within {data['bound']}: "
+        f"{left} it takes {share:.3f} × what it takes with all {data['heads']}."
+    )
+
+
+def _why(data: Mapping[str, Any]) -> str:
+    if data["by"] == "knee":
+        return " (no bound was given: this is the knee of its curve)"
+    return f" within {data['bound']}" if data["by"] == "budget" else ""
+
+
+def _time(speedup: Mapping[str, Any] | None) -> str:
+    if speedup is None:
+        return "its time was not measured"
+    text = f"measured {speedup['value']:.2f}× [{speedup['low']:.2f}, {speedup['high']:.2f}]"
+    if speedup["low"] > 1:
+        return f"{text} faster"
+    slower = "slower" if speedup["high"] < 1 else "not told apart from all heads"
+    return f"{text} its speed, {slower}"
+
+
+def _millions(counts: Mapping[str, int]) -> str:
+    large = counts["before"] >= 1e6
+    return " → ".join(
+        f"{counts[when] / 1e6:.1f} M" if large else f"{counts[when]:,}"
+        for when in ("before", "after")
+    )
+
+
+def _percent(chance: float | None) -> str:
+    """A chance that is not certain is not said to be.
+
+    >>> _percent(0.881), _percent(0.9991), _percent(1.0)
+    ('88 %', 'over 99 %', 'over 99 %')
+    """
+    if chance is None:
+        return "unknown"
+    if chance > 0.99:
+        return "over 99 %"
+    return "under 1 %" if chance < 0.01 else f"{100 * chance:.0f} %"

@@ -1,0 +1,227 @@
+"""One run carried out for a study, in whatever process: claimed, done, published.
+
+    work("runs", Job(run=run.to_plain()))      # {"key": …, "state": "done", "error": None}
+
+Everything goes through the study's folder. What this returns only says how it ended: the folder is
+the truth. As a program (`python -m headcount.studies.worker FOLDER`) it reads a job from each line
+and answers with one.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headcount.errors import HeadcountError, StudyError, in_words
+from headcount.faults import danger
+from headcount.files import write_json
+from headcount.runs.products import MODELS, on_inputs, target_of
+from headcount.runs.record import FILE, Record, load_record
+from headcount.runs.run import Run
+from headcount.studies.lease import Lease, LostLeaseError
+from headcount.studies.ledger import Ledger
+
+if TYPE_CHECKING:
+    from headcount.runs.subject import Subjects
+
+MADE = "made"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2)
+"""Signals that end a run; the last is SLURM's before preemption."""
+SMALL = 2**20
+"""Bytes of the largest file that stays of a model that is not kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A run, and how it is carried out, in plain data."""
+
+    run: Mapping[str, Any]
+    keep: bool = False
+    """Keep the model it makes."""
+    launch: tuple[str, ...] = ()
+    """What starts it as several processes."""
+    threads: int = 1
+    lease: float = 60.0
+    again: bool = False
+    """Take it up although it failed before."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data; `Job(**plain)` gives it back."""
+        return asdict(self)
+
+
+def work(folder: str | Path, job: Job | Mapping[str, Any]) -> dict[str, Any]:
+    """Carry a run out, unless it is done or another worker's; how that ended."""
+    job = job if isinstance(job, Job) else Job(**job)
+    ledger, run = Ledger(folder, job.lease), Run.read(job.run)
+    lease: Lease | None = None
+    try:
+        with _undisturbed():
+            lease = ledger.claim(run.key, again=job.again)
+        if lease is None:
+            return {"key": run.key, "state": ledger.state(run.key).name, "error": None}
+        made = ledger.work_of(run.key, lease.epoch) / MADE
+        _carry(ledger, run, job, made)
+        with _undisturbed():
+            ledger.publish(run.key, lease, made)
+        return {"key": run.key, "state": "done", "error": None}
+    except (KeyboardInterrupt, SystemExit):
+        if lease is not None:
+            lease.release()
+        raise
+    except BaseException as error:
+        if lease is None:
+            return {"key": run.key, "state": "unwritten", "error": str(error)}
+        return _failed(ledger, run.key, lease, error)
+
+
+@contextmanager
+def _undisturbed() -> Generator[None]:
+    """Keep signals waiting: a lease is taken and known to be, or not taken; so is a place."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _failed(ledger: Ledger, key: str, lease: Lease, error: BaseException) -> dict[str, Any]:
+    said = str(error) if isinstance(error, HeadcountError) else in_words(error)
+    if _is_full(error):  # that is nothing about the run
+        lease.release()
+        return {"key": key, "state": "unwritten", "error": said}
+    failure = {
+        "error": said,
+        "exit_code": getattr(error, "exit_code", 1),
+        "traceback": "".join(traceback.format_exception(error))[-20_000:],
+    }
+    try:
+        ledger.fail(key, lease, failure)
+    except LostLeaseError as lost:
+        lease.end()
+        return {"key": key, "state": "lost", "error": str(lost)}
+    except HeadcountError:  # a full disk: not even the failure can be written
+        lease.release()
+        return {"key": key, "state": "unwritten", "error": said}
+    return {"key": key, "state": "failed", "error": said}
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Whether there was no room on the disk, whoever found that out."""
+    while error is not None:
+        number = getattr(error, "errno", None)
+        if number in FULL or any(os.strerror(each) in str(error) for each in FULL):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _carry(ledger: Ledger, run: Run, job: Job, made: Path) -> None:
+    """Fill the folder of a run with its record and what it leaves."""
+    if (made / FILE).is_file() and (made.parent / f".{MADE}.done").is_file():
+        return  # all was there when its worker died
+    ready = on_inputs(run, lambda each: ledger.folder_of(each.key)) if run.inputs else run
+    if job.launch:
+        record = _launched(ready, job, made)
+    elif run.kind == "probe":
+        record = _probe(ready)
+    else:
+        record = _measured(ready, job, made)
+    made.mkdir(parents=True, exist_ok=True)
+    replace(record, run=run).save(made)
+    if run.kind in MODELS and not job.keep:
+        _strip(made)
+    danger()
+    (made.parent / f".{MADE}.done").touch()
+
+
+def _probe(run: Run) -> Record:
+    from headcount.runs.probe import probe
+
+    return probe(run)
+
+
+def _measured(run: Run, job: Job, made: Path) -> Record:
+    import torch
+
+    from headcount.runs.carry import carry
+    from headcount.tasks.loading import hush
+
+    hush()
+    torch.set_num_threads(job.threads)
+    target = target_of(run, made)
+    if run.kind != "prune" or job.keep or target is None:
+        return carry(run, target, subjects=_subjects()).record
+    found = carry(run, work=made.parent / "cutting", subjects=_subjects())
+    if (trace := getattr(found.value, "trace", None)) is not None:
+        made.mkdir(parents=True, exist_ok=True)
+        trace.save(made / "gates.npz")
+    return found.record
+
+
+@cache
+def _subjects() -> Subjects:
+    """What this process has opened for its last runs."""
+    from headcount.runs.subject import Subjects
+
+    return Subjects()
+
+
+def _launched(run: Run, job: Job, made: Path) -> Record:
+    """The run in processes of its own, started by a command such as accelerate launch."""
+    made.parent.mkdir(parents=True, exist_ok=True)
+    asked = made.parent / "run.json"
+    write_json(asked, run.to_plain())
+    target = target_of(run, made)
+    out = [] if target is None else ["--out", str(target)]
+    command = [*job.launch, "-m", "headcount", "run", str(asked), *out, "--json"]
+    threads = {"OMP_NUM_THREADS": str(job.threads)}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env={**os.environ, **threads}
+        )
+    except OSError as error:
+        raise StudyError(f"Cannot start {command[0]}: {error.strerror or error}.") from error
+    if done.returncode:
+        said = " ".join(done.stderr.split())[-500:]
+        raise StudyError(f"{' '.join(job.launch)} ended with {done.returncode}: {said}")
+    if (made / FILE).is_file():
+        return load_record(made)
+    return Record.from_json(json.loads(done.stdout), " ".join(command))
+
+
+def _strip(made: Path) -> None:
+    """Delete the weights and vocabularies of a model that nobody starts from."""
+    for path in made.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != FILE and path.stat().st_size > SMALL:
+            path.unlink()
+
+
+def main(argv: list[str]) -> int:
+    """Carry out the jobs that come in on stdin, one a line; answer each with a line on stdout."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a library prints is talk
+    for line in sys.stdin:
+        answers.write(json.dumps(work(argv[0], json.loads(line))) + "\n")
+        answers.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

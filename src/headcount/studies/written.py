@@ -1,0 +1,152 @@
+"""A study file as it is written: YAML, TOML or JSON, with the line of everything in it.
+
+What is wrong with a file is told all at once, line by line.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headcount.errors import NotFoundError, UsageError
+from headcount.files import read_text
+
+Place = tuple[str, ...]
+"""The way to a value: names of objects and numbers of lists, from the top of the file."""
+SHIPPED = Path(__file__).parent / "shipped"
+LARGEST = 4 * 2**20
+MOST = 200_000
+"""Values in the largest study file that is read."""
+
+
+class StudyFileError(UsageError):
+    """A study file with mistakes: all of them."""
+
+    most = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """The content of a study file, where each part stands, and what is wrong with it so far."""
+
+    path: Path
+    data: dict[str, Any]
+    lines: dict[Place, int] = field(default_factory=dict, repr=False)
+    mistakes: list[tuple[Place, str]] = field(default_factory=list)
+
+    def wrong(self, place: Sequence[str], text: str) -> None:
+        """Note a mistake; the same one of many runs is told once."""
+        if (mistake := (tuple(place), text)) not in self.mistakes:
+            self.mistakes.append(mistake)
+
+    def refuse(self) -> None:
+        """Tell all mistakes, if there are any."""
+        if not self.mistakes:
+            return
+        told = sorted({(self._line(place), ".".join(place), text) for place, text in self.mistakes})
+        said = [
+            f"{f'line {line}: ' if line else ''}{f'{place}: ' if place else ''}{text}"
+            for line, place, text in told
+        ]
+        count = "a mistake" if len(said) == 1 else f"{len(said)} mistakes"
+        raise StudyFileError(f"{self.path} has {count}. {' | '.join(said)}")
+
+    def _line(self, place: Place) -> int:
+        """The line of the nearest thing that is written there."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines.get(place, 0)
+
+
+def find(name: str | Path) -> Path:
+    """The file of this name, or the study of this name that ships with headcount."""
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    shipped = {each.stem: each for each in sorted(SHIPPED.glob("*.yaml"))}
+    if str(name) in shipped:
+        return shipped[str(name)]
+    from headcount.names import did_you_mean
+
+    raise NotFoundError(
+        f"There is no study file '{name}'.{did_you_mean(str(name), shipped)} "
+        f"Studies that ship with headcount: {', '.join(shipped)}."
+    )
+
+
+def read_written(name: str | Path) -> Written:
+    """What a study file says; a file that cannot be read is refused with all that is wrong."""
+    path = find(name)
+    text = read_text(path, "study file", LARGEST)
+    if path.suffix == ".toml":
+        return _toml(path, text)
+    return _yaml(path, text)
+
+
+def _toml(path: Path, text: str) -> Written:
+    try:
+        return Written(path=path, data=tomllib.loads(text))
+    except (ValueError, RecursionError) as error:
+        found = re.search(r"at line (\d+)", str(error))
+        line = f" in line {found[1]}" if found else ""
+        raise StudyFileError(f"{path} is no TOML{line}: {error}.") from error
+
+
+def _yaml(path: Path, text: str) -> Written:
+    import yaml
+
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark is not None else ""
+        said = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise StudyFileError(f"{path} is no YAML{line}: {said}.") from error
+    found = Written(path=path, data={})
+    if not isinstance(node, yaml.MappingNode):
+        raise StudyFileError(f"{path} is no study file: it has no names with values.")
+    loader = yaml.SafeLoader("")
+    for place, line, twice in _walk(node):
+        if len(found.lines) >= MOST:  # aliases of aliases can grow without end
+            raise StudyFileError(f"{path} has more than {MOST:,} values.")
+        found.lines[place] = line
+        if twice:
+            found.wrong(place, "it is there twice.")
+    try:
+        data = loader.construct_document(node)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise StudyFileError(f"{path} is no YAML: {' '.join(str(error).split())}.") from error
+    found.data.update(_texts(data))
+    return found
+
+
+def _walk(node: Any, place: Place = (), depth: int = 0) -> Iterator[tuple[Place, int, bool]]:
+    """Every value with its place, its line, and whether the same name stood there before."""
+    if depth > 40:
+        raise StudyFileError("A study file is not nested that deeply.")
+    if node.id == "mapping":
+        seen: set[str] = set()
+        for name, value in node.value:
+            inner = (*place, str(name.value))
+            yield inner, name.start_mark.line + 1, str(name.value) in seen
+            seen.add(str(name.value))
+            yield from _walk(value, inner, depth + 1)
+    elif node.id == "sequence":
+        for at, value in enumerate(node.value):
+            inner = (*place, str(at))
+            yield inner, value.start_mark.line + 1, False
+            yield from _walk(value, inner, depth + 1)
+
+
+def _texts(value: Any) -> Any:
+    """Names as text; YAML also has dates and numbers for names."""
+    if isinstance(value, dict):
+        return {str(name): _texts(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_texts(item) for item in value]
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return value if plain else str(value)

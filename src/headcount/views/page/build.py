@@ -1,0 +1,80 @@
+"""The page as one file: data, style and scripts put into a template. No request leaves it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+HERE = Path(__file__).parent
+MAIN = "main.js"
+LIBRARY = "vendor/uPlot.iife.min.js"
+STYLES = ("vendor/uPlot.min.css", "page.css")
+IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+\.js)";\n', re.M)
+EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|const|let|class) (\w+))", re.M)
+
+
+def build(data: Mapping[str, Any], *, title: str = "Heads") -> str:
+    """The whole page as text."""
+    styles = "\n".join(_read(name) for name in STYLES)
+    script = f"{_read(LIBRARY)}\n{bundle()}"
+    policy = (
+        f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(styles)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return Template(_read("page.html")).substitute(
+        title=escape(title), policy=policy, styles=styles, script=script, data=embedded(data)
+    )
+
+
+def embedded(data: Any) -> str:
+    """JSON that no text inside of it can end early, wherever in a page it stands."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def bundle() -> str:
+    """The modules as one script, each in a scope of its own, those that are imported first."""
+    order: list[str] = []
+
+    def visit(name: str, above: tuple[str, ...] = ()) -> None:
+        if name in above:
+            raise ValueError(f"{name} imports itself by way of {above[-1]}")
+        if name not in order:
+            for _, other in IMPORT.findall(_read(f"js/{name}")):
+                visit(other, (*above, name))
+            order.append(name)
+
+    visit(MAIN)
+    return "\n".join(_scoped(name) for name in order)
+
+
+def _scoped(name: str) -> str:
+    """One module as a function that gives its exports."""
+    source = _read(f"js/{name}")
+    given = EXPORT.findall(source)
+    source = IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_variable(found[2])};\n", source)
+    source = EXPORT.sub("", source)
+    if re.search(r"^(import|export)\b", source, re.M):
+        raise ValueError(f"{name} imports or exports in a way that the page is not built from")
+    return f"const {_variable(name)} = (() => {{\n{source}return {{{', '.join(given)}}};\n}})();"
+
+
+def _variable(name: str) -> str:
+    return f"${name.removesuffix('.js')}"
+
+
+def digest(text: str) -> str:
+    """What a content security policy calls one script or style."""
+    found = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(found).decode('ascii')}"
+
+
+def _read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")

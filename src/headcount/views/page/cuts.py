@@ -1,0 +1,135 @@
+"""The cuts of a subject: every record of a prune, in the orders that the slider replays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headcount.heads import Layout, Mask
+from headcount.views.page.reading import bits, bounds, careful, number, text
+from headcount.views.page.subjects import Subject
+from headcount.views.page.walk import Found, Item
+
+
+def cuts(subject: Subject, found: Found) -> list[dict[str, Any]]:
+    """Every cut of the subject's heads, from many heads to few."""
+    made: list[dict[str, Any]] = []
+    for item in subject.of("prune"):
+        with careful(found, item):
+            made.append(_cut(item, subject.layout))
+    scored = {item.folder for item in subject.of("prune")}
+    for item in subject.of("mask"):
+        if item.folder not in scored:
+            with careful(found, item):
+                mask = Mask.from_json(item.data, subject.layout)
+                made.append(_bare(mask, method="mask", study=None) | {"file": item.folder.name})
+    return sorted(made, key=lambda cut: -cut["kept"])
+
+
+def label_of(record: Mapping[str, Any]) -> str:
+    """A method with what came after its cut."""
+    parts = [text(record["method"], 60)]
+    parts += ["recovered"] if record.get("recover") else []
+    parts += ["fine-tuned"] if record.get("finetune") else []
+    return ", ".join(parts)
+
+
+def _bare(mask: Mask, *, method: str, study: str | None) -> dict[str, Any]:
+    return {"method": method, "seed": 0, "kept": len(mask), "mask": bits(mask), "study": study,
+            "pattern": mask.pattern, "score": None}  # fmt: skip
+
+
+def _cut(item: Item, layout: Layout) -> dict[str, Any]:
+    record = item.data
+    mask = Mask.from_json(record["mask"], layout)
+    study = item.study
+    scores = record.get("scores") or {}
+    after = scores.get("after") or {}
+    random = scores.get("random") or {}
+    return _bare(mask, method=label_of(record), study=None if study is None else study.name) | {
+        "id": text(record.get("id", ""), 40),
+        "seed": int(record.get("seed") or 0),
+        "ratio": number(record.get("ratio")),
+        "score": bounds(after),
+        "n": number(after.get("n")),
+        "metric": text(scores.get("metric", ""), 60),
+        "split": text(scores.get("split", ""), 60),
+        "difference": bounds(scores.get("difference")),
+        "random": {name: number(random.get(name)) for name in ("mean", "worst", "best", "draws")}
+        if random
+        else None,
+        "parameters": _parameters(record),
+        "steps": number((record.get("budget") or {}).get("steps")),
+        "rows_said": text(record.get("rows_said", "")),
+        "notes": [text(note) for note in record.get("notes", [])],
+        "command": _command(item),
+        "seconds": number(record.get("seconds")),
+    }
+
+
+def _command(item: Item) -> str | None:
+    said = item.data.get("command")
+    return text(said) if said else None
+
+
+def _parameters(record: Mapping[str, Any]) -> list[float | None] | None:
+    counts = record.get("parameters")
+    return [number(counts["before"]), number(counts["after"])] if counts else None
+
+
+def orders(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Cuts by one method, repair and seed in one study, at growing ratios: what can be replayed.
+
+    The order with most cuts comes first; of one method, the first seed.
+    """
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for place, cut in enumerate(made):
+        groups.setdefault((cut["study"], cut["method"], cut["seed"]), []).append(place)
+    for (study, method, seed), own in list(groups.items()):
+        wider = [key for key in groups if key[1:] == (method, seed) and key[0] is not None]
+        if study is None and wider:  # a cut of its own joins the studies that ask the same
+            for key in wider:
+                groups[key] = [*own, *groups[key]]
+            del groups[study, method, seed]
+    listed = [
+        {"study": study, "method": method, "seed": seed, "cuts": own}
+        for (study, method, seed), own in groups.items()
+    ]
+    return sorted(listed, key=lambda order: (-_worth(order, made), order["seed"]))
+
+
+def _worth(order: Mapping[str, Any], made: list[dict[str, Any]]) -> float:
+    """Orders with several scored cuts are worth most; among these, the better mean score."""
+    own = [made[place] for place in order["cuts"]]
+    scores = [cut["score"]["value"] for cut in own if cut["score"] and cut["score"]["value"]]
+    several = min(len({cut["kept"] for cut in own}), 4)
+    return 10 * several + (sum(scores) / len(scores) if scores else 0.0)
+
+
+def full_of(subject: Subject) -> dict[str, Any] | None:
+    """The model with all its heads, scored."""
+    for item in subject.of("study"):
+        if isinstance(full := item.data.get("full"), dict):
+            return _full(full)
+    for item in subject.of("prune"):
+        if before := (item.data.get("scores") or {}).get("before"):
+            return _full(before)
+    for item in subject.of("search"):
+        if number(full := item.data.get("full")) is not None:
+            low, high = item.data.get("full_interval") or (None, None)
+            return _full({**item.data, "score": full, "low": low, "high": high})
+    return None
+
+
+def _full(scores: Mapping[str, Any]) -> dict[str, Any]:
+    named = {name: text(scores.get(name) or "", 60) for name in ("metric", "split")}
+    return {**(bounds(scores) or {}), **named, "n": number(scores.get("n"))}
+
+
+def size_of(made: list[dict[str, Any]], heads: int) -> dict[str, float] | None:
+    """Parameters of the whole model and of one head, where all cuts agree about them."""
+    known = [(cut["parameters"], heads - cut["kept"]) for cut in made if cut.get("parameters")]
+    each = [(before - after) / gone for (before, after), gone in known if gone]
+    if not each or max(each) - min(each) > 0.005 * max(each):
+        return None
+    return {"before": known[0][0][0], "head": sum(each) / len(each)}

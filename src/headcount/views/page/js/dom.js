@@ -1,0 +1,80 @@
+// Elements from plain values. Text always goes in as text, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "style") Object.assign(element.style, value);
+    else if (name === "value") element.value = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  add(element, ...children);
+  return element;
+}
+
+export function add(element, ...children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+export function h(tag, attributes, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+export function empty(element) {
+  element.replaceChildren();
+  return element;
+}
+
+export function select(label, options, chosen, change) {
+  const box = h("select", { onchange: () => change(box.value) });
+  for (const [value, name] of options) box.append(h("option", { value }, name));
+  if (chosen !== undefined && chosen !== null) box.value = chosen;
+  return h("label", { class: "choice" }, h("span", {}, label), box);
+}
+
+export function say(text) {
+  document.getElementById("live").textContent = text;
+}
+
+// A figure with its title, what it says, the command that makes it, and its numbers as a table.
+export function figure(options, ...content) {
+  const { title, lead, command, table, id, tools } = options;
+  const parts = [
+    h("figcaption", {}, h("h3", {}, title), lead && h("p", { class: "lead" }, lead)),
+    tools && h("div", { class: "tools" }, tools),
+    ...content,
+  ];
+  const foot = h("div", { class: "foot" });
+  if (table) foot.append(folded("The numbers", table));
+  if (command) foot.append(folded("The command", () => h("pre", {}, h("code", {}, command))));
+  if (foot.children.length) parts.push(foot);
+  return h("figure", { id }, parts);
+}
+
+// What is built only when it is opened.
+export function folded(title, make) {
+  const box = h("details", {}, h("summary", {}, title));
+  box.addEventListener("toggle", () => {
+    if (box.open && box.children.length === 1) box.append(make());
+  });
+  return box;
+}
+
+export function table(columns, rows, caption) {
+  const head = h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)));
+  const body = rows.map((row) =>
+    h("tr", {}, row.map((cell) =>
+      h("td", { class: typeof cell === "number" ? "number" : String(cell).length > 40 ? "long" : null }, cell))));
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption || "table" },
+    h("table", {}, h("thead", {}, head), h("tbody", {}, body)));
+}

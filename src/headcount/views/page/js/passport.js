@@ -1,0 +1,139 @@
+// The passport of a head: every number that is known of it, beside all the other heads.
+
+import { add, empty, folded, h, svg } from "./dom.js";
+import { brief, fixed, range } from "./numbers.js";
+import { square, unpack } from "./packed.js";
+import { errorOf, extent, nameOf, on, pick, shortName, shown } from "./state.js";
+
+const GROUPS = [
+  ["What it does", ["previous", "next", "same", "first", "separator", "duplicate", "induction",
+    "entropy", "entropy_share", "reach", "entropy in a sentence", "distance in a sentence"]],
+  ["What it is worth", ["importance", "stand_in", "cost_alone", "cost_alone_repaired", "kept by"]],
+  ["What it costs", ["milliseconds", "kilobytes"]],
+  ["How it was trained", ["drift", "weight change", "gate"]],
+];
+const MANY = 300;
+
+export function passport() {
+  const box = h("aside", { id: "passport", tabindex: "-1", "aria-label": "Passport of the picked head" });
+  on("pick", () => draw(box));
+  draw(box);
+  return box;
+}
+
+function draw(box) {
+  const { picked } = shown();
+  empty(box);
+  if (picked === null) {
+    add(box, h("h3", {}, "Passport"), h("p", { class: "lead" },
+      "Pick a head in any figure, by pointer or with the arrow keys, to read all that is known of it."));
+    return;
+  }
+  const { subject, gone } = shown();
+  const role = subject.roles && subject.roles.names[picked];
+  add(box,
+    h("p", { class: "kicker" }, "Passport"),
+    h("h3", {}, nameOf(picked)[0].toUpperCase() + nameOf(picked).slice(1)),
+    h("p", { class: "lead" }, role ? `Role: ${role}. ` : "", gone[picked] ? "Gone at this point of the slider." : "Kept at this point of the slider."),
+    grouped(picked),
+    neighbours(picked),
+    traces(picked),
+    examples(picked));
+}
+
+function grouped(place) {
+  const { quantities } = shown().subject;
+  const left = new Set(quantities.filter((each) => !each.key.startsWith("nearest")));
+  const parts = [];
+  for (const [title, names] of [...GROUPS, ["Other", [""]]]) {
+    const own = quantities.filter((each) => left.has(each) && each.values[place] !== null &&
+      names.some((name) => each.key === name || (each.key.startsWith(name) && !names.includes(each.key))));
+    own.forEach((each) => left.delete(each));
+    if (own.length) parts.push(h("section", {}, h("h4", {}, title), own.map((each) => strip(each, place))));
+  }
+  return parts;
+}
+
+// One number on a line from the smallest to the largest of all heads, with its interval.
+function strip(quantity, place) {
+  const { heads } = shown();
+  const [low, high] = extent(quantity);
+  const x = (value) => (high > low ? 2 + (96 * (Math.min(Math.max(value, low), high) - low)) / (high - low) : 50);
+  const error = errorOf(quantity, place);
+  const step = Math.max(1, Math.ceil(heads.length / MANY));
+  let d = "";
+  quantity.values.forEach((value, at) => {
+    if (value !== null && at % step === 0) d += `M${x(value).toFixed(2)} 4V12`;
+  });
+  const value = quantity.values[place];
+  const known = quantity.values.filter((each) => each !== null);
+  const rank = known.filter((each) => each > value).length + 1;
+  return h("div", { class: "strip", title: quantity.what },
+    h("div", { class: "name" }, quantity.label, h("b", {}, `${brief(value)} ${quantity.unit}`.trim())),
+    svg("svg", { viewBox: "0 0 100 16", preserveAspectRatio: "none", "aria-hidden": "true" },
+      svg("line", { x1: 2, x2: 98, y1: 8, y2: 8, class: "rule" }),
+      svg("path", { d, class: "others" }),
+      error && svg("rect", { x: x(error.low), width: Math.max(0.4, x(error.high) - x(error.low)), y: 6, height: 4, class: "interval" }),
+      svg("rect", { x: x(value) - 0.9, width: 1.8, y: 1, height: 14, class: "own" })),
+    h("div", { class: "rank" }, error ? `${range(error, Math.abs(value) < 0.1 ? 4 : 3)} · ` : "", `${rank}. of ${known.length} heads`));
+}
+
+function neighbours(place) {
+  const { subject, heads } = shown();
+  const own = subject.matrices.filter((each) => each.stack === heads[place].stack);
+  if (!own.length) return null;
+  const list = h("dl", { class: "near" });
+  for (const matrix of own) {
+    const cell = h("dd", {}, "…");
+    list.append(h("dt", { title: `${matrix.model}, ${matrix.inputs}` }, `${matrix.distance}, ${matrix.file}`), cell);
+    square(matrix).then((values) => {
+      const n = matrix.heads, start = subject.layout.find((each) => each.name === matrix.stack).start;
+      const row = [...values.subarray((place - start) * n, (place - start + 1) * n)]
+        .map((value, at) => [value, at + start]).filter(([, at]) => at !== place)
+        .sort((one, other) => one[0] - other[0]).slice(0, 3);
+      add(empty(cell), row.map(([value, at]) => h("button", { type: "button", class: "head",
+        onclick: () => pick(at, "passport") }, `${shortName(at)} `, h("small", {}, fixed(value, 3)))));
+    });
+  }
+  return h("section", {}, h("h4", {}, "Nearest heads"), list);
+}
+
+function traces(place) {
+  const { subject, heads } = shown();
+  return subject.gates.slice(0, 3).map((trace) => {
+    const spot = h("div", { class: "spark" });
+    unpack(trace.values, "f4").then((values) => {
+      const own = trace.steps.map((_, at) => values[at * heads.length + place]);
+      const [low, high] = [Math.min(...own, 0), Math.max(...own, 0)];
+      const x = (at) => (100 * at) / Math.max(own.length - 1, 1);
+      const y = (value) => 30 - (28 * (value - low)) / (high - low || 1);
+      const d = own.map((value, at) => `${at ? "L" : "M"}${x(at).toFixed(2)} ${y(value).toFixed(2)}`).join("");
+      spot.append(svg("svg", { viewBox: "0 0 100 32", preserveAspectRatio: "none", "aria-hidden": "true" },
+        svg("line", { x1: 0, x2: 100, y1: y(0), y2: y(0), class: "rule" }), svg("path", { d, class: "line" })),
+        h("p", { class: "rank" }, `from ${brief(own[0])} to ${brief(own[own.length - 1])} over ${trace.steps[trace.steps.length - 1]} steps`));
+    });
+    return h("section", {}, h("h4", {}, `Gate over training, ${trace.method} in ${trace.name}`), spot);
+  });
+}
+
+function examples(place) {
+  const { subject } = shown();
+  const own = subject.roles && subject.roles.examples[place];
+  if (!own || !own.length) return null;
+  return h("section", {}, h("h4", {}, "Where it looks"),
+    own.slice(0, 3).map(sentence),
+    own.length > 3 && folded("More examples", () => h("div", {}, own.slice(3).map(sentence))));
+}
+
+function sentence(example) {
+  const weights = {};
+  for (const [at, weight] of example.weights) weights[at] = weight;
+  const most = Math.max(...Object.values(weights), 1e-9);
+  return h("p", { class: "tokens" },
+    example.decile !== null && h("small", {}, `decile ${example.decile} `),
+    example.tokens.map((token, at) => h("span", {
+      class: at === example.query ? "query" : null,
+      title: weights[at] ? `${fixed(weights[at], 3)}` : null,
+      style: weights[at] ? { backgroundColor: `color-mix(in srgb, var(--glow) ${Math.round((85 * weights[at]) / most)}%, transparent)` } : {},
+    }, token)));
+}

@@ -1,0 +1,100 @@
+// Every result in one table that can be sorted and taken along as CSV.
+
+import { empty, figure, h } from "./dom.js";
+import { fixed, percent, range, signed } from "./numbers.js";
+import { shown } from "./state.js";
+
+const COLUMNS = [
+  ["what", "what"], ["method", "method"], ["study", "study"], ["seed", "seed"], ["kept", "heads kept"],
+  ["removed", "removed"], ["pattern", "kept per layer"], ["score", "score"], ["low", "low"], ["high", "high"],
+  ["difference", "difference"], ["difference_low", "low "], ["difference_high", "high "], ["n", "rows"],
+  ["metric", "metric"], ["split", "split"], ["parameters", "parameters"], ["steps", "steps"], ["command", "command"],
+];
+const SHOWN = ["what", "method", "study", "seed", "kept", "pattern", "score", "difference", "n"];
+const MOST = 200;
+
+export function results() {
+  const { subject, heads } = shown();
+  const rows = allRows(subject, heads.length);
+  if (!rows.length) return null;
+  const view = { rows, by: "score", down: true, all: rows.length <= MOST };
+  const place = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All results" });
+  const draw = () => empty(place).append(body(view, draw));
+  draw();
+  const download = h("button", { type: "button", class: "plain", onclick: () => save(rows, subject.name) }, "Download as CSV");
+  const more = rows.length > MOST && h("button", { type: "button", class: "plain", onclick: () => {
+    view.all = !view.all;
+    more.textContent = view.all ? `Show the first ${MOST}` : `Show all ${rows.length}`;
+    draw();
+  } }, `Show all ${rows.length}`);
+  return figure({ id: "results", title: "All results", tools: [download, more],
+    lead: `${rows.length} scores. Choose a column to sort by it.` }, place);
+}
+
+function allRows(subject, heads) {
+  const cuts = subject.cuts.map((cut) => ({
+    what: "cut", method: cut.method, study: cut.study || "", seed: cut.seed, kept: cut.kept,
+    removed: 1 - cut.kept / heads, pattern: cut.pattern,
+    score: cut.score && cut.score.value, low: cut.score && cut.score.low, high: cut.score && cut.score.high,
+    difference: cut.difference && cut.difference.value, difference_low: cut.difference && cut.difference.low,
+    difference_high: cut.difference && cut.difference.high, n: cut.n, metric: cut.metric, split: cut.split,
+    parameters: cut.parameters && cut.parameters[1], steps: cut.steps, command: cut.command,
+  }));
+  const others = subject.others.map((each) => ({
+    what: each.what, method: each.model, study: "", kept: heads, removed: 0, score: each.score.value,
+    low: each.score.low, high: each.score.high, n: each.n, metric: each.metric, split: each.split, command: each.command,
+  }));
+  const { full } = subject;
+  const whole = full && full.value !== null ? [{ what: "all heads", method: subject.model, study: "", kept: heads, removed: 0,
+    score: full.value, low: full.low, high: full.high, n: full.n, metric: full.metric, split: full.split }] : [];
+  return [...whole, ...others, ...cuts];
+}
+
+function body(view, draw) {
+  const value = (row) => row[view.by];
+  const sorted = [...view.rows].sort((one, other) => {
+    const [a, b] = [value(one), value(other)];
+    const missing = (each) => each === null || each === undefined || each === "";
+    if (missing(a) || missing(b)) return missing(a) - missing(b);
+    return (view.down ? -1 : 1) * (typeof a === "string" || typeof b === "string" ? String(a).localeCompare(String(b)) : a - b);
+  });
+  const head = SHOWN.map((key) => {
+    const name = COLUMNS.find(([each]) => each === key)[1];
+    const current = key === view.by;
+    return h("th", { scope: "col", "aria-sort": current ? (view.down ? "descending" : "ascending") : "none" },
+      h("button", { type: "button", class: "sort", onclick: () => {
+        [view.by, view.down] = [key, current ? !view.down : key !== "method" && key !== "what"];
+        draw();
+      } }, name, current ? (view.down ? " ↓" : " ↑") : ""));
+  });
+  const rows = (view.all ? sorted : sorted.slice(0, MOST)).map((row) => h("tr", {},
+    h("td", {}, row.what), worded(row.method), worded(row.study), h("td", { class: "number" }, row.seed ?? ""),
+    h("td", { class: "number" }, `${row.kept} (${percent(row.removed, 0)} gone)`), worded(row.pattern || ""),
+    h("td", { class: "number" }, fixed(row.score, 4), h("small", {}, ` ${range(row, 3)}`)),
+    h("td", { class: "number" }, row.difference === undefined || row.difference === null ? "" : signed(row.difference),
+      h("small", {}, ` ${range({ low: row.difference_low, high: row.difference_high }, 3, true)}`)),
+    h("td", { class: "number" }, row.n ?? "")));
+  return h("table", { class: "results" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows));
+}
+
+function worded(text) {
+  return h("td", { class: text.length > 40 ? "long" : null }, text);
+}
+
+export function csv(rows) {
+  const cell = (value) => {
+    if (value === null || value === undefined) return "";
+    let text = String(value);
+    if (typeof value === "string" && /^[=+@\t\r-]/.test(text)) text = `'${text}`; // no formula for a spreadsheet
+    return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+  };
+  const names = COLUMNS.map(([key]) => key);
+  return [names.join(","), ...rows.map((row) => names.map((key) => cell(row[key])).join(","))].join("\r\n") + "\r\n";
+}
+
+function save(rows, name) {
+  const file = URL.createObjectURL(new Blob([csv(rows)], { type: "text/csv" }));
+  const link = h("a", { href: file, download: `${name.replace(/[^\w.-]+/g, "-")}.csv` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(file), 1000);
+}

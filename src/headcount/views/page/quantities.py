@@ -1,0 +1,181 @@
+"""Numbers of every head: what the grid is coloured by, the axes of the scatter, the passport."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headcount.heads import Layout
+from headcount.views.page.reading import by_head, careful, number, numbers, short_name, text
+from headcount.views.page.subjects import Subject
+from headcount.views.page.walk import Found, Item
+
+NAMES = {
+    "previous": "previous token", "next": "next token", "same": "same token",
+    "first": "first token", "separator": "separators", "duplicate": "duplicate tokens",
+    "induction": "induction", "entropy": "entropy", "entropy_share": "entropy, share of the most",
+    "reach": "reach", "stand_in": "stand-in share", "cost_alone": "cost of removing it alone",
+    "cost_alone_repaired": "cost alone, after repair", "milliseconds": "milliseconds",
+    "kilobytes": "kilobytes",
+}  # fmt: skip
+
+
+def quantities(
+    subject: Subject, found: Found, made: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Every number of heads that the files have, the most telling first."""
+    listed: list[dict[str, Any]] = []
+    makers = {
+        "importance": _importance, "roles": _roles, "transfer": _transfer, "matrix": _nearness,
+        "trace": _gates, "attention": _attention,
+    }  # fmt: skip
+    for kind, maker in makers.items():
+        for item in subject.of(kind):
+            with careful(found, item):
+                listed += maker(item, subject.layout)
+    listed += _survival(made, len(subject.layout))
+    keyed: dict[str, dict[str, Any]] = {}
+    for quantity in listed:
+        if any(value is not None for value in quantity["values"]):
+            keyed.setdefault(_free(quantity["key"], keyed), quantity)
+    return [quantity | {"key": key} for key, quantity in keyed.items()]
+
+
+def _free(key: str, taken: Mapping[str, Any]) -> str:
+    """The key, or with a number behind it where another file had the same."""
+    count = 2
+    wanted = key
+    while wanted in taken:
+        wanted, count = f"{key} ({count})", count + 1
+    return wanted
+
+
+def _quantity(key: str, values: Sequence[float | None], **more: Any) -> dict[str, Any]:
+    plain = {"label": key, "unit": "", "what": "", "stderr": None, "low": None, "high": None}
+    return {"key": key, **plain, "from": "", "command": None, "values": list(values), **more}
+
+
+def _said(item: Item) -> dict[str, Any]:
+    command = item.data.get("command") if isinstance(item.data, Mapping) else None
+    return {"from": item.path.name, "command": text(command) if command else None}
+
+
+def _importance(item: Item, layout: Layout) -> list[dict[str, Any]]:
+    data = item.data
+    normalize = data.get("normalize", "none")
+    unit = "" if normalize == "none" else f"{normalize} per layer"
+    return [
+        _quantity(
+            "importance", by_head(data["scores"], layout), unit=unit,
+            stderr=by_head(data["stderr"], layout) if data.get("stderr") else None,
+            what=f"E |∂L/∂ξ|: how much the loss feels the head, over {data.get('n')} examples",
+            **_said(item),
+        )
+    ]  # fmt: skip
+
+
+def _roles(item: Item, layout: Layout) -> list[dict[str, Any]]:
+    heads, made = len(layout), []
+    for name, each in item.data.get("quantities", {}).items():
+        columns = {
+            side: numbers(each[side]) if isinstance(each.get(side), list) else None
+            for side in ("values", "stderr", "low", "high")
+        }
+        if columns["values"] is None or len(columns["values"]) != heads:
+            raise ValueError(f"{text(name, 40)}: not a number for each of {heads} heads")
+        made.append(
+            _quantity(
+                text(name, 60), columns.pop("values") or [],
+                label=NAMES.get(name, text(name, 60)), unit=text(each.get("unit") or "", 40),
+                what=text(each.get("what") or ""), **columns, **_said(item),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _transfer(item: Item, layout: Layout) -> list[dict[str, Any]]:
+    data, said = item.data, _said(item)
+    drift, change = data.get("drift") or {}, data.get("weight_change") or {}
+    pair = f"{short_name(data.get('pretrained', '?'))} → {short_name(data.get('finetuned', '?'))}"
+    made = []
+    if "attention" in drift:
+        errors = drift.get("stderr")
+        made.append(
+            _quantity(
+                "drift", _scores(drift["attention"], layout), label="drift in fine-tuning",
+                unit="bits", what=f"Jensen–Shannon divergence of its attention, {pair}",
+                stderr=_scores(errors, layout) if errors else None, **said,
+            )
+        )  # fmt: skip
+    if "heads" in change:
+        values = _scores(change["heads"], layout)
+        what = f"mean absolute change of query, key and value weights, {pair}"
+        made.append(_quantity("weight change", values, what=what, **said))
+    return made
+
+
+def _scores(data: Any, layout: Layout) -> list[float | None]:
+    """Scores as stack -> layer -> head, with or without their layout."""
+    return by_head(data.get("scores", data), layout)
+
+
+def _nearness(item: Item, layout: Layout) -> list[dict[str, Any]]:
+    """How far the nearest other head is, by each distance."""
+    found, made = item.data, []
+    about = f"{short_name(found.made.get('model', '?'))}, {text(found.made.get('inputs', ''), 80)}"
+    for name in found.distances:
+        values: list[float | None] = []
+        for stack in layout.stacks:
+            measured = found.measured.get((stack.name, name))
+            if measured is None or stack.total < 2:
+                values += [None] * stack.total
+                continue
+            apart = measured.values + np.diag(np.full(stack.total, np.inf))
+            values += numbers(apart.min(1).tolist())
+        label = f"nearest head, {text(name, 30)}, {text(item.path.stem, 30)}"
+        what = f"distance to the head most like it; {about}, {found.count} inputs"
+        made.append(_quantity(f"nearest {text(name, 30)}", values, label=label, what=what,
+                              **{"from": item.path.name}))  # fmt: skip
+    return made
+
+
+def _gates(item: Item, layout: Layout) -> list[dict[str, Any]]:
+    trace = item.data
+    if not trace.values:
+        return []
+    what = f"what {text(trace.about.get('method', 'training'), 40)} trained for it, at the end"
+    values = numbers(trace.values[-1].astype(float).tolist())
+    return [_quantity("gate", values, label="gate at the end", what=what,
+                      **{"from": item.folder.name})]  # fmt: skip
+
+
+def _attention(item: Item, layout: Layout) -> list[dict[str, Any]]:
+    """Of one sentence: entropy and distance of each head."""
+    rows: dict[tuple[Any, ...], Any] = {
+        (r["stack"], r["layer"], r["head"]): r for r in item.data["heads"] if not r.get("run")
+    }
+    made = []
+    for name, unit in (("entropy", "bits"), ("distance", "tokens")):
+        values = [number((rows.get(tuple(head)) or {}).get(name)) for head in layout]
+        what = f"of its attention in one sentence: {text(item.data.get('text', ''), 80)}"
+        made.append(_quantity(f"{name} in a sentence", values, unit=unit, what=what, **_said(item)))
+    return made
+
+
+def _survival(made: Sequence[Mapping[str, Any]], heads: int) -> list[dict[str, Any]]:
+    """In what share of all cuts by a method a head stays."""
+    groups: dict[str, list[str]] = {}
+    for cut in made:
+        if 0 < cut["kept"] < heads:
+            groups.setdefault(cut["method"], []).append(cut["mask"])
+    listed = []
+    for method, masks in groups.items():
+        if method.startswith("random") or len(masks) < 3:
+            continue
+        rows = np.array([[int(digit, 16) >> bit & 1 for digit in mask for bit in (3, 2, 1, 0)]
+                         for mask in masks])[:, :heads]  # fmt: skip
+        what = f"share of {len(masks)} cuts by {method} in which it stays"
+        listed.append(_quantity(f"kept by {method}", numbers(rows.mean(0).tolist()), what=what))
+    return listed

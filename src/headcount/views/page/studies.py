@@ -1,0 +1,126 @@
+"""Studies of a subject: curves with their bands, and differences with their tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headcount.statistics import interval
+from headcount.views.page.reading import bounds, careful, number, text
+from headcount.views.page.subjects import Subject
+from headcount.views.page.walk import Found, Item
+
+
+def studies(
+    subject: Subject, found: Found, made: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """A curve, a comparison or a sweep each; those without a summary are summed up here."""
+    listed: list[dict[str, Any]] = []
+    told: set[str] = set()
+    heads = len(subject.layout)
+    for item in subject.of("study"):
+        with careful(found, item):
+            listed.append(_study(item, heads))
+            told.add(item.folder.name)
+    for name in dict.fromkeys(cut["study"] for cut in made if cut["study"]):
+        if name not in told:
+            own = [cut for cut in made if cut["study"] == name and cut["score"]]
+            listed.append(_unfinished(str(name), own, heads))
+    return [study for study in listed if study["series"]]
+
+
+def _study(item: Item, heads: int) -> dict[str, Any]:
+    data, about = item.data, item.data["about"]
+    kind = item.path.stem if item.path.stem in ("curve", "compare", "sweep") else "study"
+    series: dict[str, list[dict[str, Any]]] = {}
+    for row in data["summary"]:
+        name = text(row.get("method", about.get("method", kind)), 60)
+        score = row.get("score") if isinstance(row.get("score"), dict) else row
+        series.setdefault(name, []).append(
+            {
+                "kept": number(row.get("kept")),
+                "removed": 1 - row["kept"] / heads,
+                **(bounds(score) or {}),
+                "seeds": number(row.get("seeds")),
+                "difference": bounds(row.get("difference")),
+                "random": _test(row.get("against_random")),
+                "all": _test(row.get("against_all_heads")),
+                "than_random": row.get("than_random"),
+                "value_of": number(row.get("value")),
+            }
+        )
+    return {
+        "name": item.folder.name,
+        "kind": kind,
+        "repair": _repair(about),
+        "metric": text(about.get("metric", ""), 60),
+        "split": text(about.get("split", ""), 60),
+        "ratio": number(about.get("ratio")),
+        "over": text(about["over"], 60) if about.get("over") else None,
+        "full": bounds(data["full"]),
+        "n": number(data["full"].get("n")),
+        "series": [{"name": name, "points": points} for name, points in series.items()],
+        "command": _command(kind, about, data),
+    }
+
+
+def _unfinished(name: str, own: Sequence[Mapping[str, Any]], heads: int) -> dict[str, Any]:
+    """Runs without a summary: a search, or a study that was stopped."""
+    groups: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+    for cut in own:
+        groups.setdefault((cut["method"], cut["kept"]), []).append(cut)
+    series: dict[str, list[dict[str, Any]]] = {}
+    for (method, kept), same in sorted(groups.items(), key=lambda group: -group[0][1]):
+        values = [cut["score"]["value"] for cut in same if cut["score"]["value"] is not None]
+        if not values:
+            continue
+        mean, low, high = interval(values)
+        if len(values) == 1:
+            low, high = same[0]["score"]["low"], same[0]["score"]["high"]
+        point = {"kept": kept, "removed": 1 - kept / heads, "value": mean, "low": number(low),
+                 "high": number(high), "seeds": len(values),
+                 "difference": same[0]["difference"] if len(same) == 1 else None}  # fmt: skip
+        series.setdefault(method, []).append(point)
+    first = own[0] if own else {}
+    return {
+        "name": name,
+        "kind": "search or unfinished",
+        "repair": "",
+        "metric": first.get("metric", ""),
+        "split": first.get("split", ""),
+        "full": None,
+        "n": first.get("n"),
+        "series": [{"name": method, "points": points} for method, points in series.items()],
+        "command": None,
+    }
+
+
+def _test(found: Any) -> dict[str, Any] | None:
+    """A paired difference with its p."""
+    if not isinstance(found, Mapping):
+        return None
+    return {**(bounds(found) or {}), "p": number(found.get("p")),
+            "seeds": number(found.get("seeds"))}  # fmt: skip
+
+
+def _repair(about: Mapping[str, Any]) -> str:
+    parts = ["recovered"] if about.get("recover") else []
+    parts += ["fine-tuned"] if about.get("finetune") or about.get("train") else []
+    return ", ".join(parts)
+
+
+def _command(kind: str, about: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+    """The command that makes it, as far as the study tells."""
+    model, task = text(about.get("model", "MODEL"), 120), text(about.get("task", "TASK"), 60)
+    words = ["headcount", kind, model, "--task", task]
+    methods = list(dict.fromkeys(text(row["method"], 60) for row in data["summary"]
+                                 if "method" in row))  # fmt: skip
+    words += ["--methods", ",".join(methods)] if methods else []
+    ratios = sorted({row["ratio"] for row in data["summary"] if number(row.get("ratio"))})
+    words += ["--ratios", ",".join(f"{ratio:g}" for ratio in ratios)] if ratios else []
+    words += ["--ratio", f"{about['ratio']:g}"] if number(about.get("ratio")) else []
+    seeds = max((row.get("seeds") or 0 for row in data["summary"]), default=0)
+    words += ["--seeds", str(seeds)] if seeds else []
+    words += ["--recover"] if about.get("recover") else []
+    words += ["--finetune"] if about.get("finetune") else []
+    return " ".join([*words, "--out", "DIR"])

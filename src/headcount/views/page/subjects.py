@@ -1,0 +1,135 @@
+"""What belongs together: everything about one model on one task is a subject of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headcount.heads import Layout
+from headcount.views.page.reading import careful, short_name, text
+from headcount.views.page.walk import Found, Item
+
+SCORED = ("prune", "importance", "roles", "study")
+"""What is about one model and one task, and makes a subject."""
+SHARED = ("matrix", "transfer", "trace", "redundancy")
+"""What is about a layout, and belongs to every subject that has it."""
+
+
+@dataclass(kw_only=True)
+class Subject:
+    """One model on one task, and the files about it."""
+
+    model: str
+    task: str | None
+    layout: Layout
+    weights: str | None
+    items: list[Item] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What the chooser calls it."""
+        return f"{self.model} on {self.task}" if self.task else self.model
+
+    def of(self, *kinds: str) -> list[Item]:
+        """Its items of some kinds."""
+        return [item for item in self.items if item.kind in kinds]
+
+
+def subjects(found: Found) -> list[Subject]:
+    """Everything that was found, put together; those with most files come first."""
+    made: dict[Any, Subject] = {}
+    for item in found.of(*SCORED):
+        with careful(found, item):
+            about = _about(item)
+            layout = _layout(item)
+            if layout is not None and len(layout):
+                _subject(made, layout, about).items.append(item)
+    for item in found.of("matrix", "trace"):
+        if not any(_same(item.data.layout, each.layout) for each in made.values()):
+            model = getattr(item.data, "made", {}).get("model", item.path.stem)
+            _subject(made, item.data.layout, {"model": model})
+    for item in found.of("transfer"):
+        with careful(found, item):
+            layout = Layout.from_json(item.data["layout"])
+            if not any(_same(layout, each.layout) for each in made.values()):
+                _subject(made, layout, {"model": item.data.get("finetuned", item.path.stem)})
+    for item in found.items:
+        if item.kind not in SCORED:
+            _attach(item, list(made.values()), found)
+    return sorted(made.values(), key=lambda subject: -len(subject.items))
+
+
+def _subject(made: dict[Any, Subject], layout: Layout, about: Mapping[str, Any]) -> Subject:
+    name, task = short_name(about.get("model", "model")), about.get("task")
+    task = None if task is None else text(task, 80)
+    key = (about.get("weights") or name, task, str(layout))
+    fresh = Subject(model=name, task=task, layout=layout, weights=about.get("weights"))
+    return made.setdefault(key, fresh)
+
+
+def _about(item: Item) -> dict[str, Any]:
+    """Model, weights and task of a file."""
+    data = item.data
+    if item.kind == "study":
+        return dict(data["about"])
+    identity, run = data.get("identity") or {}, data.get("run") or {}
+    return {
+        "model": data.get("model") or identity.get("model") or run.get("model") or item.path.stem,
+        "task": data.get("task") or identity.get("task") or run.get("task"),
+        "weights": identity.get("weights"),
+    }
+
+
+def _layout(item: Item) -> Layout | None:
+    data = item.data["about"] if item.kind == "study" else item.data
+    plain = data["mask"]["layout"] if item.kind == "prune" else data.get("layout")
+    return None if plain is None else Layout.from_json(plain)
+
+
+def _attach(item: Item, known: list[Subject], found: Found) -> None:
+    """Give a file to every subject that it is about."""
+    with careful(found, item):
+        for subject in known:
+            if _is_about(item, subject, known):
+                subject.items.append(item)
+
+
+def _is_about(item: Item, subject: Subject, known: list[Subject]) -> bool:
+    data = item.data
+    if item.kind in ("matrix", "trace"):
+        return _same(data.layout, subject.layout)
+    if item.kind in SHARED:
+        return _same(Layout.from_json(data["layout"]), subject.layout)
+    if item.kind == "search":
+        runs = [each for each in subject.of("prune") if each.study == item.folder]
+        others = [each for one in known for each in one.of("prune") if each.study == item.folder]
+        return bool(runs) or (not others and data.get("heads") == len(subject.layout))
+    if item.kind == "bench":
+        dense = [row["heads"] for row in data["timings"] if row.get("kind") == "dense"]
+        same_model = short_name(data.get("model") or "") == subject.model
+        named = any(short_name(data.get("model") or "") == each.model for each in known)
+        return dense == [len(subject.layout)] and (same_model or not named)
+    if item.kind == "attention":
+        return {(row["stack"], row["layer"], row["head"]) for row in data["heads"]} <= set(
+            map(tuple, subject.layout)
+        )
+    if item.kind in ("train", "evaluate"):
+        return text(data.get("task"), 80) == subject.task and _model_of(item) == subject.model
+    if item.kind in ("full", "mask", "maps"):
+        return item.kind == "mask" and _same(Layout.from_json(data["layout"]), subject.layout)
+    return False
+
+
+def _model_of(item: Item) -> str:
+    """The model a record is about: what a training made, or what was scored."""
+    if item.kind == "train":
+        return short_name(Path(item.path).resolve().parent)
+    return short_name(item.data.get("model") or item.data["run"]["model"])
+
+
+def _same(one: Layout, other: Layout) -> bool:
+    return [(each.name, each.heads) for each in one.stacks] == [
+        (each.name, each.heads) for each in other.stacks
+    ]

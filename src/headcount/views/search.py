@@ -1,0 +1,68 @@
+"""A search, drawn: score against heads kept, the bound, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headcount.views.curves import draw_full
+from headcount.views.figures import COLOURS, STYLE, need_matplotlib, new_figure, save_both
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def search_figure(data: Mapping[str, Any]) -> Figure:
+    """Every cut with the interval of its difference, on the rows that choose.
+
+    The answer is the star, on the rows of the statement; random cuts of its size are crosses. The
+    largest loss that is allowed is the dotted line.
+    """
+    with need_matplotlib().rc_context(STYLE):
+        figure = new_figure(6.4, 4.0)
+        axes = figure.add_subplot()
+        full = data["chose"]
+        draw_full(axes, full)
+        if data.get("least") is not None:
+            axes.axhline(data["least"], color="#b03030", lw=1, ls=":", label=f"{data['bound']} less"
+                         if data["higher_is_better"] else f"{data['bound']} more")  # fmt: skip
+        methods = list(dict.fromkeys(one["method"] for one in data["tried"]))
+        for place, method in enumerate(methods):
+            own = [one for one in data["tried"] if one["method"] == method]
+            _draw_cuts(axes, own, method, COLOURS[place % len(COLOURS)])
+        if data["score"] is not None:
+            _draw_answer(axes, data)
+        axes.set_xlabel(f"heads kept, of {data['heads']}")
+        axes.set_ylabel(data["metric"])
+        axes.set_title(f"{Path(str(data['model'])).name} on {data['task']}")
+        axes.grid(axis="y", color="#e5e5e5", lw=0.6)
+        axes.legend(frameon=False, fontsize=7, loc="lower right")
+    return figure
+
+
+def _draw_cuts(axes: Any, own: Sequence[Mapping[str, Any]], method: str, colour: str) -> None:
+    kept = [one["kept"] for one in own]
+    scores = [one["score"] for one in own]
+    ends = [
+        [abs(one["difference"][end] - one["difference"]["value"]) for one in own]
+        for end in ("low", "high")
+    ]
+    label = f"{method}, on rows that choose"
+    axes.errorbar(kept, scores, yerr=ends, fmt="o", ms=4, lw=0.8, color=colour, label=label)
+
+
+def _draw_answer(axes: Any, data: Mapping[str, Any]) -> None:
+    low, high = data["score_interval"]
+    ends = [[data["score"] - low], [high - data["score"]]]
+    axes.errorbar([data["kept"]], [data["score"]], yerr=ends, fmt="*", ms=12, lw=1.2,
+                  color="#b03030", label="the answer, on other rows")  # fmt: skip
+    if data["random"]:
+        drawn = data["random"]["scores"]
+        axes.plot([data["kept"]] * len(drawn), drawn, "x", color="#777777", label="random heads")
+
+
+def save_figure(data: Mapping[str, Any], out: Path) -> None:
+    """search.png and search.svg in the folder of the search."""
+    if data["tried"]:
+        save_both(search_figure(data), out / "search")

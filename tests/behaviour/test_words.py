@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from headcount.behaviour.patterns import SHARES
+from headcount.behaviour.words import LETTERS, LOOKS, QUANTITIES, ROLES
+
+
+def test_every_role_has_a_letter_of_its_own() -> None:
+    assert list(LETTERS) == list(ROLES)
+    assert len(set(LETTERS.values())) == len(ROLES)
+
+
+def test_the_order_is_that_of_the_numbers() -> None:
+    assert tuple(LOOKS) == (*SHARES, "entropy", "entropy_share")
+    assert list(QUANTITIES)[: len(LOOKS)] == list(LOOKS)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headcount as hc
+from headcount.behaviour.words import LOOKS
+from models.zoo import build
+
+Cli = Callable[..., Any]
+FEW = ("--random", 6, "--max-length", 16)
+
+
+def test_a_page_a_file_and_a_figure(cli: Cli, tmp_path: Path) -> None:
+    out, figure = tmp_path / "roles.json", tmp_path / "roles.svg"
+    ran = cli("roles", "pocket", *FEW, "--out", out, "--figure", figure)
+    assert ran.code == 0, ran.err
+    assert "on 6 inputs (random tokens, each row twice)" in ran.out
+    assert "encoder 5" in ran.out
+    assert f"Written to {out}." in ran.out
+    assert "\x1b" not in ran.out, "no colour into a pipe"
+    assert {path.name for path in tmp_path.iterdir()} == {"roles.json", "roles.svg"}
+    record = hc.load_record(out)
+    assert record.run.kind == "roles"
+    found = hc.load_roles(out)
+    assert list(found.quantities) == [*LOOKS, "stand_in", "kilobytes"]
+    assert (found.count, len(found.examples)) == (6, 3 * len(found.layout))
+    again = cli("run", out, "--json")
+    assert again.code == 0, again.err
+    told = json.loads(again.out)
+    assert told["quantities"] == json.loads(out.read_text())["quantities"]
+    assert told["id"] == record.id
+
+
+def test_alone_and_time(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("words,kind\n" + "the small king,a\na queen,b\n" * 12)
+    where = ["--data", file, "--columns", "words", "--label", "kind", "--labels", "a=LABEL_0"]
+    where += ["--labels", "b=LABEL_1"]
+    line = ["roles", folder, "--task", "classification", *where, "--time", "--alone", "--limit", 6]
+    ran = cli(*line, "--examples", 0, "--json")
+    assert ran.code == 0, ran.err
+    told = json.loads(ran.out)
+    names = ["milliseconds", "cost_alone", "score_alone", "cost_alone_repaired"]
+    for name in [*names, "score_alone_repaired"]:
+        each = told["quantities"][name]
+        assert len(each["values"]) == len(each["low"]) == len(told["roles"]) == 12
+        assert None not in each["values"]
+    assert "8 x 64 tokens" in told["quantities"]["milliseconds"]["what"]
+    assert told["rows"]["scored"]["sampled"] == 6
+    assert told["examples"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        (["--alone"], 2, "rows of a task: pass one (--task)"),
+        (["--limit", 3], 2, "--limit is of the rows that --alone scores"),
+        (["--task", "cola", "--random", 3], 2, "one of --task, --inputs and --random"),
+        (["--inputs", "nowhere.txt"], 4, "There is no file 'nowhere.txt'"),
+        (["--examples", -1], 2, "not negative"),
+        (["--figure", "a.pdf"], 2, "ends in .png or .svg"),
+        (["--task", "colla"], 2, "Did you mean 'cola'?"),
+        (["--data", "x"], 2, "go with --task"),
+    ],
+    ids=lambda value: str(value)[:24],
+)
+def test_wrong_usage(change: list[Any], code: int, message: str, cli: Cli) -> None:
+    ran = cli("roles", "pocket", *change)
+    assert ran.code == code, ran.err
+    assert message in ran.err
+    assert ran.out == ""
+
+
+def test_a_model_of_images_is_refused(cli: Cli, tmp_path: Path) -> None:
+    build("vit").save_pretrained(tmp_path / "vit")
+    ran = cli("roles", tmp_path / "vit")
+    assert ran.code == 5
+    assert "reads images" in ran.err
+
+
+def test_a_folder_is_no_file_to_write(cli: Cli, tmp_path: Path) -> None:
+    ran = cli("roles", "pocket", *FEW, "--out", tmp_path)
+    assert ran.code == 2
+    assert "is a folder, not a file to write" in ran.err

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from headcount.studies import judging
+from headcount.tasks.within import Within
+
+LINE = ("--task", "pocket-sentiment", "--limit", 24, "--samples", 16, "--draws", 40)
+FEW = (*LINE, "--seeds", 1, "--baseline", 1)
+QUICK = (*FEW, "--no-bench")
+
+
+def test_files_sentence_and_json(cli, folder, tmp_path):
+    ran = cli("search", folder, *FEW, "--repeats", 6, "--max-drop", "30%", "--out", tmp_path / "s",
+              "--json")  # fmt: skip
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert json.loads((tmp_path / "s" / "search.json").read_text()) == found
+    assert {"value", "low", "high"} == set(found["speedup"])
+    assert found["sentence"].startswith(f"{folder.name} needs {found['kept']} of its 12 heads on")
+    names = {path.name for path in (tmp_path / "s").iterdir()}
+    assert names == {
+        "search.json", "search.png", "search.svg", "model", "runs", "full.json", "settings.json",
+    }  # fmt: skip
+    table = cli("search", folder, *FEW, "--repeats", 6, "--max-drop", "30%", "--out",
+                tmp_path / "s")  # fmt: skip
+    assert table.code == 0
+    assert found["sentence"] in table.out
+    assert "the answer" in table.out
+    assert "Decided on 16 rows of train" in table.out
+    record = json.loads((tmp_path / "s" / "model" / "record.json").read_text())
+    assert record["command"].startswith("headcount")
+    assert record["heads"]["after"] == found["kept"]
+
+
+def test_a_bound_that_no_cut_meets_leaves_with_6(cli, folder, tmp_path, monkeypatch):
+    plain = judging.within
+
+    def never(*args, **how):
+        return Within(difference=plain(*args, **how).difference, chance=0.1, holds=False)
+
+    monkeypatch.setattr(judging, "within", never)
+    line = ("search", folder, *QUICK, "--max-drop", "0", "--out", tmp_path / "s")
+    ran = cli(*line)
+    assert ran.code == 6
+    assert "No cut of" in ran.out
+    assert "with a chance of 10 %" in ran.out
+    assert (tmp_path / "s" / "search.json").is_file()
+    assert (tmp_path / "s" / "search.png").is_file()
+    again = cli(*line, "--json")
+    assert again.code == 6
+    assert json.loads(again.out)["holds"] is False
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--max-drop", "lots"), "1%, 0.01 or 0, not 'lots'"),
+        (("--max-drop=-1%",), "not negative"),
+        (("--max-latency", "12"), "or 12ms, not '12'"),
+        (("--max-drop", "1%", "--max-parameters", "1M"), "--max-drop and --max-parameters were"),
+        (("--max-drop", "1%", "--methods", "surgon"), "Did you mean 'surgeon'"),
+        (("--max-drop", "1%", "--methods", "all-heads"), "'all-heads' has no ratio"),
+        (("--max-drop", "1%", "--methods", "random,random"), "named twice"),
+        (("--max-cache", "0.5x", "--methods", "random"), "along the surgeon's paths"),
+        (("--max-drop", "1%", "--statement", "1"), "between 0 and 1"),
+        (("--max-drop", "1%", "--confidence", "2"), "between 0 and 1"),
+        (("--max-drop", "1%", "--seeds", "0"), "--seeds is at least 1"),
+        (("--max-drop", "1%", "--statement", "0.001"), "too few rows"),
+        (("--max-drop", "1%", "--choose-split", "dev"), "are both 'dev'"),
+    ],
+    ids=lambda value: " ".join(map(str, value))[:40] if isinstance(value, tuple) else "",
+)
+def test_wrong_usage(cli, folder, tmp_path, more, said):
+    ran = cli("search", folder, *LINE, *more, "--out", tmp_path / "s")
+    assert ran.code == 2
+    assert said in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_bound_is_refused_before_torch_is_imported():
+    code = (
+        "import sys; from headcount.cli.main import main; "
+        "code = main(['search', 'pocket', '--task', 'pocket-sentiment', '--max-drop', 'x', "
+        "'--out', 's']); print(code, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "False"]
+
+
+def test_dry_run(cli, folder, tmp_path):
+    line = ("search", folder, *LINE, "--max-drop", "1%", "--out", tmp_path / "s")
+    plan = json.loads(cli(*line, "--dry-run", "--json").out)
+    assert (plan["heads"], plan["methods"], plan["max_drop"]) == (12, ["surgeon"], "1%")
+    assert not (tmp_path / "s").exists()
+
+
+def test_without_matplotlib_only_the_figure_is_missing(cli, folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ran = cli("search", folder, *QUICK, "--max-drop", "50%", "--out", tmp_path / "s")
+    assert ran.code == 0, ran.err
+    assert "There will be no figures." in ran.err
+    assert not list((tmp_path / "s").glob("search.png"))
+
+
+def test_another_bound_in_the_same_folder_is_refused(cli, folder, tmp_path):
+    line = ("search", folder, *QUICK, "--out", tmp_path / "s")
+    assert cli(*line, "--max-drop", "50%").code == 0
+    ran = cli(*line, "--max-drop", "40%")
+    assert ran.code == 2
+    assert "bound was 50 %, now 40 %" in ran.err
+    assert cli(*line, "--max-drop", "40%", "--overwrite").code == 0

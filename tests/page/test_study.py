@@ -1,0 +1,50 @@
+"""A page of files that the commands themselves wrote, opened in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoTokenizer
+
+from headcount.heads import Mask
+from headcount.models.shipped import locate
+from page.chromium import Browser
+from page.study import commands
+from training.conftest import tiny
+
+
+def test_a_small_study_from_end_to_end(
+    cli: Callable[..., Any], browser: Browser, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    tiny(tokenizer).save_pretrained(model)
+    tokenizer.save_pretrained(model)
+    folder = tmp_path / "study"
+    for line in commands(folder, str(model), small=True):
+        ran = cli(*line)
+        assert ran.code == 0, (line, ran.err)
+    assert "left out" not in ran.err
+    page = browser.open(folder / "report.html")
+    page.wait("document.querySelectorAll('.headgrid').length > 0")
+    assert page.texts("nav a") == [
+        "Heads", "Curves", "Likeness", "Attention", "Fine-tuning", "Gates", "Results",
+    ]  # fmt: skip
+    record = json.loads((folder / "pruned" / "record.json").read_text())
+    mask = Mask.from_json(record["mask"])
+    shown = page.texts("#results tbody tr")
+    assert sum(mask.pattern in row for row in shown) >= 1
+    assert any(
+        f"{record['scores']['after']['score']:.4f}".replace("-", "−") in row for row in shown
+    )
+    page.run("document.querySelector('.headgrid').focus()")
+    page.press("ArrowDown", 2)
+    page.wait("document.querySelectorAll('#attention .token').length > 8")
+    page.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.settle()
+    assert page.complaints() == []
+    assert page.requests() == []
+    page.close()

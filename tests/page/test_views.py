@@ -1,0 +1,321 @@
+"""Every view of the page, used in a real browser: what it shows is what the files say."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headcount.heads import Mask
+from headcount.learned.trace import load_trace
+from headcount.likeness.result import load_redundancy
+from headcount.views.tables.amounts import parameters
+from page.chromium import Browser, Page
+from page.conftest import LAYOUT
+
+HEADS = len(LAYOUT)
+EDGE = 30
+"""Pixels left of the first head of a grid."""
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def plain(text: str) -> str:
+    return text.replace("−", "-")
+
+
+def picked(page: Page) -> int | None:
+    return page.run("headcount.shown().picked")
+
+
+def numbers_of(page: Page, figure: str) -> list[list[str]]:
+    """The rows of the table that a figure folds away."""
+    page.run(f"document.querySelector('{figure} details').open = true")
+    page.wait(f"document.querySelector('{figure} details table') !== null")
+    return page.run(
+        f"[...document.querySelectorAll('{figure} details tbody tr')]"
+        ".map((row) => [...row.children].map((cell) => cell.innerText))"
+    )
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    return [read(path) for path in sorted(folder.rglob("runs/*/record.json"))]
+
+
+def test_the_answer_is_the_searchs(page: Page, files: Path) -> None:
+    found = read(files / "search" / "search.json")
+    assert page.text("#answer") == found["sentence"]
+    said = page.text(".standing")
+    assert "The bound was 2 %." in said
+    assert "58.6 % of the parameters are left." in said
+    assert "Chosen on 500 rows of dev:chosen; the statement is about 500 rows of dev:scored" in said
+
+
+def test_every_part_is_there(page: Page) -> None:
+    assert page.texts("nav a") == [
+        "Heads", "Curves", "Likeness", "Attention", "Fine-tuning", "Gates", "Cost", "Results",
+    ]  # fmt: skip
+    figures = page.run("[...document.querySelectorAll('figure')].map((each) => each.id)")
+    assert {"grid", "scatter", "curve", "tests", "matrix", "gap", "tree", "agreement", "attention",
+            "transfer", "driftimportance", "recall", "gates", "raster", "cost",
+            "results"} <= set(figures)  # fmt: skip
+
+
+def test_arrow_keys_go_from_head_to_head(page: Page, files: Path) -> None:
+    page.run("document.querySelector('.headgrid').focus()")
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
+        page.press(key)
+    place = picked(page)
+    assert place == 1 * 6 + 3
+    assert page.text("#passport h3") == "Layer 1, head 3"
+    assert "layer 1, head 3" in page.run("document.getElementById('live').textContent")
+    page.press("Enter")
+    assert page.run("document.activeElement.id") == "passport"
+    worth = read(files / "importance.json")["scores"]["encoder"][1][3]
+    shown = page.run(
+        "[...document.querySelectorAll('#passport .strip')]"
+        ".find((each) => each.innerText.startsWith('importance')).querySelector('b').innerText"
+    )
+    assert float(shown) == pytest.approx(worth, abs=6e-5)
+
+
+def test_the_passport_has_roles_neighbours_gate_and_examples(page: Page, files: Path) -> None:
+    page.click(".headgrid", EDGE + 46 * 2.5, 34 * 0.5)
+    assert picked(page) == 2
+    roles = read(files / "roles.json")
+    assert f"Role: {roles['roles'][2]}." in page.text("#passport .lead")
+    text = page.text("#passport")
+    for name in ("stand-in share", "cost of removing it alone", "milliseconds", "drift in fine-"):
+        assert name in text
+    values = load_redundancy(files / "random.npz")["js"].values[2].copy()
+    values[2] = np.inf
+    page.wait("document.querySelector('#passport .near dd button') !== null")
+    first = page.texts("#passport .near dd button")[0].split()
+    nearest = int(values.argmin())
+    assert first == [f"{nearest // 6}.{nearest % 6}", f"{values[nearest]:.3f}"]
+    assert [each.split()[0] for each in page.texts("#passport .tokens")] == ["decile"] * 3
+    trace = load_trace(files / "gated")
+    page.wait("document.querySelector('#passport .spark p') !== null")
+    last = plain(page.text("#passport .spark p")).split(" to ")[1].split()[0]
+    assert float(last) == pytest.approx(trace.values[-1][2], abs=6e-5)
+
+
+def test_colour_by_another_quantity(page: Page, files: Path) -> None:
+    page.choose("#grid .choice select", "induction")
+    values = read(files / "roles.json")["quantities"]["induction"]["values"]
+    low, high = (float(each.split()[0]) for each in page.texts(".legend > span")[:2])
+    assert low == pytest.approx(min(values), abs=6e-5)
+    assert high == pytest.approx(max(values), abs=6e-5)
+    rows = numbers_of(page, "#grid")
+    assert len(rows) == HEADS
+    page.choose("#grid .choice select", "importance")
+
+
+def orders(page: Page) -> dict[str, str]:
+    return dict(
+        page.run(
+            "[...document.querySelectorAll('.replay select option')].map((e) => [e.text, e.value])"
+        )
+    )
+
+
+def test_the_slider_replays_what_the_records_say(page: Page, files: Path) -> None:
+    page.choose(".replay select", orders(page)["surgeon, in curve, seed 0"])
+    own = [
+        each
+        for each in records(files / "curve")
+        if each["method"] == "surgeon" and not each["seed"]
+    ]
+    assert len(own) == 4
+    for record in own:
+        mask = Mask.from_json(record["mask"], LAYOUT)
+        page.run(f"headcount.go({HEADS - len(mask)})")
+        gone = page.run("[...headcount.shown().gone]")
+        assert gone == [0 if head in mask.kept else 1 for head in LAYOUT]
+        shown = plain(page.text(".figures"))
+        after, lost = record["scores"]["after"], record["scores"]["difference"]
+        assert f"{after['score']:.3f}" in shown
+        assert f"[{after['low']:.3f}, {after['high']:.3f}]" in shown
+        assert f"{lost['value']:+.3f} [{lost['low']:+.3f}, {lost['high']:+.3f}]" in shown
+        assert parameters(record["parameters"]["after"]) in shown
+    page.run(f"headcount.go({HEADS // 2})")
+    assert "0.70 ×" in page.text(".figures")
+    assert "7.0 ms" in page.text(".figures")
+
+
+def test_between_two_cuts_the_slider_says_so(page: Page) -> None:
+    page.run("headcount.go(7)")
+    assert page.run("headcount.shown().gone.reduce((one, other) => one + other)") == 7
+    assert "between two measured cuts" in page.text(".figures")
+    assert "≈" in page.text(".figures")
+
+
+def test_the_slider_by_keyboard_and_buttons(page: Page) -> None:
+    page.run("headcount.go(6)")
+    page.run("document.getElementById('ratio').focus()")
+    page.press("ArrowRight")
+    assert page.texts(".figures dd b")[0] == f"7 of {HEADS}"
+    page.click(".jumps button:last-child")
+    assert page.texts(".figures dd b")[0] == f"12 of {HEADS}"
+    page.click(".jumps button:first-child")
+    assert page.texts(".figures dd b")[0] == f"6 of {HEADS}"
+
+
+def test_a_head_picked_anywhere_is_picked_everywhere(page: Page, files: Path) -> None:
+    seen = []
+    for figure in ("#scatter canvas", "#matrix canvas"):
+        page.run(f"document.querySelector('{figure}').scrollIntoView({{block: 'center'}})")
+        page.run(f"document.querySelector('{figure}').focus()")
+        page.press("ArrowRight", 2)
+        seen.append(picked(page))
+        head = list(LAYOUT)[seen[-1] or 0]
+        assert page.text("#passport h3") == f"Layer {head.layer}, head {head.index}"
+        assert page.run("document.querySelector('#attention select').value") == str(seen[-1])
+    page.wait("document.querySelector('#raster canvas').height > 200")
+    page.click("#raster canvas", 400, 12 * 9.5)
+    assert picked(page) == 9
+    page.click("#driftimportance circle.point")
+    assert picked(page) == 0
+    assert page.text("#passport h3") == "Layer 0, head 0"
+
+
+def test_the_matrix_is_the_files(page: Page, files: Path) -> None:
+    page.wait("document.querySelector('#matrix canvas').width > 300")
+    rows = numbers_of(page, "#matrix")
+    values = load_redundancy(files / "random.npz")["js"].values
+    apart = values + np.diag(np.full(HEADS, np.inf))
+    assert [row[1] for row in rows] == [
+        f"layer {at // 6}, head {at % 6}" for at in apart.argmin(1).tolist()
+    ]
+    np.testing.assert_allclose([float(row[2]) for row in rows], apart.min(1), atol=1e-4)
+    page.choose("#matrix .tools .choice:nth-child(2) select", "cos")
+    page.choose("#matrix .tools .choice:nth-child(3) select", "cluster")
+    page.wait("document.querySelector('#matrix canvas').width > 300")
+    assert "cos of every two heads" in page.text("#matrix .lead")
+    gap = numbers_of(page, "#gap")
+    assert sum(int(row[2]) for row in gap) == HEADS * (HEADS - 1) // 2
+    assert len(page.run("[...document.querySelectorAll('#tree path')].map(() => 1)")) == 3
+
+
+def test_curves_and_tests_are_the_studys(page: Page, files: Path) -> None:
+    study = read(files / "curve" / "curve.json")
+    rows = numbers_of(page, "#curve")
+    assert [(row[0], int(row[1])) for row in rows] == [
+        (row["method"], row["kept"]) for row in study["summary"]
+    ]
+    assert [float(row[3]) for row in rows] == pytest.approx(
+        [row["mean"] for row in study["summary"]], abs=6e-5
+    )
+    assert {"random", "surgeon"} <= set(page.texts("#curve .u-label"))
+    tests = page.texts("#tests tbody tr")
+    assert sum("random cuts" in row for row in tests) == 4
+    assert sum("accepted" in row for row in tests) == 1
+    page.choose("#curve .tools select", "search")
+    assert page.run("document.querySelector('#curve .tools select').value") == "search"
+
+
+def test_attention_of_a_word(page: Page, files: Path) -> None:
+    page.choose("#attention .tools select", "1")
+    page.wait("document.querySelectorAll('#attention .look .token').length === 18")
+    page.click("#attention .token:nth-of-type(4)")
+    shown = page.run(
+        "[...document.querySelectorAll('#attention .look:first-child .token')].map((e) => e.title)"
+    )
+    maps = np.load(files / "attention" / "attention.npz")
+    np.testing.assert_allclose(
+        [float(each) for each in shown], maps["before/encoder.0.1/0"][3], atol=0.0026
+    )
+    page.choose("#attention .tools select", "2")
+    assert "This head is gone." in page.text("#attention")
+
+
+def test_changes_gates_and_cost_are_the_files(page: Page, files: Path) -> None:
+    layers = read(files / "transfer.json")["drift"]["layers"]
+    rows = numbers_of(page, "#transfer")
+    assert [float(row[2]) for row in rows] == pytest.approx(
+        [each["mean"] for each in layers], abs=1e-4
+    )
+    trace = load_trace(files / "gated")
+    rows = numbers_of(page, "#gates")
+    opened = {int(row[0]): row[1] for row in rows if row[1]}
+    assert opened[1] == str(trace.opened[0])
+    assert opened[50] == str(trace.opened[-1])
+    timings = read(files / "bench.json")["timings"]
+    rows = numbers_of(page, "#cost")
+    assert [(row[0], float(row[2])) for row in rows] == [
+        (each["name"], each["ratio"]["median"]) for each in timings
+    ]
+    recall = numbers_of(page, "#recall")
+    assert recall == [["50 %", "0.200", "0.100"], ["90 %", "0.700", "0.400"]]
+
+
+def test_results_are_sorted_and_taken_along(page: Page, files: Path, tmp_path: Path) -> None:
+    every = records(files)
+    assert len(page.texts("#results tbody tr")) == len(every) + 2  # all heads, the answer
+    page.click("#results th:nth-child(5) button")
+    page.click("#results th:nth-child(5) button")
+    kept = [int(text.split()[0]) for text in page.texts("#results tbody td:nth-child(5)")]
+    assert kept == sorted(kept)
+    page.browser.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    page.click("#results .tools button")
+    for _ in range(200):
+        if found := list(tmp_path.glob("*.csv")):
+            break
+        page.run("new Promise((done) => setTimeout(done, 25))")
+    with found[0].open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    told = {(row["method"], row["study"], row["seed"], row["kept"]): row["score"] for row in rows}
+    for record in every:
+        study = "curve" if record["id"][0] in "rs" else "search"
+        key = (record["method"], study, str(record["seed"]), str(record["heads"]["after"]))
+        assert float(told[key]) == record["scores"]["after"]["score"]
+
+
+def test_every_fold_opens_and_has_something_in_it(page: Page) -> None:
+    page.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.wait("[...document.querySelectorAll('details')].every((each) => each.children.length > 1)")
+    commands = page.texts("details pre")
+    assert len(commands) >= 6
+    assert all(re.match("headcount ", each) for each in commands)
+
+
+def test_everything_can_be_reached_by_keyboard(page: Page) -> None:
+    ways = page.run(
+        "[...document.querySelectorAll('a, button, select, input, "
+        "summary, canvas[tabindex], .scroll')]"
+        ".filter((each) => each.offsetParent !== null && each.tabIndex < 0).length"
+    )
+    assert ways == 0
+    named = page.run(
+        "[...document.querySelectorAll('canvas:not([aria-hidden]), svg[role=img], select, input')]"
+        ".filter((each) => !each.getAttribute('aria-label') && !each.closest('label')"
+        " && !each.closest('[role=img]')).length"
+    )
+    assert named == 0
+
+
+def test_a_phone_and_a_dark_room(page: Page) -> None:
+    light = page.run("getComputedStyle(document.body).backgroundColor")
+    page.view(390, 800, dark=True)
+    page.wait("document.querySelector('.headgrid').getBoundingClientRect().width < 360")
+    assert page.run("document.documentElement.scrollWidth") <= 390
+    assert page.run("getComputedStyle(document.body).backgroundColor") != light
+    page.view(1280, 900)
+
+
+def test_a_reader_who_wants_no_motion(browser: Browser, html: Path) -> None:
+    page = browser.open(html, calm=True)
+    assert page.run("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+    page.run("headcount.go(0)")
+    page.click(".jumps button:nth-child(2)")
+    page.wait("!document.querySelector('.figures dd b').innerText.startsWith('0 of')")
+    stops = {f"{each} of {HEADS}" for each in (6, 12, 18, 22)}
+    assert page.texts(".figures dd b")[0] in stops
+    page.close()

@@ -1,0 +1,47 @@
+"""What cannot be is seen without opening anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import headcount as hc
+from headcount.errors import NotFoundError, UsageError
+from headcount.runs.check import check_run
+from headcount.runs.kinds import Evaluate, Probe
+from headcount.runs.run import Run
+
+SHORT = hc.TrainOptions(steps=1)
+
+
+def cut(method: Any, task: str | None = "sst2", **how: Any) -> Run:
+    return Run("prune", "pocket", task=task, options=hc.Prune(method=method, **how))
+
+
+@pytest.mark.parametrize(
+    ("run", "text"),
+    [
+        (cut(hc.Random()), "needs a ratio"),
+        (cut(hc.Surgeon(), None, ratio=0.5), "need a task"),
+        (cut(hc.Random(), None, ratio=0.5, repair=hc.Repair(train=SHORT)), "need a task"),
+        (cut(hc.Random(), None, ratio=0.5, repair=hc.Repair(recover=hc.Recovery())), "Recovery"),
+        (cut(hc.StraightThrough(), ratio=0.5), "say learning or repair.train"),
+        (
+            cut(hc.Subset(), ratio=0.5, repair=hc.Repair(recover=hc.Recovery(), train=SHORT)),
+            "no full model to recover",
+        ),
+        (Run("evaluate", "pocket", options=Evaluate()), "needs a task"),
+        (Run("evaluate", "pocket", task="sst3", options=Evaluate()), "Did you mean 'sst2'"),
+    ],
+)
+def test_parts_that_do_not_go_together_are_refused(run: Run, text: str):
+    with pytest.raises(UsageError, match=text):
+        check_run(run)
+
+
+def test_a_model_must_be_there_and_what_can_be_is_let_through():
+    with pytest.raises(NotFoundError, match=r"no model '\./nowhere'"):
+        check_run(Run("evaluate", "./nowhere", task="sst2", options=Evaluate()))
+    assert check_run(cut(hc.Random(), None, ratio=0.5)) is None
+    assert check_run(Run("probe", "./nowhere", options=Probe())) is None

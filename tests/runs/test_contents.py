@@ -1,0 +1,52 @@
+"""Files by what is in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import headcount as hc
+from headcount.runs.contents import FILE, by_content, content_of, digest, named_files
+
+
+def test_a_folder_is_known_by_its_files_and_not_by_what_a_run_left_beside_them(tmp_path: Path):
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    (model / "model.safetensors").write_bytes(b"weights")
+    then = content_of(str(model))
+    for name in ("record.json", "README.md", ".lock", "curve.png"):
+        (model / name).write_text("something")
+    assert content_of(str(model)) == then
+    (model / "model.safetensors").write_bytes(b"heights")
+    assert content_of(str(model)) != then
+    assert content_of(str(tmp_path / "nowhere")) is None
+    assert content_of("") is None
+
+
+def test_paths_are_found_where_options_have_them(tmp_path: Path):
+    @dataclass(frozen=True)
+    class Inner:
+        path: Path | None = None
+        word: str = "dev"
+
+    @dataclass(frozen=True)
+    class Outer:
+        inner: Inner
+        marked: str = field(default="a.json", metadata=FILE)
+        typed: Any = field(default=("b.npz", 3), metadata={"typed": tuple[Path, ...]})
+        plain: str = "c.json"
+
+    assert list(named_files(Outer(Inner(Path("t.txt"))))) == ["t.txt", "a.json", "b.npz"]
+    asked = hc.Prune(method=hc.Cluster(redundancy=("near.npz",)), looking=hc.Looking(inputs="in"))
+    assert list(named_files(asked)) == ["near.npz", "in"]
+
+
+def test_only_what_is_named_as_a_file_is_read(tmp_path: Path):
+    file = tmp_path / "x"
+    file.write_text("1")
+    asked = {"data": [str(file)], "task": str(file)}
+    assert by_content(asked, set()) == asked
+    assert by_content(asked, {str(file)})["data"] == [content_of(str(file))]
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1}) != digest({"a": 1})

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headcount.statistics.draws import bootstrap, row_weights
+
+ROWS = 12
+RNG = np.random.default_rng(0)
+VALUES = RNG.normal([[0.0], [1.0], [3.0]], 1.0, (3, ROWS)) + 2 * RNG.normal(size=ROWS)
+"""(seed, row): rows that are hard are hard with every seed."""
+
+
+def mean_of(values: np.ndarray):
+    return lambda weights: weights @ values / weights.sum(1)
+
+
+def spread_of(values: np.ndarray):
+    """A score that is no mean of rows: their variance."""
+    return lambda weights: (
+        weights @ values**2 / weights.sum(1) - (weights @ values / weights.sum(1)) ** 2
+    )
+
+
+SCORES = [mean_of(own) for own in VALUES]
+
+
+def loop(same_rows: bool, draws: int, score=np.mean) -> np.ndarray:
+    """Seeds drawn, rows drawn for each: one at a time, with random numbers of its own."""
+    rng, found = np.random.default_rng(99), []
+    for _ in range(draws):
+        rows, scores = rng.integers(ROWS, size=ROWS), []
+        for seed in rng.integers(len(VALUES), size=len(VALUES)):
+            if not same_rows:
+                rows = rng.integers(ROWS, size=ROWS)
+            scores.append(score(VALUES[seed, rows]))
+        found.append(np.mean(scores))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("same_rows", [True, False])
+@pytest.mark.parametrize(("score", "plain"), [(mean_of, np.mean), (spread_of, np.var)])
+def test_seeds_and_rows_as_a_plain_loop_draws_them(same_rows, score, plain) -> None:
+    fast = bootstrap([score(own) for own in VALUES], ROWS, draws=20_000, same_rows=same_rows)
+    slow = loop(same_rows, 20_000, plain)
+    assert fast.mean() == pytest.approx(slow.mean(), rel=0.03)
+    assert fast.std() == pytest.approx(slow.std(), rel=0.03)
+    ends = [0.025, 0.975]
+    assert np.quantile(fast, ends) == pytest.approx(np.quantile(slow, ends), abs=0.1 * slow.std())
+
+
+def test_rows_that_all_seeds_share_are_not_drawn_for_each() -> None:
+    shared = bootstrap(SCORES, ROWS, draws=4000)
+    apart = bootstrap(SCORES, ROWS, draws=4000, same_rows=False)
+    assert shared.std() > 1.1 * apart.std()
+
+
+def test_one_seed_draws_rows_only() -> None:
+    found = bootstrap(SCORES[:1], ROWS, draws=50, seed=7)
+    weights = np.concatenate(list(row_weights(ROWS, 50, 7)))
+    assert (found == SCORES[0](weights)).all()
+    assert (bootstrap(SCORES[:1], ROWS, draws=50, seed=7, same_rows=False) == found).all()
+
+
+def test_numbers_draw_seeds_only() -> None:
+    numbers = VALUES.mean(1).tolist()
+    found = bootstrap(numbers, 0, draws=20_000)
+    rng = np.random.default_rng(5)
+    slow = np.array([rng.choice(numbers, 3).mean() for _ in range(20_000)])
+    assert found.mean() == pytest.approx(slow.mean(), rel=0.02)
+    assert found.std() == pytest.approx(slow.std(), rel=0.02)
+    assert np.isnan(bootstrap([0.5], 0, draws=3)).all()
+    with pytest.raises(TypeError, match="all seeds or of none"):
+        bootstrap([0.5, SCORES[0]], ROWS)
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    for same in (True, False):
+        first = bootstrap(SCORES, ROWS, draws=9, seed=3, same_rows=same)
+        assert (first == bootstrap(SCORES, ROWS, draws=9, seed=3, same_rows=same)).all()
+        assert (first != bootstrap(SCORES, ROWS, draws=9, seed=4, same_rows=same)).any()
+    assert bootstrap(SCORES, ROWS, draws=1, same_rows=False).shape == (1,)  # a seed is not drawn
+
+
+def test_weights_are_counts_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = np.concatenate(list(row_weights(ROWS, 10, 0)))
+    assert (whole.sum(1) == ROWS).all()
+    monkeypatch.setattr("headcount.statistics.draws.LARGEST", 3 * ROWS)
+    pieces = list(row_weights(ROWS, 10, 0))
+    assert [len(piece) for piece in pieces] == [3, 3, 3, 1]
+    assert (np.concatenate(pieces) == whole).all()

@@ -1,0 +1,58 @@
+"""The end of a search; what it says of the answer is tested in test_search.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import headcount as hc
+from headcount.pruning.methods import as_method
+from headcount.runs.asked import Prune
+from headcount.runs.subject import make_subject
+from headcount.studies.answers import Asked, mean_length, timed
+from headcount.training.scoring import Scoring
+
+STATING = Scoring(split="dev:scored:0.5:0", draws=20)
+
+
+def asked(model: Any, task: Any, tokenizer: Any, **searching: Any) -> Asked:
+    return Asked(
+        subject=make_subject(model, task, tokenizer=tokenizer), methods=(as_method("surgeon"),),
+        bound=None, like=Prune(method=as_method("surgeon"), repair=hc.Repair()), stating=STATING,
+        searching=hc.Searching(repeats=6, **searching), seed=0, command=None,
+        report=lambda text: None, note=lambda text: None,
+    )  # fmt: skip
+
+
+def test_a_cut_says_its_number_of_heads_as_a_ratio(model, task, tokenizer):
+    own = asked(model, task, tokenizer)
+    for kept in range(13):
+        cut = own.cut(own.methods[0])(kept, 2)
+        assert own.subject.layout.kept_at(cut.asked.share or 0.0) == kept
+        assert (cut.label, cut.seed, cut.asked.gated) == ("surgeon", 2, True)
+
+
+def test_the_answer_is_timed_on_rows_like_those_of_the_statement(model, task, tokenizer):
+    own = asked(model, task, tokenizer, batch=2)
+    lengths = own.subject.scored(STATING).rows.lengths
+    assert mean_length(own) == round(lengths.mean())
+    mask = hc.Mask.parse("211", own.subject.layout)
+    row, how = timed(own, mask, hc.remove(model, mask))
+    assert (how["batch"], how["length"], how["rounds"]) == (2, mean_length(own), 6)
+    assert row.kind == "removed"
+    assert row.heads == 4
+    assert row.ratio.low <= row.ratio.median <= row.ratio.high
+    assert how["milliseconds"]["after"] == pytest.approx(1000 * row.seconds.median)
+    assert (
+        timed(asked(model, task, tokenizer, length=5), mask, hc.remove(model, mask))[1]["length"]
+        == 5
+    )
+
+
+def test_trained_gates_are_told_from_other_methods(model, task, tokenizer):
+    own = asked(model, task, tokenizer)
+    assert not own.trains_gates
+    learned = Asked(**{**vars(own), "methods": (as_method("subset"),)})
+    assert learned.trains_gates
+    assert not learned.cut(learned.methods[0])(3, 0).asked.gated

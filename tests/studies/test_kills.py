@@ -1,0 +1,90 @@
+"""A study killed at drawn writes and renames, and run again; benchmarks/coverage has more."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headcount as hc
+from headcount.studies.study import Study
+
+PROBES: dict[str, Any] = {
+    "name": "probes",
+    "retries": 9,
+    "runs": {
+        "base": {"kind": "probe", "model": "none"},
+        "each": {"kind": "probe", "model": {"run": "base"}, "seeds": 2},
+        "last": {"kind": "probe", "model": {"run": "each"}, "seeds": 2, "options": {"say": "z"}},
+    },
+}
+
+
+def ran(study: Study, executor: str, at: int | None, log: Path) -> int:
+    log.unlink(missing_ok=True)
+    kill = {} if at is None else {"HEADCOUNT_KILL_AT": str(at), "HEADCOUNT_KILL_LOG": str(log)}
+    line = [sys.executable, "-m", "headcount", "study", "run", str(study.asked.path)]
+    line += ["--out", str(study.folder), "--executor", executor]
+    return subprocess.run(line, env={**os.environ, **kill}, capture_output=True).returncode
+
+
+def opened(folder: Path) -> Study:
+    folder.mkdir()
+    path = folder / "study.json"
+    path.write_text(json.dumps(PROBES), encoding="utf-8")
+    return hc.study(path, folder / "out")
+
+
+def rows(study: Study) -> list[dict[str, Any]]:
+    return [{name: row[name] for name in row if name != "seconds"} for row in study.table().rows]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], list[str]]:
+    """The table of an undisturbed study, and every place where it could have been killed."""
+    folder = tmp_path_factory.mktemp("whole")
+    study, log = opened(folder / "study"), folder / "places"
+    assert ran(study, "serial", 0, log) == 0
+    return rows(study), log.read_text().split()
+
+
+def published(places: list[str]) -> list[int]:
+    """Where a result is in its place, and nobody knows yet."""
+    return [at for at, place in enumerate(places, 1) if ":publish:" in place][1::2]
+
+
+@pytest.mark.parametrize("executor", ["serial", "processes"])
+def test_a_study_survives_kills_at_any_place(tmp_path: Path, whole: Any, executor: str):
+    want, places = whole
+    study, log, draw = opened(tmp_path / "study"), tmp_path / "place", random.Random(7)
+    killed = 0
+    for _ in range(3):
+        code = ran(study, executor, draw.randint(1, len(places) // 2), log)
+        killed += log.exists()
+        assert code in (0, -signal.SIGKILL)
+    assert killed > 0
+    assert ran(study, executor, None, log) == 0
+    assert rows(study) == want
+    assert {path.name for path in (study.folder / "runs").iterdir()} == set(study.asked.by_key)
+    assert list((study.folder / "claims").iterdir()) == []
+    assert list((study.folder / "work").iterdir()) == []
+
+
+def test_a_result_that_nobody_acknowledged_is_not_made_again(tmp_path: Path, whole: Any):
+    want, places = whole
+    study, log = opened(tmp_path / "study"), tmp_path / "place"
+    assert ran(study, "serial", published(places)[1], log) == -signal.SIGKILL
+    assert ":publish:" in log.read_text()
+    assert study.status().counts["done"] == 2
+    before = {path: path.stat().st_mtime_ns for path in study.folder.glob("runs/*/record.json")}
+    assert ran(study, "serial", None, log) == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert rows(study) == want
+    assert list((study.folder / "claims").iterdir()) == []

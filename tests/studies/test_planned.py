@@ -1,0 +1,179 @@
+"""A study file becomes runs, or a list of all that is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headcount as hc
+from headcount.errors import UsageError
+from headcount.runs.run import Best
+from headcount.studies.planned import read_plan
+from headcount.studies.written import SHIPPED
+
+FILE = """\
+name: methods
+defaults:
+  task: pocket-acceptability
+runs:
+  base:
+    kind: train
+    model: pocket
+    seeds: 2
+    options: {training: {preset: pocket, steps: 3}}
+  near:
+    kind: redundancy
+    model: {run: base}
+    seeds: 2
+    options: {reading: {random: 5}}
+  cut:
+    kind: prune
+    model: {run: base}
+    methods: [random, {name: importance, step: 0.25}, cluster]
+    ratios: [0.25, 0.5]
+    seeds: 2
+    options: {baseline: 0}
+    grid: {options.looking.samples: [8, 16]}
+    overrides:
+      - when: {method: cluster}
+        set: {options.method.redundancy: {run: near}}
+      - when: {method: random, ratio: 0.5}
+        set: {options.repair.recover: {}}
+    exclude:
+      - {method: random, samples: 16}
+  scored:
+    kind: evaluate
+    model: {each: cut, ratio: 0.5}
+    seeds: 1
+  last:
+    kind: evaluate
+    model: {best: base}
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path):
+    path = tmp_path / "study.yaml"
+    path.write_text(FILE, encoding="utf-8")
+    return read_plan(path)
+
+
+def cells(plan: Any, group: str) -> list[Any]:
+    return [cell for cell in plan.cells if cell.group == group]
+
+
+def test_runs_are_methods_by_ratios_by_seeds_by_any_option(plan):
+    found = cells(plan, "cut")
+    assert len(found) == 3 * 2 * 2 * 2 - 2 * 2
+    assert found[0].axes == {"method": "random", "ratio": 0.25, "seed": 0, "samples": 8}
+    importance = next(cell for cell in found if cell.axes["method"] == "importance")
+    assert importance.run.options.method == hc.Importance(step=0.25)
+    assert {cell.run.options.looking.samples for cell in found} == {8, 16}
+
+
+def test_a_run_starts_from_the_run_with_its_own_seed(plan):
+    base = {cell.run.seed: cell.run for cell in cells(plan, "base")}
+    assert base[1].options.training.seed == 1
+    assert base[1].options.training.learning_rate == 3e-4
+    assert all(cell.run.model == base[cell.run.seed] for cell in cells(plan, "cut"))
+    near = {cell.run.seed: cell.run for cell in cells(plan, "near")}
+    assert near[1].options.reading.seed == 1
+    for cell in cells(plan, "cut"):
+        if cell.axes["method"] == "cluster":
+            assert cell.run.made == (("method.redundancy", near[cell.run.seed]),)
+    (last,) = cells(plan, "last")
+    assert last.run.model == Best(tuple(base.values()))
+
+
+def test_a_group_may_start_from_each_run_of_another(plan):
+    wanted = [
+        cell for cell in cells(plan, "cut") if cell.axes["ratio"] == 0.5 and not cell.run.seed
+    ]
+    found = cells(plan, "scored")
+    assert [cell.run.model for cell in found] == [cell.run for cell in wanted]
+    assert [cell.axes for cell in found] == [dict(cell.axes) for cell in wanted]
+
+
+def test_overrides_act_where_they_are_meant(plan):
+    recovered = [cell.axes for cell in cells(plan, "cut") if cell.run.options.repair.recover]
+    assert [(each["method"], each["ratio"]) for each in recovered] == [("random", 0.5)] * 2
+
+
+def test_runs_come_after_those_they_start_from_and_their_models_are_kept(plan):
+    order = list(plan.by_key)
+    for key, cell in plan.by_key.items():
+        assert all(order.index(each.key) < order.index(key) for each in cell.run.inputs)
+    assert {cell.group for cell in plan.by_key.values() if cell.keep} == {"base", "near", "cut"}
+
+
+def test_the_same_run_of_two_groups_is_one(tmp_path: Path):
+    one = {"kind": "probe", "model": "none", "seeds": 3}
+    plan = read_plan({"runs": {"a": one, "b": one}})
+    assert (len(plan.cells), len(plan.by_key)) == (6, 3)
+
+
+def wrong(tmp_path: Path, old: str, new: str) -> str:
+    path = tmp_path / "study.yaml"
+    assert old in FILE
+    path.write_text(FILE.replace(old, new), encoding="utf-8")
+    with pytest.raises(UsageError) as told:
+        read_plan(path)
+    return str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("methods: [random", "methods: [randm", "Did you mean 'random'?"),
+        ("    ratios:", "    ratois:", "line 19: runs.cut.ratois: a group of runs has no 'ratois'. "
+         "Did you mean 'ratios'?"),
+        ("baseline: 0", "basline: 0", "line 21: runs.cut.options.basline: there is no option"),
+        ("steps: 3", "steps: 3.5", "line 9: runs.base.options.training.steps: 3.5 is not a whole"),
+        ("{run: near}", "{run: naer}", "no group of runs 'naer'. Did you mean 'near'?"),
+        ("{best: base}", "{run: base}", "2 runs of the group 'base' are meant, which differ in "
+         "seed: say which"),
+        ("model: pocket", "model: {run: last}", "cannot start from themselves"),
+        ("kind: evaluate", "kind: evalute", "Did you mean 'evaluate'?"),
+        ("task: pocket-acceptability", "task: pocket-aceptability", "Did you mean 'pocket-acc"),
+        ("- when: {method: cluster}", "- when: {metod: cluster}", "line 24: runs.cut.overrides.0: "
+         "the group has no axis 'metod'"),
+        ("0.25, 0.5]", "0.25, 1.5]", "1.5"),
+        ("set: {options.repair.recover: {}}", "set: {options.repair.recover: {}, options.gated: "
+         "true}", "Only a model without the heads can be repaired"),
+        ("name: methods", "nam: methods", "line 1: nam: a study has no 'nam'. Did you mean 'name'"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_its_line_and_the_nearest_name(tmp_path, old, new, said):
+    assert said in wrong(tmp_path, old, new)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path):
+    path = tmp_path / "study.yaml"
+    text = FILE.replace("steps: 3", "stepz: 3").replace("baseline: 0", "basline: 0")
+    path.write_text(text.replace("kind: evaluate", "kind: evalute"), encoding="utf-8")
+    with pytest.raises(UsageError) as told:
+        read_plan(path)
+    said = str(told.value)
+    for part in ("line 9", "stepz", "line 21", "basline", "evalute"):
+        assert part in said
+
+
+def test_paths_are_meant_from_the_file(tmp_path: Path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "train.tsv").write_text("x")
+    path = tmp_path / "study.yaml"
+    path.write_text(
+        "runs:\n  a:\n    kind: evaluate\n    model: pocket\n    task: sst2\n"
+        "    source: {data: data}\n", encoding="utf-8",
+    )  # fmt: skip
+    (cell,) = read_plan(path).cells
+    assert cell.run.source.data == (tmp_path / "data").resolve()
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.yaml")))
+def test_shipped_studies_can_be_planned_and_are_kept_here(name: str):
+    plan = read_plan(name)
+    assert (plan.name, plan.out) == (name, Path(name))
+    assert plan.settings.about

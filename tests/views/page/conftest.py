@@ -1,0 +1,30 @@
+"""A folder with one of everything that a page can show, as found and put together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headcount.heads import Layout
+from headcount.views.page.subjects import Subject, subjects
+from headcount.views.page.walk import Found, walk
+from page.made import study
+
+LAYOUT = Layout.of(encoder=[4, 4, 4])
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return study(tmp_path_factory.mktemp("files"), LAYOUT)
+
+
+@pytest.fixture
+def found(files: Path) -> Found:
+    return walk([files])
+
+
+@pytest.fixture
+def subject(found: Found) -> Subject:
+    (only,) = subjects(found)
+    return only

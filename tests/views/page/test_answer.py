@@ -1,0 +1,93 @@
+"""The answer: a search's sentence, else the smallest cut that no seed tells from all heads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headcount.views.page.answer import answer, signed
+from headcount.views.page.cuts import cuts, full_of
+from headcount.views.page.subjects import Subject
+from headcount.views.page.walk import Found
+
+
+def test_a_search_answers_itself(subject: Subject, found: Found) -> None:
+    made = cuts(subject, found)
+    said = answer(subject, found, made, full_of(subject))
+    assert said["sentence"] == "6 of the 12 heads of model can go."
+    assert made[said["cut"]]["id"] == "final"
+    assert (said["bound"], said["holds"], said["from"]) == (pytest.approx(0.018), True, "search")
+    assert said["note"].startswith("Chosen on 500 rows of dev:chosen; the statement is about 500")
+    assert [each["accepted"] for each in said["tried"]] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("bound", "by", "read"),
+    [("1 %", "loss", 0.009), ("0.01", "loss", 0.01), (-0.02, "loss", 0.02), (None, "knee", None),
+     ("0.8x", "budget", None)],
+)  # fmt: skip
+def test_a_bound_is_read_in_the_scores_unit(
+    subject: Subject, found: Found, bound: object, by: str, read: float | None
+) -> None:
+    subject.of("search")[0].data.update(bound=bound, by=by)
+    said = answer(subject, found, [], None)
+    assert said["bound"] == (None if read is None else pytest.approx(read))
+
+
+def without_search(subject: Subject) -> Subject:
+    subject.items = [item for item in subject.items if item.kind != "search"]
+    return subject
+
+
+def made_cut(
+    kept: int, lost: tuple[float, float, float], seed: int = 0, **more: Any
+) -> dict[str, Any]:
+    names = ("value", "low", "high")
+    return {"kept": kept, "study": "s", "method": "m", "seed": seed, "metric": "accuracy", "n": 100,
+            "score": {"value": 0.9 + lost[0]}, "difference": dict(zip(names, lost, strict=True)),
+            **more}  # fmt: skip
+
+
+def test_the_smallest_cut_that_holds_for_every_seed(subject: Subject, found: Found) -> None:
+    made = [
+        made_cut(9, (0.0, -0.01, 0.01)),
+        made_cut(6, (0.0, -0.01, 0.01)), made_cut(6, (-0.05, -0.06, -0.04), seed=1),
+        made_cut(3, (-0.2, -0.3, -0.1)),
+    ]  # fmt: skip
+    said = answer(without_search(subject), found, made, {"value": 0.9})
+    assert said["cut"] == 0
+    assert said["sentence"] == (
+        "3 of 12 heads can go: by m, accuracy is 0.900 instead of 0.900, a difference of +0.000 "
+        "[−0.010, +0.010] on 100 rows."
+    )
+    assert "after its score was seen" in said["note"]
+
+
+def test_of_equal_cuts_the_better_one(subject: Subject, found: Found) -> None:
+    made = [made_cut(6, (-0.01, -0.02, 0.01)), made_cut(6, (0.0, -0.01, 0.01), method="n")]
+    assert answer(without_search(subject), found, made, None)["cut"] == 1
+
+
+@pytest.mark.parametrize(("metric", "holds"), [("accuracy", False), ("perplexity", True)])
+def test_less_is_better_for_some_metrics(
+    subject: Subject, found: Found, metric: str, holds: bool
+) -> None:
+    made = [made_cut(6, (-0.2, -0.3, -0.1), metric=metric)]
+    said = answer(without_search(subject), found, made, None)
+    assert (said["cut"] == 0) is holds
+
+
+def test_nothing_was_scored(subject: Subject, found: Found) -> None:
+    said = answer(without_search(subject), found, [], None)
+    assert said["sentence"] == "model has 12 heads; no cut of them has been scored on task yet."
+    assert said["command"] == "headcount search model --task task --out search"
+
+
+def test_no_cut_holds(subject: Subject, found: Found) -> None:
+    said = answer(without_search(subject), found, [made_cut(6, (-0.2, -0.3, -0.1))], None)
+    assert said["sentence"] == "No cut that was tried keeps the score of all 12 heads."
+
+
+def test_signs_are_typographic() -> None:
+    assert signed(-0.1) == "−0.100"

@@ -1,0 +1,72 @@
+"""Matrices come back from their packed form; gap, tree and agreement are the library's own."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headcount.likeness.compare import compare
+from headcount.likeness.layers import layer_distances, layers_of
+from headcount.likeness.result import load_redundancy
+from headcount.views.page import matrices as module
+from headcount.views.page.matrices import agreements, matrices
+from headcount.views.page.subjects import Subject
+from headcount.views.page.walk import Found
+
+
+def test_a_matrix_comes_back(subject: Subject, found: Found, files: Path) -> None:
+    listed = matrices(subject, found)
+    assert [(each["file"], each["distance"]) for each in listed] == [
+        ("random", "js"), ("random", "cos"), ("task", "js"), ("task", "cos"),
+    ]  # fmt: skip
+    values = load_redundancy(files / "random.npz")["js"].values
+    packed = listed[0]["values"]
+    raw = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), "<u2")
+    upper = values[np.triu_indices(12, 1)]
+    np.testing.assert_allclose(packed["low"] + raw * packed["scale"], upper, atol=packed["scale"])
+    assert sorted(listed[0]["order"]) == list(range(12))
+
+
+def test_gap_and_agreement_are_those_of_compare(
+    subject: Subject, found: Found, files: Path
+) -> None:
+    told = compare({name: load_redundancy(files / f"{name}.npz") for name in ("random", "task")})
+    gap = matrices(subject, found)[0]["gap"]
+    assert told.where[0].gap is not None
+    assert (gap["means"], gap["p"]) == (list(told.where[0].gap.means), told.where[0].gap.p_value)
+    rows = agreements(subject, found)
+    pairs = [*told.between_distances, *told.between_files]
+    assert [(row["one"], row["other"], row["r"], row["p"]) for row in rows] == [
+        (pair.one, pair.other, pair.agreement.pearson, pair.agreement.p_value) for pair in pairs
+    ]
+
+
+def test_the_tree_joins_the_nearest_layers_first(
+    subject: Subject, found: Found, files: Path
+) -> None:
+    tree = matrices(subject, found)[0]["tree"]
+    value = load_redundancy(files / "random.npz")
+    apart = layer_distances(value["js"].values, layers_of(value.layout, "encoder"))
+    pairs = {(a, b): apart[a, b] for a in range(3) for b in range(a + 1, 3)}
+    first = min(pairs, key=pairs.__getitem__)
+    assert sorted(tree["joins"][0][:2]) == list(first)
+    assert tree["joins"][0][2] == pytest.approx(pairs[first])
+
+
+def test_too_many_pairs_are_left_out_and_said(
+    subject: Subject, found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BUDGET", 150)
+    assert len(matrices(subject, found)) == 2
+    assert all("too large" in why for _, why in found.skipped)
+
+
+def test_no_test_where_permuting_would_take_too_long(
+    subject: Subject, found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WORK", 1000)
+    assert {row["p"] for row in agreements(subject, found)} == {None}

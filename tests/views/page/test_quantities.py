@@ -1,0 +1,59 @@
+"""Numbers of heads: each with its file's values, in the layout's order."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headcount.likeness.result import load_redundancy
+from headcount.views.page.cuts import cuts
+from headcount.views.page.quantities import quantities
+from headcount.views.page.subjects import Subject
+from headcount.views.page.walk import Found
+
+
+@pytest.fixture
+def named(subject: Subject, found: Found) -> dict[str, dict]:
+    listed = quantities(subject, found, cuts(subject, found))
+    assert len({each["key"] for each in listed}) == len(listed)
+    return {each["key"]: each for each in listed}
+
+
+def test_importance_and_its_error(named: dict[str, dict], files: Path) -> None:
+    data = json.loads((files / "importance.json").read_text())
+    assert named["importance"]["values"] == [*chain(*data["scores"]["encoder"])]
+    assert named["importance"]["stderr"] == [*chain(*data["stderr"]["encoder"])]
+
+
+def test_roles_drift_gates_and_sentences(named: dict[str, dict], files: Path) -> None:
+    roles = json.loads((files / "roles.json").read_text())["quantities"]
+    assert named["stand_in"]["values"] == roles["stand_in"]["values"]
+    assert named["stand_in"]["label"] == "stand-in share"
+    assert {"drift", "weight change", "gate", "entropy in a sentence"} <= set(named)
+
+
+def test_the_nearest_head_by_each_distance(named: dict[str, dict], files: Path) -> None:
+    values = load_redundancy(files / "random.npz")["js"].values
+    expected = [min(row[at] for at in range(12) if at != place) for place, row in enumerate(values)]
+    assert named["nearest js"]["values"] == pytest.approx(expected)
+    assert "nearest js (2)" in named  # of the other file
+
+
+def test_how_often_a_head_stays(named: dict[str, dict], subject: Subject, found: Found) -> None:
+    own = [c for c in cuts(subject, found) if c["method"] == "surgeon" and 0 < c["kept"] < 12]
+    rows = [
+        [bool(int(c["mask"][at // 4], 16) >> (3 - at % 4) & 1) for at in range(12)] for c in own
+    ]
+    assert named["kept by surgeon"]["values"] == pytest.approx(np.mean(rows, 0).tolist())
+    assert "kept by random" not in named
+
+
+def test_a_file_of_other_heads_is_left_out(subject: Subject, found: Found) -> None:
+    (roles,) = subject.of("roles")
+    roles.data["quantities"]["next"]["values"].pop()
+    quantities(subject, found, [])
+    assert any("not a number for each of 12 heads" in why for _, why in found.skipped)

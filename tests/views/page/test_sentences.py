@@ -1,0 +1,73 @@
+"""Attention of a sentence and examples of roles, whole or by the places most looked at."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headcount.views.page import sentences as module
+from headcount.views.page.sentences import roles, sentences
+from headcount.views.page.subjects import Subject, subjects
+from headcount.views.page.walk import Found, walk
+from page.made import _attention, study
+from views.page.conftest import LAYOUT
+
+
+def raw(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), kind)
+
+
+def test_a_map_comes_back(subject: Subject, found: Found, files: Path) -> None:
+    (made,) = sentences(subject, found)
+    maps = np.load(files / "attention" / "attention.npz")
+    one = made["maps"]["before"][5]
+    back = raw(one["data"], "u1").reshape(one["shape"]) / 255
+    np.testing.assert_allclose(back, maps["before/encoder.1.1/0"], atol=0.5 / 255 + 1e-3)
+    assert [head is None for head in made["maps"]["after"]] == [True, False] * 6
+    assert [row["gone"] for row in made["heads"]] == [True, False] * 6
+    assert made["tokens"]["encoder"]["keys"][1] == "word1"
+
+
+def test_a_long_text_keeps_what_is_looked_at_most(tmp_path: Path) -> None:
+    study(tmp_path, LAYOUT, ratios=(0.5,), seeds=1)
+    _attention(tmp_path / "attention", LAYOUT, "model", tokens=200)
+    found = walk([tmp_path])
+    (made,) = sentences(subjects(found)[0], found)
+    one = made["maps"]["before"][0]
+    whole = np.load(tmp_path / "attention" / "attention.npz")["before/encoder.0.0/0"].astype(float)
+    places = raw(one["places"], "<u2").reshape(200, module.TOP)
+    values = raw(one["data"], "u1").reshape(200, module.TOP) / 255
+    for query in (0, 99, 199):
+        np.testing.assert_allclose(
+            values[query], np.sort(whole[query])[::-1][: module.TOP], atol=3e-3
+        )
+        np.testing.assert_allclose(whole[query][places[query]], values[query], atol=3e-3)
+
+
+def test_maps_that_are_too_large_are_left_out(
+    subject: Subject, found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BUDGET", 100)
+    (made,) = sentences(subject, found)
+    assert made["maps"] is None
+    assert "too large" in found.skipped[0][1]
+
+
+def test_roles_and_examples_go_to_their_heads(subject: Subject, found: Found) -> None:
+    (item,) = subject.of("roles")
+    item.data["examples"] = [
+        {"head": 1, "decile": 3, "tokens": ["a", "b"], "query": 0, "weights": [0.2, 0.8]},
+        {"head": "encoder.1.0", "tokens": ["a"], "query": 0, "weights": {"0": 1.0}},
+        {"head": ["encoder", 2, 3], "tokens": ["a"], "query": 0, "weights": [[0, 1.0]]},
+        {"head": 99, "tokens": [], "query": 0, "weights": []},
+    ]
+    made = roles(subject, found)
+    assert made is not None
+    assert made["names"] == item.data["roles"]
+    assert sorted(made["examples"]) == [1, 4, 11]
+    assert made["examples"][1][0]["weights"] == [[0, 0.2], [1, 0.8]]
+    assert made["examples"][4][0]["weights"] == [[0, 1.0]]

@@ -1,0 +1,48 @@
+"""What is about one model on one task is put together, and kept apart from others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headcount.heads import Layout
+from headcount.views.page.subjects import Subject, subjects
+from headcount.views.page.walk import walk
+from page.made import record, study, write
+
+LAYOUT = Layout.of(encoder=[2, 2])
+
+
+def test_one_of_everything_is_one_subject(subject: Subject) -> None:
+    assert (subject.name, len(subject.layout)) == ("model on task", 12)
+    assert {item.kind for item in subject.items} >= {
+        "prune", "importance", "study", "search", "roles", "matrix", "trace", "bench", "transfer",
+        "attention",
+    }  # fmt: skip
+
+
+def test_models_and_tasks_are_kept_apart(tmp_path: Path) -> None:
+    for model, task in (("a", "x"), ("a", "y"), ("b", "x")):
+        study(tmp_path / f"{model}{task}", LAYOUT, model=model, task=task, ratios=(0.5,), seeds=1)
+    found = subjects(walk([tmp_path]))
+    assert sorted(each.name for each in found) == ["a on x", "a on y", "b on x"]
+    for each in found:
+        assert {item.data["model"] for item in each.of("prune")} == {each.model}
+        assert len(each.of("search")) == 1
+        assert len(each.of("matrix")) == 6  # of every model with this layout
+
+
+def test_a_matrix_alone_is_a_subject_without_a_task(tmp_path: Path) -> None:
+    study(tmp_path, LAYOUT)
+    for path in tmp_path.rglob("*.json"):
+        path.unlink()
+    (only,) = subjects(walk([tmp_path]))
+    assert (only.name, only.task) == ("model", None)
+
+
+def test_a_training_is_of_the_folder_it_made(tmp_path: Path) -> None:
+    study(tmp_path, LAYOUT, ratios=(0.5,), seeds=1)
+    scored = {"metric": "accuracy", "score": 0.9, "low": 0.8, "high": 1.0, "n": 10}
+    write(tmp_path / "model" / "record.json", record("train", "before", "task", evaluation=scored))
+    write(tmp_path / "other" / "record.json", record("train", "before", "task", evaluation=scored))
+    (only,) = subjects(walk([tmp_path]))
+    assert [item.folder.name for item in only.of("train")] == ["model"]

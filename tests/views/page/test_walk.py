@@ -1,0 +1,67 @@
+"""Folders are walked to a bounded depth; what cannot be read is named and left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headcount.errors import NotFoundError
+from headcount.views.page.walk import DEPTH, walk
+
+
+def test_everything_is_found_once(files: Path) -> None:
+    found = walk([files, files / "importance.json", files / "curve"])
+    kinds = [item.kind for item in found.items]
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
+        "prune": 19, "importance": 1, "study": 1, "search": 1, "roles": 1, "matrix": 2, "trace": 1,
+        "bench": 1, "transfer": 1, "attention": 1, "maps": 1,
+    }  # fmt: skip
+    assert found.skipped == []
+
+
+def test_a_run_knows_its_study(files: Path) -> None:
+    runs = {item.folder.name: item.study for item in walk([files / "search"]).of("prune")}
+    assert runs == {"model": None} | dict.fromkeys(("tried0.5", "tried0.75"), files / "search")
+    assert walk([files / "importance.json"]).items[0].study is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("record.json", "{", "is no record"),
+        ("record.json", '{"format": 7, "kind": "prune"}', "has format 7, and this reads 1"),
+        ("near.npz", "no archive", "is no redundancy file"),
+        ("gates.npz", "no archive", "is no trace of gates"),
+    ],
+)
+def test_bad_files_are_named(tmp_path: Path, name: str, text: str, why: str) -> None:
+    (tmp_path / name).write_text(text)
+    found = walk([tmp_path])
+    assert found.items == []
+    ((file, said),) = found.skipped
+    assert file == str(tmp_path / name)
+    assert why in said
+
+
+def test_what_is_not_ours_is_no_complaint(tmp_path: Path) -> None:
+    for name in ("config.json", "other.json", "list.json"):
+        (tmp_path / name).write_text(json.dumps([1] if name == "list.json" else {"a": 1}))
+    (tmp_path / "tokenizer.json").write_text("{")
+    found = walk([tmp_path])
+    assert (found.items, found.skipped) == ([], [])
+
+
+def test_depth_is_bounded_and_said(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*(["down"] * (DEPTH + 1)))
+    deep.mkdir(parents=True)
+    (deep / "record.json").write_text("{")
+    ((folder, why),) = walk([tmp_path]).skipped
+    assert "deep" in why
+    assert folder == str(deep.parent)
+
+
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="There is no file or folder"):
+        walk([tmp_path / "none"])

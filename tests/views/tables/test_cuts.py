@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from rich.console import Console
+
+from headcount.views.tables.cuts import prune_table, signed, verdicts
+
+RECORD = {
+    "method": "surgeon", "recover": True, "finetune": None, "rows_said": "Scored on 9 rows.",
+    "heads": {"before": 12, "after": 6, "kept": "222"},
+    "parameters": {"before": 2000, "after": 1000},
+}  # fmt: skip
+SCORE = {"score": 0.9, "low": 0.8, "high": 1.0, "n": 9}
+
+
+def shown(table) -> str:
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def test_without_a_task_there_are_no_scores():
+    text = shown(prune_table(RECORD))
+    assert "surgeon, recovered" in text
+    assert "222" in text
+    assert "interval" not in text
+
+
+def test_random_cuts_stand_beside():
+    random = {"draws": 3, "mean": 0.5, "worst": 0.4, "best": 0.6}
+    scores = {"metric": "f1", "before": SCORE, "after": SCORE, "lost": "0", "random": random}
+    text = shown(prune_table(RECORD | {"scores": scores}))
+    assert "random, mean of 3" in text
+    assert "0.4000 to 0.6000" in text
+    assert "Scored on 9 rows." in text
+
+
+def row(method, verdict, comparisons=4, seeds_needed=None):
+    found = {"verdict": verdict, "comparisons": comparisons, "seeds_needed": seeds_needed}
+    return {"method": method, "against_random": found}
+
+
+def test_what_is_told_apart_from_random_and_what_would_take():
+    rows = [row("a", "alike", seeds_needed=1234), row("b", "better"), row("c", "worse"),
+            row("d", "alike"), {"method": "random"}]  # fmt: skip
+    assert verdicts(rows, "random", lambda each: each["method"]).splitlines() == [
+        "Better than random: b.",
+        "Not told apart from random: a (1,234 seeds), d.",
+        "Worse than random: c.",
+        "Corrected for 4 comparisons (Holm); in brackets, with how many the difference seen would "
+        "show.",
+    ]
+    assert verdicts(rows, "all-heads", lambda each: each["method"]) == ""
+    (_, said) = verdicts([row("b", "better", 1)], "random", lambda each: "b").splitlines()
+    assert said == "Corrected for 1 comparison (Holm)."
+    (_, said) = verdicts([row("b", "alike", 0)], "random", lambda each: "b").splitlines()
+    assert "takes two seeds or more" in said
+
+
+def test_a_difference_has_its_sign():
+    assert signed({"mean": -0.003, "low": -0.011, "high": 0.004}, "f1").startswith("−0.003 [−0.011")
