@@ -7,6 +7,7 @@ sentence and leaves with `exit_code`; a library user catches `HeadcountError`.
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 
 from headcount.text import printable
 
@@ -19,6 +20,8 @@ class HeadcountError(Exception):
 
     exit_code = 1
     most = MOST
+    mistakes: Sequence[tuple[tuple[str, ...], str]] = ()
+    """The parts that are wrong, by the way to each, where more than one can be."""
 
     def __str__(self) -> str:
         """One line without control characters, whatever a file or a name brought into it."""

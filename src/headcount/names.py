@@ -17,9 +17,19 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("coss", ["cos", "js"])
     " Did you mean 'cos'?"
     """
+    close = nearest(name, known)
+    return f" Did you mean '{close}'?" if close else ""
+
+
+def nearest(name: str, known: Iterable[str], likeness: float = 0.5) -> str | None:
+    """The closest known name that is at least so like it, 0 to 1.
+
+    >>> nearest("ratois", ["ratios", "seeds"], 0.8), nearest("colour", ["source"], 0.8)
+    ('ratios', None)
+    """
     near = [other for other in known if len(other) <= LONGEST]
-    close = difflib.get_close_matches(str(name)[:LONGEST], near, n=1, cutoff=0.5)
-    return f" Did you mean '{close[0]}'?" if close else ""
+    close = difflib.get_close_matches(str(name)[:LONGEST], near, n=1, cutoff=likeness)
+    return close[0] if close else None
 
 
 def unknown(

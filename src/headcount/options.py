@@ -15,7 +15,8 @@ import ast
 import inspect
 import textwrap
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from itertools import pairwise
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, Union, get_args, get_origin
 from typing import get_type_hints as hints
 
-from headcount.errors import UsageError
+from headcount.errors import HeadcountError, UsageError
 from headcount.names import did_you_mean
 
 
@@ -89,6 +90,32 @@ class OptionsError(UsageError):
         self.mistakes = list(mistakes)
 
 
+class Gathered:
+    """The mistakes of several parts of one thing, told at once."""
+
+    def __init__(self) -> None:
+        self.errors: list[HeadcountError] = []
+        self.mistakes: list[tuple[tuple[str, ...], str]] = []
+
+    @contextmanager
+    def at(self, *place: str) -> Generator[None]:
+        """Put down what is refused inside, as a mistake of the part at `place`, and go on."""
+        try:
+            yield
+        except HeadcountError as error:
+            self.errors.append(error)
+            inside = error.mistakes or [((), str(error))]
+            self.mistakes += [((*place, *path), text) for path, text in inside]
+
+    def refuse(self) -> None:
+        """Tell the mistakes, if there are any: a single one as it was refused."""
+        if len(self.errors) == 1:
+            self.errors[0].mistakes = self.mistakes
+            raise self.errors[0]
+        if self.errors:
+            raise OptionsError(" ".join(map(str, self.errors)), self.mistakes)
+
+
 def read(kind: type[Kind], data: Any, where: str) -> Kind:
     """The options in plain `data`; every unknown name and wrong value is told at once."""
     if not isinstance(data, Mapping):
@@ -107,7 +134,7 @@ def read(kind: type[Kind], data: Any, where: str) -> Kind:
             values[key] = convert(value, known[key], f"{where}.{key}")
         except UsageError as error:
             said.append(f"{key}: {error}")
-            inside = getattr(error, "mistakes", [((), str(error))])
+            inside = error.mistakes or [((), str(error))]
             mistakes += [((str(name), *path), text) for path, text in inside]
     if mistakes:
         raise OptionsError(f"In {where}: {' '.join(said)}", mistakes)

@@ -8,11 +8,17 @@ import pytest
 
 import headcount as hc
 from headcount.errors import NotFoundError, UsageError
-from headcount.runs.check import check_run
+from headcount.runs.check import check_names, check_parts
 from headcount.runs.kinds import Evaluate, Probe
 from headcount.runs.run import Run
 
 SHORT = hc.TrainOptions(steps=1)
+
+
+def check_run(run: Run) -> None:
+    """What a study file's run goes through."""
+    check_names(run.kind, run.model, run.task)
+    check_parts(run)
 
 
 def cut(method: Any, task: str | None = "sst2", **how: Any) -> Run:

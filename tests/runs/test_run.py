@@ -94,7 +94,7 @@ def test_the_key_is_of_what_is_asked_and_not_of_what_computes_it():
         ({"kind": None}, "names no kind of run"),
         ({"modle": "x"}, "has no part 'modle'; a run has kind, model"),
         ({"model": None}, "names no model"),
-        ({"task": 3}, "a task that is no name"),
+        ({"task": 3}, "is the name of a task, not 3"),
         ({"seed": 1.5}, r"seed is a whole number, not 1\.5"),
         ({"seed": True}, "seed is a whole number"),
         ({"options": []}, "names no method"),

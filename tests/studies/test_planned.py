@@ -160,6 +160,49 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path):
         assert part in said
 
 
+def test_a_mistake_hides_no_other_in_its_group(tmp_path: Path):
+    path = tmp_path / "study.yaml"
+    path.write_text(WRONG, encoding="utf-8")
+    with pytest.raises(UsageError) as told:
+        read_plan(path)
+    said = str(told.value)
+    for line, part in enumerate(WRONG.splitlines(), 1):
+        if "#" in part:
+            wanted = part.partition("#")[2].strip()
+            assert f"line {line}: {wanted}" in said, (line, wanted, said)
+    assert f"has {WRONG.count('#')} mistakes" in said
+
+
+WRONG = """\
+name: bad
+defaults: {task: pocket-sentimnt}     # defaults.task: There is no task 'pocket-sentimnt'
+retires: 2                            # retires: a study has no 'retires'
+runs:
+  base:
+    kind: trian                       # runs.base.kind: base: There is no kind of run 'trian'
+    model: pocket
+    seeds: two                        # runs.base.seeds: base.seed is a whole number
+    options:
+      training: {presett: pocket}     # runs.base.options.training.presett: there is no option
+    launch: []
+  cut:
+    kind: prune
+    model: {run: bas}                 # runs.cut.model: there is no group of runs 'bas'
+    methods:
+      - random
+      - importanse                    # runs.cut.methods.1: There is no method 'importanse'
+    ratios:
+      - 0.25
+      - 1.5                           # runs.cut.ratios.1: The ratio of heads to remove is between
+    grid:
+      options.looking.sample: [64]    # runs.cut.grid.options.looking.sample.0: there is no option
+      options.baseline: []            # runs.cut.grid.options.baseline: options.baseline has no
+    exclude: {ratio: 0.25}            # runs.cut.exclude: exclude is a list of conditions
+    colour: red                       # runs.cut.colour: a group of runs has no 'colour'
+    optoins: {baseline: 0}            # runs.cut.optoins: a group of runs has no 'optoins'
+"""
+
+
 def test_paths_are_meant_from_the_file(tmp_path: Path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "train.tsv").write_text("x")

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from headcount.errors import UsageError
 from headcount.heads import Layout
-from headcount.options import changed, read, to_plain, types_of
-from headcount.pruning.methods import Method, name_of, read_method
+from headcount.options import Gathered, changed, read, to_plain, types_of
+from headcount.pruning.methods import Method, make_method, name_of, read_method
 from headcount.recovery.options import Recovery
 from headcount.tasks.looking import Looking
 from headcount.training.options import TrainOptions
@@ -94,8 +94,17 @@ class Prune:
         if not isinstance(data, Mapping) or "method" not in data:
             raise UsageError(f"{where} names no method.")
         rest = {name: value for name, value in data.items() if name != "method"}
-        method = read_method(data["method"], f"{where}.method")
-        return read(cls, {"method": method, **rest}, where)
+        told, parts = Gathered(), {"method": make_method("all-heads"), **rest}
+        with told.at("method"):
+            parts["method"] = read_method(data["method"], f"{where}.method")
+        with told.at("ratio"):
+            if isinstance(share := data.get("ratio"), int | float):
+                Layout(()).kept_at(share)
+        made: list[Prune] = []
+        with told.at():
+            made.append(read(cls, parts, where))
+        told.refuse()
+        return made[0]
 
 
 def read_ratio(method: Method, ratio: Ratio) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headcount.errors import UsageError
 from headcount.models.shipped import require_model
+from headcount.options import Gathered
 from headcount.runs.asked import Prune, read_ratio
 from headcount.runs.run import Run
 from headcount.tasks.catalog import TASKS
@@ -11,21 +12,33 @@ from headcount.tasks.catalog import TASKS
 NEED_TASK = ("train", "evaluate", "importance")
 
 
-def check_run(run: Run) -> None:
-    """Refuse a run that cannot be carried out, as far as that is seen without its model."""
-    if isinstance(run.model, str) and run.kind != "probe":
-        require_model(run.model)
-    if run.task is not None:
-        TASKS.require(run.task)
-    elif run.kind in NEED_TASK:
-        raise UsageError(f"A run of the kind '{run.kind}' needs a task.")
+def check_names(kind: object, model: object, task: object) -> None:
+    """Refuse a model that can be none, and an unknown task or none where one is needed."""
+    told = Gathered()
+    with told.at("model"):
+        if isinstance(model, str) and kind != "probe":
+            require_model(model)
+    with told.at("task"):
+        if isinstance(task, str):
+            TASKS.require(task)
+        elif kind in NEED_TASK:
+            raise UsageError(f"A run of the kind '{kind}' needs a task.")
+    told.refuse()
+
+
+def check_parts(run: Run) -> None:
+    """Refuse parts that do not go together."""
+    told = Gathered()
     if isinstance(run.options, Prune):
-        _check_cut(run, run.options)
+        with told.at("options", "ratio"):
+            read_ratio(run.options.method, run.options.ratio)
+        with told.at():
+            _check_cut(run, run.options)
+    told.refuse()
 
 
 def _check_cut(run: Run, asked: Prune) -> None:
     method, repair = asked.method, asked.repair
-    read_ratio(method, asked.ratio)
     trains = method.needs == "training"
     if run.task is None and (trains or method.needs == "rows" or repair.train is not None):
         raise UsageError(f"The method '{asked.name}' and training need a task.")

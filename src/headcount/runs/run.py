@@ -11,14 +11,15 @@ that another run makes (`Cluster(redundancy=…)`), the plain form may have that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from headcount.errors import UsageError
 from headcount.models.opening import Opening
-from headcount.options import read, to_plain
+from headcount.names import nearest
+from headcount.options import Gathered, read, to_plain
 from headcount.registry import Registry
 from headcount.runs.contents import by_content, digest, named_files
 from headcount.tasks.source import Source
@@ -126,29 +127,27 @@ class Run:
 
     @classmethod
     def read(cls, data: Any, where: str = "run") -> Run:
-        """The run that `to_plain` wrote; all mistakes of a part are told at once."""
+        """The run that `to_plain` wrote; all its mistakes are told at once."""
         if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
             raise UsageError(f"{where} names no kind of run.")
-        kind: Any = _named(data["kind"], where)
-        if strange := [name for name in data if name not in PARTS]:
-            raise UsageError(f"{where} has no part '{strange[0]}'; a run has {', '.join(PARTS)}.")
-        task, seed = data.get("task"), data.get("seed", 0)
-        model = read_model(data.get("model"), f"{where}.model")
-        if model is None or not isinstance(task, str | None):
-            raise UsageError(f"{where} names no model, or a task that is no name.")
-        if not isinstance(seed, int) or isinstance(seed, bool):
-            raise UsageError(f"{where}.seed is a whole number, not {seed!r}.")
-        options, made = _without_runs(data.get("options", {}), f"{where}.options")
-        return cls(
-            data["kind"],
-            model,
-            task=task,
-            seed=seed,
-            source=read(Source, data.get("source", {}), f"{where}.source"),
-            opening=read(Opening, data.get("opening", {}), f"{where}.opening"),
-            options=_options(kind, options, f"{where}.options"),
-            made=tuple(made),
-        )
+        told, parts, name = Gathered(), dict[str, Any](), data["kind"]
+        with told.at("kind"):
+            _named(name, where)
+        for strange in (part for part in data if part not in PARTS):
+            with told.at(str(strange)):
+                known = ", ".join(PARTS)
+                raise UsageError(f"{where} has no part '{strange}'; a run has {known}.")
+        for part, reader in READERS.items():
+            with told.at(part):
+                parts[part] = reader(data.get(part), f"{where}.{part}")
+        with told.at("options"):
+            options, made = _without_runs(data.get("options", {}), f"{where}.options")
+            parts["made"] = tuple(made)
+            meant = name if name in KINDS else nearest(name, (entry.name for entry in KINDS))
+            if meant is not None:  # a kind with a typing error has other mistakes to tell
+                parts["options"] = _options(KINDS[meant], options, f"{where}.options")
+        told.refuse()
+        return cls(name, **parts)
 
 
 PARTS = ("kind", "model", "task", "source", "opening", "seed", "options")
@@ -164,6 +163,35 @@ def read_model(data: Any, where: str) -> str | Run | Best | None:
     if isinstance(data, Mapping):
         return Run.read(data, where)
     return data if isinstance(data, str | Run | Best) else None
+
+
+def _a_model(data: Any, where: str) -> str | Run | Best:
+    model = read_model(data, where)
+    if model is None:
+        raise UsageError(f"{where} names no model.")
+    return model
+
+
+def _a_task(data: Any, where: str) -> str | None:
+    if not isinstance(data, str | None):
+        raise UsageError(f"{where} is the name of a task, not {data!r}.")
+    return data
+
+
+def _a_seed(data: Any, where: str) -> int:
+    if data is not None and (not isinstance(data, int) or isinstance(data, bool)):
+        raise UsageError(f"{where} is a whole number, not {data!r}.")
+    return data or 0
+
+
+READERS: dict[str, Callable[[Any, str], Any]] = {
+    "model": _a_model,
+    "task": _a_task,
+    "source": lambda data, where: read(Source, {} if data is None else data, where),
+    "opening": lambda data, where: read(Opening, {} if data is None else data, where),
+    "seed": _a_seed,
+}
+"""Parts of a run that all kinds have, and what reads each."""
 
 
 def _without_runs(data: Any, where: str) -> tuple[Any, list[tuple[str, Run]]]:

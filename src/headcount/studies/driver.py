@@ -16,7 +16,7 @@ from headcount.errors import HeadcountError
 from headcount.runs.record import FormatError
 from headcount.studies.executors.protocol import Ended, Executor
 from headcount.studies.ledger import Ledger, State
-from headcount.studies.planned import Plan
+from headcount.studies.plan import Plan
 from headcount.studies.worker import Job
 
 POLL = 0.5

@@ -17,7 +17,7 @@ from headcount.files import whole
 from headcount.runs.products import scored_part
 from headcount.statistics import compare_pairs, interval
 from headcount.studies.ledger import Ledger
-from headcount.studies.planned import Cell, Plan
+from headcount.studies.plan import Cell, Plan
 from headcount.tasks.metrics import get_metric
 
 SEED, METHOD = "seed", "method"

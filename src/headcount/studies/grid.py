@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headcount.errors import UsageError
+from headcount.options import Gathered
 
 SHORT: dict[str, str] = {"models": "model", "tasks": "task", "methods": "options.method",
          "ratios": "options.ratio", "seeds": "seed"}  # fmt: skip
@@ -19,18 +20,44 @@ Cell = dict[str, Any]
 """Axis (a dotted place in a run) -> its value."""
 
 
-def axes_of(group: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The axes of a group in the order in which they are written; the first one varies slowest."""
-    axes: dict[str, list[Any]] = {}
+def axes_of(group: Mapping[str, Any], told: Gathered | None = None) -> dict[str, list[Any]]:
+    """The axes of a group in the order in which they are written; the first one varies slowest.
+
+    With `told` those that are wrong are put down there and left out.
+    """
+    found, axes = told or Gathered(), dict[str, list[Any]]()
     for name, values in group.items():
         if name in SHORT:
-            axes[SHORT[name]] = values_of(name, values)
-        elif name == "grid":
-            if not isinstance(values, Mapping):
-                raise UsageError("a grid has places with lists of values.")
+            with found.at(name):
+                axes[SHORT[name]] = values_of(name, values)
+        elif name == "grid" and isinstance(values, Mapping):
             for place, each in values.items():
-                axes[SHORT.get(str(place), str(place))] = values_of(str(place), each)
+                with found.at(name, str(place)):
+                    axes[SHORT.get(str(place), str(place))] = values_of(str(place), each)
+        elif name == "grid":
+            with found.at(name):
+                raise UsageError("a grid has places with lists of values.")
+    if told is None:
+        found.refuse()
     return axes
+
+
+def written_at(place: Sequence[str], group: Mapping[str, Any], cell: Cell) -> tuple[str, ...]:
+    """Where a group says the value that a run has at this place: on an axis, or right there.
+
+    >>> written_at(("options", "ratio"), {"ratios": [0.5, 1.5]}, {"options.ratio": 1.5})
+    ('ratios', '1')
+    """
+    dotted = ".".join(place)
+    for axis, value in cell.items():
+        if not any(f"{dotted}.".startswith(f"{each.strip()}.") for each in axis.split(",")):
+            continue
+        for name, values in [*group.items(), *dict(group.get("grid") or {}).items()]:
+            if SHORT.get(name, name) == axis:
+                way = (name,) if name in group else ("grid", name)
+                listed = isinstance(values, list) and value in values
+                return (*way, str(values.index(value))) if listed else way
+    return tuple(place)
 
 
 def values_of(name: str, values: Any) -> list[Any]:

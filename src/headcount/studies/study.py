@@ -21,7 +21,8 @@ from headcount.studies.driver import Again, Driven, Driver, Progress
 from headcount.studies.executors.protocol import Executing, make_executor
 from headcount.studies.gather import Gathered, gather
 from headcount.studies.ledger import STUDIES, Ledger, State
-from headcount.studies.planned import Plan, read_plan
+from headcount.studies.plan import Plan
+from headcount.studies.planned import read_plan
 
 Note = Callable[[str], None]
 STATES = ("done", "running", "stale", "failed", "not run", "planned")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.files import read_text
 
 Place = tuple[str, ...]
@@ -42,6 +42,11 @@ class Written:
         """Note a mistake; the same one of many runs is told once."""
         if (mistake := (tuple(place), text)) not in self.mistakes:
             self.mistakes.append(mistake)
+
+    def note(self, place: Sequence[str], error: HeadcountError) -> None:
+        """Note every mistake of a refusal at its own place below `place`."""
+        for inner, text in error.mistakes or [((), str(error))]:
+            self.wrong((*place, *inner), text)
 
     def refuse(self) -> None:
         """Tell all mistakes, if there are any."""
