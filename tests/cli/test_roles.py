@@ -55,6 +55,18 @@ def test_alone_and_time(cli: Cli, folder: Path, tmp_path: Path) -> None:
     assert told["examples"] == []
 
 
+def test_examples_before_and_after_a_cut(cli: Cli, tmp_path: Path) -> None:
+    small, out = tmp_path / "small", tmp_path / "roles.json"
+    assert cli("remove", "pocket", "--keep", "6x4", "--out", small).code == 0
+    ran = cli("roles", "pocket", small, *FEW, "--examples", 1, "--out", out)
+    assert ran.code == 0, ran.err
+    examples = json.loads(out.read_text())["examples"]
+    assert sum(each["after"] is None for each in examples) == len(examples) // 2
+    assert hc.load_record(out).run.options.pruned == str(small)
+    ran = cli("roles", "pocket", tmp_path / "none", *FEW)
+    assert ran.code == 4
+
+
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [

@@ -88,6 +88,8 @@ def study(
     ))  # fmt: skip
     _curve(folder / "curve", layout, scores, model, task, seeds, ratios)
     _search(folder / "search", layout, scores, model, task)
+    _compare(folder / "compare", layout, model, task)
+    _sweep(folder / "sweep", layout, model, task)
     write(folder / "roles.json", roles(layout, model, task))
     _redundancy(folder, layout, model, matrices, distances)
     _trace(folder / "gated", layout)
@@ -95,6 +97,50 @@ def study(
     _transfer(folder / "transfer.json", layout, model, task)
     _attention(folder / "attention", layout, model)
     return folder
+
+
+def against(mean: float, verdict: str, seeds: int = 2) -> dict[str, Any]:
+    """A paired test as a study writes it."""
+    corrected = 0.04 if verdict != "alike" else 0.3
+    return {"mean": mean, "low": mean - 0.02, "high": mean + 0.02, "p": 0.02, "seeds": seeds,
+            "p_corrected": corrected, "comparisons": 4, "verdict": verdict,
+            "seeds_needed": None if verdict != "alike" else 7}  # fmt: skip
+
+
+def _about(layout: Layout, model: str, task: str) -> dict[str, Any]:
+    return {"model": model, "task": task, "metric": "accuracy", "split": "dev",
+            "layout": layout.to_json(), "weights": f"weights of {model}"}  # fmt: skip
+
+
+def _compare(folder: Path, layout: Layout, model: str, task: str) -> None:
+    """Methods side by side, all trained alike."""
+    heads, summary = len(layout), []
+    for method, mean in (("all-heads", 0.91), ("random", 0.7), ("straight-through", 0.85)):
+        kept = heads if method == "all-heads" else heads // 2
+        row = {"method": method, "kept": kept, "seeds": 3, "mean": mean, "low": mean - 0.03,
+               "high": mean + 0.03}  # fmt: skip
+        if method != "all-heads":
+            row["against_all_heads"] = against(mean - 0.91, "worse", 3)
+        if method == "straight-through":
+            row["against_random"] = against(0.15, "better", 3)
+        summary.append(row)
+    about = _about(layout, model, task) | {"ratio": 0.5, "train": {"steps": 10}}
+    write(folder / "compare.json", {"about": about, "full": scored(0.9), "summary": summary,
+                                    "points": []})  # fmt: skip
+
+
+def _sweep(folder: Path, layout: Layout, model: str, task: str) -> None:
+    """An option of trained gates, three values of it."""
+    heads = len(layout)
+    summary = [
+        {"value": value, "kept": kept, "seeds": 2, "score": {
+            "mean": 0.9 - value, "low": 0.88 - value, "high": 0.92 - value},
+         "against_all_heads": against(-value, "alike")}
+        for value, kept in ((0.001, heads), (0.01, heads - 2), (0.1, heads // 2))
+    ]  # fmt: skip
+    about = _about(layout, model, task) | {"over": "mu", "method": "straight-through"}
+    write(folder / "sweep.json", {"about": about, "full": scored(0.9), "summary": summary,
+                                  "points": []})  # fmt: skip
 
 
 def _curve(folder: Path, layout: Layout, scores: Scores, model: str, task: str, seeds: int,
@@ -119,14 +165,34 @@ def _curve(folder: Path, layout: Layout, scores: Scores, model: str, task: str, 
             row = {"method": method, "ratio": ratio, "kept": kept, "seeds": seeds, "mean": mean,
                    "low": mean - 0.01, "high": mean + 0.01, "difference": lost}  # fmt: skip
             if method != "random":
-                row["against_random"] = {"mean": 0.03, "low": 0.01, "high": 0.05, "p": 0.02,
-                                         "seeds": seeds}  # fmt: skip
-                row["than_random"] = "better"
+                row["against_random"] = against(0.03, "better" if ratio > 0.5 else "alike", seeds)
             summary.append(row)
-    about = {"model": model, "task": task, "metric": "accuracy", "split": "dev",
-             "layout": layout.to_json(), "weights": f"weights of {model}"}  # fmt: skip
+    about = _about(layout, model, task)
     full = scored(score_at(heads, heads))
     write(folder / "curve.json", {"about": about, "full": full, "summary": summary, "points": []})
+
+
+def filed(folder: Path, layout: Layout, seeds: int = 3) -> Path:
+    """A folder as `headcount study run` leaves it: trainings, and cuts of each by two methods."""
+    rng, names = np.random.default_rng(7), []
+    for seed in range(seeds):
+        train = {"kind": "train", "model": "hub/base", "task": "task", "seed": seed,
+                 "options": {"training": {"steps": 9, "seed": seed}}}  # fmt: skip
+        base = folder / "runs" / f"training{seed}"
+        made = record("train", "hub/base", "task", evaluation=scored(0.9), id=base.name)
+        write(base / "record.json", made | {"run": train})
+        for method, samples in (("random", 64), ("random", 256), ("surgeon", 64)):
+            scores = Scores(layout, tuple(rng.permutation(len(layout)).astype(float).tolist()))
+            name = f"{method}{samples}-{seed}"
+            one = cut(str(base), "task", scores.keep_best(len(layout) // 2), method, seed, name)
+            options = {"ratio": 0.5, "looking": {"samples": samples, "seed": seed}}
+            one["run"] = {"kind": "prune", "model": train, "task": "task", "seed": seed,
+                          "options": options}  # fmt: skip
+            one["identity"]["weights"] = f"weights{seed}"
+            write(folder / "runs" / name / "record.json", one)
+            names.append(name)
+    write(folder / "studies" / "methods.json", {"name": "methods", "asked": {}, "runs": names})
+    return folder
 
 
 def _search(folder: Path, layout: Layout, scores: Scores, model: str, task: str) -> None:
@@ -151,6 +217,8 @@ def _search(folder: Path, layout: Layout, scores: Scores, model: str, task: str)
         "metric": "accuracy", "by": "loss", "difference": last["difference"], "bound": "2 %",
         "holds": True, "chance": 0.99, "model": model, "task": task,
         "speedup": {"value": 1.4, "low": 1.3, "high": 1.5},
+        "timing": {"batch": 8, "length": 14, "rounds": 15, "device": "cpu", "threads": 1,
+                   "milliseconds": {"before": 14.0, "after": 10.0}},
         "parameters": {"before": 1000 * heads + 5000, "after": 1000 * last["kept"] + 5000},
         "rows": {use: {"split": f"dev:{use}", "n": 500} for use in ("chosen", "scored")},
         "tried": tried, "pattern": "",
@@ -175,7 +243,8 @@ def roles(layout: Layout, model: str, task: str) -> dict[str, Any]:
     tokens = ["[CLS]", "the", "dog", "sees", "the", "cat", "[SEP]"]
     examples = [
         {"head": place, "decile": decile, "tokens": tokens, "query": 3,
-         "weights": [[2, 0.6], [1, 0.3], [0, 0.1]]}
+         "weights": [[2, 0.6], [1, 0.3], [0, 0.1]],
+         "after": None if place % 2 else {"weights": [[4, 0.7], [2, 0.2]], "most": []}}
         for place in range(min(heads, 8)) for decile in (10, 5, 1)
     ]  # fmt: skip
     return record("roles", model, task, layout=layout.to_json(), count=100, quantities=quantities,
@@ -198,6 +267,9 @@ def _redundancy(
     for name in files:
         found = Redundancy(layout=layout, measured=measured, count=50, made=made | {"inputs": name})
         found.save(folder / f"{name}.npz")
+    before = {key: Measured(each.values[::-1, ::-1], each.stderr) for key, each in measured.items()}
+    made = {"model": "before", "inputs": files[0]}
+    Redundancy(layout=layout, measured=before, count=50, made=made).save(folder / "phase.npz")
 
 
 def _trace(folder: Path, layout: Layout) -> None:

@@ -55,7 +55,7 @@ def test_the_answer_is_the_searchs(page: Page, files: Path) -> None:
     said = page.text(".standing")
     assert "The bound was 2 %." in said
     assert "58.6 % of the parameters are left." in said
-    assert "Chosen on 500 rows of dev:chosen; the statement is about 500 rows of dev:scored" in said
+    assert "Chosen on 500 rows of dev; the statement is about 500 rows of dev that" in said
 
 
 def test_every_part_is_there(page: Page) -> None:
@@ -63,7 +63,10 @@ def test_every_part_is_there(page: Page) -> None:
         "Heads", "Curves", "Likeness", "Attention", "Fine-tuning", "Gates", "Cost", "Results",
     ]  # fmt: skip
     figures = page.run("[...document.querySelectorAll('figure')].map((each) => each.id)")
-    assert {"grid", "scatter", "curve", "tests", "matrix", "gap", "tree", "agreement", "attention",
+    assert {"grid", "scatter", "curve", "compare-compare", "sweep", "tests", "tried"} <= set(
+        figures
+    )
+    assert {"matrix", "gap", "tree", "agreement", "attention",
             "transfer", "driftimportance", "recall", "gates", "raster", "cost",
             "results"} <= set(figures)  # fmt: skip
 
@@ -100,7 +103,15 @@ def test_the_passport_has_roles_neighbours_gate_and_examples(page: Page, files: 
     first = page.texts("#passport .near dd button")[0].split()
     nearest = int(values.argmin())
     assert first == [f"{nearest // 6}.{nearest % 6}", f"{values[nearest]:.3f}"]
-    assert [each.split()[0] for each in page.texts("#passport .tokens")] == ["decile"] * 3
+    told = page.texts("#passport .tokens")
+    assert [text.split(",")[0] for text in told[::2]] == ["decile 10", "decile 5", "decile 1"]
+    assert all(text.startswith("after the cut") for text in told[1::2])
+    shaded = page.run(
+        "[...document.querySelectorAll('#passport .pair:first-of-type .tokens')]"
+        ".map((row) => [...row.querySelectorAll('span[title]')].map((e) => [e.innerText, e.title]))"
+    )
+    assert shaded[0] == [["[CLS]", "0.100"], ["the", "0.300"], ["dog", "0.600"]]
+    assert shaded[1] == [["dog", "0.200"], ["the", "0.700"]]
     trace = load_trace(files / "gated")
     page.wait("document.querySelector('#passport .spark p') !== null")
     last = plain(page.text("#passport .spark p")).split(" to ")[1].split()[0]
@@ -195,10 +206,10 @@ def test_the_matrix_is_the_files(page: Page, files: Path) -> None:
         f"layer {at // 6}, head {at % 6}" for at in apart.argmin(1).tolist()
     ]
     np.testing.assert_allclose([float(row[2]) for row in rows], apart.min(1), atol=1e-4)
-    page.choose("#matrix .tools .choice:nth-child(2) select", "cos")
-    page.choose("#matrix .tools .choice:nth-child(3) select", "cluster")
+    page.choose("#matrix .tools .choice:nth-child(3) select", "cos")
+    page.choose("#matrix .tools .choice:nth-child(4) select", "cluster")
     page.wait("document.querySelector('#matrix canvas').width > 300")
-    assert "cos of every two heads" in page.text("#matrix .lead")
+    assert "cos of every two heads of model (fine-tuned)" in page.text("#matrix .lead")
     gap = numbers_of(page, "#gap")
     assert sum(int(row[2]) for row in gap) == HEADS * (HEADS - 1) // 2
     assert len(page.run("[...document.querySelectorAll('#tree path')].map(() => 1)")) == 3
@@ -214,11 +225,96 @@ def test_curves_and_tests_are_the_studys(page: Page, files: Path) -> None:
         [row["mean"] for row in study["summary"]], abs=6e-5
     )
     assert {"random", "surgeon"} <= set(page.texts("#curve .u-label"))
-    tests = page.texts("#tests tbody tr")
-    assert sum("random cuts" in row for row in tests) == 4
-    assert sum("accepted" in row for row in tests) == 1
-    page.choose("#curve .tools select", "search")
-    assert page.run("document.querySelector('#curve .tools select').value") == "search"
+    page.choose("#curve .tools select", "1")
+    chosen = "document.querySelector('#curve .tools select').selectedOptions[0].text"
+    assert page.run(chosen) == "search"
+
+
+def test_paired_tests_are_the_studys_with_holms_correction(page: Page, files: Path) -> None:
+    summary = read(files / "curve" / "curve.json")["summary"]
+    told = [row["against_random"] for row in summary if "against_random" in row]
+    cells = page.run(
+        "[...document.querySelectorAll('#tests [aria-label=\"curve, against random cuts\"] td')]"
+        ".map((each) => each.innerText)"
+    )
+    signs = {"better": "▲", "worse": "▼", "alike": "≈"}
+    assert [plain(cell) for cell in cells] == [
+        f"{test['mean']:+.3f} {signs[test['verdict']]}" for test in told
+    ]
+    rows = numbers_of(page, "#tests")
+    own = [row for row in rows if row[0] == "curve"]
+    assert [row[7] for row in own] == [f"{test['p_corrected']:.3f}" for test in told]
+    assert own[0][9] == "not told apart; 7 seeds would"
+    assert {row[3] for row in rows} == {"random cuts", "all heads"}
+
+
+def test_what_a_search_tried(page: Page, files: Path) -> None:
+    tried = read(files / "search" / "search.json")["tried"]
+    rows = page.texts("#tried tbody tr")
+    assert len(rows) == len(tried)
+    for row, each in zip(rows, tried, strict=True):
+        assert row.split()[1] == str(each["kept"])
+        assert row.endswith("accepted" if each["accepted"] else "refused")
+        assert f"{each['chance']:.2f}" in row
+
+
+def test_methods_side_by_side_and_a_sweep(page: Page, files: Path) -> None:
+    summary = read(files / "compare" / "compare.json")["summary"]
+    rows = numbers_of(page, "#compare-compare")
+    assert {row[0]: float(row[2]) for row in rows} == {
+        row["method"]: row["mean"] for row in summary
+    }
+    spots = page.run(
+        "[...document.querySelectorAll('#compare-compare circle')].map((e) => e.cx.baseVal.value)"
+    )
+    assert spots == sorted(spots, reverse=True)
+    values = read(files / "sweep" / "sweep.json")["summary"]
+    told = [(float(row[0]), float(row[1]), float(row[3])) for row in numbers_of(page, "#sweep")]
+    assert told == [
+        (each["value"], each["kept"], pytest.approx(each["score"]["mean"])) for each in values
+    ]
+
+
+def test_heads_by_role(page: Page, files: Path) -> None:
+    page.choose("#grid .choice select", "role")
+    roles = [role for role in read(files / "roles.json")["roles"] if role]
+    legend = page.texts(".legend .kind")
+    assert {text.split()[1]: int(text.split()[2]) for text in legend} == {
+        role: roles.count(role) for role in roles
+    }
+    page.wait("document.querySelector('#grid details td:nth-child(4)').innerText === 'none'")
+    told = [row[3] for row in numbers_of(page, "#grid")]
+    assert told == [role or "none" for role in read(files / "roles.json")["roles"]]
+    page.choose("#grid .choice select", "importance")
+
+
+def test_the_phase_of_a_matrix_is_chosen(page: Page, files: Path) -> None:
+    page.choose("#matrix .tools .choice:nth-child(3) select", "js")
+    page.choose("#matrix .tools .choice:nth-child(1) select", "before (pre-trained)")
+    page.wait("document.querySelector('#matrix canvas').width > 300")
+    values = load_redundancy(files / "phase.npz")["js"].values
+    apart = values + np.diag(np.full(HEADS, np.inf))
+    rows = numbers_of(page, "#matrix")
+    np.testing.assert_allclose([float(row[2]) for row in rows], apart.min(1), atol=1e-4)
+    page.choose("#matrix .tools .choice:nth-child(1) select", "model (fine-tuned)")
+
+
+def test_every_figure_has_its_command(page: Page) -> None:
+    without = page.run(
+        "[...document.querySelectorAll('figure')].filter((each) => ![...each.querySelectorAll("
+        "'.foot summary')].some((e) => e.innerText === 'The command')).map((each) => each.id)"
+    )
+    assert without == []
+
+
+def test_gates_and_drift_by_keyboard(page: Page) -> None:
+    for figure in ("#raster canvas", "#driftimportance .dots"):
+        page.run("headcount.pick(4)")
+        page.run(f"document.querySelector('{figure}').focus()")
+        page.press("ArrowDown")
+        assert picked(page) == 5
+        page.press("ArrowLeft")
+        assert picked(page) == 4
 
 
 def test_attention_of_a_word(page: Page, files: Path) -> None:

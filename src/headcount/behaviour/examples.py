@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
+from headcount.behaviour.after import first_keys, first_of_all, short, with_after
 from headcount.behaviour.looks import Sights
 from headcount.behaviour.patterns import Side, look
 from headcount.behaviour.result import Roles
 from headcount.behaviour.tokens import READS, Marks
 from headcount.behaviour.words import LOOKS, ROLES
 from headcount.changes.sentence import spelled
-from headcount.heads import Head
+from headcount.heads import Head, Mask
 from headcount.likeness.inputs import Batch, model_inputs
 from headcount.models.capture import Place, capture
 from headcount.models.hooks import evaluating
@@ -30,8 +32,6 @@ ROWS = 50
 """Rows that examples are taken from."""
 LONGEST = 40
 """Tokens of the longest of them; what is longer loses those before its last token."""
-KEYS = 5
-"""Keys that are told of the query that is shown."""
 
 
 class Pool:
@@ -71,22 +71,32 @@ def _alone(batch: Batch, row: int) -> Batch:
 
 
 def find_examples(
-    model: nn.Module, found: Roles, pool: Pool, marks: Marks, tokenizer: Any, each: int
+    model: nn.Module,
+    found: Roles,
+    pool: Pool,
+    marks: Marks,
+    tokenizer: Any,
+    each: int,
+    cut: tuple[PreTrainedModel, Mask] | None = None,
 ) -> Roles:
-    """The roles with `each` examples of every head."""
+    """The roles with `each` examples of every head, and where it looks there after a cut."""
     if not each or not pool.rows:
         return found
     roles = dict(zip(found.layout, found.roles, strict=True))
     numbers = {head: number for number, head in enumerate(found.layout)}
     rows: list[dict[Head, dict[str, Any]]] = []
     with torch.no_grad(), evaluating(model):
-        for _, _, batch in pool.rows:
-            rows.append(_row(model, batch, marks, tokenizer, roles))
+        for _, number, batch in pool.rows:
+            row = _row(model, batch, marks, tokenizer, roles)
+            rows.append({head: {"row": number, **example} for head, example in row.items()})
     examples = [
         {"head": number, **example}
         for head, number in numbers.items()
         for example in _chosen([row[head] for row in rows if head in row], each)
     ]
+    if cut is not None:
+        batches = {number: batch for _, number, batch in pool.rows}
+        examples = with_after(examples, batches, *cut)
     return replace(found, examples=tuple(examples))
 
 
@@ -119,7 +129,7 @@ def _row(
             about = weights.pattern(role)[0] if role in ROLES else torch.ones_like(values).bool()
             example = _example(values, about, sights.queries(place.stack).text[0])
             keys = {} if looking == looked else {"keys": words[looked]}
-            told[head] = {"tokens": words[looking], **keys, "strength": _short(strength), **example}
+            told[head] = {"tokens": words[looking], **keys, "strength": short(strength), **example}
 
     with capture(model, see):
         model(**model_inputs(model, batch))
@@ -130,13 +140,8 @@ def _example(attention: Tensor, about: Tensor, text: Tensor) -> dict[str, Any]:
     """The query that does most of what the head does, its first keys, and every query's first."""
     of_role = torch.where(about & text[:, None], attention, -1.0).amax(1)
     query = int(of_role.argmax())
-    best = attention[query].topk(min(KEYS, attention.shape[1]))
-    top, keys = attention.max(1)
-    return {
-        "query": query,
-        "weights": _pairs(best.indices, best.values),
-        "most": _pairs(keys, top),
-    }
+    weights, most = first_keys(attention, query), first_of_all(attention)
+    return {"query": query, "weights": weights, "most": most}
 
 
 def _chosen(rows: Sequence[dict[str, Any]], each: int) -> list[dict[str, Any]]:
@@ -147,11 +152,3 @@ def _chosen(rows: Sequence[dict[str, Any]], each: int) -> list[dict[str, Any]]:
     places = [many - 1] if count == 1 else np.linspace(0, many - 1, count).round().astype(int)
     last = max(many - 1, 1)
     return [{"decile": 10 - round(9 * (many - 1 - int(at)) / last), **ordered[at]} for at in places]
-
-
-def _pairs(keys: Tensor, values: Tensor) -> list[list[float]]:
-    return [[key, _short(value)] for key, value in zip(keys.tolist(), values.tolist(), strict=True)]
-
-
-def _short(value: float) -> float:
-    return round(float(value), 3)

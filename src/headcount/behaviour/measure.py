@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedModel
 
+from headcount.behaviour.after import kept_in
 from headcount.behaviour.alone import cost_alone
 from headcount.behaviour.examples import Pool, find_examples
 from headcount.behaviour.inputs import role_inputs
@@ -56,6 +57,7 @@ def roles(
     time: bool = False,
     alone: bool = False,
     limit: int | None = None,
+    pruned: PreTrainedModel | None = None,
     progress: Progress | None = None,
 ) -> Roles:
     """What every head does on `inputs`, mean over inputs with standard errors and intervals.
@@ -64,7 +66,8 @@ def roles(
     out, the rows of `task`, and without one rows of random tokens, each said twice. Padding never
     counts, and special tokens do not as queries. `samples` takes a sample that is even over
     lengths. `alone` scores the `task` without each head alone, before and after repair, on `limit`
-    rows; `time` times the heads. `progress(done, total, what)` is called now and then. A layer
+    rows; `time` times the heads. `pruned` is the model with heads removed: the examples then tell
+    where its heads look, too. `progress(done, total, what)` is called now and then. A layer
     that the model runs several times counts with the mean over its runs.
     """
     options = Describing(examples=examples, ridge=ridge, time=time, alone=alone, limit=limit)
@@ -73,6 +76,7 @@ def roles(
         task = task if task is not None else inputs
     if alone and task is None:
         raise UsageError("Heads are scored alone on the rows of a task: pass one (--task).")
+    cut = None if pruned is None else (pruned, kept_in(bare, pruned))
     if inputs is None and task is None:
         reading = Reading(samples=samples, max_length=max_length, seed=seed)
         inputs, name = role_inputs(bare, tokenizer, reading)
@@ -101,7 +105,7 @@ def roles(
             "samples": samples, **vars(options), "versions": versions(),
         },
     )  # fmt: skip
-    return find_examples(bare, result, pool, looks.marks, tokenizer, examples)
+    return find_examples(bare, result, pool, looks.marks, tokenizer, examples, cut)
 
 
 def _look(

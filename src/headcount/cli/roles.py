@@ -18,6 +18,9 @@ from headcount.views.figures import check_figures, save_all
 
 def roles(
     model: groups.Model,
+    pruned: Annotated[
+        str | None, Parameter(help="The same model with heads removed: for examples after the cut.")
+    ] = None,
     /,
     *,
     task: groups.AnyTask = None,
@@ -34,7 +37,8 @@ def roles(
     Attention to the previous, next, same and first token, to separators, duplicates and by
     induction, with entropy and reach: means over inputs with 95 % intervals. A head has a role
     where one of these is clearly more than chance. Inputs are random tokens, each row said twice,
-    or the texts of a task or a file.
+    or the texts of a task or a file. With a pruned model, the examples tell where its heads look,
+    too.
 
     Examples: `headcount roles bert-base-uncased --inputs texts.txt` ·
     `headcount roles ./run --task sst2 --alone --time --out roles.json --figure roles.png`
@@ -46,7 +50,7 @@ def roles(
         raise UsageError("Heads are scored alone on the rows of a task: pass one (--task).")
     check_figures(figure or [])
     groups.open_task(task, source, read.split)
-    options = Roles(reading=read, describing=asked)
+    options = Roles(reading=read, describing=asked, pruned=pruned)
     run = groups.run_of("roles", model, options, task, source, opening, read.seed)
     with bar("looking") as told:
         carried = groups.carried(run, report=told)

@@ -291,13 +291,15 @@ def _roles(run: Run, out: Any, *, report: Any, **more: Any) -> tuple[Any, ...]:
     assert isinstance(run.model, str)
     scored = task if asked.describing.alone else None
     model, tokenizer, _ = open_model(run.model, run.opening, scored, reads=True)
+    pruned = open_model(asked.pruned, run.opening, scored)[0] if asked.pruned else None
     rows, name = role_inputs(model, tokenizer, asked.reading, task)
     found = roles(
         model, rows, task=task, samples=asked.reading.most, max_length=asked.reading.max_length,
-        seed=asked.reading.seed, tokenizer=tokenizer, name=name, progress=report,
+        seed=asked.reading.seed, tokenizer=tokenizer, name=name, progress=report, pruned=pruned,
         **vars(asked.describing),
     )  # fmt: skip
-    about = _depends(run, model, tokenizer, inputs=told(rows))
+    after = {} if pruned is None else {"pruned": fingerprint.identity(pruned, tokenizer)}
+    about = _depends(run, model, tokenizer, inputs=told(rows), **after)
     used = {"measured": used_inputs(rows, name)}
     if scored is not None:
         about["scored"] = Subject(model=model, task=scored).rows_of(scored.evaluation)

@@ -100,6 +100,8 @@ class Roles:
     """What the model reads."""
     describing: Describing = field(default_factory=Describing)
     """What is measured beside roles."""
+    pruned: str | None = field(default=None, metadata=FILE)
+    """The same model with heads removed: where its heads look in the examples."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import pytest
 from headcount.heads import Layout
 from headcount.views.page.subjects import Subject, subjects
 from headcount.views.page.walk import Found, walk
-from page.made import study
+from page.made import filed, study
 
 LAYOUT = Layout.of(encoder=[4, 4, 4])
 
@@ -28,3 +28,8 @@ def found(files: Path) -> Found:
 def subject(found: Found) -> Subject:
     (only,) = subjects(found)
     return only
+
+
+@pytest.fixture(scope="session")
+def study_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filed(tmp_path_factory.mktemp("filed") / "methods", LAYOUT)

@@ -18,7 +18,7 @@ def test_a_search_answers_itself(subject: Subject, found: Found) -> None:
     assert said["sentence"] == "6 of the 12 heads of model can go."
     assert made[said["cut"]]["id"] == "final"
     assert (said["bound"], said["holds"], said["from"]) == (pytest.approx(0.018), True, "search")
-    assert said["note"].startswith("Chosen on 500 rows of dev:chosen; the statement is about 500")
+    assert said["note"].startswith("Chosen on 500 rows of dev; the statement is about 500")
     assert [each["accepted"] for each in said["tried"]] == [False, True]
 
 
@@ -58,8 +58,8 @@ def test_the_smallest_cut_that_holds_for_every_seed(subject: Subject, found: Fou
     said = answer(without_search(subject), found, made, {"value": 0.9})
     assert said["cut"] == 0
     assert said["sentence"] == (
-        "3 of 12 heads can go: by m, accuracy is 0.900 instead of 0.900, a difference of +0.000 "
-        "[−0.010, +0.010] on 100 rows."
+        "3 of 12 heads can go, as far as these rows tell: by m, accuracy is 0.900 instead of "
+        "0.900, a difference of +0.000 [−0.010, +0.010] on 100 rows."
     )
     assert "after its score was seen" in said["note"]
 

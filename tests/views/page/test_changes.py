@@ -23,7 +23,8 @@ def test_transfer_by_layer(subject: Subject, found: Found, files: Path) -> None:
     assert [row["weights"] for row in made["layers"]] == [0.1] * 3
     assert made["importance"]["task"] == [*chain(*data["importance"]["task"]["encoder"])]
     assert made["recall"][1] == {"at": 0.9, "value": 0.7, "chance": 0.4}
-    assert (made["pretrained"], made["finetuned"], made["n"]) == ("before", "model", 40)
+    two = (made["pretrained"], made["finetuned"])
+    assert (*two, made["n"]) == ("before (pre-trained)", "model (fine-tuned)", 40)
 
 
 def test_gates_at_every_noted_step(subject: Subject, found: Found, files: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from headcount.views.page.cost import timings
 from headcount.views.page.subjects import Subject
 from headcount.views.page.walk import Found
 
 
 def test_timings_are_the_benchs(subject: Subject, found: Found, files: Path) -> None:
-    (made,) = timings(subject, found)
+    made, _ = timings(subject, found)
     data = json.loads((files / "bench.json").read_text())
     assert [row["ratio"]["value"] for row in made["rows"]] == [
         row["ratio"]["median"] for row in data["timings"]
@@ -21,5 +23,15 @@ def test_timings_are_the_benchs(subject: Subject, found: Found, files: Path) -> 
 
 def test_a_bench_without_its_rows_is_named(subject: Subject, found: Found) -> None:
     del subject.of("bench")[0].data["timings"]
-    assert timings(subject, found) == []
+    assert [each["file"] for each in timings(subject, found)] == ["in search"]
     assert "'timings'" in found.skipped[0][1]
+
+
+def test_a_search_is_a_bench_of_its_answer(subject: Subject, found: Found) -> None:
+    _, made = timings(subject, found)
+    dense, cut = made["rows"]
+    assert (dense["heads"], cut["heads"]) == (12, 6)
+    assert cut["ratio"] == pytest.approx({"value": 1 / 1.4, "low": 1 / 1.5, "high": 1 / 1.3})
+    assert cut["seconds"]["value"] == pytest.approx(0.010)
+    assert made["about"] == "batch 8 × 14 tokens, cpu, 1 thread, 15 rounds"
+    assert made["command"] == "headcount search model --task task --max-drop 2% --out DIR"

@@ -22,7 +22,11 @@ def test_a_matrix_comes_back(subject: Subject, found: Found, files: Path) -> Non
     listed = matrices(subject, found)
     assert [(each["file"], each["distance"]) for each in listed] == [
         ("random", "js"), ("random", "cos"), ("task", "js"), ("task", "cos"),
+        ("phase", "js"), ("phase", "cos"),
     ]  # fmt: skip
+    phases = ["model (fine-tuned)"] * 4 + ["before (pre-trained)"] * 2
+    assert [each["model"] for each in listed] == phases
+    assert [each["inputs"] for each in listed[::2]] == ["random", "task", "random"]
     values = load_redundancy(files / "random.npz")["js"].values
     packed = listed[0]["values"]
     raw = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), "<u2")
@@ -34,15 +38,17 @@ def test_a_matrix_comes_back(subject: Subject, found: Found, files: Path) -> Non
 def test_gap_and_agreement_are_those_of_compare(
     subject: Subject, found: Found, files: Path
 ) -> None:
-    told = compare({name: load_redundancy(files / f"{name}.npz") for name in ("random", "task")})
+    told = compare(
+        {name: load_redundancy(files / f"{name}.npz") for name in ("random", "task", "phase")}
+    )
     gap = matrices(subject, found)[0]["gap"]
     assert told.where[0].gap is not None
     assert (gap["means"], gap["p"]) == (list(told.where[0].gap.means), told.where[0].gap.p_value)
     rows = agreements(subject, found)
     pairs = [*told.between_distances, *told.between_files]
-    assert [(row["one"], row["other"], row["r"], row["p"]) for row in rows] == [
+    assert sorted((row["one"], row["other"], row["r"], row["p"]) for row in rows) == sorted(
         (pair.one, pair.other, pair.agreement.pearson, pair.agreement.p_value) for pair in pairs
-    ]
+    )
 
 
 def test_the_tree_joins_the_nearest_layers_first(
@@ -70,3 +76,10 @@ def test_no_test_where_permuting_would_take_too_long(
 ) -> None:
     monkeypatch.setattr(module, "WORK", 1000)
     assert {row["p"] for row in agreements(subject, found)} == {None}
+
+
+def test_files_of_one_model_and_inputs_are_told_apart(subject: Subject, found: Found) -> None:
+    for item in subject.of("matrix"):
+        item.data.made.update(model="model", inputs="the same")
+    listed = [each["inputs"] for each in matrices(subject, found) if each["distance"] == "js"]
+    assert listed == ["the same", "the same (random)", "the same (task)"]

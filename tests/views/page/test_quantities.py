@@ -13,7 +13,7 @@ from headcount.likeness.result import load_redundancy
 from headcount.views.page.cuts import cuts
 from headcount.views.page.quantities import quantities
 from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found
+from headcount.views.page.walk import Found, Item
 
 
 @pytest.fixture
@@ -57,3 +57,17 @@ def test_a_file_of_other_heads_is_left_out(subject: Subject, found: Found) -> No
     roles.data["quantities"]["next"]["values"].pop()
     quantities(subject, found, [])
     assert any("not a number for each of 12 heads" in why for _, why in found.skipped)
+
+
+def test_a_role_is_a_kind(named: dict[str, dict], files: Path) -> None:
+    names = json.loads((files / "roles.json").read_text())["roles"]
+    role = named["role"]
+    told = [None if each is None else role["kinds"][int(each)] for each in role["values"]]
+    assert told == names
+
+
+def test_what_two_files_measured_is_told_apart(subject: Subject, found: Found) -> None:
+    (first,) = subject.of("importance")
+    subject.items.append(Item(kind="importance", path=Path("later.json"), data=first.data))
+    labels = [q["label"] for q in quantities(subject, found, []) if q["key"][:10] == "importance"]
+    assert labels == ["importance · importance", "importance · later"]

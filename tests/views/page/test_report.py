@@ -21,7 +21,7 @@ def test_a_page_is_written_and_summed_up(files: Path, tmp_path: Path) -> None:
     assert found.out.stat().st_size == found.size
     assert found.subjects == ("model on task",)
     assert found.answers == ("6 of the 12 heads of model can go.",)
-    assert (found.files, found.skipped) == (30, ())
+    assert (found.files, found.skipped) == (33, ())
     assert found.to_json()["subjects"][0]["answer"] == found.answers[0]
     assert repr(found).startswith("Report(")
 

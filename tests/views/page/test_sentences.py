@@ -71,3 +71,19 @@ def test_roles_and_examples_go_to_their_heads(subject: Subject, found: Found) ->
     assert sorted(made["examples"]) == [1, 4, 11]
     assert made["examples"][1][0]["weights"] == [[0, 0.2], [1, 0.8]]
     assert made["examples"][4][0]["weights"] == [[0, 1.0]]
+
+
+def test_examples_after_a_cut(subject: Subject, found: Found) -> None:
+    (item,) = subject.of("roles")
+    item.data["examples"] = [
+        {"head": 0, "tokens": ["a", "b"], "keys": ["x", "y"], "query": 0, "weights": [[0, 1.0]],
+         "after": {"weights": [[1, 0.5]], "most": []}},
+        {"head": 1, "tokens": ["a"], "query": 0, "weights": [[0, 1.0]], "after": None},
+        {"head": 2, "tokens": ["a"], "query": 0, "weights": [[0, 1.0]]},
+    ]  # fmt: skip
+    made = roles(subject, found)
+    assert made is not None
+    assert made["examples"][0][0]["after"] == [[1, 0.5]]
+    assert made["examples"][0][0]["keys"] == ["x", "y"]
+    assert made["examples"][1][0]["after"] is None
+    assert "after" not in made["examples"][2][0]

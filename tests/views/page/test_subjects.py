@@ -28,7 +28,7 @@ def test_models_and_tasks_are_kept_apart(tmp_path: Path) -> None:
     for each in found:
         assert {item.data["model"] for item in each.of("prune")} == {each.model}
         assert len(each.of("search")) == 1
-        assert len(each.of("matrix")) == 6  # of every model with this layout
+        assert len(each.of("matrix")) == 9  # of every model with this layout
 
 
 def test_a_matrix_alone_is_a_subject_without_a_task(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_matrix_alone_is_a_subject_without_a_task(tmp_path: Path) -> None:
     for path in tmp_path.rglob("*.json"):
         path.unlink()
     (only,) = subjects(walk([tmp_path]))
-    assert (only.name, only.task) == ("model", None)
+    assert (only.name, only.task) == ("before", None)
 
 
 def test_a_training_is_of_the_folder_it_made(tmp_path: Path) -> None:
@@ -46,3 +46,11 @@ def test_a_training_is_of_the_folder_it_made(tmp_path: Path) -> None:
     write(tmp_path / "other" / "record.json", record("train", "before", "task", evaluation=scored))
     (only,) = subjects(walk([tmp_path]))
     assert [item.folder.name for item in only.of("train")] == ["model"]
+
+
+def test_seeds_of_one_training_are_one_model(study_file: Path) -> None:
+    found = walk([study_file])
+    (only,) = subjects(found)
+    assert only.name == "base, trained on task"
+    assert {item.data["seed"] for item in only.of("prune")} == {0, 1, 2}
+    assert len(only.of("train")) == 3

@@ -15,7 +15,7 @@ def test_everything_is_found_once(files: Path) -> None:
     found = walk([files, files / "importance.json", files / "curve"])
     kinds = [item.kind for item in found.items]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {
-        "prune": 19, "importance": 1, "study": 1, "search": 1, "roles": 1, "matrix": 2, "trace": 1,
+        "prune": 19, "importance": 1, "study": 3, "search": 1, "roles": 1, "matrix": 3, "trace": 1,
         "bench": 1, "transfer": 1, "attention": 1, "maps": 1,
     }  # fmt: skip
     assert found.skipped == []

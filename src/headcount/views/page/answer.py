@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,9 +58,30 @@ def _searched(item: Item, subject: Subject, made: Sequence[Mapping[str, Any]]) -
         "parameters": [before, after] if before and after else None,
         "cut": places[0] if places else None,
         "note": _rows(data.get("rows")),
-        "command": text(data["command"]) if data.get("command") else None,
+        "command": text(data["command"]) if data.get("command") else command_of(data),
         "tried": [_tried(row) for row in data.get("tried", []) if isinstance(row, Mapping)],
     }
+
+
+BUDGET = re.compile(r"([\d.,]+) ?(×|ms)?.*\b(latency|parameters|cache)")
+"""A budget as a search writes it: 0.8 × the latency, 12 ms of latency, 20,000,000 of parameters."""
+
+
+def command_of(data: Mapping[str, Any]) -> str:
+    """The search as it would be typed.
+
+    >>> command_of({"model": "m", "task": "t", "by": "budget", "bound": "0.8 × the latency"})
+    'headcount search m --task t --max-latency 0.8x --out DIR'
+    """
+    words = ["headcount search", text(data.get("model", "MODEL"), 120)]
+    words += ["--task", text(data.get("task", "TASK"), 60)]
+    bound = str(data.get("bound") or "")
+    if found := BUDGET.match(bound):
+        unit = {"×": "x", "ms": "ms"}.get(found[2] or "", "")
+        words += [f"--max-{found[3]}", found[1].replace(",", "") + unit]
+    elif bound:
+        words += ["--max-drop", text(bound.replace(" ", ""), 40)]
+    return " ".join([*words, "--out", "DIR"])
 
 
 def _tried(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,9 +107,11 @@ def _rows(rows: Any) -> str:
     """Which rows chose and which the statement is about."""
     if not isinstance(rows, Mapping) or not {"chosen", "scored"} <= set(rows):
         return ""
-    chosen, scored = (f"{rows[use]['n']:,} rows of {text(rows[use]['split'], 40)}"
-                      for use in ("chosen", "scored"))  # fmt: skip
-    return f"Chosen on {chosen}; the statement is about {scored}, which chose nothing."
+    chosen, scored = (
+        f"{rows[use]['n']:,} rows of {text(str(rows[use]['split']).split(':')[0], 40)}"
+        for use in ("chosen", "scored")
+    )
+    return f"Chosen on {chosen}; the statement is about {scored} that chose nothing."
 
 
 def _smallest(
@@ -107,7 +131,8 @@ def _smallest(
         cut = made[place]
         lost = cut["difference"]
         said = (
-            f"{heads - cut['kept']} of {heads} heads can go: by {cut['method']}, "
+            f"{heads - cut['kept']} of {heads} heads can go, as far as these rows tell: by "
+            f"{cut['method']}, "
             f"{cut['metric']} is {cut['score']['value']:.3f} instead of "
             f"{(full or {}).get('value') or cut['score']['value'] - lost['value']:.3f}, a "
             f"difference of {signed(lost['value'])} [{signed(lost['low'])}, {signed(lost['high'])}]"
@@ -126,7 +151,7 @@ def _smallest(
 
 def _mean_loss(made: Sequence[Mapping[str, Any]], own: Sequence[int]) -> float:
     """The mean difference of cuts, for the better upwards."""
-    sign = 1 if _higher_is_better(made[own[0]]["metric"]) else -1
+    sign = 1 if higher_is_better(made[own[0]]["metric"]) else -1
     return sign * sum(made[place]["difference"]["value"] for place in own) / len(own)
 
 
@@ -135,11 +160,12 @@ def _holds(cut: Mapping[str, Any], heads: int) -> bool:
     lost = cut.get("difference")
     if cut["kept"] >= heads or not lost or any(value is None for value in lost.values()):
         return False
-    better = lost["low"] > 0 if _higher_is_better(cut["metric"]) else lost["high"] < 0
+    better = lost["low"] > 0 if higher_is_better(cut["metric"]) else lost["high"] < 0
     return better or lost["low"] <= 0 <= lost["high"]
 
 
-def _higher_is_better(metric: str) -> bool:
+def higher_is_better(metric: str) -> bool:
+    """Whether more of a metric is better; of an unknown one, it is."""
     from headcount.tasks.metrics import get_metric
 
     try:

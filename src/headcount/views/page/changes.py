@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from headcount.views.page.commands import command_beside
+from headcount.views.page.models import labels
 from headcount.views.page.reading import (
     by_head,
     careful,
     number,
     packed,
-    short_name,
     text,
 )
 from headcount.views.page.subjects import Subject
 from headcount.views.page.walk import Found, Item
 
+SIDES = ("pretrained", "finetuned")
 MOST_STEPS = 400
 """Noted steps of a trace that are drawn."""
 
@@ -26,7 +28,9 @@ def transfers(subject: Subject, found: Found) -> list[dict[str, Any]]:
     listed: list[dict[str, Any]] = []
     for item in subject.of("transfer"):
         with careful(found, item):
-            listed.append(_transfer(item, subject))
+            names = labels((item.data.get(side, "?") for side in SIDES), found)
+            two = {side: names[str(item.data.get(side, "?"))] for side in SIDES}
+            listed.append(_transfer(item, subject) | two)
     return listed
 
 
@@ -46,8 +50,6 @@ def _transfer(item: Item, subject: Subject) -> dict[str, Any]:
         for name, by_layer in (data.get("importance") or {}).items()
     }
     return {
-        "pretrained": short_name(data.get("pretrained", "?")),
-        "finetuned": short_name(data.get("finetuned", "?")),
         "inputs": text(data.get("inputs", ""), 80),
         "n": number(drift.get("n")),
         "layers": layers,
@@ -104,5 +106,6 @@ def _gates(item: Item) -> dict[str, Any]:
                    for p in scores],
         "losses": [{"step": p["step"], "loss": number(p["loss"])}
                    for p in trace.scores if number(p.get("loss")) is not None][:600],
+        "command": command_beside(item),
         "fixed": number((trace.about.get("route") or {}).get("fixed_at_step")),
     }  # fmt: skip

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from headcount.views.page.answer import command_of
 from headcount.views.page.reading import bounds, careful, number, text
 from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found
+from headcount.views.page.walk import Found, Item
 
 
 def timings(subject: Subject, found: Found) -> list[dict[str, Any]]:
-    """Each bench of the subject's model."""
+    """Each bench of the subject's model, and what a search timed of its answer."""
     listed: list[dict[str, Any]] = []
     for item in subject.of("bench"):
         with careful(found, item):
@@ -26,7 +27,35 @@ def timings(subject: Subject, found: Found) -> list[dict[str, Any]]:
                     "command": text(data["command"]) if data.get("command") else None,
                 }
             )
+    for item in subject.of("search"):
+        with careful(found, item):
+            if item.data.get("timing") and item.data.get("speedup"):
+                listed.append(_searched(item))
     return listed
+
+
+def _searched(item: Item) -> dict[str, Any]:
+    """The answer beside the model with all heads, as a bench of two rows."""
+    data = item.data
+    took, faster = data["timing"]["milliseconds"], data["speedup"]
+    ratio = {"value": 1 / faster["value"], "low": 1 / faster["high"], "high": 1 / faster["low"]}
+    share = 1 - data["kept"] / data["heads"]
+    sizes = data.get("parameters") or {}
+    dense = {"name": "all heads", "kind": "dense", "heads": data["heads"],
+             "ratio": {"value": 1.0}, "seconds": {"value": took["before"] / 1000},
+             "parameters": sizes.get("before")}  # fmt: skip
+    cut = {"name": f"the answer, {100 * share:.0f} % gone", "kind": "removed",
+           "heads": data["kept"], "ratio": ratio, "seconds": {"value": took["after"] / 1000},
+           "parameters": sizes.get("after")}  # fmt: skip
+    return {
+        "file": f"in {item.folder.name}",
+        "about": _about({**data["timing"], "length": f"{data['timing'].get('length')} tokens"}),
+        "share": None,
+        "ceiling": None,
+        "rows": [_row(dense), _row(cut)],
+        "notes": [],
+        "command": command_of(data),
+    }
 
 
 def _about(data: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headcount.heads import Layout, Mask
+from headcount.views.page.axes import axes_of, label_of
 from headcount.views.page.reading import bits, bounds, careful, number, text
 from headcount.views.page.subjects import Subject
 from headcount.views.page.walk import Found, Item
@@ -14,9 +15,10 @@ from headcount.views.page.walk import Found, Item
 def cuts(subject: Subject, found: Found) -> list[dict[str, Any]]:
     """Every cut of the subject's heads, from many heads to few."""
     made: list[dict[str, Any]] = []
+    differing = axes_of(subject.of("prune"), {item.folder.parent for item in found.of("file")})
     for item in subject.of("prune"):
         with careful(found, item):
-            made.append(_cut(item, subject.layout))
+            made.append(_cut(item, subject.layout, differing.get(item.path, "")))
     scored = {item.folder for item in subject.of("prune")}
     for item in subject.of("mask"):
         if item.folder not in scored:
@@ -26,31 +28,25 @@ def cuts(subject: Subject, found: Found) -> list[dict[str, Any]]:
     return sorted(made, key=lambda cut: -cut["kept"])
 
 
-def label_of(record: Mapping[str, Any]) -> str:
-    """A method with what came after its cut."""
-    parts = [text(record["method"], 60)]
-    parts += ["recovered"] if record.get("recover") else []
-    parts += ["fine-tuned"] if record.get("finetune") else []
-    return ", ".join(parts)
-
-
 def _bare(mask: Mask, *, method: str, study: str | None) -> dict[str, Any]:
     return {"method": method, "seed": 0, "kept": len(mask), "mask": bits(mask), "study": study,
             "pattern": mask.pattern, "score": None}  # fmt: skip
 
 
-def _cut(item: Item, layout: Layout) -> dict[str, Any]:
+def _cut(item: Item, layout: Layout, axes: str = "") -> dict[str, Any]:
     record = item.data
     mask = Mask.from_json(record["mask"], layout)
     study = item.study
     scores = record.get("scores") or {}
     after = scores.get("after") or {}
     random = scores.get("random") or {}
-    return _bare(mask, method=label_of(record), study=None if study is None else study.name) | {
+    method = label_of(record) + axes
+    return _bare(mask, method=method, study=None if study is None else study.name) | {
         "id": text(record.get("id", ""), 40),
         "seed": int(record.get("seed") or 0),
         "ratio": number(record.get("ratio")),
         "score": bounds(after),
+        "before": bounds(scores.get("before")),
         "n": number(after.get("n")),
         "metric": text(scores.get("metric", ""), 60),
         "split": text(scores.get("split", ""), 60),

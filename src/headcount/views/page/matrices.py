@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from headcount.heads import Layout
-from headcount.views.page.reading import careful, number, numbers, quantised, short_name, text
+from headcount.views.page.commands import command_beside
+from headcount.views.page.models import labels, model_name
+from headcount.views.page.reading import careful, number, numbers, quantised, text
 from headcount.views.page.subjects import Subject
 from headcount.views.page.walk import Found, Item
 
@@ -24,8 +26,9 @@ WORK = 60_000_000
 def matrices(subject: Subject, found: Found) -> list[dict[str, Any]]:
     """Every matrix: the distances of one stack in one file."""
     listed: list[dict[str, Any]] = []
-    pairs = 0
-    for item in _own_first(subject):
+    pairs, own = 0, own_first(subject, found)
+    phases = labels((item.data.made.get("model", "?") for item in own), found)
+    for item in own:
         with careful(found, item):
             for (stack, distance), measured in item.data.measured.items():
                 pairs += len(measured.values) ** 2 // 2
@@ -33,14 +36,32 @@ def matrices(subject: Subject, found: Found) -> list[dict[str, Any]]:
                     why = f"{distance}, {stack}: the page would become too large."
                     found.skipped.append((str(item.path), why))
                     continue
-                listed.append(_matrix(item, stack, distance, measured))
+                phase = phases[str(item.data.made.get("model", "?"))]
+                listed.append(_matrix(item, stack, distance, measured) | {"model": phase})
+    return _apart(listed)
+
+
+def _apart(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Files of one model and the same inputs are told apart by their names, or by a number."""
+    taken: set[tuple[str, ...]] = set()
+    for each in listed:
+        names = [each["inputs"], f"{each['inputs']} ({each['file']})"]
+        names += [f"{names[1]} {count}" for count in range(2, len(listed) + 2)]
+        place = tuple(each[name] for name in ("model", "stack", "distance"))
+        each["inputs"] = next(name for name in names if (*place, name) not in taken)
+        taken.add((*place, each["inputs"]))
     return listed
 
 
-def _own_first(subject: Subject) -> list[Item]:
+def own_first(subject: Subject, found: Found) -> list[Item]:
     """Those of the subject's own model before others of its layout."""
-    own = lambda item: short_name(item.data.made.get("model", "")) == subject.model  # noqa: E731
-    return sorted(subject.of("matrix"), key=own, reverse=True)
+
+    def others(item: Item) -> tuple[bool, bool]:
+        model = str(item.data.made.get("model", ""))
+        own = model_name(model, found, seed=False) == subject.model
+        return not own, own and model not in subject.paths
+
+    return sorted(subject.of("matrix"), key=others)
 
 
 def _matrix(item: Item, stack: str, distance: str, measured: Any) -> dict[str, Any]:
@@ -49,7 +70,6 @@ def _matrix(item: Item, stack: str, distance: str, measured: Any) -> dict[str, A
     wide = len(values) <= EXACT
     return {
         "file": item.path.stem,
-        "model": short_name(made.get("model", "?")),
         "inputs": text(made.get("inputs", ""), 80),
         "count": item.data.count,
         "stack": stack,
@@ -61,20 +81,8 @@ def _matrix(item: Item, stack: str, distance: str, measured: Any) -> dict[str, A
         "order": _leaves(values),
         "gap": _gap(values, layout, stack),
         "tree": _tree(values, layout, stack),
-        "command": _command(item),
+        "command": command_beside(item),
     }
-
-
-def _command(item: Item) -> str | None:
-    """What the record beside the file says."""
-    from headcount.errors import HeadcountError
-    from headcount.files import read_json
-
-    try:
-        data = read_json(item.path.with_suffix(".record.json"), "record")
-        return text(data["command"]) if data.get("command") else None
-    except (HeadcountError, KeyError, AttributeError, TypeError):
-        return None
 
 
 def _leaves(values: np.ndarray) -> list[int]:
@@ -133,7 +141,7 @@ def agreements(subject: Subject, found: Found) -> list[dict[str, Any]]:
     from headcount.likeness.agreement import agree
 
     listed: list[dict[str, Any]] = []
-    items = _own_first(subject)
+    items = own_first(subject, found)
     for item in items:
         with careful(found, item):
             for stack in item.data.stacks:
@@ -159,7 +167,7 @@ def _pair(
     tested = times > 1
     return [
         {
-            "stack": stack, "within": text(within, 60), "one": text(one, 60),
+            "stack": text(stack, 20), "within": text(within, 60), "one": text(one, 60),
             "other": text(other, 60), "r": number(found.pearson),
             "low": number(found.low) if tested else None,
             "high": number(found.high) if tested else None,

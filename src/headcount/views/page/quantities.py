@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from headcount.heads import Layout
+from headcount.views.page.commands import command_beside
+from headcount.views.page.matrices import own_first
 from headcount.views.page.reading import by_head, careful, number, numbers, short_name, text
 from headcount.views.page.subjects import Subject
 from headcount.views.page.walk import Found, Item
@@ -18,7 +20,8 @@ NAMES = {
     "induction": "induction", "entropy": "entropy", "entropy_share": "entropy, share of the most",
     "reach": "reach", "stand_in": "stand-in share", "cost_alone": "cost of removing it alone",
     "cost_alone_repaired": "cost alone, after repair", "milliseconds": "milliseconds",
-    "kilobytes": "kilobytes",
+    "kilobytes": "kilobytes", "score_alone": "change of score without it",
+    "score_alone_repaired": "change of score, after repair",
 }  # fmt: skip
 
 
@@ -32,15 +35,26 @@ def quantities(
         "trace": _gates, "attention": _attention,
     }  # fmt: skip
     for kind, maker in makers.items():
-        for item in subject.of(kind):
+        own = own_first(subject, found) if kind == "matrix" else subject.of(kind)
+        for item in own:
             with careful(found, item):
-                listed += maker(item, subject.layout)
+                made_here = maker(item, subject.layout)
+                listed += made_here if len(own) == 1 else _apart(made_here, item, found)
     listed += _survival(made, len(subject.layout))
     keyed: dict[str, dict[str, Any]] = {}
     for quantity in listed:
         if any(value is not None for value in quantity["values"]):
             keyed.setdefault(_free(quantity["key"], keyed), quantity)
     return [quantity | {"key": key} for key, quantity in keyed.items()]
+
+
+def _apart(made: list[dict[str, Any]], item: Item, found: Found) -> list[dict[str, Any]]:
+    """What several files measured alike is told apart by the seed of the run, or by the file."""
+    folder = item.kind in ("trace", "attention")
+    said = text(item.folder.name if folder else item.path.stem, 40)
+    if item.study and item.folder.name in found.runs:
+        said = f"seed {found.runs[item.folder.name].get('seed', 0)}"
+    return [each | {"label": f"{each['label']} · {said}"} for each in made]
 
 
 def _free(key: str, taken: Mapping[str, Any]) -> str:
@@ -70,7 +84,7 @@ def _importance(item: Item, layout: Layout) -> list[dict[str, Any]]:
         _quantity(
             "importance", by_head(data["scores"], layout), unit=unit,
             stderr=by_head(data["stderr"], layout) if data.get("stderr") else None,
-            what=f"E |∂L/∂ξ|: how much the loss feels the head, over {data.get('n')} examples",
+            what=f"how much the loss feels the head (mean |∂loss/∂gate|, {data.get('n')} examples)",
             **_said(item),
         )
     ]  # fmt: skip
@@ -78,6 +92,7 @@ def _importance(item: Item, layout: Layout) -> list[dict[str, Any]]:
 
 def _roles(item: Item, layout: Layout) -> list[dict[str, Any]]:
     heads, made = len(layout), []
+    made += _role(item, heads)
     for name, each in item.data.get("quantities", {}).items():
         columns = {
             side: numbers(each[side]) if isinstance(each.get(side), list) else None
@@ -93,6 +108,17 @@ def _roles(item: Item, layout: Layout) -> list[dict[str, Any]]:
             )
         )  # fmt: skip
     return made
+
+
+def _role(item: Item, heads: int) -> list[dict[str, Any]]:
+    """The role itself: a kind, not an amount, so values are places in a list of names."""
+    names = item.data.get("roles") or []
+    kinds = [text(name, 40) for name in dict.fromkeys(names) if name is not None]
+    if len(names) != heads or not kinds:
+        return []
+    values = [None if name is None else float(kinds.index(text(name, 40))) for name in names]
+    what = "the role that is clearly more than chance; grey heads have none"
+    return [_quantity("role", values, what=what, kinds=kinds, **_said(item))]
 
 
 def _transfer(item: Item, layout: Layout) -> list[dict[str, Any]]:
@@ -134,10 +160,13 @@ def _nearness(item: Item, layout: Layout) -> list[dict[str, Any]]:
                 continue
             apart = measured.values + np.diag(np.full(stack.total, np.inf))
             values += numbers(apart.min(1).tolist())
-        label = f"nearest head, {text(name, 30)}, {text(item.path.stem, 30)}"
         what = f"distance to the head most like it; {about}, {found.count} inputs"
-        made.append(_quantity(f"nearest {text(name, 30)}", values, label=label, what=what,
-                              **{"from": item.path.name}))  # fmt: skip
+        made.append(
+            _quantity(
+                f"nearest {text(name, 30)}", values, label=f"nearest head, {text(name, 30)}",
+                what=what, **{"from": item.path.name, "command": command_beside(item)},
+            )
+        )  # fmt: skip
     return made
 
 
@@ -148,7 +177,7 @@ def _gates(item: Item, layout: Layout) -> list[dict[str, Any]]:
     what = f"what {text(trace.about.get('method', 'training'), 40)} trained for it, at the end"
     values = numbers(trace.values[-1].astype(float).tolist())
     return [_quantity("gate", values, label="gate at the end", what=what,
-                      **{"from": item.folder.name})]  # fmt: skip
+                      **{"from": item.folder.name, "command": command_beside(item)})]  # fmt: skip
 
 
 def _attention(item: Item, layout: Layout) -> list[dict[str, Any]]:

@@ -145,15 +145,25 @@ def _place(head: Any, heads: list[Any]) -> int | None:
 
 
 def _example(example: Mapping[str, Any]) -> dict[str, Any]:
-    """Tokens, the query, and what it looks at: a weight for each token, or (place, weight)."""
-    weights = example.get("weights") or []
+    """Tokens, the query, and what it looks at, before and after a cut."""
+    keys = example.get("keys")
+    made: dict[str, Any] = {
+        "decile": number(example.get("decile")),
+        "tokens": [text(token, 40) for token in example.get("tokens", [])],
+        "keys": None if keys is None else [text(token, 40) for token in keys],
+        "query": number(example.get("query")),
+        "weights": _weights(example.get("weights")),
+    }
+    if "after" in example:
+        after = example["after"]
+        made["after"] = None if after is None else _weights(after.get("weights"))
+    return made
+
+
+def _weights(weights: Any) -> list[list[float | None]]:
+    """(place, weight) of the tokens that are looked at."""
     if isinstance(weights, Mapping):
         weights = [[int(place), weight] for place, weight in weights.items()]
     elif weights and not isinstance(weights[0], list):
-        weights = [[place, weight] for place, weight in enumerate(weights)]
-    return {
-        "decile": number(example.get("decile")),
-        "tokens": [text(token, 40) for token in example.get("tokens", [])],
-        "query": number(example.get("query")),
-        "weights": [numbers(pair) for pair in weights],
-    }
+        weights = list(enumerate(weights))
+    return [numbers(pair) for pair in weights or []]

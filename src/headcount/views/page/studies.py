@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headcount.statistics import interval
+from headcount.views.page.answer import command_of
+from headcount.views.page.loose import sum_up, tested
 from headcount.views.page.reading import bounds, careful, number, text
 from headcount.views.page.subjects import Subject
 from headcount.views.page.walk import Found, Item
@@ -22,11 +23,26 @@ def studies(
         with careful(found, item):
             listed.append(_study(item, heads))
             told.add(item.folder.name)
+    kinds = _kinds(subject, found)
     for name in dict.fromkeys(cut["study"] for cut in made if cut["study"]):
         if name not in told:
             own = [cut for cut in made if cut["study"] == name and cut["score"]]
-            listed.append(_unfinished(str(name), own, heads))
+            kind, command = kinds.get(name, ("stopped", None))
+            listed.append(sum_up(str(name), own, heads, kind=kind, command=command))
     return [study for study in listed if study["series"]]
+
+
+def _kinds(subject: Subject, found: Found) -> dict[str, tuple[str, str | None]]:
+    """Folders of runs that are no study that was stopped, and what made them."""
+    run = "headcount study run {}.yaml"
+    files = {
+        item.folder.parent.name: ("study", run.format(text(item.data["name"], 60)))
+        for item in found.of("file")
+    }
+    searches = {
+        item.folder.name: ("search", command_of(item.data)) for item in subject.of("search")
+    }
+    return {**files, **searches}
 
 
 def _study(item: Item, heads: int) -> dict[str, Any]:
@@ -43,9 +59,8 @@ def _study(item: Item, heads: int) -> dict[str, Any]:
                 **(bounds(score) or {}),
                 "seeds": number(row.get("seeds")),
                 "difference": bounds(row.get("difference")),
-                "random": _test(row.get("against_random")),
-                "all": _test(row.get("against_all_heads")),
-                "than_random": row.get("than_random"),
+                "random": tested(row.get("against_random")),
+                "all": tested(row.get("against_all_heads")),
                 "value_of": number(row.get("value")),
             }
         )
@@ -62,45 +77,6 @@ def _study(item: Item, heads: int) -> dict[str, Any]:
         "series": [{"name": name, "points": points} for name, points in series.items()],
         "command": _command(kind, about, data),
     }
-
-
-def _unfinished(name: str, own: Sequence[Mapping[str, Any]], heads: int) -> dict[str, Any]:
-    """Runs without a summary: a search, or a study that was stopped."""
-    groups: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
-    for cut in own:
-        groups.setdefault((cut["method"], cut["kept"]), []).append(cut)
-    series: dict[str, list[dict[str, Any]]] = {}
-    for (method, kept), same in sorted(groups.items(), key=lambda group: -group[0][1]):
-        values = [cut["score"]["value"] for cut in same if cut["score"]["value"] is not None]
-        if not values:
-            continue
-        mean, low, high = interval(values)
-        if len(values) == 1:
-            low, high = same[0]["score"]["low"], same[0]["score"]["high"]
-        point = {"kept": kept, "removed": 1 - kept / heads, "value": mean, "low": number(low),
-                 "high": number(high), "seeds": len(values),
-                 "difference": same[0]["difference"] if len(same) == 1 else None}  # fmt: skip
-        series.setdefault(method, []).append(point)
-    first = own[0] if own else {}
-    return {
-        "name": name,
-        "kind": "search or unfinished",
-        "repair": "",
-        "metric": first.get("metric", ""),
-        "split": first.get("split", ""),
-        "full": None,
-        "n": first.get("n"),
-        "series": [{"name": method, "points": points} for method, points in series.items()],
-        "command": None,
-    }
-
-
-def _test(found: Any) -> dict[str, Any] | None:
-    """A paired difference with its p."""
-    if not isinstance(found, Mapping):
-        return None
-    return {**(bounds(found) or {}), "p": number(found.get("p")),
-            "seeds": number(found.get("seeds"))}  # fmt: skip
 
 
 def _repair(about: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.heads import Layout
+from headcount.views.page.models import base_of, model_name
 from headcount.views.page.reading import careful, short_name, text
 from headcount.views.page.walk import Found, Item
 
@@ -32,6 +33,12 @@ class Subject:
         """What the chooser calls it."""
         return f"{self.model} on {self.task}" if self.task else self.model
 
+    @property
+    def paths(self) -> set[str]:
+        """The model as its records name it."""
+        told = [item.data.get("model") for item in self.of("prune", "importance", "roles")]
+        return {str(model) for model in told if model}
+
     def of(self, *kinds: str) -> list[Item]:
         """Its items of some kinds."""
         return [item for item in self.items if item.kind in kinds]
@@ -42,19 +49,20 @@ def subjects(found: Found) -> list[Subject]:
     made: dict[Any, Subject] = {}
     for item in found.of(*SCORED):
         with careful(found, item):
-            about = _about(item)
+            about = _about(item, found)
             layout = _layout(item)
             if layout is not None and len(layout):
                 _subject(made, layout, about).items.append(item)
     for item in found.of("matrix", "trace"):
         if not any(_same(item.data.layout, each.layout) for each in made.values()):
             model = getattr(item.data, "made", {}).get("model", item.path.stem)
-            _subject(made, item.data.layout, {"model": model})
+            _subject(made, item.data.layout, {"model": model_name(model, found, seed=False)})
     for item in found.of("transfer"):
         with careful(found, item):
             layout = Layout.from_json(item.data["layout"])
             if not any(_same(layout, each.layout) for each in made.values()):
-                _subject(made, layout, {"model": item.data.get("finetuned", item.path.stem)})
+                model = item.data.get("finetuned", item.path.stem)
+                _subject(made, layout, {"model": model_name(model, found, seed=False)})
     for item in found.items:
         if item.kind not in SCORED:
             _attach(item, list(made.values()), found)
@@ -64,19 +72,25 @@ def subjects(found: Found) -> list[Subject]:
 def _subject(made: dict[Any, Subject], layout: Layout, about: Mapping[str, Any]) -> Subject:
     name, task = short_name(about.get("model", "model")), about.get("task")
     task = None if task is None else text(task, 80)
-    key = (about.get("weights") or name, task, str(layout))
+    key = (about.get("base") or about.get("weights") or name, task, str(layout))
     fresh = Subject(model=name, task=task, layout=layout, weights=about.get("weights"))
     return made.setdefault(key, fresh)
 
 
-def _about(item: Item) -> dict[str, Any]:
-    """Model, weights and task of a file."""
+def _about(item: Item, found: Found) -> dict[str, Any]:
+    """Model, weights and task of a file.
+
+    Of a study whose runs start from trainings of its own, all seeds of one training are one model.
+    """
     data = item.data
     if item.kind == "study":
         return dict(data["about"])
     identity, run = data.get("identity") or {}, data.get("run") or {}
+    model = data.get("model") or identity.get("model") or run.get("model") or item.path.stem
+    base = base_of(run) if item.study else None
     return {
-        "model": data.get("model") or identity.get("model") or run.get("model") or item.path.stem,
+        "model": model_name(model, found, seed=False),
+        "base": base,
         "task": data.get("task") or identity.get("task") or run.get("task"),
         "weights": identity.get("weights"),
     }
@@ -92,11 +106,11 @@ def _attach(item: Item, known: list[Subject], found: Found) -> None:
     """Give a file to every subject that it is about."""
     with careful(found, item):
         for subject in known:
-            if _is_about(item, subject, known):
+            if _is_about(item, subject, known, found):
                 subject.items.append(item)
 
 
-def _is_about(item: Item, subject: Subject, known: list[Subject]) -> bool:
+def _is_about(item: Item, subject: Subject, known: list[Subject], found: Found) -> bool:
     data = item.data
     if item.kind in ("matrix", "trace"):
         return _same(data.layout, subject.layout)
@@ -108,25 +122,28 @@ def _is_about(item: Item, subject: Subject, known: list[Subject]) -> bool:
         return bool(runs) or (not others and data.get("heads") == len(subject.layout))
     if item.kind == "bench":
         dense = [row["heads"] for row in data["timings"] if row.get("kind") == "dense"]
-        same_model = short_name(data.get("model") or "") == subject.model
-        named = any(short_name(data.get("model") or "") == each.model for each in known)
-        return dense == [len(subject.layout)] and (same_model or not named)
+        model = model_name(data.get("model") or "", found, seed=False)
+        named = any(model == each.model for each in known)
+        return dense == [len(subject.layout)] and (model == subject.model or not named)
     if item.kind == "attention":
         return {(row["stack"], row["layer"], row["head"]) for row in data["heads"]} <= set(
             map(tuple, subject.layout)
         )
     if item.kind in ("train", "evaluate"):
-        return text(data.get("task"), 80) == subject.task and _model_of(item) == subject.model
+        return (
+            text(data.get("task"), 80) == subject.task and _model_of(item, found) == subject.model
+        )
     if item.kind in ("full", "mask", "maps"):
         return item.kind == "mask" and _same(Layout.from_json(data["layout"]), subject.layout)
     return False
 
 
-def _model_of(item: Item) -> str:
+def _model_of(item: Item, found: Found) -> str:
     """The model a record is about: what a training made, or what was scored."""
     if item.kind == "train":
-        return short_name(Path(item.path).resolve().parent)
-    return short_name(item.data.get("model") or item.data["run"]["model"])
+        made = item.data["run"] if item.study else Path(item.path).resolve().parent
+        return model_name(made, found, seed=False)
+    return model_name(item.data.get("model") or item.data["run"]["model"], found, seed=False)
 
 
 def _same(one: Layout, other: Layout) -> bool:

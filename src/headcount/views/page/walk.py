@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ class Item:
     """One file that says something."""
 
     kind: str
-    """The kind of a record, or study, search, matrix, trace, attention, full or mask."""
+    """The kind of a record, or study, file (of a study), search, matrix, trace, attention, full or
+    mask."""
     path: Path
     data: Any
 
@@ -56,6 +58,15 @@ class Found:
     def of(self, *kinds: str) -> list[Item]:
         """All items of some kinds."""
         return [item for item in self.items if item.kind in kinds]
+
+    @cached_property
+    def runs(self) -> dict[str, dict[str, Any]]:
+        """The runs of studies by the names of their folders: what was asked."""
+        return {
+            item.folder.name: item.data["run"]
+            for item in self.items
+            if item.study and isinstance(item.data, dict) and isinstance(item.data.get("run"), dict)
+        }
 
 
 def walk(paths: Sequence[str | os.PathLike[str]]) -> Found:
@@ -138,6 +149,8 @@ def _kind(path: Path, data: Any) -> str | None:
         return "full"
     if {"about", "full", "summary", "points"} <= set(data):
         return "study"
+    if path.parent.name == "studies" and {"name", "asked", "runs"} <= set(data):
+        return "file"
     if {"text", "tokens", "heads"} <= set(data):
         return "attention"
     if set(data) == {"layout", "kept"}:

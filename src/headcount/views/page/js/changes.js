@@ -1,6 +1,6 @@
 // What changed in the heads: from one model to another, and gates over training.
 
-import { empty, figure, h, select, svg, table } from "./dom.js";
+import { empty, figure, h, say, select, svg, table } from "./dom.js";
 import { ink, onTheme, signedColour, css } from "./colours.js";
 import { fitted, hint, sharp, spot } from "./canvas.js";
 import { chart } from "./chart.js";
@@ -52,12 +52,15 @@ function correlation(found) {
   return figure({
     id: "driftimportance", title: "Do the heads that matter change most?",
     lead: "Importance of each head against its drift; the line is the regression.",
+    command: found.command,
     table: () => table(["importance", "r", "95 % interval", "p", "Spearman"], rows, "Correlations"),
   }, h("div", { class: "halves" }, names.map((name) => dots(name, drift, found))));
 }
 
 function dots(name, drift, found) {
-  const box = h("div", { class: "dots" });
+  const box = h("div", { class: "dots", tabindex: "0", role: "application",
+    "aria-label": `${name} of each head against its drift. Arrow keys go from head to head.` });
+  byKey(box, shown().heads.length, "drift");
   const values = found.importance[name], line = found.correlations.find((each) => each.name === name);
   const draw = (width) => {
     const high = 260, pad = { left: 48, right: 10, top: 24, bottom: 34 };
@@ -80,6 +83,19 @@ function dots(name, drift, found) {
   const again = fitted(box, draw);
   on("pick", again);
   return box;
+}
+
+// Arrow keys go from head to head, and say which.
+function byKey(element, count, from) {
+  element.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const { picked } = shown();
+    const next = Math.min(Math.max((picked === null ? -1 : picked) + step, 0), count - 1);
+    pick(next, from);
+    say(nameOf(next));
+  });
 }
 
 function recall(found) {
@@ -123,14 +139,19 @@ function path(trace, tools) {
     id: "gates", title: "Gates over training", tools,
     lead: `${trace.method}${trace.task ? ` on ${trace.task}` : ""}: ${trace.closings} closings, ${trace.reopenings} reopenings of ${heads.length} gates.`,
     table: () => table(["step", "gates open", name], x.map((step) => [step, opened.get(step) ?? "", brief(side.get(step) ?? null)]), "Gates by step"),
-    command: `headcount prune MODEL --method ${trace.method} --task ${trace.task || "TASK"} --out DIR`,
+    command: gateCommand(trace),
   }, chart({ x, series, marks, xLabel: "step", yLabel: "gates open", rightLabel: side.size ? name : undefined, height: 260 }));
+}
+
+function gateCommand(trace) {
+  return trace.command || `headcount prune MODEL --method ${trace.method} --task ${trace.task || "TASK"} --out DIR`;
 }
 
 // Every gate at every noted step: a row for each head, a column for each step.
 function raster(trace) {
   const { heads } = shown();
-  const canvas = h("canvas", { role: "img", "aria-label": `Values of ${heads.length} gates at ${trace.steps.length} steps` });
+  const canvas = h("canvas", { role: "application", tabindex: "0",
+    "aria-label": `Values of ${heads.length} gates at ${trace.steps.length} steps. Arrow keys go from head to head.` });
   const box = h("div", { class: "map" }, canvas);
   const view = { values: null, states: null, width: 0 };
   const draw = () => {
@@ -190,7 +211,9 @@ function raster(trace) {
     hint(event, found ? `${nameOf(found[0])}, step ${trace.steps[found[1]]}: ${signed(view.values[found[1] * heads.length + found[0]])}${view.states[found[1] * heads.length + found[0]] ? "" : ", closed"}` : "");
   });
   canvas.addEventListener("pointerleave", (event) => hint(event, ""));
+  byKey(canvas, heads.length, "gates");
   const key = h("p", { class: "rank" }, h("i", { class: "swatch", style: { background: css(signedColour(-0.8)) } }), " below zero ",
     h("i", { class: "swatch", style: { background: css(signedColour(0.8)) } }), " above zero; pale is closed");
-  return figure({ id: "raster", title: "Every gate, step by step", lead: "A row is a head, a column a step that was noted; pick a row to pick its head." }, box, key);
+  return figure({ id: "raster", title: "Every gate, step by step", command: gateCommand(trace),
+    lead: "A row is a head, a column a step that was noted; pick a row to pick its head." }, box, key);
 }

@@ -6,7 +6,7 @@ import { fitted } from "./canvas.js";
 import { brief } from "./numbers.js";
 
 // series: [{ name, values, low, high, dash, colour, scale, points }] over one list of x.
-export function chart({ x, series, xLabel, yLabel, height = 320, marks = [], yRange, rightLabel, xValues, label }) {
+export function chart({ x, series, xLabel, yLabel, height = 320, marks = [], yRange, rightLabel, xValues, logarithmic, label }) {
   const box = h("div", { class: "chart", role: "img", "aria-label": label || `${yLabel} by ${xLabel}` });
   let plot = null;
   const draw = (width) => {
@@ -39,14 +39,14 @@ export function chart({ x, series, xLabel, yLabel, height = 320, marks = [], yRa
       axis({ label: xLabel, size: 34, grid: { show: false }, values: xValues && ((_, values) => values.map(xValues)) }),
       axis({ label: yLabel, size: 56, values: (_, values) => values.map(brief) }),
     ];
-    const scales = { x: { time: false }, y: { range: yRange } };
+    const scales = { x: { time: false, ...(logarithmic ? { distr: 3 } : {}) }, y: { range: yRange } };
     if (rightLabel) {
       axes.push(axis({ label: rightLabel, scale: "right", side: 1, size: 56, grid: { show: false }, values: (_, values) => values.map(brief) }));
       scales.right = {};
     }
     return { width, height: width < 500 ? Math.min(height, 260) : height, series: lines, bands, axes, scales,
       cursor: { points: { size: 7 } }, legend: { live: true, show: series.length > 1 },
-      hooks: { draw: [(u) => marks.forEach((mark) => drawMark(u, mark))], ready: [tidy] } };
+      hooks: { draw: [(u) => drawMarks(u, marks)], ready: [tidy] } };
   };
   onTheme(fitted(box, draw));
   return box;
@@ -60,7 +60,21 @@ function tidy(plot) {
   });
 }
 
-function drawMark(u, { x, y, text, colour = "accent" }) {
+// Lines across, with their names one below the other where they would lie on each other.
+function drawMarks(u, marks) {
+  const ratio = devicePixelRatio || 1, taken = [];
+  const across = marks.filter((each) => each.y !== undefined && each.y !== null)
+    .sort((one, other) => other.y - one.y);
+  for (const mark of across) {
+    let place = u.valToPos(mark.y, "y", true) - 5 * ratio;
+    while (taken.some((each) => Math.abs(each - place) < 13 * ratio)) place += 4 * ratio;
+    taken.push(place);
+    drawMark(u, mark, place);
+  }
+  marks.filter((each) => each.x !== undefined).forEach((mark) => drawMark(u, mark));
+}
+
+function drawMark(u, { x, y, text, colour = "accent" }, place) {
   const pen = u.ctx, ratio = devicePixelRatio || 1;
   pen.save();
   pen.strokeStyle = pen.fillStyle = ink(colour);
@@ -76,7 +90,11 @@ function drawMark(u, { x, y, text, colour = "accent" }) {
       pen.lineTo(left + width, at);
       pen.stroke();
       pen.textAlign = "right";
-      pen.fillText(text, left + width - 4 * ratio, at - 5 * ratio);
+      pen.lineWidth = 4 * ratio;
+      pen.setLineDash([]);
+      pen.strokeStyle = ink("page");
+      pen.strokeText(text, left + width - 4 * ratio, place);
+      pen.fillText(text, left + width - 4 * ratio, place);
     }
   } else {
     const at = u.valToPos(x, "x", true);

@@ -7,7 +7,7 @@ import { shown } from "./state.js";
 
 export function cost() {
   return shown().subject.bench.map((bench, place) => figure({
-    id: `cost${place || ""}`, title: place ? `Time again, ${bench.file}` : "Is it faster?", command: bench.command,
+    id: `cost${place || ""}`, title: place ? `Timed again, ${bench.file}` : "Is it faster?", command: bench.command,
     lead: [bench.about, bench.share !== null && `Heads are ${percent(bench.share, 1)} of the operations: without any it could be ${fixed(bench.ceiling, 2)} × as fast at best.`,
       ...bench.notes].filter(Boolean).join(". ").replace(/\.\./g, "."),
     table: () => table(["", "heads", "time / dense", "95 % interval", "ideal", "ms", "parameters", "bytes"],

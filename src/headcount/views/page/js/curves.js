@@ -1,58 +1,77 @@
-// Scores against the share of heads removed, for all methods of a study; and paired tests.
+// Scores against the share of heads removed, for all methods of a study; methods side by side at
+// one share; what an option of trained gates does.
 
 import { empty, figure, h, select, table } from "./dom.js";
 import { chart } from "./chart.js";
-import { fixed, percent, pvalue, range, share, signed } from "./numbers.js";
+import { comparison } from "./dots.js";
+import { brief, fixed, percent, range, share, signed } from "./numbers.js";
 import { shown } from "./state.js";
+import { tests, tried } from "./tests.js";
+
+const ALL = "all-heads";
 
 export function curves() {
   const { subject } = shown();
-  const drawn = subject.studies.filter((study) => study.series.some((each) => each.points.length > 1));
-  const parts = [];
-  if (drawn.length) {
-    const spot = h("div", {});
-    const show = (name) => {
-      const study = drawn.find((each) => each.name === name) || drawn[0];
-      empty(spot).append(curve(study, drawn, show));
-    };
-    show(drawn[0].name);
-    parts.push(spot);
-  }
-  const tests = testFigure(subject);
-  if (tests) parts.push(tests);
-  return parts;
+  const several = (study) => study.series.some((each) => each.points.length > 1);
+  const parts = [
+    chosen(subject.studies.filter((each) => !each.over && several(each)), curve),
+    ...subject.studies.filter((each) => !each.over && !several(each)).map(comparison),
+    ...subject.studies.filter((each) => each.over).map(sweep),
+  ];
+  return [...parts, tests(), tried()].filter(Boolean);
 }
 
-function curve(study, all, show) {
-  const { subject } = shown();
-  const sweep = Boolean(study.over);
-  const across = (point) => (sweep ? point.value_of : point.removed);
-  const x = [...new Set(study.series.flatMap((each) => each.points.map(across)))]
-    .filter((each) => each !== null).sort((one, other) => one - other);
-  if (!sweep && study.full && x[0] > 0) x.unshift(0);
+function chosen(studies, draw) {
+  if (!studies.length) return null;
+  const spot = h("div", {});
+  const names = studies.map((each, at) => [at, `${each.name}${each.repair ? ` (${each.repair})` : ""}`]);
+  const show = (at) => {
+    const tools = studies.length > 1 ? select("Study", names, String(at), (value) => show(Number(value))) : null;
+    empty(spot).append(draw(studies[at], tools));
+  };
+  show(0);
+  return spot;
+}
+
+function isRandom(series) {
+  return series.name.startsWith("random");
+}
+
+function curve(study, tools) {
+  const lines = study.series.filter((each) => !each.name.startsWith(ALL));
+  const x = [...new Set(lines.flatMap((each) => each.points.map((point) => point.removed)))].sort((one, other) => one - other);
+  if (study.full && x[0] > 0) x.unshift(0);
   const line = (series, side) => x.map((at) => {
-    const point = series.points.find((each) => across(each) === at);
+    const point = series.points.find((each) => each.removed === at);
     if (point) return point[side] ?? point.value ?? null;
-    return at === 0 && !sweep && study.full ? study.full[side] ?? study.full.value : null;
+    return at === 0 && study.full ? study.full[side] ?? study.full.value : null;
   });
-  const order = [...study.series].sort((one, other) => (one.name.startsWith("random") ? -1 : 0) - (other.name.startsWith("random") ? -1 : 0));
-  const series = order.map((each, place) => ({
+  let kind = 0;
+  const series = [...lines].sort((one, other) => isRandom(other) - isRandom(one)).map((each) => ({
     name: each.name, values: line(each, "value"), low: line(each, "low"), high: line(each, "high"),
-    ...(each.name.startsWith("random") ? { colour: "soft", dash: [6, 4] } : { kind: place - (order[0].name.startsWith("random") ? 1 : 0) }),
+    ...(isRandom(each) ? { colour: "soft", dash: [6, 4] } : { kind: kind++ }),
   }));
-  const marks = [];
-  const full = study.full || subject.full;
-  if (full && full.value !== null) marks.push({ y: full.value, text: `all heads ${fixed(full.value)}`, colour: "soft" });
-  const { answer } = subject;
-  if (!sweep && full && answer.bound) marks.push({ y: full.value - Math.abs(answer.bound), text: `bound ${signed(-Math.abs(answer.bound))}` });
-  if (!sweep && answer.kept) marks.push({ x: 1 - answer.kept / shown().heads.length, text: "the answer" });
-  const tools = all.length > 1 ? select("Study", all.map((each) => [each.name, `${each.name}${each.repair ? ` (${each.repair})` : ""}`]), study.name, show) : null;
-  const over = sweep ? study.over : "share of heads removed";
   return figure({
-    id: "curve", title: sweep ? `What ${study.over} does to the score` : "How far it can go", tools,
-    lead: `${study.metric} on ${study.split}${study.n ? `, ${study.n.toLocaleString("en")} rows` : ""}${study.repair ? `, ${study.repair}` : ""}. Bands are 95 % intervals over seeds, or over rows where there is one cut.`,
+    id: "curve", title: "How far it can go", tools, lead: `${about(study)} Bands are 95 % intervals over seeds, or over rows where there is one cut.`,
     command: study.command, table: () => pointTable(study),
-  }, chart({ x, series, marks, xLabel: over, yLabel: study.metric, xValues: sweep ? undefined : share, height: 360 }));
+  }, chart({ x, series, marks: marksOf(study), xLabel: "share of heads removed", yLabel: study.metric, xValues: share, height: 360 }));
+}
+
+// All heads, untouched and with the same training; the bound, and the answer.
+function marksOf(study) {
+  const { subject, heads } = shown();
+  const { answer } = subject, full = study.full || subject.full, marks = [];
+  for (const each of study.series.filter((one) => one.name.startsWith(ALL))) {
+    marks.push({ y: each.points[0].value, text: `all heads, trained alike ${fixed(each.points[0].value)}`, colour: "ink" });
+  }
+  if (full && full.value !== null) marks.push({ y: full.value, text: `all heads ${fixed(full.value)}`, colour: "soft" });
+  if (full && answer.bound) marks.push({ y: full.value - Math.abs(answer.bound), text: `bound ${signed(-Math.abs(answer.bound))}` });
+  if (answer.kept) marks.push({ x: 1 - answer.kept / heads.length, text: "the answer" });
+  return marks;
+}
+
+function about(study) {
+  return `${study.metric} on ${study.split}${study.n ? `, ${study.n.toLocaleString("en")} rows` : ""}${study.repair ? `, ${study.repair}` : ""}.`;
 }
 
 function pointTable(study) {
@@ -62,25 +81,21 @@ function pointTable(study) {
   return table(["method", "heads kept", "removed", study.metric, "95 % interval", "cuts", "from all heads"], rows, "The curve's numbers");
 }
 
-function testFigure(subject) {
-  const rows = [];
-  for (const study of subject.studies) {
-    for (const series of study.series) {
-      for (const point of series.points) {
-        for (const [name, test] of [["random cuts", point.random], ["all heads, trained alike", point.all]]) {
-          if (!test || test.value === null) continue;
-          rows.push([study.name, series.name, point.kept, name, signed(test.value), range(test, 3, true), pvalue(test.p), test.seeds,
-            test.low === null ? "not told apart" : test.low > 0 ? "above" : test.high < 0 ? "below" : "not told apart"]);
-        }
-      }
-    }
-  }
-  const tried = (subject.answer.tried || []).map((each) => ["search", each.method, each.kept, "the bound",
-    each.difference ? signed(each.difference.value) : "–", range(each.difference, 3, true), pvalue(each.chance), each.seed ?? "", each.accepted ? "accepted" : "refused"]);
-  if (!rows.length && !tried.length) return null;
-  const columns = ["study", "method", "heads kept", "against", "difference", "95 % interval", "p", "pairs", ""];
+function sweep(study) {
+  const points = [...study.series[0].points].filter((each) => each.value_of !== null)
+    .sort((one, other) => one.value_of - other.value_of);
+  const x = points.map((each) => each.value_of);
+  const rows = points.map((point) => [brief(point.value_of), point.kept === null ? "" : brief(point.kept), percent(point.removed, 1),
+    fixed(point.value, 4), range(point, 4), point.seeds]);
+  const series = [
+    { name: study.metric, values: points.map((each) => each.value), low: points.map((each) => each.low), high: points.map((each) => each.high) },
+    { name: "heads kept", values: points.map((each) => each.kept), scale: "right", colour: "soft", dash: [6, 4] },
+  ];
+  const marks = study.full ? [{ y: study.full.value, text: `all heads ${fixed(study.full.value)}`, colour: "soft" }] : [];
   return figure({
-    id: "tests", title: "Is that more than chance?",
-    lead: "Differences seed by seed with their paired tests; what is not told apart from random cuts says so.",
-  }, table(columns, [...tried, ...rows], "Paired tests"));
+    id: "sweep", title: `What ${study.over} does: score and heads that stay`, command: study.command,
+    lead: `${about(study)} Gates are trained with each value of ${study.over}; it decides how many heads stay. Bands are 95 % intervals over seeds.`,
+    table: () => table([study.over, "heads kept", "removed", study.metric, "95 % interval", "runs"], rows, "The sweep's numbers"),
+  }, chart({ x, series, marks, xLabel: study.over, yLabel: study.metric, rightLabel: "heads kept", height: 300,
+    logarithmic: x[0] > 0 && x[x.length - 1] / x[0] > 20 }));
 }

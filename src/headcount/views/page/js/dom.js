@@ -61,17 +61,24 @@ export function figure(options, ...content) {
   return h("figure", { id }, parts);
 }
 
-// What is built only when it is opened.
+// What is built only when it is opened; `renew` builds it again where what it shows has changed.
 export function folded(title, make) {
   const box = h("details", {}, h("summary", {}, title));
-  box.addEventListener("toggle", () => {
-    if (box.open && box.children.length === 1) box.append(make());
-  });
+  box.renew = () => {
+    while (box.children.length > 1) box.lastChild.remove();
+    if (box.open) box.append(make());
+  };
+  box.addEventListener("toggle", box.renew);
   return box;
 }
 
+export function renewFolds(element) {
+  element.querySelectorAll("details").forEach((each) => each.renew && each.open && each.renew());
+}
+
 export function table(columns, rows, caption) {
-  const head = h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)));
+  const isNumber = (at) => rows.some((row) => typeof row[at] === "number");
+  const head = h("tr", {}, columns.map((name, at) => h("th", { scope: "col", class: isNumber(at) ? "number" : null }, name)));
   const body = rows.map((row) =>
     h("tr", {}, row.map((cell) =>
       h("td", { class: typeof cell === "number" ? "number" : String(cell).length > 40 ? "long" : null }, cell))));

@@ -2,12 +2,13 @@
 // crossed out. A step of the slider draws only the cells that change.
 
 import { h, say, select, table } from "./dom.js";
-import { amountColour, css, ink, onTheme } from "./colours.js";
+import { amountColour, css, ink, kindColour, onTheme } from "./colours.js";
 import { fitted, hint, sharp, spot } from "./canvas.js";
 import { brief, range } from "./numbers.js";
 import { errorOf, extent, nameOf, on, pick, setQuantity, shareOf, shown, stats } from "./state.js";
 
 const EDGE = 30;
+const LETTERS = { separator: "E" }; // S is for the same token
 
 export function headGrid() {
   const { subject } = shown();
@@ -18,6 +19,7 @@ export function headGrid() {
   const tell = () => drawLegend(legend);
   tell();
   on("colour", tell);
+  onTheme(tell);
   return { box, legend, choice: colourChoice() };
 }
 
@@ -111,8 +113,15 @@ function cell(grid, place) {
       pen.stroke();
     }
   } else {
-    pen.fillStyle = share === null ? ink("blank") : css(amountColour(share));
+    pen.fillStyle = share === null ? ink("blank") : quantity.kinds ? kindColour(quantity.values[place]) : css(amountColour(share));
     pen.fillRect(x + 1, y + 1, size - gap, high - gap);
+    if (quantity && quantity.kinds && share !== null && size >= 12 && high >= 12) {
+      pen.fillStyle = ink("page");
+      pen.font = "600 11px system-ui, sans-serif";
+      pen.textAlign = "center";
+      pen.textBaseline = "middle";
+      pen.fillText(letterOf(quantity.kinds[quantity.values[place]]), x + size / 2, y + high / 2);
+    }
   }
   if (picked === place) {
     pen.strokeStyle = ink("page");
@@ -122,6 +131,17 @@ function cell(grid, place) {
     pen.lineWidth = 2.5;
     pen.strokeRect(x + 1.5, y + 1.5, size - 3, high - 3);
   }
+}
+
+function letterOf(kind) {
+  return LETTERS[kind] || kind[0].toUpperCase();
+}
+
+// A quantity of a head in words: a number with its unit, or the name of its kind.
+export function valueOf(quantity, place) {
+  const value = quantity.values[place];
+  if (quantity.kinds) return value === null ? "none" : quantity.kinds[value];
+  return `${brief(value)} ${quantity.unit}`.trim();
 }
 
 function under(grid, event) {
@@ -137,7 +157,7 @@ export function described(place) {
   const role = subject.roles && subject.roles.names[place];
   const parts = [nameOf(place)];
   if (role) parts.push(role);
-  if (quantity) parts.push(`${quantity.label} ${brief(quantity.values[place])} ${quantity.unit}`.trim());
+  if (quantity && !quantity.kinds) parts.push(`${quantity.label} ${valueOf(quantity, place)}`);
   if (gone[place]) parts.push("gone");
   return parts.join(" · ");
 }
@@ -186,6 +206,13 @@ function drawLegend(legend) {
   const { quantity } = shown();
   legend.replaceChildren();
   if (!quantity) return;
+  if (quantity.kinds) {
+    const count = (at) => quantity.values.filter((each) => each === at).length;
+    legend.append(...quantity.kinds.map((kind, at) => h("span", { class: "kind" },
+      h("i", { class: "swatch", style: { background: kindColour(at) } }), ` ${letterOf(kind)} ${kind} ${count(at)}`)),
+    h("span", { class: "what" }, quantity.what));
+    return;
+  }
   const [low, high] = extent(quantity);
   const bar = h("canvas", { "aria-hidden": "true" });
   const pen = sharp(bar, 160, 8);
@@ -202,7 +229,7 @@ export function gridTable() {
   const { heads, quantity, gone } = shown();
   const rows = heads.map((head, place) => [
     head.stack, head.layer, head.index,
-    quantity ? brief(quantity.values[place]) : "", quantity ? range(errorOf(quantity, place), 4) : "",
+    quantity ? valueOf(quantity, place) : "", quantity ? range(errorOf(quantity, place), 4) : "",
     gone[place] ? "gone" : "kept",
   ]);
   return table(["stack", "layer", "head", quantity ? quantity.label : "", "95 % interval", ""], rows,

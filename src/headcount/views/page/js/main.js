@@ -1,6 +1,6 @@
 // The page: the answer, the heads, and every other view that the files allow.
 
-import { add, empty, figure, folded, h, select } from "./dom.js";
+import { add, empty, figure, folded, h, renewFolds, select } from "./dom.js";
 import { attention } from "./attention.js";
 import { gates, transfer } from "./changes.js";
 import { forgetThemes } from "./colours.js";
@@ -13,7 +13,7 @@ import { percent } from "./numbers.js";
 import { replay } from "./replay.js";
 import { results } from "./results.js";
 import { scatter } from "./scatter.js";
-import { open, shown, stats } from "./state.js";
+import { on, open, pick, shown, stats } from "./state.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.getElementById("page");
@@ -65,19 +65,32 @@ function heads() {
   const slider = replay();
   const points = scatter();
   const stacks = subject.layout.map((stack) => `${stack.name} ${stack.heads.length} layers`).join(", ");
-  const command = subject.quantities.map((each) => each.command).find(Boolean) || `headcount inspect ${subject.model}`;
-  window.headcount = { stats, go: slider && slider.go, shown };
+  const commands = [...new Set(subject.quantities.map((each) => each.command).filter(Boolean))].slice(0, 8).join("\n") ||
+    `headcount inspect ${subject.model}`;
+  window.headcount = { stats, go: slider && slider.go, pick, shown };
   const first = figure({
-    id: "grid", title: "The heads, and which can go", tools: grid.choice, command, table: gridTable,
+    id: "grid", title: "The heads, and which can go", tools: grid.choice, command: commands, table: gridTable,
     lead: `${shown().heads.length} heads: ${stacks}. A row is a layer, a column a head; crossed out is gone.`,
   }, h("div", { class: "beside" },
     h("div", {}, grid.box, grid.legend, slider && slider.box),
     slider && slider.figures));
+  const renew = later(() => renewFolds(first));
+  on("colour", renew);
+  on("gone", renew);
   const second = points && figure({
-    id: "scatter", title: "Heads against each other", tools: points.tools, table: points.table,
+    id: "scatter", title: "Heads against each other", tools: points.tools, table: points.table, command: commands,
     lead: "Dark points are low layers, bright ones high; hollow ones are gone at this point of the slider.",
   }, points.box);
   return [h("div", { class: "withpassport" }, h("div", {}, first, second), passport())];
+}
+
+// Once, a little after the last of several calls.
+function later(act) {
+  let waiting = null;
+  return () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(act, 120);
+  };
 }
 
 function footer() {

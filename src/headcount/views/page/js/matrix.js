@@ -2,7 +2,7 @@
 // gap; layers in a tree; and which distances and inputs agree.
 
 import { add, empty, figure, h, say, select, svg, table } from "./dom.js";
-import { amountColour, ink, onTheme } from "./colours.js";
+import { amountColour, css, ink, onTheme } from "./colours.js";
 import { fitted, hint, sharp, spot } from "./canvas.js";
 import { chart } from "./chart.js";
 import { brief, fixed, pvalue, range, signed } from "./numbers.js";
@@ -21,32 +21,53 @@ export function redundancy() {
   return [box, agreement(subject)];
 }
 
+const CHOICES = [["model", "Phase"], ["inputs", "Inputs"], ["stack", "Stack"], ["distance", "Distance"]];
+
+// A chooser for each thing in which matrices differ; one that does not exist gives way to the nearest.
+function choosers(view, choose) {
+  const { matrices } = shown().subject;
+  return CHOICES.map(([key, label]) => {
+    const names = [...new Set(matrices.map((each) => each[key]))];
+    if (names.length < 2) return null;
+    return select(label, names.map((name) => [name, name]), view.matrix[key], (name) => {
+      const fits = (each) => CHOICES.filter(([other]) => each[other] === (other === key ? name : view.matrix[other])).length;
+      const able = matrices.filter((each) => each[key] === name);
+      choose({ matrix: able.reduce((best, each) => (fits(each) > fits(best) ? each : best)) });
+    });
+  });
+}
+
 function views(view, again) {
-  const { subject } = shown();
   const { matrix } = view;
   const choose = (change) => {
     Object.assign(view, change);
     again();
   };
-  const key = (each) => `${each.file}|${each.stack}`;
-  const files = [...new Map(subject.matrices.map((each) => [key(each), each])).values()];
-  const own = subject.matrices.filter((each) => key(each) === key(matrix));
-  const same = (file) => subject.matrices.find((each) => key(each) === file && each.distance === matrix.distance) ||
-    subject.matrices.find((each) => key(each) === file);
   const tools = [
-    select("Measured on", files.map((each) => [key(each), `${each.model}: ${each.inputs} (${each.file}${subject.layout.length > 1 ? `, ${each.stack}` : ""})`]),
-      key(matrix), (file) => choose({ matrix: same(file) })),
-    select("Distance", own.map((each) => [each.distance, each.distance]), matrix.distance,
-      (name) => choose({ matrix: own.find((each) => each.distance === name) })),
+    ...choosers(view, choose),
     select("Order", [["layer", "by layer"], ["cluster", "like heads together"]], view.order, (order) => choose({ order })),
   ];
   const map = figure({
-    id: "matrix", title: "How alike the heads are", tools, command: matrix.command,
-    lead: `Dark is alike, bright is different: ${matrix.distance} of every two heads, mean over ${matrix.count} inputs; ` +
+    id: "matrix", title: "How alike the heads are", tools, command: commandOf(matrix),
+    lead: `Dark is alike, bright is different: ${matrix.distance} of every two heads of ${matrix.model}, mean over ${matrix.count} inputs (${matrix.inputs}); ` +
       `mean ${fixed(matrix.mean)}, largest standard error ${brief(matrix.error)}.`,
     table: () => nearestTable(view.values, matrix),
-  }, heatmap(view));
+  }, heatmap(view), scale(matrix));
   return h("div", { class: "halves wide" }, map, h("div", {}, gapFigure(matrix), treeFigure(matrix)));
+}
+
+function commandOf(matrix) {
+  return matrix.command || `headcount redundancy MODEL --distances ${matrix.distance} --out ${matrix.file}.npz`;
+}
+
+function scale(matrix) {
+  const bar = h("canvas", { "aria-hidden": "true" }), pen = sharp(bar, 160, 8);
+  for (let x = 0; x < 160; x++) {
+    pen.fillStyle = css(amountColour(x / 159));
+    pen.fillRect(x, 0, 1, 8);
+  }
+  const low = matrix.values.low, top = low + matrix.values.scale * (matrix.values.kind === "u2" ? 65535 : 255);
+  return h("div", { class: "legend" }, h("span", {}, brief(low)), bar, h("span", {}, `${brief(top)} ${matrix.distance}`));
 }
 
 function heatmap(view) {
@@ -177,10 +198,11 @@ function nearestTable(values, matrix) {
   return table(["head", "nearest head", matrix.distance], rows, "Nearest heads");
 }
 
-function gapFigure({ gap, distance }) {
+function gapFigure(matrix) {
+  const { gap, distance } = matrix;
   if (!gap) return null;
   return figure({
-    id: "gap", title: "Are near layers nearer?",
+    id: "gap", title: "Are near layers nearer?", command: `headcount redundancy compare ${matrix.file}.npz`,
     lead: `Mean ${distance} by the number of layers between two heads; rank correlation ${signed(gap.spearman, 2)}` +
       (gap.p === null ? "." : `, p = ${pvalue(gap.p)} when heads are permuted.`),
     table: () => table(["layers between", distance, "pairs"], gap.gaps.map((each, at) => [each, fixed(gap.means[at], 4), gap.counts[at]]), "Layer gap"),
@@ -188,12 +210,13 @@ function gapFigure({ gap, distance }) {
     series: [{ name: "mean distance", values: gap.means, colour: "accent" }] }));
 }
 
-function treeFigure({ tree, distance }) {
+function treeFigure(matrix) {
+  const { tree, distance } = matrix;
   if (!tree) return null;
   const box = h("div", { class: "tree" });
   fitted(box, (width) => empty(box).append(dendrogram(tree, width)));
   return figure({
-    id: "tree", title: "Layers that go together",
+    id: "tree", title: "Layers that go together", command: `headcount redundancy compare ${matrix.file}.npz`,
     lead: `Joined step by step by the mean ${distance} of their heads.` +
       (tree.contiguous ? " Cut into three, every group is a run of neighbouring layers." : " Cut into three, the groups are not runs of neighbouring layers."),
     table: () => table(["layer", "group of three"], tree.layers.map((each, at) => [each, tree.groups[at]]), "Groups of layers"),
@@ -223,6 +246,6 @@ function agreement(subject) {
   return figure({
     id: "agreement", title: "Do distances and inputs agree?",
     lead: "Pearson's r over pairs of heads, its 95 % interval from heads drawn anew, and the p of a test that permutes heads.",
-    command: "headcount redundancy compare FILE.npz…",
+    command: `headcount redundancy compare ${[...new Set(subject.matrices.map((each) => `${each.file}.npz`))].join(" ")}`,
   }, table(["within", "one", "other", "r", "95 % interval", "Spearman", "p", "mean difference"], rows, "Agreement of matrices"));
 }

@@ -8,7 +8,7 @@ import { errorOf, extent, nameOf, on, pick, shortName, shown } from "./state.js"
 const GROUPS = [
   ["What it does", ["previous", "next", "same", "first", "separator", "duplicate", "induction",
     "entropy", "entropy_share", "reach", "entropy in a sentence", "distance in a sentence"]],
-  ["What it is worth", ["importance", "stand_in", "cost_alone", "cost_alone_repaired", "kept by"]],
+  ["What it is worth", ["importance", "stand_in", "cost_alone", "cost_alone_repaired", "score_alone", "score_alone_repaired", "kept by"]],
   ["What it costs", ["milliseconds", "kilobytes"]],
   ["How it was trained", ["drift", "weight change", "gate"]],
 ];
@@ -43,7 +43,7 @@ function draw(box) {
 
 function grouped(place) {
   const { quantities } = shown().subject;
-  const left = new Set(quantities.filter((each) => !each.key.startsWith("nearest")));
+  const left = new Set(quantities.filter((each) => !each.key.startsWith("nearest") && !each.kinds));
   const parts = [];
   for (const [title, names] of [...GROUPS, ["Other", [""]]]) {
     const own = quantities.filter((each) => left.has(each) && each.values[place] !== null &&
@@ -82,10 +82,20 @@ function neighbours(place) {
   const { subject, heads } = shown();
   const own = subject.matrices.filter((each) => each.stack === heads[place].stack);
   if (!own.length) return null;
+  const first = own.filter((each) => each.model === own[0].model && each.inputs === own[0].inputs);
+  const more = own.filter((each) => !first.includes(each));
+  return h("section", {}, h("h4", {}, "Nearest heads"),
+    h("p", { class: "rank" }, `${own[0].model}, ${own[0].inputs}`),
+    nearList(first, place, (matrix) => matrix.distance),
+    more.length > 0 && folded("By other inputs and phases", () => nearList(more, place, (matrix) => `${matrix.distance}, ${matrix.model}, ${matrix.inputs}`)));
+}
+
+function nearList(matrices, place, name) {
+  const { subject } = shown();
   const list = h("dl", { class: "near" });
-  for (const matrix of own) {
+  for (const matrix of matrices) {
     const cell = h("dd", {}, "…");
-    list.append(h("dt", { title: `${matrix.model}, ${matrix.inputs}` }, `${matrix.distance}, ${matrix.file}`), cell);
+    list.append(h("dt", {}, name(matrix)), cell);
     square(matrix).then((values) => {
       const n = matrix.heads, start = subject.layout.find((each) => each.name === matrix.stack).start;
       const row = [...values.subarray((place - start) * n, (place - start + 1) * n)]
@@ -95,7 +105,7 @@ function neighbours(place) {
         onclick: () => pick(at, "passport") }, `${shortName(at)} `, h("small", {}, fixed(value, 3)))));
     });
   }
-  return h("section", {}, h("h4", {}, "Nearest heads"), list);
+  return list;
 }
 
 function traces(place) {
@@ -120,19 +130,30 @@ function examples(place) {
   const { subject } = shown();
   const own = subject.roles && subject.roles.examples[place];
   if (!own || !own.length) return null;
-  return h("section", {}, h("h4", {}, "Where it looks"),
-    own.slice(0, 3).map(sentence),
-    own.length > 3 && folded("More examples", () => h("div", {}, own.slice(3).map(sentence))));
+  const strongest = [...own].sort((one, other) => other.decile - one.decile);
+  return h("section", { class: "examples" }, h("h4", {}, "Where it looks"),
+    h("p", { class: "rank" }, "From the framed word; decile 10 is a row where it is strongest, 1 where it is weakest."),
+    strongest.slice(0, 3).map(example),
+    strongest.length > 3 && folded("More examples", () => h("div", {}, strongest.slice(3).map(example))));
 }
 
-function sentence(example) {
+function example(each) {
+  const decile = each.decile === null ? null : `decile ${each.decile}`;
+  if (!("after" in each)) return sentence(each, each.weights, decile);
+  return h("div", { class: "pair" }, sentence(each, each.weights, [decile, "before"].filter(Boolean).join(", ")),
+    each.after === null ? h("p", { class: "tokens" }, h("small", {}, "after the cut it is gone"))
+      : sentence(each, each.after, "after the cut"));
+}
+
+function sentence(each, pairs, name) {
   const weights = {};
-  for (const [at, weight] of example.weights) weights[at] = weight;
+  for (const [at, weight] of pairs) weights[at] = weight;
   const most = Math.max(...Object.values(weights), 1e-9);
+  const other = each.keys && each.query !== null ? ` from “${each.tokens[each.query]}”` : "";
   return h("p", { class: "tokens" },
-    example.decile !== null && h("small", {}, `decile ${example.decile} `),
-    example.tokens.map((token, at) => h("span", {
-      class: at === example.query ? "query" : null,
+    name && h("small", {}, `${name}${other} `),
+    (each.keys || each.tokens).map((token, at) => h("span", {
+      class: at === each.query && !each.keys ? "query" : null,
       title: weights[at] ? `${fixed(weights[at], 3)}` : null,
       style: weights[at] ? { backgroundColor: `color-mix(in srgb, var(--glow) ${Math.round((85 * weights[at]) / most)}%, transparent)` } : {},
     }, token)));

@@ -63,7 +63,9 @@ function track(name, cuts, heads, ranked) {
     if (removed > stops[stops.length - 1].removed) stops.push({ removed, cut, kept: mask(cut.mask, heads) });
   }
   if (ranked) stops.push({ removed: heads, kept: new Uint8Array(heads), cut: null });
-  return { name, stops, ranked, last: stops[stops.length - 1].removed };
+  const scored = cuts.find((cut) => cut.before && cut.before.value !== null);
+  const { full } = shown().subject; // of runs that start from several trainings, each has its own
+  return { name, stops, ranked, last: stops[stops.length - 1].removed, full: scored ? { ...full, ...scored.before } : full };
 }
 
 // Which heads are gone when so many are: those of the last measured cut, then the weakest of those
@@ -149,7 +151,7 @@ function stop(view) {
 }
 
 function scoreAt({ here, next }, view) {
-  const full = view.subject.full;
+  const { full } = view.track;
   const of = (stop) => (stop.removed === 0 ? full : stop.cut && stop.cut.score);
   const one = of(here);
   if (!next) return { score: one, cut: here.cut, exact: true };
@@ -159,21 +161,36 @@ function scoreAt({ here, next }, view) {
   return { score: { value: one.value + share * (other.value - one.value) }, exact: false };
 }
 
+// Where every head has as many parameters, the number is known; else between two cuts it is a guess.
+function sizeAt({ here, next }, { at, subject, track }) {
+  if (subject.size) return { now: subject.size.before - at * subject.size.head, all: subject.size.before, exact: true };
+  const known = track.stops.find((stop) => stop.cut && stop.cut.parameters);
+  if (!known) return null;
+  const all = known.cut.parameters[0];
+  const of = (stop) => (stop.removed === 0 ? all : stop.cut && stop.cut.parameters && stop.cut.parameters[1]);
+  if (!of(here)) return null;
+  if (!next) return { now: of(here), all, exact: true };
+  if (!of(next)) return null;
+  const share = (at - here.removed) / (next.removed - here.removed);
+  return { now: of(here) + share * (of(next) - of(here)), all, exact: false };
+}
+
+// Time as a bench measured it; between two sizes of one bench, on the line between them.
 function timeAt(kept, subject) {
-  const rows = {};
-  for (const bench of subject.bench) {
-    for (const row of bench.rows) {
-      if ((row.kind === "removed" || row.kind === "dense") && row.ratio && !(row.heads in rows)) rows[row.heads] = row;
-    }
+  const timed = subject.bench.map((bench) => bench.rows.filter((row) => (row.kind === "removed" || row.kind === "dense") && row.ratio && row.seconds));
+  for (const rows of timed) {
+    const own = rows.find((row) => row.heads === kept);
+    if (own) return { ratio: own.ratio, seconds: own.seconds, exact: true };
   }
-  const heads = Object.keys(rows).map(Number).sort((one, other) => one - other);
-  if (heads.length < 2) return null;
-  if (rows[kept]) return { ratio: rows[kept].ratio, seconds: rows[kept].seconds, exact: true };
-  const above = heads.find((each) => each > kept), below = heads.filter((each) => each < kept).pop();
-  if (above === undefined || below === undefined) return null;
-  const share = (kept - below) / (above - below);
-  const mixed = (name) => rows[below][name].value + share * (rows[above][name].value - rows[below][name].value);
-  return { ratio: { value: mixed("ratio") }, seconds: { value: mixed("seconds") }, exact: false };
+  for (const rows of timed) {
+    const above = rows.filter((row) => row.heads > kept).sort((one, other) => one.heads - other.heads)[0];
+    const below = rows.filter((row) => row.heads < kept).sort((one, other) => other.heads - one.heads)[0];
+    if (!above || !below) continue;
+    const share = (kept - below.heads) / (above.heads - below.heads);
+    const mixed = (name) => ({ value: below[name].value + share * (above[name].value - below[name].value) });
+    return { ratio: mixed("ratio"), seconds: mixed("seconds"), exact: false };
+  }
+  return null;
 }
 
 // Key-value heads that are still needed, of those that keep a cache.
@@ -205,7 +222,6 @@ function tellFigures(view, found) {
   const { score, cut, exact } = scoreAt(found, view);
   const metric = (subject.full && subject.full.metric) || "score";
   if (score && score.value !== null) {
-    const full = subject.full;
     const lost = cut && cut.difference ? `${signed(cut.difference.value)} ${range(cut.difference, 3, true)} from all heads` : "";
     parts.push(exact
       ? item(metric, fixed(score.value), [range(score), lost && h("br"), lost], true)
@@ -218,9 +234,10 @@ function tellFigures(view, found) {
       time.exact ? range(time.ratio, 2) + " of the dense model" : "of the dense model, between two that were timed",
       time.seconds && h("br"), time.seconds && `${fixed(1000 * time.seconds.value, 1)} ms`], time.exact));
   }
-  if (subject.size) {
-    const now = subject.size.before - view.at * subject.size.head;
-    parts.push(item("Parameters", amount(now), `${percent(now / subject.size.before, 1)} of ${amount(subject.size.before)}`));
+  const size = sizeAt(found, view);
+  if (size) {
+    parts.push(item("Parameters", `${size.exact ? "" : "≈ "}${amount(size.now)}`,
+      `${percent(size.now / size.all, 1)} of ${amount(size.all)}${size.exact ? "" : ", between two cuts"}`, size.exact));
   }
   const cache = cacheAt(found.gone, subject);
   if (cache) parts.push(item("Key-value cache", percent(cache.left / cache.all, 0), `${cache.left} of ${cache.all} key-value heads`));
@@ -235,7 +252,7 @@ function drawTrack(view, width) {
   const { track, subject } = view;
   empty(view.chart);
   const points = track.stops
-    .map((stop) => ({ removed: stop.removed, ...((stop.removed === 0 ? subject.full : stop.cut && stop.cut.score) || {}) }))
+    .map((stop) => ({ removed: stop.removed, ...((stop.removed === 0 ? track.full : stop.cut && stop.cut.score) || {}) }))
     .filter((each) => each.value !== undefined && each.value !== null);
   view.cursor = null;
   if (points.length < 2) return;
@@ -248,7 +265,7 @@ function drawTrack(view, width) {
   const path = (list) => list.map((each, at) => `${at ? "L" : "M"}${each[0].toFixed(1)} ${each[1].toFixed(1)}`).join("");
   const banded = points.filter((each) => each.low !== null && each.low !== undefined);
   const band = path([...banded.map((p) => [x(p.removed), y(p.high)]), ...banded.reverse().map((p) => [x(p.removed), y(p.low)])]);
-  const full = subject.full && subject.full.value;
+  const full = track.full && track.full.value;
   const lines = ticks(low, high, 3).map((value) => [
     svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(value), y2: y(value), class: "rule" }),
     svg("text", { x: width - PAD.right, y: y(value) - 4, class: "tick", "text-anchor": "end" }, fixed(value, 2))]);

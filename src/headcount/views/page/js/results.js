@@ -27,7 +27,7 @@ export function results() {
     more.textContent = view.all ? `Show the first ${MOST}` : `Show all ${rows.length}`;
     draw();
   } }, `Show all ${rows.length}`);
-  return figure({ id: "results", title: "All results", tools: [download, more],
+  return figure({ id: "results", title: "All results", tools: [download, more], command: "headcount report DIR -o report.html",
     lead: `${rows.length} scores. Choose a column to sort by it.` }, place);
 }
 

@@ -1,7 +1,7 @@
 // A scatter of heads with free axes; heads that are gone are hollow.
 
-import { h, say, select, table } from "./dom.js";
-import { amountColour, css, ink, onTheme } from "./colours.js";
+import { h, renewFolds, say, select, table } from "./dom.js";
+import { amountColour, css, ink, isDark, onTheme } from "./colours.js";
 import { fitted, hint, sharp, spot } from "./canvas.js";
 import { brief, ticks } from "./numbers.js";
 import { described } from "./grid.js";
@@ -10,24 +10,27 @@ import { extent, on, pick, shown } from "./state.js";
 const PAD = { left: 58, right: 16, top: 12, bottom: 42 };
 
 export function scatter() {
-  const { subject } = shown();
-  if (subject.quantities.length < 2) return null;
+  const amounts = shown().subject.quantities.filter((each) => !each.kinds);
+  if (amounts.length < 2) return null;
   const canvas = h("canvas", {
     tabindex: "0", role: "application",
     "aria-label": "Scatter of heads. Arrow keys go to the next head in that direction.",
   });
   const place = h("div", { class: "scatter" }, canvas);
-  const [one, other] = subject.quantities;
+  const named = (key) => amounts.find((each) => each.key === key);
+  const one = named("importance") || amounts[0];
+  const other = named("stand_in") || amounts.find((each) => each !== one);
   const view = { canvas, x: other, y: one, points: [], width: 0 };
   const draw = (width) => { view.width = width; everything(view); };
   const again = fitted(place, draw);
   onTheme(again);
   on("pick", again);
   on("gone", again);
-  const options = subject.quantities.map((each) => [each.key, each.label]);
+  const options = amounts.map((each) => [each.key, each.label]);
   const axis = (name, label) => select(label, options, view[name].key, (key) => {
-    view[name] = subject.quantities.find((each) => each.key === key);
+    view[name] = named(key);
     everything(view);
+    renewFolds(place.closest("figure"));
   });
   listen(view);
   const tools = [axis("x", "Across"), axis("y", "Up")];
@@ -43,7 +46,7 @@ function everything(view) {
   const y = (value) => height - PAD.bottom - ((value - low) / (high - low)) * (height - PAD.top - PAD.bottom);
   axes(pen, view, { x, y, left, right, low, high, width, height });
   const layers = Math.max(...subject.layout.map((stack) => stack.heads.length));
-  const size = heads.length > 400 ? 3 : 5;
+  const size = heads.length > 400 ? 3 : 5, darkest = isDark() ? 0.28 : 0.05;
   view.points = [];
   heads.forEach((head, place) => {
     const [one, other] = [view.x.values[place], view.y.values[place]];
@@ -52,7 +55,7 @@ function everything(view) {
     view.points.push(point);
     pen.beginPath();
     pen.arc(point.x, point.y, size, 0, 7);
-    const colour = css(amountColour(layers > 1 ? 0.05 + (0.9 * head.layer) / (layers - 1) : 0.4));
+    const colour = css(amountColour(layers > 1 ? darkest + ((0.95 - darkest) * head.layer) / (layers - 1) : 0.4));
     if (gone[place]) {
       pen.strokeStyle = colour;
       pen.lineWidth = 1.2;
@@ -101,9 +104,13 @@ function axes(pen, view, { x, y, left, right, low, high, width, height }) {
   }
   pen.fillStyle = ink("ink");
   pen.textBaseline = "alphabetic";
-  pen.fillText(`${view.x.label}${view.x.unit && `, ${view.x.unit}`} →`, width - PAD.right, height - 6);
+  pen.fillText(`${titled(view.x)} →`, width - PAD.right, height - 6);
   pen.textAlign = "left";
-  pen.fillText(`↑ ${view.y.label}${view.y.unit && `, ${view.y.unit}`}`, PAD.left, PAD.top);
+  pen.fillText(`↑ ${titled(view.y)}`, PAD.left, PAD.top);
+}
+
+function titled({ label, unit }) {
+  return unit && unit !== "share" ? `${label}, ${unit}` : label;
 }
 
 function nearest(view, event) {

@@ -1,0 +1,50 @@
+// Methods side by side at one share of heads: a row each, its score with its interval.
+
+import { empty, figure, h, svg, table } from "./dom.js";
+import { fitted } from "./canvas.js";
+import { fixed, range, signed, ticks } from "./numbers.js";
+
+const ROW = 30, TOP = 10, FOOT = 30;
+
+export function comparison(study) {
+  const rows = study.series.map((each) => ({ name: each.name, ...each.points[0] }))
+    .sort((one, other) => other.value - one.value);
+  const kept = [...new Set(rows.map((each) => each.kept))];
+  const cells = rows.map((row) => [row.name, row.kept, fixed(row.value, 4), range(row, 4), row.seeds,
+    row.difference ? `${signed(row.difference.value)} ${range(row.difference, 3, true)}` : ""]);
+  const alike = study.repair === "fine-tuned" ? ", each trained alike" : study.repair ? `, ${study.repair}` : "";
+  return figure({
+    id: `compare-${study.name}`, title: "Which method keeps most?", command: study.command,
+    lead: `${study.metric} on ${study.split}${study.n ? `, ${study.n.toLocaleString("en")} rows` : ""}, with ${kept.join(" or ")} heads kept${alike}. ` +
+      "Strokes are 95 % intervals over seeds; the dashed line is the model as it was, with all heads.",
+    table: () => table(["method", "heads kept", study.metric, "95 % interval", "runs", "from all heads"], cells, "The comparison's numbers"),
+  }, dots(rows, study));
+}
+
+function dots(rows, study) {
+  const box = h("div", { class: "dotrows" });
+  fitted(box, (width) => {
+    const left = Math.min(180, width * 0.36), right = 62;
+    const full = study.full && study.full.value;
+    const values = rows.flatMap((each) => [each.value, each.low ?? each.value, each.high ?? each.value]).concat(full ?? []);
+    const [low, high] = [Math.min(...values), Math.max(...values)], space = (high - low) * 0.06 || 0.01;
+    const x = (value) => left + ((value - low + space) / (high - low + 2 * space)) * (width - left - right);
+    const tall = TOP + ROW * rows.length + FOOT;
+    empty(box).append(svg("svg", { width, height: tall, role: "img",
+      "aria-label": rows.map((each) => `${each.name} ${fixed(each.value)}`).join(", ") },
+    ticks(low, high, Math.max(2, Math.round((width - left) / 120))).map((value) => [
+      svg("line", { x1: x(value), x2: x(value), y1: TOP, y2: tall - FOOT + 4, class: "rule" }),
+      svg("text", { x: x(value), y: tall - 12, "text-anchor": "middle" }, fixed(value, 2))]),
+    full !== null && svg("line", { x1: x(full), x2: x(full), y1: TOP, y2: tall - FOOT + 4, class: "bound" }),
+    rows.map((each, at) => {
+      const y = TOP + at * ROW + ROW / 2;
+      return [
+        svg("text", { x: left - 10, y: y + 4, "text-anchor": "end", class: "label" }, each.name.length > 24 ? `${each.name.slice(0, 23)}…` : each.name,
+          svg("title", {}, each.name)),
+        each.low !== null && each.low !== undefined && svg("line", { x1: x(each.low), x2: x(each.high), y1: y, y2: y, class: "reach" }),
+        svg("circle", { cx: x(each.value), cy: y, r: 5, class: each.name.startsWith("random") ? "spot random" : "spot" }),
+        svg("text", { x: width - right + 8, y: y + 4, class: "label" }, fixed(each.value))];
+    })));
+  });
+  return box;
+}

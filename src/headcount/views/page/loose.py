@@ -1,0 +1,99 @@
+"""Runs without a summary of their own: of a search, a study file, or a study that was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headcount.statistics import compare_pairs, interval
+from headcount.views.page.answer import higher_is_better
+from headcount.views.page.reading import bounds, number, text
+
+Cut = Mapping[str, Any]
+Place = tuple[str, int]
+"""A method, and how many heads it kept."""
+
+
+def sum_up(
+    name: str, own: Sequence[Cut], heads: int, *, kind: str, command: str | None
+) -> dict[str, Any]:
+    """Means and intervals over seeds; where there are random cuts, methods tested against them.
+
+    The rows of a search's runs differ, so these are not tested.
+    """
+    groups: dict[Place, list[Cut]] = {}
+    for cut in own:
+        if cut["score"]["value"] is not None:
+            groups.setdefault((cut["method"], cut["kept"]), []).append(cut)
+    tests = {} if kind == "search" else _tests(groups, heads)
+    series: dict[str, list[dict[str, Any]]] = {}
+    for place, same in sorted(groups.items(), key=lambda group: -group[0][1]):
+        point = _point(same, heads) | {
+            "random": tested(tests.get((place, "random"))),
+            "all": tested(tests.get((place, "all-heads"))),
+        }
+        series.setdefault(place[0], []).append(point)
+    first = own[0] if own else {}
+    whole = {cut["before"]["value"]: cut["before"] for cut in own if cut.get("before")}
+    return {
+        "name": name,
+        "kind": kind,
+        "repair": "",
+        "metric": first.get("metric", ""),
+        "split": str(first.get("split", "")).split(":")[0],
+        "full": next(iter(whole.values())) if len(whole) == 1 else None,
+        "n": first.get("n"),
+        "series": [{"name": method, "points": points} for method, points in series.items()],
+        "command": command,
+    }
+
+
+def _point(same: Sequence[Cut], heads: int) -> dict[str, Any]:
+    mean, low, high = interval([cut["score"]["value"] for cut in same])
+    if len(same) == 1:
+        low, high = same[0]["score"]["low"], same[0]["score"]["high"]
+    kept = same[0]["kept"]
+    return {"kept": kept, "removed": 1 - kept / heads, "value": mean, "low": number(low),
+            "high": number(high), "seeds": len(same),
+            "difference": same[0]["difference"] if len(same) == 1 else None}  # fmt: skip
+
+
+def _tests(groups: Mapping[Place, Sequence[Cut]], heads: int) -> dict[tuple[Place, str], Any]:
+    """(cuts, what they are held against) -> their differences seed by seed."""
+    scores = {
+        place: {cut["seed"]: cut["score"]["value"] for cut in own} for place, own in groups.items()
+    }
+    found: dict[tuple[Place, str], Any] = {}
+    for against in ("random", "all-heads"):
+        pairs = [
+            (place, other)
+            for place in scores
+            for other in [_reference(place, against, heads)]
+            if other in scores and other != place
+        ]
+        if pairs:
+            better = higher_is_better(next(iter(groups.values()))[0]["metric"])
+            rows = compare_pairs(scores, pairs, higher_is_better=better)
+            found |= {(place, against): row for (place, _), row in rows.items()}
+    return found
+
+
+def _reference(place: Place, against: str, heads: int) -> Place:
+    """The random cuts of the same size and repair, or all heads with the same repair."""
+    _, *rest = place[0].split(", ")
+    return ", ".join([against, *rest]), heads if against == "all-heads" else place[1]
+
+
+def tested(found: Any) -> dict[str, Any] | None:
+    """A paired difference with its p, before and after Holm's correction, and what it says."""
+    if not isinstance(found, Mapping):
+        return None
+    return {
+        **(bounds(found) or {}),
+        "p": number(found.get("p")),
+        "corrected": number(found.get("p_corrected")),
+        "comparisons": number(found.get("comparisons")),
+        "verdict": text(found.get("verdict", ""), 20),
+        "needed": number(found.get("seeds_needed")),
+        "seeds": number(found.get("seeds")),
+    }
