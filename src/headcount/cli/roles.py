@@ -23,13 +23,13 @@ def roles(
     ] = None,
     /,
     *,
-    task: groups.AnyTask = None,
-    source: groups.Sourced = groups.SOURCED,
-    reading: groups.Read = groups.READ,
     describing: groups.Described = groups.DESCRIBED,
     out: Annotated[Path | None, Parameter(help="Write the record to this JSON file, too.")] = None,
-    figure: groups.Figures = None,
+    task: groups.AnyTask = None,
+    reading: groups.Read = groups.READ,
+    source: groups.Sourced = groups.SOURCED,
     opening: groups.Opened = groups.OPENED,
+    figure: groups.Figures = None,
     as_json: Json = False,
 ) -> None:
     """What each head does: where it looks, what others could do in its place, what it costs.

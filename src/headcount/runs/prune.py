@@ -118,11 +118,10 @@ def prune(
         notes.append(text)
         note(text)
 
+    called = (None if target is None else target.name, asked.name, asked.ratio)
     cutting = Cutting(
-        subject=subject, asked=asked, seed=seed, note=tell,
-        work=place, logging=(logging or Logging()).named(
-            None if target is None else target.name, asked.name, asked.ratio
-        ),
+        subject=subject, asked=asked, seed=seed, note=tell, work=place,
+        logging=(logging or Logging()).named(*called),
     )  # fmt: skip
     about = identity_of(subject, asked, seed)
     if choice.note is not None:
@@ -135,11 +134,14 @@ def prune(
     with held:
         found = _Cut(cutting, report or (lambda text: None)).make(about, notes, command)
         if target is not None:
-            if is_first():
-                parts = (found.model, found.mask, subject.tokenizer, found.trace)
-                write_folder(target, found.record, *parts)
-            wait_for_all()  # one of several processes may still read what the gates left
+            _write(target, found, subject.tokenizer)
     return found
+
+
+def _write(target: Path, found: Pruned, tokenizer: PreTrainedTokenizerBase | None) -> None:
+    if is_first():
+        write_folder(target, found.record, found.model, found.mask, tokenizer, found.trace)
+    wait_for_all()  # one of several processes may still read what the gates left
 
 
 def run_of(subject: Subject, asked: Prune, seed: int) -> Run:
