@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.behaviour.after import kept_in
 from headcount.behaviour.alone import cost_alone
@@ -39,15 +39,18 @@ from headcount.tasks import Task, open_task
 from headcount.tasks.reading import Reading
 from headcount.training.scoring import Scoring
 
+if TYPE_CHECKING:
+    from headcount.tasks.door import Data
+
 Progress = Callable[..., Any]
 
 
 def roles(
     model: PreTrainedModel,
-    inputs: Any = None,
+    inputs: Data | None = None,
     *,
     task: Task | str | None = None,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     samples: int | None = None,
     max_length: int = 128,
     seed: int = 0,

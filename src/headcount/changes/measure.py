@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
@@ -20,6 +20,11 @@ from headcount.changes.weights import WeightChange, weight_change
 from headcount.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.text import line
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from headcount.tasks.door import Data
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,9 +98,9 @@ class Transfer:
 def transfer(
     pretrained: nn.Module,
     finetuned: nn.Module,
-    inputs: Any,
+    inputs: Data,
     *,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     importance: Scores | Mapping[str, Scores] | None = None,
     samples: int | None = None,
     max_length: int = 128,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.changes.maps import AttentionMaps, Map, Run, Tokens
 from headcount.changes.pair import open_pair
@@ -37,7 +37,7 @@ def attention(
     pruned: PreTrainedModel | None = None,
     pair: str | None = None,
     target: str | None = None,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     max_length: int = 128,
 ) -> AttentionMaps:
     """The maps of every head on `text` (with `pair` behind it, as a task of two texts has it).

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -35,6 +35,11 @@ from headcount.models.find import unwrap
 from headcount.models.fingerprint import identity, versions
 from headcount.models.hooks import evaluating
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from headcount.tasks.door import Data
+
 LEAST = 32
 """Inputs before a standard error is trusted to end a run."""
 
@@ -44,10 +49,10 @@ Progress = Callable[[int, int | None], Any]
 
 def redundancy(
     model: nn.Module,
-    inputs: Any,
+    inputs: Data,
     distances: str | Iterable[str] = ("js", "dcor"),
     *,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     samples: int | None = None,
     max_length: int = 128,
     tolerance: float | None = None,

@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount import __version__
 from headcount.errors import HeadcountError, UsageError, need_extra
@@ -136,7 +136,7 @@ def export(
     *,
     probe: Mapping[str, Any] | None = None,
     rows: Sequence[Mapping[str, Any]] = (),
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> Exported:
     """Write `model` (pruned or not) into a new folder as one of FORMATS, and verify it.
 

@@ -14,6 +14,9 @@ from headcount.pruning.methods import Given, Method, as_method
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import PreTrainedTokenizerBase
+
+    from headcount.tasks.door import Data
 
 
 def select(
@@ -22,9 +25,9 @@ def select(
     ratio: float | None = None,
     *,
     seed: int = 0,
-    data: Any = None,
-    inputs: Any = None,
-    tokenizer: Any = None,
+    data: Data | None = None,
+    inputs: Data | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     **options: Any,
 ) -> Mask:
     """The heads that stay when `ratio` of them go: exactly ⌈H (1 - ratio)⌉.
@@ -47,9 +50,9 @@ def prepare(
     model: nn.Module | Layout,
     method: Method | str,
     *,
-    data: Any = None,
-    inputs: Any = None,
-    tokenizer: Any = None,
+    data: Data | None = None,
+    inputs: Data | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     **options: Any,
 ) -> Callable[[float | None, int], Mask]:
     """A method with what it looks at, ready to give the mask of any ratio and seed."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import nn
@@ -36,6 +36,9 @@ from headcount.models.stages import Stages, Unsteady
 from headcount.recovery.options import Recovery
 from headcount.recovery.ridge import NormalEquations
 from headcount.tasks.door import Data, rows_for
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -58,7 +61,7 @@ def recover(
     model: nn.Module,
     data: Data,
     *,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     options: Recovery = Recovery(),  # noqa: B008
     report: Callable[[int, int], None] | None = None,
 ) -> Model:

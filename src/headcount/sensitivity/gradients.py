@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,6 +25,9 @@ from headcount.sensitivity.losses import example_losses, kind_of
 from headcount.sensitivity.options import require_norm
 from headcount.tasks import TASKS, Task, open_task
 from headcount.tasks.door import Data, rows_for
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +84,7 @@ def importance(
     model: nn.Module,
     data: Data,
     *,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     normalize: str = "none",
     split: str | None = None,
     samples: int | None = 1000,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.errors import UsageError
 from headcount.heads import Mask
@@ -43,7 +43,7 @@ def evaluate(
     masks: Mask | None = None,
     *,
     scoring: Scoring = ...,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     tokens: int | None = None,
     beams: int = 1,
     share: bool = True,
@@ -55,7 +55,7 @@ def evaluate(
     masks: Sequence[Mask],
     *,
     scoring: Scoring = ...,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     tokens: int | None = None,
     beams: int = 1,
     share: bool = True,
@@ -66,7 +66,7 @@ def evaluate(
     masks: Mask | Sequence[Mask] | None = None,
     *,
     scoring: Scoring = Scoring(),  # noqa: B008
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     tokens: int | None = None,
     beams: int = 1,
     share: bool = True,

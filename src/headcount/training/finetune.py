@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.errors import UsageError
 from headcount.files import read_json, require_fields, write_json
@@ -79,7 +79,7 @@ def finetune(
     options: TrainOptions | None = None,
     out: str | Path | None = None,
     work: str | Path | None = None,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     device: str = "auto",
     limit: Limit = None,
     evaluation: bool = True,
