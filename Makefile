@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: help demo test browser cluster check bench claims fuzz
+.PHONY: help demo test browser cluster check bench claims fuzz docs build oldest
 help:
 	@echo "make demo    set up, then look at headcount at work"
 	@echo "make test    all tests and the examples in the docstrings"
 	@echo "make browser the page of headcount report in a real Chromium, which is installed if missing"
 	@echo "make cluster studies on a Ray cluster and a SLURM of this machine, started for it"
 	@echo "make check   lint, format and types"
+	@echo "make docs    the docs as a site in site/, with search and a reference from the source"
+	@echo "make build   wheel and archive in dist/, checked"
+	@echo "make oldest  the tests of the core with the oldest versions that pyproject.toml admits"
 	@echo "make bench   every file of benchmarks/speed, in turn (QUICK=--quick)"
 	@echo "make claims  fine-tunes the pocket tasks: do they need attention?"
 	@echo "make fuzz    100,000 damaged files for all readers (COUNT=, SEED=)"
@@ -57,6 +60,17 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
+
+# Strict: a link to a page or a heading that is not there ends the build.
+docs: $(STAMP)
+	$(BIN)/python docs/make_reference.py
+	$(BIN)/zensical build --clean --strict
+	@echo "[docs] open site/index.html"
+
+build: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
 
 demo: $(STAMP)
 	$(BIN)/headcount doctor
