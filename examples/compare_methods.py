@@ -29,7 +29,6 @@ def main(model: str, task: str, quick: bool) -> None:
         scoring=hc.Scoring(limit=40, draws=100) if quick else None,
         out="curve",
     )
-    print(curve)
     for row in curve.summary():
         print(f"{row['method']:<12} {row['ratio']:.0%} gone: {row['mean']:.3f}")
     hc.report("curve", out="report.html")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shlex
 import shutil
 from pathlib import Path
@@ -110,3 +111,32 @@ def test_an_option_that_is_not_there_is_seen() -> None:
     assert "--keep" in options("remove", "")
     assert "--drop" not in options("remove", "")
     assert "--executor" in options("study", " run FILE")
+
+
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)")
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_outside_the_site_lead_somewhere(page: str) -> None:
+    """Those between pages of docs/ are checked by `make docs`."""
+    for path, anchor in LINK.findall((ROOT / page).read_text(encoding="utf-8")):
+        assert (ROOT / path).is_file(), path
+        if anchor:
+            text = (ROOT / path).read_text(encoding="utf-8")
+            headings = re.findall(r"^#+ (.+)$", text, re.M)
+            slugs = {re.sub(r"[^\w -]", "", each).strip().lower() for each in headings}
+            assert anchor in {each.replace(" ", "-") for each in slugs}, (path, anchor)
+
+
+def test_the_readme_of_the_package_has_whole_addresses() -> None:
+    space = runpy.run_path(str(ROOT / "readme.py"))
+    text = space["absolute"]((ROOT / "README.md").read_text(encoding="utf-8"), "https://there")
+    assert "](https://there/raw/main/docs/pictures/page.png)" in text
+    assert "](https://there/blob/main/docs/methods.md#what-each-head-does)" in text
+    assert LINK.findall(text) == []
+
+
+def test_every_page_is_in_the_sites_navigation() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.parent != ROOT]
+    assert [page for page in pages if f": {page}\n" not in nav] == []
