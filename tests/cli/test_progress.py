@@ -76,7 +76,7 @@ def test_a_command_inside_another_is_named(
 ) -> None:
     def outer() -> None:
         with progress.alive("inner"):
-            said("headcount inner,")
+            said("… inner,")
         said("headcount outer,")
 
     command(monkeypatch, outer, "outer")

@@ -5,13 +5,18 @@ from __future__ import annotations
 import io
 import json
 import shlex
+import sys
+import textwrap
 from contextlib import redirect_stdout
 from pathlib import Path
 
 from headcount.cli import groups
-from headcount.cli.common import say, warn
+from headcount.cli.common import warn
 from headcount.files import write_json
-from headcount.views.demo import NEXT, STORY
+from headcount.views.demo import BEGIN, NEXT, STORY
+
+WIDE = 92
+INDENT = "   "
 
 
 def demo(*, out: groups.NewFolder = Path("demo")) -> int:
@@ -23,9 +28,10 @@ def demo(*, out: groups.NewFolder = Path("demo")) -> int:
 
     out.mkdir(parents=True, exist_ok=True)
     answer = ""
+    _print(textwrap.fill(BEGIN, WIDE))
     for number, step in enumerate(STORY, 1):
         words = [word.format(out=out) for word in shlex.split(step.command)]
-        say(f"\n{number}. {step.why}\n   $ headcount {shlex.join(words)}")
+        _print(f"\n{_filled(f'{number}. {step.why}')}\n{INDENT}$ headcount {shlex.join(words)}")
         printed = io.StringIO()
         with redirect_stdout(printed):
             code = main([*words, "--json"])
@@ -37,9 +43,22 @@ def demo(*, out: groups.NewFolder = Path("demo")) -> int:
             write_json(out / step.file, found)
         said = step.tell(found)
         answer = said if words[0] == "search" else answer
-        say(f"   {said}")
+        _print(_filled(f"→ {said}", first=INDENT))
     page = (out / "report.html").absolute()
-    say(f"\n{answer}\n\nThe page is {page}: open it in a browser.\n\nNext, with a model of yours:")
+    _print(f"\n{textwrap.fill(answer, WIDE)}\n\nThe page is {page}: open it in a browser.")
+    _print("\nNext, with a model of yours:")
     for line in NEXT:
-        say(f"   {line}")
+        _print(f"{INDENT}{line}")
     return 0
+
+
+def _filled(text: str, first: str = "") -> str:
+    return textwrap.fill(
+        text, WIDE, initial_indent=first, subsequent_indent=INDENT, break_long_words=False
+    )
+
+
+def _print(text: str) -> None:
+    """The story is what this command gives, so it goes to stdout; bars and notes do not."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -40,6 +40,8 @@ class Doing:
         """`headcount prune, 2:30 so far: fine-tuning, 120 of 3000`."""
         minutes, seconds = divmod(int(time.monotonic() - self.since), 60)
         at = f": {self.text}" if self.text else ""
+        if len(_doing) > 1:  # inside the demo, which says the command itself
+            return f"   … {self.command}, {minutes}:{seconds:02}{at}"
         return f"headcount {self.command}, {minutes}:{seconds:02} so far{at}"
 
 
@@ -79,7 +81,7 @@ def _note(text: str) -> None:
 def talk(text: str) -> None:
     """What comes next in a run of several parts: a line of its own on a terminal."""
     _note(text)
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and len(_doing) < 2:
         say(f"headcount: {text}")
 
 

@@ -156,7 +156,7 @@ function raster(trace) {
   const view = { values: null, states: null, width: 0 };
   const draw = () => {
     if (!view.values || !view.width) return;
-    const columns = trace.steps.length, row = Math.max(1, Math.min(12, 520 / heads.length));
+    const columns = trace.steps.length, row = Math.max(0.35, Math.min(12, 520 / heads.length));
     const left = 52, wide = view.width - left - 4, high = row * heads.length;
     const pen = sharp(canvas, view.width, high + 22);
     Object.assign(view, { row, left, wide });
@@ -176,7 +176,10 @@ function raster(trace) {
     pen.font = "11px system-ui, sans-serif";
     pen.textAlign = "right";
     pen.textBaseline = "top";
-    heads.forEach((head, at) => { if (head.at === 0 && (row * 8 > 12 || head.layer % 4 === 0)) pen.fillText(`layer ${head.layer}`, left - 6, at * row); });
+    let last = -99;
+    heads.forEach((head, at) => {
+      if (head.at === 0 && at * row - last > 11) pen.fillText(`layer ${head.layer}`, left - 6, (last = at * row));
+    });
     pen.textAlign = "left";
     pen.fillText(`step ${trace.steps[0]}`, left, high + 6);
     pen.textAlign = "right";
@@ -185,7 +188,7 @@ function raster(trace) {
     if (picked !== null) {
       pen.strokeStyle = ink("accent");
       pen.lineWidth = 2;
-      pen.strokeRect(left - 1, picked * row - 1, wide + 2, row + 2);
+      pen.strokeRect(left - 1, picked * row - 1, wide + 2, Math.max(row, 1) + 2);
     }
   };
   Promise.all([unpack(trace.values, "f4"), unpack(trace.states, "u1")]).then(([values, states]) => {

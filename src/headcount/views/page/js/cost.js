@@ -19,7 +19,8 @@ export function cost() {
 function bars(bench) {
   const box = h("div", { class: "bars" });
   fitted(box, (width) => {
-    const left = Math.min(170, width * 0.36), right = 64, row = 34, top = 8;
+    const longest = Math.max(...bench.rows.map((each) => each.name.length));
+    const left = Math.min(7 * longest + 16, width * 0.5), right = 64, row = 34, top = 8;
     const most = Math.max(1.05, ...bench.rows.map((each) => (each.ratio && (each.ratio.high || each.ratio.value)) || 0));
     const x = (value) => left + (value / most) * (width - left - right);
     const high = top + row * bench.rows.length + 24;

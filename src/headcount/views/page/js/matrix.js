@@ -125,19 +125,17 @@ function drawMap(map) {
   pen.font = "11px system-ui, sans-serif";
   const { heads, picked } = shown();
   if (order.every((each, at) => each === at)) {
-    let from = 0;
+    let from = 0, beside = -99, above = -99; // where the last layer's number stands
     for (let at = 1; at <= n; at++) {
       if (at < n && heads[start + at].layer === heads[start + from].layer) continue;
       const [one, other] = [(from / n) * side, (at / n) * side], middle = EDGE + (one + other) / 2;
       const layer = heads[start + from].layer;
-      if (other - one > 9 || layer % 4 === 0) {
-        pen.textAlign = "right";
-        pen.textBaseline = "middle";
-        pen.fillText(layer, EDGE - 7, middle);
-        pen.textAlign = "center";
-        pen.textBaseline = "alphabetic";
-        pen.fillText(layer, middle, EDGE - 8);
-      }
+      pen.textAlign = "right";
+      pen.textBaseline = "middle";
+      if (middle - beside >= 12) pen.fillText(layer, EDGE - 7, (beside = middle));
+      pen.textAlign = "center";
+      pen.textBaseline = "alphabetic";
+      if (middle - above >= 20) pen.fillText(layer, (above = middle), EDGE - 8);
       if (at < n && side / n > 3) {
         pen.lineWidth = 1.5;
         pen.beginPath();
