@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headcount.heads import Layout, Mask
 from headcount.views.tables.search import rows_said, search_table
 
 CUT = {"method": "surgeon", "seed": 0, "rows": 99, "score": 0.79, "chance": 0.61,
@@ -27,6 +28,13 @@ def test_every_cut_has_a_line_and_the_sentence_comes_last(shown: Callable[[Any],
     assert "[−0.0300," in cuts[0]
     assert " ".join(lines[-2]) == "tiny needs 24 of its 48 heads."
     assert " ".join(lines[-1]) == "Decided on 512 rows of train, scored on 1,000 rows of dev."
+
+
+def test_the_heads_that_stay_are_drawn(shown: Callable[[Any], str]) -> None:
+    mask = Mask.parse("21", Layout.of(encoder=[2, 2]))
+    lines = shown(search_table(DATA | {"mask": mask.to_json()})).splitlines()
+    start = lines.index("Heads that stay, by layer")
+    assert [line.count("#") for line in lines[start + 1 : start + 3]] == [2, 1]
 
 
 def test_rows_that_were_not_used_are_left_out() -> None:

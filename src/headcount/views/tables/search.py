@@ -10,10 +10,11 @@ from rich.text import Text
 
 from headcount.views.tables.amounts import interval, percent, scored
 from headcount.views.tables.columns import table
+from headcount.views.tables.grid import kept_grid
 
 
 def search_table(data: Mapping[str, Any]) -> Group:
-    """The cuts, most heads first, then the sentence."""
+    """The cuts, most heads first, then the heads that stay, and the sentence."""
     rows = [
         (
             one["method"],
@@ -32,7 +33,8 @@ def search_table(data: Mapping[str, Any]) -> Group:
     columns += ["95 % interval", "chance", ""]
     title = f"{data['task']}, tried on the rows that choose"
     built = table(columns, rows, title=title)
-    return Group(built, Text(data["sentence"]), Text(rows_said(data["rows"])))
+    heads = [kept_grid(data["mask"])] if data.get("mask") else []
+    return Group(built, *heads, Text(""), Text(data["sentence"]), Text(rows_said(data["rows"])))
 
 
 def _verdict(one: Mapping[str, Any], data: Mapping[str, Any]) -> str:
