@@ -70,7 +70,7 @@ STORY = (
     Step(
         "Where do they look in a sentence, before and after the cut?",
         "attention {out}/pocket {out}/search/model "
-        '--text "the teacher near the girls sees that the old king follows the dog ." '
+        '--text "the teacher near the girls follows the old king and the dog sleeps ." '
         "--out {out}/attention",
         telling.tell_attention,
     ),
