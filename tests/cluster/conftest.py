@@ -127,7 +127,13 @@ def ran(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
+def patient(seconds: float) -> float:
+    """So long on a machine that does nothing else; where others work as well, longer."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def wait_until(true: Callable[[], Any], what: str, seconds: float = 120) -> None:
+    seconds = patient(seconds)
     until = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < until, f"{what} did not come in {seconds} s"
@@ -154,7 +160,7 @@ def command(study: Study, word: str, *more: object, **environment: str) -> Any:
 
 def finished(process: Any, seconds: float = 120) -> tuple[int, str, str]:
     try:
-        out, err = process.communicate(timeout=seconds)
+        out, err = process.communicate(timeout=patient(seconds))
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
         out, err = process.communicate()

@@ -14,7 +14,8 @@ TRIED = [
 DATA: dict[str, Any] = {
     "model": "runs/tiny", "task": "pets", "metric": "f1", "heads": 48, "kept": 24,
     "method": "surgeon", "chose": {"score": 0.8, "low": 0.75, "high": 0.85}, "least": 0.792,
-    "bound": "1 %", "score": 0.79, "score_interval": [0.74, 0.84], "higher_is_better": True,
+    "bound": "1 %", "full": 0.7, "score": 0.69, "higher_is_better": True,
+    "difference": {"value": -0.01, "low": -0.04, "high": 0.01},
     "random": {"scores": [0.6, 0.7]}, "tried": TRIED,
 }  # fmt: skip
 
@@ -34,6 +35,16 @@ def test_cuts_bound_answer_and_random_heads_are_drawn() -> None:
     }  # fmt: skip
     dotted = [line for line in axes.lines if line.get_linestyle() == ":"]
     assert [line.get_ydata()[0] for line in dotted] == [0.792]
+
+
+def test_what_was_scored_on_other_rows_stands_by_its_difference() -> None:
+    few = {**TRIED[0], "score": 0.95, "difference": {"value": 0.01, "low": 0.0, "high": 0.02}}
+    (axes,) = search_figure(DATA | {"tried": [few]}).axes
+    heights = {line.get_marker(): line.get_ydata() for line in axes.lines}
+    assert heights["o"] == pytest.approx([0.81])  # 0.95 of easier rows, where all heads have 0.94
+    assert heights["*"] == pytest.approx([0.79])  # 0.69 where all heads have 0.7
+    assert heights["x"] == pytest.approx([0.7, 0.8])
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())
 
 
 @pytest.mark.parametrize(

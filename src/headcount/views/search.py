@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 def search_figure(data: Mapping[str, Any]) -> Figure:
-    """Every cut with the interval of its difference, on the rows that choose.
+    """Every cut, as far above or below the line of all heads as it is on the rows it was scored on.
 
-    The answer is the star, on the rows of the statement; random cuts of its size are crosses. The
-    largest loss that is allowed is the dotted line.
+    Cuts are judged on some of the rows that choose, and the answer (the star, beside random cuts of
+    its size) on others: their scores as such would tell rows apart, not cuts. The intervals are
+    those of the differences; the largest loss that is allowed is the dotted line.
     """
     with need_matplotlib().rc_context(STYLE):
         figure = new_figure(6.4, 4.0)
@@ -30,9 +31,10 @@ def search_figure(data: Mapping[str, Any]) -> Figure:
         methods = list(dict.fromkeys(one["method"] for one in data["tried"]))
         for place, method in enumerate(methods):
             own = [one for one in data["tried"] if one["method"] == method]
-            _draw_cuts(axes, own, method, COLOURS[place % len(COLOURS)])
+            _draw_cuts(axes, full["score"], own, method, COLOURS[place % len(COLOURS)])
         if data["score"] is not None:
             _draw_answer(axes, data)
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_xlabel(f"heads kept, of {data['heads']}")
         axes.set_ylabel(data["metric"])
         axes.set_title(f"{Path(str(data['model'])).name} on {data['task']}")
@@ -41,24 +43,24 @@ def search_figure(data: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _draw_cuts(axes: Any, own: Sequence[Mapping[str, Any]], method: str, colour: str) -> None:
+def _draw_cuts(
+    axes: Any, level: float, own: Sequence[Mapping[str, Any]], method: str, colour: str
+) -> None:
     kept = [one["kept"] for one in own]
-    scores = [one["score"] for one in own]
-    ends = [
-        [abs(one["difference"][end] - one["difference"]["value"]) for one in own]
-        for end in ("low", "high")
-    ]
+    lost = [one["difference"] for one in own]
+    heights = [level + each["value"] for each in lost]
+    ends = [[abs(each[end] - each["value"]) for each in lost] for end in ("low", "high")]
     label = f"{method}, on rows that choose"
-    axes.errorbar(kept, scores, yerr=ends, fmt="o", ms=4, lw=0.8, color=colour, label=label)
+    axes.errorbar(kept, heights, yerr=ends, fmt="o", ms=4, lw=0.8, color=colour, label=label)
 
 
 def _draw_answer(axes: Any, data: Mapping[str, Any]) -> None:
-    low, high = data["score_interval"]
-    ends = [[data["score"] - low], [high - data["score"]]]
-    axes.errorbar([data["kept"]], [data["score"]], yerr=ends, fmt="*", ms=12, lw=1.2,
+    level, lost = data["chose"]["score"], data["difference"]
+    ends = [[abs(lost[end] - lost["value"])] for end in ("low", "high")]
+    axes.errorbar([data["kept"]], [level + lost["value"]], yerr=ends, fmt="*", ms=12, lw=1.2,
                   color="#b03030", label="the answer, on other rows")  # fmt: skip
     if data["random"]:
-        drawn = data["random"]["scores"]
+        drawn = [level + score - data["full"] for score in data["random"]["scores"]]
         axes.plot([data["kept"]] * len(drawn), drawn, "x", color="#777777", label="random heads")
 
 
