@@ -14,9 +14,14 @@ import pytest
 from headcount.heads import Mask
 from headcount.learned.trace import load_trace
 from headcount.likeness.result import load_redundancy
+from headcount.views.page.build import build
+from headcount.views.page.gather import gather
+from headcount.views.page.report import report
+from headcount.views.page.walk import walk
 from headcount.views.tables.amounts import parameters
 from page.chromium import Browser, Page
 from page.conftest import LAYOUT
+from page.made import filed
 
 HEADS = len(LAYOUT)
 EDGE = 30
@@ -404,6 +409,39 @@ def test_a_phone_and_a_dark_room(page: Page) -> None:
     assert page.run("document.documentElement.scrollWidth") <= 390
     assert page.run("getComputedStyle(document.body).backgroundColor") != light
     page.view(1280, 900)
+
+
+def test_where_less_is_better_the_bound_lies_above(
+    browser: Browser, files: Path, html: Path, tmp_path: Path
+) -> None:
+    data = gather(walk([files]))
+    data["subjects"][0]["higher"] = False
+    turned = tmp_path / "turned.html"
+    turned.write_text(build(data), encoding="utf-8")
+    sides, first = [], []
+    for path in (html, turned):
+        page = browser.open(path)
+        page.wait("document.querySelector('.track .bound') !== null")
+        y = "Number(document.querySelector('.track {}').getAttribute('{}'))"
+        sides.append(page.run(y.format(".bound", "y1")) - page.run(y.format(".dot", "cy")))
+        first.append(page.texts("#results tbody td:nth-child(7)")[0])
+        page.close()
+    assert sides[0] > 0 > sides[1]
+    assert float(first[0].split()[0]) > float(first[1].split()[0])
+
+
+def test_the_folder_of_a_study_file(browser: Browser, tmp_path: Path) -> None:
+    folder = filed(tmp_path / "methods", LAYOUT)
+    page = browser.open(report(folder, out=tmp_path / "report.html").out)
+    page.wait("document.querySelectorAll('.headgrid').length > 0")
+    assert "base, trained on task" in page.text("header .kicker").lower()
+    rows = numbers_of(page, "#compare-methods")
+    assert {row[0] for row in rows} == {"random, samples 64", "random, samples 256", "surgeon"}
+    assert {row[4] for row in rows} == {"3"}
+    assert page.texts("#compare-methods details pre") == []
+    assert len(page.texts("#results tbody tr")) == 9 + 3 + 1  # cuts, trainings, all heads
+    assert page.complaints() == []
+    page.close()
 
 
 def test_a_reader_who_wants_no_motion(browser: Browser, html: Path) -> None:

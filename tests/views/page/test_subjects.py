@@ -7,7 +7,7 @@ from pathlib import Path
 from headcount.heads import Layout
 from headcount.views.page.subjects import Subject, subjects
 from headcount.views.page.walk import walk
-from page.made import record, study, write
+from page.made import record, roles, study, write
 
 LAYOUT = Layout.of(encoder=[2, 2])
 
@@ -54,3 +54,17 @@ def test_seeds_of_one_training_are_one_model(study_file: Path) -> None:
     assert only.name == "base, trained on task"
     assert {item.data["seed"] for item in only.of("prune")} == {0, 1, 2}
     assert len(only.of("train")) == 3
+
+
+def test_what_has_no_task_is_about_the_model_on_every_task(tmp_path: Path) -> None:
+    for task in ("x", "y"):
+        study(tmp_path / task, LAYOUT, model="a", task=task, ratios=(0.5,), seeds=1)
+    write(tmp_path / "looks.json", roles(LAYOUT, "a", "x") | {"task": None, "run": {}} | {
+        "identity": {"weights": "weights of a", "task": None}})  # fmt: skip
+    write(tmp_path / "other.json", roles(LAYOUT, "b", "x") | {"task": None, "run": {}} | {
+        "identity": {"weights": "weights of b", "task": None}})  # fmt: skip
+    found = {each.name: each for each in subjects(walk([tmp_path]))}
+    assert sorted(found) == ["a on x", "a on y", "b"]
+    for name in ("a on x", "a on y"):
+        assert "looks.json" in [item.path.name for item in found[name].of("roles")]
+    assert [item.path.name for item in found["b"].of("roles")] == ["other.json"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from headcount import __version__
 from headcount.heads import Layout
-from headcount.views.page.answer import answer
+from headcount.views.page.answer import answer, higher_is_better
 from headcount.views.page.changes import gates, transfers
 from headcount.views.page.cost import timings
 from headcount.views.page.cuts import cuts, full_of, orders, size_of
@@ -35,6 +35,7 @@ def _subject(subject: Subject, found: Found) -> dict[str, Any]:
         "task": subject.task,
         "layout": _layout(subject.layout),
         "full": full,
+        "higher": higher_is_better((full or {}).get("metric") or ""),
         "answer": answer(subject, found, listed, full),
         "quantities": quantities(subject, found, listed),
         "roles": roles(subject, found),

@@ -47,12 +47,19 @@ class Subject:
 def subjects(found: Found) -> list[Subject]:
     """Everything that was found, put together; those with most files come first."""
     made: dict[Any, Subject] = {}
+    later: list[tuple[Item, Layout, dict[str, Any]]] = []
     for item in found.of(*SCORED):
         with careful(found, item):
-            about = _about(item, found)
-            layout = _layout(item)
+            about, layout = _about(item, found), _layout(item)
             if layout is not None and len(layout):
-                _subject(made, layout, about).items.append(item)
+                if about["task"] is None:
+                    later.append((item, layout, about))
+                else:
+                    _subject(made, layout, about).items.append(item)
+    for item, layout, about in later:  # without a task, it is about the model on every task
+        own = [each for each in made.values() if _is_model(each, layout, about)]
+        for each in own or [_subject(made, layout, about)]:
+            each.items.append(item)
     for item in found.of("matrix", "trace"):
         if not any(_same(item.data.layout, each.layout) for each in made.values()):
             model = getattr(item.data, "made", {}).get("model", item.path.stem)
@@ -77,6 +84,15 @@ def _subject(made: dict[Any, Subject], layout: Layout, about: Mapping[str, Any])
     return made.setdefault(key, fresh)
 
 
+def _is_model(subject: Subject, layout: Layout, about: Mapping[str, Any]) -> bool:
+    """Whether a subject is of these weights; where they are unknown, of this name."""
+    if subject.task is None or not _same(layout, subject.layout):
+        return False
+    if subject.weights and about.get("weights"):
+        return subject.weights == about["weights"]
+    return subject.model == short_name(about.get("model", ""))
+
+
 def _about(item: Item, found: Found) -> dict[str, Any]:
     """Model, weights and task of a file.
 
@@ -84,7 +100,7 @@ def _about(item: Item, found: Found) -> dict[str, Any]:
     """
     data = item.data
     if item.kind == "study":
-        return dict(data["about"])
+        return {"task": None, **data["about"]}
     identity, run = data.get("identity") or {}, data.get("run") or {}
     model = data.get("model") or identity.get("model") or run.get("model") or item.path.stem
     base = base_of(run) if item.study else None

@@ -5,7 +5,7 @@ import { empty, figure, h, select, table } from "./dom.js";
 import { chart } from "./chart.js";
 import { comparison } from "./dots.js";
 import { brief, fixed, percent, range, share, signed } from "./numbers.js";
-import { shown } from "./state.js";
+import { shown, worstAllowed } from "./state.js";
 import { tests, tried } from "./tests.js";
 
 const ALL = "all-heads";
@@ -65,7 +65,8 @@ function marksOf(study) {
     marks.push({ y: each.points[0].value, text: `all heads, trained alike ${fixed(each.points[0].value)}`, colour: "ink" });
   }
   if (full && full.value !== null) marks.push({ y: full.value, text: `all heads ${fixed(full.value)}`, colour: "soft" });
-  if (full && answer.bound) marks.push({ y: full.value - Math.abs(answer.bound), text: `bound ${signed(-Math.abs(answer.bound))}` });
+  const worst = worstAllowed(full);
+  if (worst !== null) marks.push({ y: worst, text: `bound ${signed(worst - full.value)}` });
   if (answer.kept) marks.push({ x: 1 - answer.kept / heads.length, text: "the answer" });
   return marks;
 }

@@ -3,12 +3,13 @@
 import { empty, figure, h, svg, table } from "./dom.js";
 import { fitted } from "./canvas.js";
 import { fixed, range, signed, ticks } from "./numbers.js";
+import { shown } from "./state.js";
 
 const ROW = 30, TOP = 10, FOOT = 30;
 
 export function comparison(study) {
   const rows = study.series.map((each) => ({ name: each.name, ...each.points[0] }))
-    .sort((one, other) => other.value - one.value);
+    .sort((one, other) => (shown().subject.higher ? 1 : -1) * (other.value - one.value));
   const kept = [...new Set(rows.map((each) => each.kept))];
   const cells = rows.map((row) => [row.name, row.kept, fixed(row.value, 4), range(row, 4), row.seeds,
     row.difference ? `${signed(row.difference.value)} ${range(row.difference, 3, true)}` : ""]);

@@ -222,19 +222,20 @@ function treeFigure(matrix) {
 }
 
 function dendrogram(tree, width) {
-  const high = 170, foot = 22, count = tree.layers.length;
+  const count = tree.layers.length, lines = Math.ceil((20 * count) / (width - 24)); // of numbers below each other
+  const high = 158 + 12 * lines, foot = 10 + 12 * lines;
   const most = Math.max(...tree.joins.map((join) => join[2])) || 1;
   const x = (at) => 12 + ((at + 0.5) * (width - 24)) / count;
   const y = (away) => high - foot - (away / most) * (high - foot - 12);
   const nodes = {};
   tree.leaves.forEach((leaf, at) => { nodes[leaf] = { x: x(at), y: y(0) }; });
-  const lines = tree.joins.map(([one, other, away], at) => {
+  const joins = tree.joins.map(([one, other, away], at) => {
     const [a, b] = [nodes[one], nodes[other]];
     nodes[count + at] = { x: (a.x + b.x) / 2, y: y(away) };
     return svg("path", { d: `M${a.x} ${a.y}V${y(away)}H${b.x}V${b.y}`, class: "line" });
   });
-  return svg("svg", { width, height: high, role: "img", "aria-label": `Tree of ${count} layers` }, lines,
-    tree.leaves.map((leaf, at) => svg("text", { x: x(at), y: high - 6, "text-anchor": "middle" }, tree.layers[leaf])));
+  return svg("svg", { width, height: high, role: "img", "aria-label": `Tree of ${count} layers` }, joins,
+    tree.leaves.map((leaf, at) => svg("text", { x: x(at), y: high - foot + 16 + 12 * (at % lines), "text-anchor": "middle" }, tree.layers[leaf])));
 }
 
 function agreement(subject) {

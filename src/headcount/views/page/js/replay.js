@@ -5,7 +5,7 @@ import { add, empty, h, say, select, svg } from "./dom.js";
 import { fitted } from "./canvas.js";
 import { amount, fixed, percent, range, signed, ticks } from "./numbers.js";
 import { mask } from "./packed.js";
-import { setGone, shown, stats } from "./state.js";
+import { setGone, shown, stats, worstAllowed } from "./state.js";
 
 export function replay() {
   const { subject } = shown();
@@ -249,14 +249,14 @@ const HIGH = 150, PAD = { left: 8, right: 8, top: 14, bottom: 6 };
 
 // The scores of this order above the slider, on the same axis as its thumb.
 function drawTrack(view, width) {
-  const { track, subject } = view;
+  const { track } = view;
   empty(view.chart);
   const points = track.stops
     .map((stop) => ({ removed: stop.removed, ...((stop.removed === 0 ? track.full : stop.cut && stop.cut.score) || {}) }))
     .filter((each) => each.value !== undefined && each.value !== null);
   view.cursor = null;
   if (points.length < 2) return;
-  const bound = subject.answer.bound;
+  const worst = worstAllowed(track.full);
   const values = points.flatMap((each) => [each.value, each.low ?? each.value, each.high ?? each.value]);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const space = (high - low) * 0.08 || 0.01;
@@ -265,7 +265,6 @@ function drawTrack(view, width) {
   const path = (list) => list.map((each, at) => `${at ? "L" : "M"}${each[0].toFixed(1)} ${each[1].toFixed(1)}`).join("");
   const banded = points.filter((each) => each.low !== null && each.low !== undefined);
   const band = path([...banded.map((p) => [x(p.removed), y(p.high)]), ...banded.reverse().map((p) => [x(p.removed), y(p.low)])]);
-  const full = track.full && track.full.value;
   const lines = ticks(low, high, 3).map((value) => [
     svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(value), y2: y(value), class: "rule" }),
     svg("text", { x: width - PAD.right, y: y(value) - 4, class: "tick", "text-anchor": "end" }, fixed(value, 2))]);
@@ -274,7 +273,7 @@ function drawTrack(view, width) {
   view.chart.append(svg("svg", { width, height: HIGH, role: "img",
     "aria-label": `Score by heads removed, ${points.length} measured cuts` },
     lines,
-    bound && full && svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(full - Math.abs(bound)), y2: y(full - Math.abs(bound)), class: "bound" }),
+    worst !== null && svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(worst), y2: y(worst), class: "bound" }),
     svg("path", { d: `${band}Z`, class: "band" }),
     svg("path", { d: path(points.map((p) => [x(p.removed), y(p.value)])), class: "line" }),
     points.map((p) => svg("circle", { cx: x(p.removed), cy: y(p.value), r: 3, class: "dot" })),

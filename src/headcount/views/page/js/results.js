@@ -17,7 +17,7 @@ export function results() {
   const { subject, heads } = shown();
   const rows = allRows(subject, heads.length);
   if (!rows.length) return null;
-  const view = { rows, by: "score", down: true, all: rows.length <= MOST };
+  const view = { rows, by: "score", down: subject.higher, all: rows.length <= MOST };
   const place = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All results" });
   const draw = () => empty(place).append(body(view, draw));
   draw();

@@ -80,6 +80,13 @@ export function extent(quantity) {
   return quantity.extent;
 }
 
+// The worst score that a bound on the loss allows: below that of all heads, or above where less is better.
+export function worstAllowed(full) {
+  const { answer, higher } = state.subject;
+  if (!full || full.value === null || full.value === undefined || !answer.bound) return null;
+  return full.value + (higher ? -1 : 1) * Math.abs(answer.bound);
+}
+
 export function shareOf(quantity, place) {
   const value = quantity.values[place];
   if (value === null || value === undefined) return null;
