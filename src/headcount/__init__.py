@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from headcount.models.opening import Opening as Opening
     from headcount.models.remove import remove as remove
     from headcount.models.speed import bench as bench
+    from headcount.papers.reproduce import claims as claims
+    from headcount.papers.reproduce import reproduce as reproduce
+    from headcount.papers.scales import Places as Places
     from headcount.pruning.cluster import Cluster as Cluster
     from headcount.pruning.importance import Importance as Importance
     from headcount.pruning.layers import Layers as Layers
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from headcount.sensitivity.gradients import importance as importance
     from headcount.studies.compare import compare as compare
     from headcount.studies.curve import curve as curve
+    from headcount.studies.executors.protocol import Executing as Executing
     from headcount.studies.search import search as search
     from headcount.studies.searching import Searching as Searching
     from headcount.studies.study import study as study
@@ -95,7 +99,9 @@ _PUBLIC = {
     "Prune": "headcount.runs.asked:Prune",
     "Logging": "headcount.training.logging:Logging",
     "Looking": "headcount.tasks.looking:Looking",
+    "Executing": "headcount.studies.executors.protocol:Executing",
     "Opening": "headcount.models.opening:Opening",
+    "Places": "headcount.papers.scales:Places",
     "Recovery": "headcount.recovery.options:Recovery",
     "Scoring": "headcount.training.scoring:Scoring",
     "Searching": "headcount.studies.searching:Searching",
@@ -103,6 +109,7 @@ _PUBLIC = {
     "attention": "headcount.changes.sentence:attention",
     "bench": "headcount.models.speed:bench",
     "capture": "headcount.models.capture:capture",
+    "claims": "headcount.papers.reproduce:claims",
     "compare": "headcount.studies.compare:compare",
     "curve": "headcount.studies.curve:curve",
     "difference": "headcount.training.evaluation:difference",
@@ -117,6 +124,7 @@ _PUBLIC = {
     "load_roles": "headcount.behaviour.result:load_roles",
     "prune": "headcount.runs.prune:prune",
     "report": "headcount.views.page.report:report",
+    "reproduce": "headcount.papers.reproduce:reproduce",
     "recover": "headcount.recovery.recover:recover",
     "redundancy": "headcount.likeness.measure:redundancy",
     "remove": "headcount.models.remove:remove",

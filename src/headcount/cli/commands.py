@@ -24,6 +24,8 @@ for _name, _summary in {
     "compare": "Several methods at one ratio, trained alike and tested against random.",
     "sweep": "Sparsity and score against one number of learned gates.",
     "study": "Many runs from one file, here or on a cluster: plan, run, status, table, watch.",
+    "reproduce": "A table or figure of the four papers, run and drawn beside theirs.",
+    "claims": "What finished runs say of every claim of the papers.",
     "remove": "Take heads out of a model and save the smaller one.",
     "bench": "Time a model dense, masked and with its heads removed.",
     "export": "Write a pruned model for plain transformers, ONNX or torch.export.",

@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 from headcount.errors import UsageError
 from headcount.files import read_text
 from headcount.heads import Mask
+from headcount.learned.keeper import AllClosedError
 from headcount.models import fingerprint
 from headcount.models.numbers import read_mask
 from headcount.options import to_plain
@@ -146,18 +147,26 @@ def _depends(run: Run, model: PreTrainedModel, tokenizer: Any, **more: Any) -> d
 def _prune(
     run: Run, out: Any, *, report: Any, note: Note, command: Any, overwrite: bool,
     subjects: Subjects | None = None, work: Path | None = None, logging: Any = None,
+    may_close: bool = False,
 ) -> Carried | tuple[Any, ...]:  # fmt: skip
+    """A cut; `may_close` takes a free run in which all gates close for a result like others."""
     asked = run.options
     subject = open_run(run, subjects, trains=asked.repair.train is not None)
-    if not asked.gated:
-        found = prune(
-            subject, asked.method, asked.ratio, repair=asked.repair, learning=asked.learning,
-            looking=asked.looking, scoring=asked.scoring, baseline=asked.baseline, seed=run.seed,
-            out=out, work=work, logging=logging, report=report, note=note, command=command,
-            overwrite=overwrite,
-        )  # fmt: skip
-        return Carried(found.record, found)
     cutting = Cutting(subject=subject, asked=asked, seed=run.seed, note=note)
+    if not asked.gated:
+        try:
+            found = prune(
+                subject, asked.method, asked.ratio, repair=asked.repair, learning=asked.learning,
+                looking=asked.looking, scoring=asked.scoring, baseline=asked.baseline,
+                seed=run.seed, out=out, work=work, logging=logging, report=report, note=note,
+                command=command, overwrite=overwrite,
+            )  # fmt: skip
+        except AllClosedError as error:
+            if not may_close:
+                raise
+            result = cutting.closed(error, cutting.score_full())
+            return result, identity_of(subject, asked, run.seed), cutting.used, None
+        return Carried(found.record, found)
     decision, before = cutting.decide(), cutting.score_full()
     after = cutting.score(subject.model, [decision.mask])
     result = cutting.result(decision, {}, before, after)

@@ -12,11 +12,14 @@ from headcount.tasks.catalog import TASKS
 NEED_TASK = ("train", "evaluate", "importance")
 
 
-def check_names(kind: object, model: object, task: object) -> None:
-    """Refuse a model that can be none, and an unknown task or none where one is needed."""
+def check_names(kind: object, model: object, task: object, *, elsewhere: bool = False) -> None:
+    """Refuse a model that can be none, and an unknown task or none where one is needed.
+
+    What is to be done `elsewhere` may name a model that cannot be found from here.
+    """
     told = Gathered()
     with told.at("model"):
-        if isinstance(model, str) and kind != "probe":
+        if isinstance(model, str) and kind != "probe" and not elsewhere:
             require_model(model)
     with told.at("task"):
         if isinstance(task, str):

@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.heads import Mask
+from headcount.learned.keeper import AllClosedError
 from headcount.learned.result import examples_seen
 from headcount.models.remove import remove
 from headcount.pruning.methods import Decide, Decision, Given
@@ -171,6 +172,20 @@ class Cutting:
         if repair.train is not None and (learned is None or self.asked.learning is not None):
             done["trained"] = self._train(small, repair.train, decision.mask)
         return small, done
+
+    def closed(self, error: AllClosedError, before: Evaluation) -> dict[str, Any]:
+        """The result of a run in which all gates closed: no heads, the weights of that moment."""
+        assert error.model is not None
+        nothing = Mask(self.subject.layout, frozenset())
+        after = self.score(error.model, [nothing])
+        closed = {
+            "step": error.step,
+            "last_open": error.mask.pattern,
+            "last_open_kept": len(error.mask),
+            "scored": "all heads removed, the weights as they were at that step",
+        }
+        cutting = replace(self, budget=Budget(steps=error.step))
+        return cutting.result(Decision(mask=nothing), {"all_closed": closed}, before, after)
 
     def tell(self, kind: str, text: str | None) -> None:
         """Note something, once for each kind."""

@@ -88,7 +88,8 @@ def prune(
     `method` is a name of `headcount ls methods` or a value, as in `hc.Importance(step=0.05)`;
     without one it is the surgeon with recovery where there is a task, and cluster where there is
     none. `ratio` is the share of heads to remove; "free" lets a method that can decide. `repair`
-    is what comes after the cut, and `learning` how a method that trains gates does so, before it;
+    is what comes after the cut, and `learning` how a method that trains gates does so, before it
+    (without it such a method has the training of the repair, with its gates, and none after);
     random cuts then train as long after it. `baseline` is the number of random cuts of the same
     size, repaired in the same way. `seed` is that of the cut, of its training and of the sample
     that is scored, unless `scoring` is given. `overwrite` replaces a pruned model in `out`. `work`,
@@ -104,7 +105,7 @@ def prune(
     trained = choice.method.needs == "training"
     asked = Prune(
         method=choice.method, ratio=ratio, repair=choice.repair,
-        learning=(learning or TrainOptions()) if trained else None,
+        learning=_learning(learning, choice.repair) if trained else None,
         looking=looking or Looking(), scoring=scoring or Scoring(seed=seed), baseline=baseline,
     )  # fmt: skip
     asked.share  # refused before anything is measured  # noqa: B018
@@ -136,6 +137,11 @@ def prune(
         if target is not None:
             _write(target, found, subject.tokenizer)
     return found
+
+
+def _learning(learning: TrainOptions | None, repair: Repair) -> TrainOptions | None:
+    """How gates are trained; None where they have the training of the repair."""
+    return TrainOptions() if learning is None and repair.train is None else learning
 
 
 def _write(target: Path, found: Pruned, tokenizer: PreTrainedTokenizerBase | None) -> None:
@@ -192,7 +198,9 @@ class _Cut:
             compared = cutting
             if learned is not None:
                 # random cuts get after the cut what the gates and weights got before it
-                longer = together(asked.learning or TrainOptions(), asked.repair.train)
+                longer = asked.repair.train
+                if asked.learning is not None:
+                    longer = together(asked.learning, longer)
                 repair = replace(asked.repair, train=longer)
                 compared = replace(cutting, asked=replace(asked, repair=repair))
             before, after = scored = compared.score_full(), cutting.score(small)

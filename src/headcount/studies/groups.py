@@ -40,8 +40,11 @@ SURELY = 0.75
 class Groups:
     """The groups of a study file, built one after the other, each when it is first asked for."""
 
-    def __init__(self, written: Written, settings: Settings, groups: Mapping[str, Any]) -> None:
+    def __init__(
+        self, written: Written, settings: Settings, groups: Mapping[str, Any], elsewhere: bool
+    ) -> None:
         self.written, self.settings, self.groups = written, settings, groups
+        self.elsewhere = elsewhere
         self.done: dict[str, list[tuple[dict[str, Any], Cell]]] = {}
         self.under_way: list[str] = []
         self.broken: set[str] = set()
@@ -168,7 +171,8 @@ class Groups:
     def _read(self, asked: dict[str, Any], name: str, told: Gathered) -> Run:
         """The run, or all that is wrong with it beside what was `told` already."""
         with told.at():
-            check_names(asked.get("kind"), asked.get("model"), asked.get("task"))
+            names = (asked.get("kind"), asked.get("model"), asked.get("task"))
+            check_names(*names, elsewhere=self.elsewhere)
         run = STAND_IN
         with told.at():
             run = Run.read(asked, name)

@@ -13,11 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headcount.errors import UsageError
-from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
-from headcount.pruning.methods import Decision
 from headcount.runs.asked import Prune
-from headcount.runs.budget import Budget
 from headcount.runs.cutting import Cutting
 from headcount.runs.folder import work_of, workspace
 from headcount.runs.identity import own_options
@@ -151,7 +148,7 @@ class Study:
             except AllClosedError as error:
                 if not self.may_close:
                     raise
-                result = self._closed(cutting, error, before)
+                result = cutting.closed(error, before)
             record = self.record_of(cutting, result, time.monotonic() - started)
             return self.store.add(record)
 
@@ -165,20 +162,6 @@ class Study:
             return
         with workspace(work_of(target), about, self.note, where=target):
             yield replace(cutting, work=work_of(target))
-
-    def _closed(self, cutting: Cutting, error: AllClosedError, before: Evaluation) -> Any:
-        """The result of a run in which all gates closed: no heads, the weights of that moment."""
-        assert error.model is not None
-        nothing = Mask(self.subject.layout, frozenset())
-        after = cutting.score(error.model, [nothing])
-        cutting = replace(cutting, budget=Budget(steps=error.step))
-        closed = {
-            "step": error.step,
-            "last_open": error.mask.pattern,
-            "last_open_kept": len(error.mask),
-            "scored": "all heads removed, the weights as they were at that step",
-        }
-        return cutting.result(Decision(mask=nothing), {"all_closed": closed}, before, after)
 
     def record_of(self, cutting: Cutting, result: Any, seconds: float) -> Record:
         """A finished cut."""

@@ -21,12 +21,15 @@ from headcount.studies.plan import Plan, Settings
 from headcount.studies.written import Written, read_written
 
 
-def read_plan(path: str | Path | Mapping[str, Any]) -> Plan:
-    """The plan of a study file, or of the same as a mapping; all mistakes are told at once."""
+def read_plan(path: str | Path | Mapping[str, Any] | Written, *, elsewhere: bool = False) -> Plan:
+    """The plan of a study file, or of the same as a mapping; all mistakes are told at once.
+
+    `elsewhere` plans for another machine: models need not be found from here.
+    """
     if isinstance(path, Mapping):
         written = Written(path=Path("study"), data=dict(path))
     else:
-        written = read_written(path)
+        written = path if isinstance(path, Written) else read_written(path)
     data = written.data
     known = ("defaults", "runs", *Settings.__dataclass_fields__)
     for name in data:
@@ -45,7 +48,7 @@ def read_plan(path: str | Path | Mapping[str, Any]) -> Plan:
     if not isinstance(data.get("defaults", {}), Mapping):
         written.wrong(("defaults",), "defaults are parts of a run, by name.")
         data["defaults"] = {}
-    made = Groups(written, settings, groups)
+    made = Groups(written, settings, groups, elsewhere)
     found = [cell for name in groups for cell in made.build(name)]
     written.refuse()
     return Plan(path=written.path, settings=_at_home(settings, written), cells=found, data=data)

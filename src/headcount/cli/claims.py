@@ -1,0 +1,47 @@
+"""`headcount claims`: what finished runs say of the papers' claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from headcount.cli.common import Json, emit, say
+from headcount.cli.typed import Typed, typed
+from headcount.errors import NotFoundError
+from headcount.papers.scales import Places
+
+if TYPE_CHECKING:
+    Placed = Typed
+else:
+    Placed = typed(Places, "Real data and weights")
+
+PLACED = Placed()
+
+
+def claims(
+    folders: Annotated[
+        list[Path] | None, Parameter(help="Folders of headcount reproduce; reproduce/* if none.")
+    ] = None,
+    /,
+    *,
+    places: Placed = PLACED,
+    as_json: Json = False,
+) -> None:
+    """Every claim of the four papers: holds, does not, undecided, or not run.
+
+    A claim is undecided where the interval of its statistic includes both sides of the threshold,
+    and not run while one of its runs is missing.
+
+    Examples: `headcount claims` · `headcount claims reproduce/pocket --json`
+    """
+    from headcount.papers import tables
+    from headcount.papers.reproduce import claims as judged
+    from headcount.papers.reproduce import counted
+
+    found = judged(*(folders or ()), places=places.on())
+    if not found:
+        raise NotFoundError("There are no runs to judge by: headcount reproduce --all makes them.")
+    emit([each.to_json() for each in found], as_json=as_json, table=tables.claims_table(found))
+    say(f"headcount: {tables.counts_line(counted(found))}.")

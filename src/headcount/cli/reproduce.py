@@ -1,0 +1,107 @@
+"""`headcount reproduce PAPER ITEM`: a table or figure of a paper, by one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from headcount.cli.common import Json, emit, say, warn
+from headcount.cli.progress import bar
+from headcount.cli.typed import Typed, typed
+from headcount.errors import UsageError
+from headcount.papers.scales import Places
+from headcount.studies.executors.protocol import Executing
+
+if TYPE_CHECKING:
+    Executed = Placed = Typed
+else:
+    Executed, Placed = typed(Executing, "Where"), typed(Places, "Real data and weights")
+
+Flag = Parameter(negative=())
+EXECUTED, PLACED = Executed(), Placed()
+
+
+def reproduce(
+    paper: Annotated[
+        str | None, Parameter(help="redundancy, weak-link, autoattention or lay-off.")
+    ] = None,
+    item: Annotated[str | None, Parameter(help="table-4, figure-7 …; see --list.")] = None,
+    /,
+    *,
+    scale: str = "pocket",
+    out: Path | None = None,
+    places: Placed = PLACED,
+    executing: Executed = EXECUTED,
+    every: Annotated[bool, Parameter(name="--all", negative=())] = False,
+    listed: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    plan: Annotated[bool, Flag] = False,
+    drawn: Annotated[bool, Flag] = False,
+    write_docs: Path | None = None,
+    as_json: Json = False,
+) -> int | None:
+    """Carry out the runs behind a table or figure of the four papers, and draw it beside theirs.
+
+    pocket is offline and takes minutes, small needs real weights and data (--weights, --data),
+    paper a GPU or a cluster. Runs are shared by all items and kept: the same command goes on.
+
+    Examples: `headcount reproduce --list` · `headcount reproduce weak-link table-4` ·
+    `headcount reproduce redundancy --executor processes` ·
+    `headcount reproduce --all --scale paper --plan`
+
+    Parameters
+    ----------
+    scale
+        pocket, small or paper.
+    out
+        Folder of the runs and of what is drawn; reproduce/SCALE when left out.
+    every
+        All items of all papers, as one study.
+    listed
+        List what there is, and stop.
+    plan
+        Count the runs and say how long they may take, and stop.
+    drawn
+        Run nothing: draw what is there.
+    write_docs
+        Write the page of all claims and items from the runs in --out to this Markdown file.
+    """
+    from headcount.papers import reproduce as work
+    from headcount.papers import tables
+    from headcount.views.tables.study import plan_table
+
+    if listed:
+        items = work.chosen(paper, item)
+        data = [each.to_json() for each in items]
+        emit(data, as_json=as_json, table=tables.items_table(items))
+        return None
+    if paper is None and not every and write_docs is None:
+        raise UsageError("Name a paper and an item, or pass --all; --list says what there is.")
+    where = {"scale": scale, "out": out, "places": places.on()}
+    if plan:
+        found = work.planned(paper, item, **where)
+        emit(found.to_json(), as_json=as_json, table=plan_table(found))
+        return None
+    if write_docs is not None:
+        return _page(write_docs, out, places.on(), as_json)
+    with bar(f"{scale} runs") as progress:
+        done = work.reproduce(
+            paper, item, **where, executing=executing.on(), run=not drawn, note=warn,
+            progress=progress,
+        )  # fmt: skip
+    one = len(done) == 1
+    data = done[0].to_json() if one else [each.to_json() for each in done]
+    emit(data, as_json=as_json, table=(tables.reproduced_page if one else tables.summary)(done))
+    return 6 if any(each.drawn is None for each in done) else None
+
+
+def _page(path: Path, out: Path | None, places: Places, as_json: bool) -> None:
+    """Write the page from the runs of all scales that are there."""
+    from headcount.papers.page import write_page
+    from headcount.views.tables.columns import table
+
+    found = write_page(path, [] if out is None else [out], places)
+    rows = [(name, number) for name, number in found.counts.items()]
+    emit(found.to_json(), as_json=as_json, table=table(["claims", "number"], rows))
+    say(f"headcount: {path} is written, with {found.figures} figures.")

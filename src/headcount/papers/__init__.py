@@ -1,0 +1,1 @@
+"""The four papers: their items, their own numbers, their claims, and the runs that test them."""

@@ -1,0 +1,125 @@
+"""Figures of several panels that the papers' items share: lines with bands, and squares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headcount.statistics import interval
+from headcount.views.curves import BAND
+from headcount.views.figures import COLOURS, STYLE, colour_bar, need_matplotlib, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Values = Mapping[float, Sequence[float]]
+"""Place on the x axis -> what several seeds gave there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """A panel of lines."""
+
+    title: str
+    lines: Mapping[str, Values]
+    x: str
+    y: str
+    level: float | None = None
+    """A dashed line: all heads."""
+    band: str = "ends"
+    """What is shaded: the ends of the seeds, or the 95 % interval of their mean."""
+    logarithmic: bool = False
+
+
+def lines_figure(panels: Sequence[Lines], columns: int = 3) -> Figure:
+    """A panel beside the other, with one legend in the first."""
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    with need_matplotlib().rc_context(STYLE):
+        figure = new_figure(3.6 * columns + 0.4, 2.9 * rows + 0.2)
+        for place, panel in enumerate(panels):
+            axes = figure.add_subplot(rows, columns, place + 1)
+            _draw(axes, panel)
+            if place == 0:
+                axes.legend(frameon=False, fontsize=7)
+    return figure
+
+
+def _draw(axes: Any, panel: Lines) -> None:
+    if panel.level is not None:
+        axes.axhline(panel.level, color="#555555", lw=1, ls="--", label="all heads")
+    for place, (name, values) in enumerate(panel.lines.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        x = sorted(values)
+        mean = [float(np.mean(values[each])) for each in x]
+        ends = [_ends(values[each], panel.band) for each in x]
+        low, high = ([end[side] for end in ends] for side in (0, 1))
+        axes.fill_between(x, low, high, color=colour, alpha=BAND, lw=0)
+        axes.plot(x, mean, ".-", color=colour, lw=1.3, label=name)
+    if panel.logarithmic:
+        axes.set_xscale("log")
+    axes.set_title(panel.title, fontsize=9)
+    axes.set_xlabel(panel.x)
+    axes.set_ylabel(panel.y)
+    axes.grid(axis="y", color="#e5e5e5", lw=0.6)
+
+
+def _ends(values: Sequence[float], band: str) -> tuple[float, float]:
+    if band == "interval":
+        _, low, high = interval(values)
+        if not math.isnan(low):
+            return low, high
+    return float(min(values)), float(max(values))
+
+
+def squares_figure(
+    squares: Mapping[str, tuple[Sequence[str], np.ndarray]], *, label: str = "r", columns: int = 4
+) -> Figure:
+    """A square of correlations for each title, its names on both axes, numbers inside."""
+    columns = min(columns, len(squares))
+    rows = -(-len(squares) // columns)
+    with need_matplotlib().rc_context(STYLE):
+        figure = new_figure(3.3 * columns + 0.4, 3.1 * rows)
+        for place, (title, (names, values)) in enumerate(squares.items()):
+            axes = figure.add_subplot(rows, columns, place + 1)
+            _square(axes, title, names, values, label)
+    return figure
+
+
+def _square(axes: Any, title: str, names: Sequence[str], values: np.ndarray, label: str) -> None:
+    image = axes.imshow(values, cmap="viridis", vmin=min(0.0, float(np.nanmin(values))), vmax=1)
+    axes.set_title(title, fontsize=9)
+    axes.set_xticks(range(values.shape[1]), names[: values.shape[1]], rotation=60, fontsize=6)
+    axes.set_yticks(range(values.shape[0]), names[: values.shape[0]], fontsize=6)
+    axes.tick_params(length=0)
+    for row, column in np.ndindex(*values.shape):
+        _number(axes, row, column, float(values[row, column]), 5)
+    colour_bar(image, axes, label)
+
+
+def _number(axes: Any, row: int, column: int, value: float, size: float) -> None:
+    """A number inside its field, light on dark."""
+    colour = "white" if value < 0.6 else "black"
+    axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=size, color=colour)
+
+
+def table_figure(
+    title: str, rows: Sequence[str], columns: Sequence[str], values: np.ndarray, *, label: str
+) -> Figure:
+    """One oblong of numbers: rows × columns."""
+    with need_matplotlib().rc_context(STYLE):
+        figure = new_figure(0.75 * len(columns) + 2.6, 0.42 * len(rows) + 1.3)
+        axes = figure.add_subplot()
+        image = axes.imshow(values, cmap="viridis", vmin=min(0.0, float(np.nanmin(values))), vmax=1)
+        axes.set_title(title, fontsize=9)
+        axes.set_xticks(range(len(columns)), columns, fontsize=7)
+        axes.set_yticks(range(len(rows)), rows, fontsize=7)
+        axes.tick_params(length=0)
+        for row, column in np.ndindex(*values.shape):
+            _number(axes, row, column, float(values[row, column]), 6)
+        colour_bar(image, axes, label)
+    return figure

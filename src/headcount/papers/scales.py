@@ -1,0 +1,127 @@
+"""The runs behind the papers' tables and figures, at three scales: one study file each.
+
+    plan = read_scale("pocket", items)          # the groups that these items are drawn from
+    plan = read_scale("small", items, Places(data="../shared/data", weights="weights"))
+
+`pocket` needs nothing, `small` real weights and data in folders, `paper` the papers' own models
+and data sets. Groups have the same names at every scale.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from headcount.errors import NotFoundError, UsageError
+from headcount.names import require
+from headcount.studies.plan import Plan
+from headcount.studies.planned import read_plan
+from headcount.studies.written import Written, read_written
+
+Scale = Literal["pocket", "small", "paper"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+FOLDER = Path(__file__).parent / "data" / "scales"
+ENVIRONMENT = {"data": "HEADCOUNT_DATA", "weights": "HEADCOUNT_WEIGHTS"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where real data and weights lie, for the scales that need them."""
+
+    data: Path | None = None
+    """Folder with glue/, wikitext-2/ and multi30k/; HEADCOUNT_DATA when left out."""
+    weights: Path | None = None
+    """Folder with a model folder for each name of the scale; HEADCOUNT_WEIGHTS when left out."""
+
+    def of(self, name: str) -> Path | None:
+        """The folder of this name, as it was given or is in the environment."""
+        given = getattr(self, name) or os.environ.get(ENVIRONMENT[name])
+        return None if given is None else Path(given).expanduser().absolute()
+
+
+@cache
+def read_written_scale(scale: str) -> Written:
+    """The study file of a scale."""
+    require("scale", scale, SCALES)
+    return read_written(FOLDER / f"{scale}.yaml")
+
+
+def groups_of(scale: str) -> tuple[str, ...]:
+    """The names of all groups of runs at a scale."""
+    return tuple(read_written_scale(scale).data["runs"])
+
+
+def read_scale(
+    scale: str,
+    groups: Iterable[str],
+    places: Places | None = None,
+    *,
+    name: str | None = None,
+    elsewhere: bool = False,
+) -> Plan:
+    """The plan of some groups of a scale, with those that they start from.
+
+    `name` is what the study is called, in place of the scale. `elsewhere` plans for another
+    machine: models and data need not be here.
+    """
+    written = read_written_scale(scale)
+    runs = written.data["runs"]
+    wanted = list(dict.fromkeys(each for name in groups for each in _with_inputs(name, runs)))
+    if not wanted:
+        raise UsageError(f"Nothing that was asked for has runs at the scale '{scale}'.")
+    data = dict(written.data) | {
+        "name": name or scale,
+        "runs": {name: runs[name] for name in runs if name in wanted},
+    }
+    filled = _filled(data, places or Places(), scale, elsewhere)
+    own = replace(written, data=filled, mistakes=[])  # the file is read once for all plans
+    return read_plan(own, elsewhere=elsewhere)
+
+
+def _with_inputs(name: str, runs: Mapping[str, Any]) -> Iterator[str]:
+    """A group and all groups that its runs start from, those first."""
+    if name not in runs:
+        return
+    for each in _references(runs[name]):
+        yield from _with_inputs(each, runs)
+    yield name
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for word in ("run", "each", "best"):
+            if isinstance(value.get(word), str):
+                yield value[word]
+        for item in value.values():
+            yield from _references(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _references(item)
+
+
+def _filled(value: Any, places: Places, scale: str, elsewhere: bool) -> Any:
+    """A study file with folders in place of {data}, {weights} and {configs}."""
+    if isinstance(value, Mapping):
+        return {key: _filled(item, places, scale, elsewhere) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, places, scale, elsewhere) for item in value]
+    if not isinstance(value, str) or "{" not in value:
+        return value
+    value = value.replace("{configs}", str(FOLDER / "configs"))
+    for name in (field.name for field in fields(Places)):
+        if f"{{{name}}}" not in value:
+            continue
+        folder = places.of(name)
+        if folder is None and not elsewhere:
+            raise NotFoundError(
+                f"The scale '{scale}' needs {value.replace(f'{{{name}}}/', '')} in a folder of "
+                f"{name}: pass --{name} DIR, or set {ENVIRONMENT[name]}."
+            )
+        value = value.replace(f"{{{name}}}", str(folder or f"/{name}"))
+        if not elsewhere and not Path(value).exists():
+            raise NotFoundError(f"The scale '{scale}' needs {value}, and it is not there.")
+    return value

@@ -1,0 +1,120 @@
+"""The claims of Why Can You Lay Off Heads? on fine-tuning, tested: LO4, LO6 and LO8."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headcount.papers.claims import Tested, tests, worst
+from headcount.papers.found import Found
+from headcount.papers.seeds import at_least, at_most, measured, more_than
+from headcount.papers.tested_tools import noted, ranks_go_together
+from headcount.statistics import correlation_interval
+
+AT, RECALL, LITTLE = 0.75, 0.9, 0.10
+FEW = 10
+"""With fewer layers than this a reader is told that they are few."""
+
+
+@tests("LO4", "drift")
+def recalled(found: Found) -> Sequence[Tested]:
+    """Of the heads a task needs, the share that is kept by pruning on the pre-training task."""
+    tasks: dict[str, list[Mapping[str, Any]]] = {}
+    for each in found.runs("drift"):
+        at = next(row for row in each.record["recall"] if math.isclose(row["at"], AT))
+        if at["needed"]:
+            tasks.setdefault(str(each.at("task")), []).append(at)
+    if not tasks:
+        return []
+    rows = [_recall(task, each) for task, each in tasks.items()]
+    every = [row for each in tasks.values() for row in each]
+    kept = f"{np.mean([row['kept'] for row in every]):.3g} of {every[0]['heads']} heads are kept"
+    chance = np.mean([row["chance"] for row in every])
+    note = f"the interval is over tasks; {kept}: as many at random recall {chance:.3f}"
+    seeds = max(len(each) for each in tasks.values())
+    values = [row.value for row in rows]
+    what = f"recall at {AT}, mean over tasks"
+    about = {"n": len(rows), "of": "tasks", "seeds": seeds, "note": note}
+    return [measured(what, values, at_least(RECALL), **about), *rows]
+
+
+def _recall(task: str, rows: Sequence[Mapping[str, Any]]) -> Tested:
+    """One task: heads as if they were drawn, one by one."""
+    from scipy.stats import binomtest
+
+    both, needed = (sum(int(row[name]) for row in rows) for name in ("both", "needed"))
+    ends = binomtest(both, needed).proportion_ci()
+    low, high = float(ends.low), float(ends.high)
+    note = f"chance {rows[0]['chance']:.3f}, p {rows[0]['p']:.2g}; exact binomial interval"
+    return Tested(
+        what=f"recall at {AT}, {task}", value=both / needed, low=low, high=high,
+        verdict=at_least(RECALL)(both / needed, low, high), seeds=len(rows), n=needed,
+        of="heads the task needs", note=note,
+    )  # fmt: skip
+
+
+@tests("LO6", "drift")
+def lower_layers(found: Found) -> Sequence[Tested]:
+    """Layer against the mean JS divergence of its heads; of all tasks together, and of each."""
+    js = _by_layer(found, "mean")
+    what = "Spearman of layer and mean JS divergence"
+    rows = [_trend(f"{what}, mean over {len(js)} tasks", list(js.values()))]
+    rows += [_trend(f"{what}, {task}", [values]) for task, values in js.items()]
+    largest, hidden = (list(_by_layer(found, name).values()) for name in ("max", "hidden"))
+    rows.append(_trend("Spearman of layer and the JS divergence of its farthest head", largest))
+    return [*rows, _trend("Spearman of layer and L2 distance of its output", hidden)]
+
+
+def _by_layer(found: Found, name: str) -> dict[str, np.ndarray]:
+    """Task -> a measure of drift for every layer of the first stack, mean over seeds."""
+    out: dict[str, list[list[float]]] = {}
+    for each in found.runs("drift"):
+        layers = each.record["drift"]["layers"]
+        own = [row[name] for row in layers if row["stack"] == layers[0]["stack"]]
+        out.setdefault(str(each.at("task")), []).append(own)
+    return {task: np.mean(values, axis=0) for task, values in out.items()}
+
+
+def _trend(what: str, tasks: Sequence[np.ndarray]) -> Tested:
+    values = np.mean(tasks, axis=0)
+    layers = list(range(len(values)))
+    note = "" if len(layers) >= FEW else f"{len(layers)} layers give little power"
+    about = {"n": len(layers), "of": "layers", "note": note}
+    return ranks_go_together(what, layers, values.tolist(), more_than(0.0), **about)
+
+
+@tests("LO8", "drift")
+def drift_and_importance(found: Found) -> Sequence[Tested]:
+    """How far a head moves against its importance, on the task and on the pre-training task."""
+    rows = list(_correlations(found))
+    first = max(rows, key=lambda row: row.value)
+    wide = correlation_interval(0.0, first.n)[1]
+    note = (
+        f"the largest of {len(rows)}, and the verdict on all of them; {first.n} heads leave an "
+        f"interval of ± {wide:.2f} around no correlation"
+    )
+    if not wide <= LITTLE:
+        note += f", so at most {LITTLE:.2f} cannot be shown with so few"
+    return [noted(first, note, worst([row.verdict for row in rows])), *rows]
+
+
+def _correlations(found: Found) -> Iterator[Tested]:
+    """Every task with each importance; of several seeds the mean r, by Fisher's z."""
+    each: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for run in found.runs("drift"):
+        for name, own in run.record["correlations"].items():
+            each.setdefault((name, str(run.at("task"))), []).append(own)
+    for (name, task), own in each.items():
+        known = [math.nan if row["pearson"] is None else row["pearson"] for row in own]
+        r = float(np.tanh(np.mean(np.arctanh(known))))
+        low, high = correlation_interval(r, own[0]["n"])
+        least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+        most = max(abs(low), abs(high))
+        yield Tested(
+            what=f"|Pearson r| of JS divergence and importance on {name}, {task}",
+            value=abs(r), low=least, high=most, verdict=at_most(LITTLE)(abs(r), least, most),
+            seeds=len(own), n=own[0]["n"], of="heads", note=f"r {r:+.3f} [{low:+.3f}, {high:+.3f}]",
+        )  # fmt: skip

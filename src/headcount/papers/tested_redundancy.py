@@ -1,0 +1,177 @@
+"""The claims of On Attention Redundancy (NAACL 2021) on how matrices agree, tested: RA1, 2, 5–7."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
+from headcount.papers.claims import Tested, tests, worst
+from headcount.papers.found import Found
+from headcount.papers.seeds import at_least, at_most, more_than
+from headcount.papers.tested_heads import AFTER, BEFORE, RANDOM, Drawn, Key, inputs_of, matrices
+from headcount.papers.tested_tools import noted
+
+SEVEN = (*TOKEN_BASED, *SENTENCE_BASED)
+ONE, LIKE, INFER = "one sentence", "similarity", "inference"
+KINDS = {
+    "pocket-acceptability": ONE, "pocket-sentiment": ONE, "cola": ONE, "sst2": ONE,
+    "pocket-paraphrase": LIKE, "pocket-similarity": LIKE, "mrpc": LIKE, "qqp": LIKE, "stsb": LIKE,
+    "pocket-entailment": INFER, "rte": INFER, "wnli": INFER, "mnli": INFER, "qnli": INFER,
+}  # fmt: skip
+"""Task -> its kind, as GLUE sorts them."""
+PERMUTATIONS = 999
+
+
+@tests("RA1", "near", "near-random")
+def token_based(found: Found) -> Sequence[Tested]:
+    """The token-based distances with each other; all of them, and without the one in doubt."""
+    table = _agreement(found, TOKEN_BASED)
+    undoubted = [name for name in TOKEN_BASED if name != "bc"]
+    which = _of_distances(table.keys, BEFORE, undoubted)
+    table.ask_smallest(f"smallest r among {', '.join(undoubted)}", which, at_least(0.7))
+    *rows, without = table.answers()
+    read = "bc is 1 − Σ √(p q), as the work that the paper cites defines it"
+    other = "whichever way bc is read; 1 − Σ p q, as the appendix prints it, was not measured"
+    return [noted(rows[0], read), *rows[1:], noted(without, other)]
+
+
+@tests("RA2", "near", "near-random")
+def sentence_based(found: Found) -> Sequence[Tested]:
+    """The sentence-based distances with each other."""
+    return _agreement(found, SENTENCE_BASED).answers()
+
+
+def _agreement(found: Found, names: Sequence[str]) -> Drawn:
+    """The smallest r of these distances: on all inputs, on each, and after fine-tuning."""
+    own = matrices(found, "near", "near-random", "near-tuned")
+    table = Drawn({key: each for key, each in own.items() if key[2] in names})
+    said = f"smallest r among {', '.join(names)}"
+    table.ask_smallest(f"{said}, all inputs", _of_distances(own, BEFORE, names), at_least(0.7))
+    after = _of_distances(own, AFTER, names)
+    table.ask_smallest(f"{said}, fine-tuned, all inputs", after, at_least(0.7))
+    for inputs in inputs_of(own, BEFORE):
+        one = [pair for pair in _of_distances(own, BEFORE, names) if pair[0][1] == inputs]
+        table.ask_smallest(f"{said}, {inputs}", one, at_least(0.7))
+    return table
+
+
+def _of_distances(
+    keys: Sequence[Key] | dict[Key, np.ndarray], phase: str, names: Sequence[str]
+) -> list[tuple[Key, Key]]:
+    """Two distances on the same inputs."""
+    return [
+        ((phase, inputs, a), (phase, inputs, b))
+        for inputs in inputs_of(keys, phase)
+        for a, b in combinations(names, 2)
+    ]
+
+
+@tests("RA5", "near", "near-tuned")
+def phases(found: Found) -> Sequence[Tested]:
+    """The pre-trained with the fine-tuned model: correlations, and the mean absolute difference."""
+    table = Drawn(matrices(found, "near", "near-tuned"))
+    tasks = [task for task in inputs_of(table.keys, AFTER) if task in inputs_of(table.keys, BEFORE)]
+
+    def which(*those: str) -> list[tuple[Key, Key]]:
+        return [((BEFORE, task, d), (AFTER, task, d)) for task in those for d in SEVEN]
+
+    a, b = table.places(which(*tasks))
+    table.ask_smallest("smallest r of pre-trained with fine-tuned", which(*tasks), at_least(0.9))
+    said = "mean absolute difference of pre-trained and fine-tuned"
+    table.ask(said, lambda _, flat: np.abs(flat[a] - flat[b]).mean(), at_most(0.05))
+    largest = f"largest {said}, of any task and distance"
+    table.ask(largest, lambda _, flat: np.abs(flat[a] - flat[b]).mean(1).max(), at_most(0.05))
+    for task in tasks:
+        own, other = table.places(which(task))
+        table.ask_smallest(f"smallest r, {task}", which(task), at_least(0.9))
+        table.ask(
+            f"mean absolute difference, {task}",
+            lambda _, flat, own=own, other=other: np.abs(flat[own] - flat[other]).mean(),
+            at_most(0.05),
+        )  # fmt: skip
+    first, second, *rest = table.answers()
+    both = worst([first.verdict, second.verdict])
+    note = f"the verdict is on r ({first.verdict}) and on the difference ({second.verdict})"
+    return [noted(first, note, both), second, *rest]
+
+
+@tests("RA6", "near", "near-random")
+def tasks_alike(found: Found) -> Sequence[Tested]:
+    """Pairs of inputs: the smallest correlation of all distances, of each, and after training."""
+    table = Drawn(matrices(found, "near", "near-random", "near-tuned"))
+
+    def which(phase: str, *names: str) -> list[tuple[Key, Key]]:
+        two = list(combinations(inputs_of(table.keys, phase), 2))
+        return [((phase, a, name), (phase, b, name)) for name in names for a, b in two]
+
+    every = which(BEFORE, *SEVEN)
+    with_random = [pair for pair in every if RANDOM in (pair[0][1], pair[1][1])]
+    tasks = [pair for pair in every if pair not in with_random]
+    table.ask_smallest("smallest r between inputs, random tokens included", every, at_least(0.8))
+    table.ask_smallest("smallest r between tasks", tasks, at_least(0.8))
+    table.ask_smallest("smallest r of a task with random tokens", with_random, at_least(0.8))
+    table.ask_smallest(
+        "smallest r between tasks, each read by its fine-tuned model", which(AFTER, *SEVEN),
+        at_least(0.8),
+    )  # fmt: skip
+    for name in SEVEN:
+        table.ask_smallest(f"smallest r between inputs, {name}", which(BEFORE, name), at_least(0.8))
+    return table.answers()
+
+
+@tests("RA7", "near")
+def kinds(found: Found) -> Sequence[Tested]:
+    """Correlations of tasks of one kind minus those of different kinds."""
+    table = Drawn(matrices(found, "near", "near-tuned"))
+    _ask_kinds(table, BEFORE, SEVEN, "")
+    longer = {task for task, kind in KINDS.items() if kind != ONE}
+    _ask_kinds(table, BEFORE, SEVEN, ", tasks of two sentences only", longer)
+    _ask_kinds(table, AFTER, SEVEN, ", fine-tuned")
+    for name in SEVEN:
+        _ask_kinds(table, BEFORE, [name], f", {name}")
+    return table.answers()
+
+
+def _ask_kinds(
+    table: Drawn, phase: str, names: Sequence[str], said: str, only: set[str] | None = None
+) -> None:
+    known = set(KINDS) if only is None else only
+    tasks = [task for task in inputs_of(table.keys, phase) if task in known]
+    two = list(combinations(tasks, 2))
+    same = [pair for pair in two if KINDS[pair[0]] == KINDS[pair[1]]]
+    other = [pair for pair in two if pair not in same]
+    if not same or not other:
+        return
+    within, between = (
+        table.places([((phase, a, d), (phase, b, d)) for a, b in those for d in names])
+        for those in (same, other)
+    )
+    note = f"pairs of tasks: {len(same)} within kinds, {len(other)} between; " + (
+        f"kinds given to tasks at random: p {_chance(table, phase, names, tasks):.2g}; "
+        "the interval is over heads, tasks taken as they are"
+    )
+    table.ask(
+        f"mean r within kinds minus between{said}",
+        lambda r, _: r[within].mean() - r[between].mean(),
+        more_than(0.0), n=len(two), of="pairs of tasks", note=note,
+    )  # fmt: skip
+
+
+def _chance(table: Drawn, phase: str, names: Sequence[str], tasks: Sequence[str]) -> float:
+    """How often kinds that are given to the tasks at random are as far apart."""
+    r = table.correlations()
+    a, b = np.triu_indices(len(tasks), 1)
+    place = np.array([[table.keys.index((phase, task, name)) for task in tasks] for name in names])
+    mean = r[place[:, a], place[:, b]].mean(0)
+    own = np.array([KINDS[task] for task in tasks])
+
+    def apart(kinds: np.ndarray) -> float:
+        same = kinds[a] == kinds[b]
+        return float(mean[same].mean() - mean[~same].mean())
+
+    rng = np.random.default_rng(0)
+    drawn = [apart(rng.permutation(own)) for _ in range(PERMUTATIONS)]
+    return (1 + sum(each >= apart(own) - 1e-12 for each in drawn)) / (1 + PERMUTATIONS)

@@ -1,0 +1,46 @@
+"""`headcount claims`: a verdict for every claim, from the runs that are there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headcount as hc
+from papers.filled import filled
+
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    filled(tmp_path, "tuned", "random")
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "pocket-weak-link-table-4.json").write_text("{}")
+    return tmp_path
+
+
+def test_every_claim_has_a_line(cli: Cli, there: Path) -> None:
+    ran = cli("claims", there, "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert [each["code"] for each in found][:2] == ["RA1", "RA2"]
+    assert len(found) == 36
+    assert {each["code"]: each["verdict"] for each in found}["WL4"] == "does not"
+    assert found == json.loads(json.dumps([each.to_json() for each in hc.claims(there)]))
+    said = cli("claims", there)
+    assert "does not" in said.out
+    assert "35 not run" in said.err
+
+
+def test_without_runs_it_says_how_to_make_them(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = cli("claims")
+    assert ran.code == 4
+    assert "headcount reproduce --all" in ran.err
+    assert cli("claims", tmp_path).code == 2

@@ -1,0 +1,97 @@
+"""All groups of the pocket scale, finished, with made-up numbers that a test can work out.
+
+found = filled(tmp_path, "tuned", "random")      # these groups, and what they start from
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headcount.heads import Layout, Mask
+from headcount.papers.found import Found
+from headcount.studies.plan import Cell
+from papers.made import Made, symmetric
+
+LAYOUT = Layout.of(encoder=[4] * 6)
+SEVEN = ("cos", "corr", "js", "bc", "dcor", "pc", "cc")
+
+
+def score_of(cell: Cell) -> float:
+    """0.9 with all heads, less with fewer, and a little by seed."""
+    ratio = getattr(cell.run.options, "ratio", None)
+    share = ratio if isinstance(ratio, float) else 0.0
+    return round(0.9 - 0.4 * share + 0.01 * cell.run.seed, 4)
+
+
+def matrices(cell: Cell) -> dict[str, np.ndarray]:
+    """Distances that grow with the layer gap, with noise of their own for each cell."""
+    layers = np.repeat(np.arange(6), 4)
+    rng = np.random.default_rng(abs(hash(cell.key)) % 2**32)
+    gap = 0.1 + 0.1 * np.abs(layers[:, None] - layers) + rng.uniform(0, 0.05, (24, 24))
+    return {name: symmetric(gap + 0.001 * at) for at, name in enumerate(SEVEN)}
+
+
+def cut(cell: Cell) -> dict[str, Any]:
+    """The record of a cut."""
+    asked = cell.run.options
+    kept = LAYOUT.kept_at(asked.ratio) if isinstance(asked.ratio, float) else 12
+    counts = [kept // 6] * 6
+    scored = {"metric": "accuracy", "n": 100, "low": 0.0, "high": 1.0}
+    record: dict[str, Any] = {
+        "heads": {"before": 24, "after": kept, "kept": "".join(map(str, counts))},
+        "parameters": {"before": 1000, "after": 600},
+        "mask": Mask(LAYOUT, frozenset(list(LAYOUT)[:kept])).to_json(),
+    }
+    if cell.run.task is not None:
+        record["scores"] = {
+            "before": {**scored, "score": 0.9}, "after": {**scored, "score": score_of(cell)}
+        }  # fmt: skip
+    if asked.method.needs == "training":
+        record["learned"] = {"closings": 9, "reopenings": 4, "gates_reopened": 3,
+                             "gates_reopened_and_kept": 2, "gap": {"gap": 0.0}}  # fmt: skip
+    return record
+
+
+def transfer(cell: Cell) -> dict[str, Any]:
+    """The record of two checkpoints compared."""
+    rows = [{"stack": "encoder", "layer": at, "mean": 0.1 * at, "max": 0.2 * at, "hidden": at,
+             "mean_stderr": 0.01, "max_stderr": 0.01, "hidden_stderr": 0.01}
+            for at in range(6)]  # fmt: skip
+    values = np.arange(24.0)
+    by_layer = {"encoder": values.reshape(6, 4).tolist()}
+    away = {"encoder": np.cos(values).reshape(6, 4).tolist()}
+    found = {"pearson": 0.1, "low": -0.3, "high": 0.4, "spearman": 0.9, "n": 24}
+    return {
+        "layout": LAYOUT.to_json(),
+        "drift": {"n": 9, "attention": by_layer, "layers": rows},
+        "weight_change": {"heads": by_layer, "layers": {"encoder": [1.0] * 6},
+                          "spread": {"encoder": 0.25, "all": 0.25}},
+        "importance": {"task": away}, "correlations": {"task": found},
+        "trends": {"encoder": {"attention": found}},
+        "recall": [{"at": 0.75, "value": 0.5, "chance": 0.25, "p_value": 0.1, "needed": 12}],
+    }  # fmt: skip
+
+
+def record_of(cell: Cell) -> dict[str, Any]:
+    """A made-up record of any kind."""
+    scored = {"metric": "accuracy", "score": score_of(cell), "n": 100, "low": 0.0, "high": 1.0}
+    timings = [{"name": "removed", "median": 0.01, "ratio": 0.8}]
+    return {
+        "prune": lambda: cut(cell),
+        "train": lambda: {"evaluation": scored},
+        "evaluate": lambda: scored,
+        "transfer": lambda: transfer(cell),
+        "bench": lambda: {"share_of_flops": 0.8, "timings": timings},
+        "redundancy": dict,
+    }[cell.run.kind]()
+
+
+def filled(folder: Path, *groups: str) -> Found:
+    """The groups with all their runs done."""
+    made = Made(folder, *groups)
+    for group in {cell.group for cell in made.plan.cells}:
+        made.fill(group, record_of, matrices, LAYOUT)
+    return made.found

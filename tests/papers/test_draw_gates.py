@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headcount.papers.draw_gates import highest, left_by_layer, methods_at_half
+from headcount.papers.numbers import read_printed
+from papers.filled import filled
+
+
+def test_the_highest_sparsity_is_that_within_the_bound(tmp_path: Path):
+    found = filled(tmp_path, "gates", "gates-full")  # a cut of r scores 0.9 − 0.4 r
+    none = highest(found, "pocket-acceptability", "straight-through", 0.0)
+    assert none == {0: 0.0, 1: 0.0, 2: 0.0}
+    some = highest(found, "pocket-acceptability", "straight-through", 0.35)
+    assert some == {0: 0.75, 1: 0.75, 2: 0.75}  # 0.6 of 0.9 is within 35 %, 0.54 is not
+
+
+def test_methods_stand_beside_the_papers(tmp_path: Path):
+    found = filled(tmp_path, "gates", "gates-full")
+    sheet = methods_at_half(found, read_printed("autoattention", "table-1")).sheets[0]
+    assert [row[0] for row in sheet.rows] == [
+        "all-heads", "random", "importance", "hard-concrete", "meta", "straight-through"
+    ]  # fmt: skip
+    assert str(sheet.rows[1][1]).startswith("0.710 [")
+    assert "paper: mnli" in sheet.columns
+    assert sheet.rows[0][sheet.columns.index("paper: mnli")].value == pytest.approx(83.9)
+
+
+def test_heads_left_are_counted_by_layer(tmp_path: Path):
+    found = filled(tmp_path, "gates")
+    sheet = left_by_layer(found, read_printed("autoattention", "layers")).sheets[0]
+    assert [str(cell)[:3] for cell in sheet.rows[0][1:]] == ["2.0"] * 6

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headcount.papers.draw_layoff import against_importance, frozen, kept, recalls
+from headcount.papers.numbers import read_printed
+from papers.filled import filled
+
+
+def test_what_is_left_is_relative_to_the_full_model(tmp_path: Path):
+    found = filled(tmp_path, "words")
+    own = kept(found, "words", "ratio")
+    assert own[0.5][0] == pytest.approx(0.7 / 0.9)
+
+
+def test_recall_stands_beside_the_papers_at_the_same_score(tmp_path: Path):
+    found = filled(tmp_path, "drift")
+    sheet = recalls(found, read_printed("lay-off", "figure-3")).sheets[0]
+    assert sheet.rows[0][1:4] == ["75%", 0.5, 0.25]
+    assert str(sheet.rows[0][4]) == ">90"
+
+
+def test_drift_and_importance_are_correlated_over_heads(tmp_path: Path):
+    import numpy as np
+
+    found = filled(tmp_path, "drift")
+    rows = against_importance(found, read_printed("lay-off", "figure-6")).sheets[0].rows
+    values = np.arange(24.0)
+    assert rows[0][2] == pytest.approx(np.corrcoef(values, np.cos(values))[0, 1])
+
+
+def test_frozen_layers_are_compared_seed_by_seed(tmp_path: Path):
+    found = filled(tmp_path, "tuned", "frozen")
+    sheet = frozen(found, read_printed("lay-off", "frozen")).sheets[0]
+    assert str(sheet.rows[0][3]) == "1.000 [1.000, 1.000]"
+    assert "the lowest 1" in sheet.note

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from headcount.papers.numbers import PAPERS, read_paper, read_printed
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_number_says_where_it_stands(paper: str):
+    found = read_paper(paper)
+    assert found.year >= 2020
+    for name, item in found.items.items():
+        assert item.title, name
+        for number in item.numbers:
+            assert number.cell, name
+            assert number.unit, name
+
+
+@pytest.mark.parametrize(
+    ("place", "at", "value"),
+    [
+        (("weak-link", "table-1"), {"task": "wmt-en-ru", "ratio": 0.25}, 29.59),
+        (("weak-link", "table-4"), {"task": "mnli", "ratio": 0.0}, 83.69),
+        (("weak-link", "table-6"), {"task": "qqp", "layers": "top:6"}, 90.52),
+        (("autoattention", "table-1"), {"task": "qqp", "method": "all-heads"}, 91.2),
+    ],
+)
+def test_numbers_are_found_by_their_place(place: tuple[str, str], at: dict, value: float):
+    found = read_printed(*place).where(**at)
+    assert found[0].value == value
+
+
+def test_shares_are_the_same_when_they_round_to_the_same_per_cent():
+    printed = read_printed("weak-link", "table-1")
+    assert printed.where("bleu", task="wmt-en-ru", ratio=0.604) == printed.where(
+        "bleu", task="wmt-en-ru", ratio=0.6
+    )
+    assert not printed.where("bleu", task="wmt-en-ru", ratio=0.62)
+
+
+def test_a_limit_shows_as_one():
+    number = read_printed("weak-link", "figure-1").where(ratio=0.6)[0]
+    assert str(number) == "≤0.15"

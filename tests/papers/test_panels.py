@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import numpy as np
+
+from headcount.papers.panels import Lines, lines_figure, squares_figure, table_figure
+
+
+def test_a_line_goes_through_the_means_with_its_ends_shaded():
+    panel = Lines(title="T", lines={"a": {0.5: [0.2, 0.4], 0.0: [1.0]}}, x="x", y="y", level=1.0)
+    axes = lines_figure([panel]).axes[0]
+    level, line = axes.get_lines()
+    assert line.get_xydata().tolist() == [[0.0, 1.0], [0.5, np.mean([0.2, 0.4])]]
+    assert set(level.get_ydata()) == {1.0}
+    band = axes.collections[0].get_paths()[0].vertices
+    assert {0.2, 0.4} <= set(np.round(band[:, 1], 6))
+
+
+def test_a_band_may_be_the_interval():
+    panel = Lines(title="T", lines={"a": {0.0: [0.2, 0.4]}}, x="x", y="y", band="interval")
+    band = lines_figure([panel]).axes[0].collections[0].get_paths()[0].vertices
+    assert band[:, 1].min() < 0.2
+
+
+def test_numbers_are_written_into_squares_and_tables():
+    values = np.array([[1.0, 0.25], [0.25, 1.0]])
+    square = squares_figure({"T": (["a", "b"], values)}).axes[0]
+    table = table_figure("T", ["a", "b"], ["c", "d"], values, label="r").axes[0]
+    for axes in (square, table):
+        assert [text.get_text() for text in axes.texts] == ["1.00", "0.25", "0.25", "1.00"]

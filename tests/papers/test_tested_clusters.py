@@ -1,0 +1,148 @@
+"""Zero-shot cuts with a planted loss, and clusterings with planted heads: RA8 and RA9."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headcount.heads import Head, Layout, Mask
+from headcount.papers.claims import Word
+from headcount.studies.plan import Cell
+from papers.made import Made, cut, trained
+
+TASKS = ("pocket-acceptability", "pocket-entailment")
+WOBBLE = (-0.002, 0.0, 0.002)
+
+
+def plant(
+    folder: Path, losses: dict[str, float], wide: float = 1.0, at_85: float | None = None
+) -> Made:
+    made = Made(folder, "tuned", "zero-shot", "random")
+    made.fill("tuned", lambda _: trained(0.8))
+
+    def zero_shot(cell: Cell) -> dict[str, object]:
+        loss = losses[str(cell.run.task)]
+        if at_85 is not None and cell.axes["ratio"] == 0.85:
+            loss = at_85
+        return cut(0.8 * (1 - loss - wide * WOBBLE[cell.run.seed]))
+
+    made.fill("zero-shot", zero_shot)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("losses", "wide", "word", "share"),
+    [
+        ((0.01, 0.03), 1.0, "holds", 1.0),
+        ((0.01, 0.2), 1.0, "does not", 0.5),  # one of two is not most
+        ((0.3, 0.2), 1.0, "does not", 0.0),
+        ((0.01, 0.045), 20.0, "undecided", 1.0),
+    ],
+)
+def test_zero_shot_cuts_lose_as_planted(
+    tmp_path: Path, losses: tuple[float, float], wide: float, word: Word, share: float
+) -> None:
+    found = plant(tmp_path, dict(zip(TASKS, losses, strict=True)), wide).judge("RA8")
+    first = found.tested[0]
+    assert (found.word, first.value) == (word, share)
+    assert (first.n, first.of, first.seeds) == (2, "tasks", 3)
+    drops = [row.value for row in found.tested if "drop with 75 %" in row.what]
+    assert drops == pytest.approx(list(losses))
+
+
+def test_each_of_both_ratios_has_its_line(tmp_path: Path) -> None:
+    found = plant(tmp_path, dict.fromkeys(TASKS, 0.01), at_85=0.4).judge("RA8")
+    assert [row.verdict for row in found.tested[:2]] == ["holds", "does not"]
+    assert ["75 %" in found.tested[0].what, "85 %" in found.tested[1].what] == [True, True]
+    assert len(found.tested) == 2 + 4
+    assert found.tested[2].note == ""  # nothing to compare with
+
+
+def test_random_heads_stand_beside_and_the_other_reading_is_told_apart(tmp_path: Path) -> None:
+    made = plant(tmp_path, dict.fromkeys(TASKS, 0.01))
+    made.fill("random", lambda cell: cut(0.8 * (1 - cell.axes["ratio"] / 2)))
+    made.copy("zero-shot", "zero-shot-one")
+    made.fill("zero-shot-one", lambda _: cut(0.4))
+    found = made.judge("RA8")
+    assert found.tested[2].note == "random heads lose 0.350 at 70 %, 0.450 at 90 %"
+    other = [row for row in found.tested if "clusters of one distance" in row.what]
+    assert found.word == "holds"
+    assert {row.verdict for row in other} == {"does not"}
+
+
+LAYOUT = Layout.of(encoder=[4] * 6)
+
+
+def masks(folder: Path, gone: dict[int, int], late: int = 0, spared: bool = True) -> Made:
+    """Layer -> heads that go; the last `late` clusterings spare the lower layers."""
+    made = Made(folder, "chance")
+
+    def record(cell: Cell) -> dict[str, object]:
+        seed = cell.run.seed
+        dropped = []
+        for layer, count in gone.items():
+            few = 0 if seed >= 10 - late and layer < 2 else count
+            first = 0 if spared or layer not in (2, 3) else seed % 4
+            heads = [(first + index) % 4 for index in range(few)]
+            dropped += [Head("encoder", layer, head) for head in heads]
+        return {"mask": Mask.full(LAYOUT).drop(dropped).to_json()}
+
+    made.fill("chance", record)
+    return made
+
+
+ENDS = {0: 3, 1: 3, 2: 1, 3: 1, 4: 2, 5: 2}
+
+
+@pytest.mark.parametrize(
+    ("gone", "late", "spared", "word", "never"),
+    [
+        (ENDS, 0, True, "holds", 6),
+        (ENDS, 0, False, "does not", 0),  # each middle head goes once
+        ({0: 1, 1: 1, 2: 3, 3: 3, 4: 3, 5: 3}, 0, True, "does not", 2),
+        (ENDS, 7, True, "undecided", 6),
+    ],
+)
+def test_heads_go_from_the_thirds_that_were_planted(
+    tmp_path: Path, gone: dict[int, int], late: int, spared: bool, word: Word, never: int
+) -> None:
+    found = masks(tmp_path, gone, late, spared).judge("RA9")
+    assert found.word == word
+    count = next(row for row in found.tested if "never go" in row.what)
+    assert (count.value, count.n, count.seeds) == (never, 8, 10)
+    assert len(found.tested) == 1 + 2 + 1 + 3 * 2
+
+
+def test_the_shares_of_thirds_are_means_over_clusterings(tmp_path: Path) -> None:
+    found = masks(tmp_path, ENDS, 5).judge("RA9")
+    lower, upper = found.tested[1:3]
+    assert "lower third" in lower.what
+    assert lower.value == pytest.approx(0.75 / 2 - 0.25)
+    assert upper.value == pytest.approx(0.5 - 0.25)
+    assert found.tested[0].value == min(lower.value, upper.value)
+
+
+def test_ratios_outside_the_papers_range_do_not_decide(tmp_path: Path) -> None:
+    made = masks(tmp_path, ENDS)
+    cells = [
+        replace(cell, axes={**cell.axes, "ratio": 0.95}) if cell.axes["ratio"] == 0.5 else cell
+        for cell in made.cells("chance")
+    ]
+    made.plan = replace(made.plan, cells=cells)
+    every = {head for head in LAYOUT if head.layer > 1}
+    made.fill("chance", lambda cell: _all_gone(every) if cell.axes["ratio"] == 0.95 else _kept())
+    found = made.judge("RA9")
+    assert found.tested[0].verdict == "holds"
+    assert next(row for row in found.tested if "never go" in row.what).value == 6
+    assert next(row for row in found.tested if "lower" in row.what and "95 %" in row.what).value < 0
+
+
+def _all_gone(heads: set[Head]) -> dict[str, object]:
+    return {"mask": Mask.full(LAYOUT).drop(sorted(heads)).to_json()}
+
+
+def _kept() -> dict[str, object]:
+    gone = [Head("encoder", layer, index) for layer, n in ENDS.items() for index in range(n)]
+    return {"mask": Mask.full(LAYOUT).drop(gone).to_json()}

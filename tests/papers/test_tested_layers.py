@@ -1,0 +1,143 @@
+"""Layers with a planted order: RA3 and RA4 come out as planted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from headcount.heads import Layout
+from headcount.papers import tested_layers
+from headcount.papers.claims import Word
+from headcount.papers.tested_layers import SEVEN
+from headcount.studies.plan import Cell
+from papers.made import Made, symmetric
+
+
+@pytest.fixture(autouse=True)
+def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws and permutations for a test."""
+    for name, count in {"DRAWS": 100, "PERMUTATIONS": 199, "CLUSTERINGS": 60}.items():
+        monkeypatch.setattr(tested_layers, name, count)
+
+
+LAYOUT = Layout.of(encoder=[4] * 8)
+LAYERS = np.repeat(np.arange(8), 4)
+GAP = np.abs(LAYERS[:, None] - LAYERS)
+
+
+def plant(
+    folder: Path, value: Callable[[str, str], np.ndarray], *more: str, layout: Layout = LAYOUT
+) -> Made:
+    """`value` of (group, distance) is the same for all inputs but for some noise."""
+    made = Made(folder, "near", "near-random", "near-tuned")
+    rng = np.random.default_rng(0)
+    for group in ("near", "near-random", *more):
+
+        def measured(_: Cell, group: str = group) -> dict[str, np.ndarray]:
+            noise = 0.01 * rng.standard_normal(GAP.shape)
+            return {d: symmetric(value(group, d) + noise) for d in SEVEN}
+
+        made.fill(group, matrices=measured, layout=layout)
+    return made
+
+
+FLAT = 0.5 + 0.1 * np.random.default_rng(1).standard_normal(GAP.shape)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "word"),
+    [(0.2 + 0.05 * GAP, "holds"), (0.7 - 0.05 * GAP, "does not"), (FLAT, "undecided")],
+)
+def test_near_layers_are_alike_as_planted(tmp_path: Path, matrix: np.ndarray, word: Word) -> None:
+    found = plant(tmp_path, lambda *_: matrix).judge("RA3")
+    assert found.word == word
+    assert len(found.tested) == 1 + 7
+    first = found.tested[0]
+    assert first.low <= first.value <= first.high
+    assert (first.n, first.of) == (32, "heads")
+
+
+def test_the_correlation_is_over_gaps_and_not_over_pairs(tmp_path: Path) -> None:
+    found = plant(tmp_path, lambda *_: FLAT).judge("RA3")
+    mean = symmetric(FLAT)
+    means = [mean[(gap == GAP) & ~np.eye(32, dtype=bool)].mean() for gap in range(8)]
+    assert found.tested[0].value == pytest.approx(spearmanr(range(8), means).statistic, abs=0.1)
+
+
+def test_distances_and_phases_have_lines_of_their_own(tmp_path: Path) -> None:
+    def value(group: str, d: str) -> np.ndarray:
+        against = group == "near-tuned" or d == "js"
+        return 0.7 - 0.05 * GAP if against else 0.2 + 0.05 * GAP
+
+    found = plant(tmp_path, value, "near-tuned").judge("RA3")
+    words = {row.what.partition("distance, ")[2]: row.verdict for row in found.tested}
+    assert found.word == words["cos"] == "holds"
+    assert words["js"] == words["mean of seven distances, fine-tuned"] == "does not"
+
+
+def test_few_heads_that_seem_in_order_are_not_enough(tmp_path: Path) -> None:
+    """All heads of a draw keep the order, and so do too many permutations of them."""
+    layers = np.arange(4)
+    gap = np.abs(layers[:, None] - layers)
+    made = Made(tmp_path, "near", "near-random", "near-tuned")
+    for group in ("near", "near-random"):
+        made.fill(
+            group,
+            matrices=lambda _: {d: 0.1 * gap.astype(float) for d in SEVEN},
+            layout=Layout.of(encoder=[1] * 4),
+        )
+    found = made.judge("RA3")
+    assert found.tested[0].value == pytest.approx(1.0)
+    assert found.word == "undecided"
+    assert "3 gaps of layers are few points to rank" in found.tested[0].note
+
+
+def blocks(labels: list[int], spread: float = 0.0) -> np.ndarray:
+    """Heads of layers with one label are near; with a spread, heads stray from their layer."""
+    own = np.repeat(labels, 4)
+    rng = np.random.default_rng(2)
+    away = spread * rng.random((32, 32))
+    return np.where(own[:, None] == own, 0.2, 0.6) + away
+
+
+@pytest.mark.parametrize(
+    ("matrix", "word", "labels"),
+    [
+        (blocks([0, 0, 0, 1, 1, 1, 2, 2]), "holds", "0-0-0-1-1-1-2-2"),
+        (blocks([0, 1, 0, 1, 0, 1, 2, 2]), "does not", "0-1-0-1-0-1-2-2"),
+    ],
+)
+def test_groups_of_layers_come_out_as_planted(
+    tmp_path: Path, matrix: np.ndarray, word: Word, labels: str
+) -> None:
+    found = plant(tmp_path, lambda *_: matrix, "near-tuned").judge("RA4")
+    assert found.word == word
+    assert f"clusters {labels}, " in found.tested[0].note
+    assert ("not contiguous" in found.tested[0].note) is (word == "does not")
+    assert len(found.tested) == 1 + 4 + 2
+
+
+def test_groups_that_a_few_heads_make_are_undecided(tmp_path: Path) -> None:
+    """The fourth layer's heads are half with the first group, half with the last."""
+    own = np.repeat([0, 0, 0, 1, 1, 1, 2, 2], 4)
+    own[12:16] = [0, 0, 1, 1]
+    own[4:8] = [0, 1, 1, 0]
+    matrix = np.where(own[:, None] == own, 0.2, 0.6)
+    found = plant(tmp_path, lambda *_: matrix).judge("RA4")
+    assert found.word == "undecided"
+    assert found.tested[0].low < 0.8 <= found.tested[0].high
+
+
+def test_only_token_based_distances_decide_on_groups(tmp_path: Path) -> None:
+    def value(_: str, d: str) -> np.ndarray:
+        apart = d in ("dcor", "pc", "cc")
+        return blocks([0, 1, 0, 1, 0, 1, 2, 2] if apart else [0, 0, 0, 1, 1, 1, 2, 2])
+
+    found = plant(tmp_path, value).judge("RA4")
+    assert found.word == "holds"
+    assert found.tested[-1].verdict == "does not"
+    assert "sentence-based" in found.tested[-1].what

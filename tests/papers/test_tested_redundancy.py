@@ -1,0 +1,201 @@
+"""Matrices with a planted agreement: RA1, RA2, RA5, RA6 and RA7 come out as planted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headcount.heads import Layout
+from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
+from headcount.papers.claims import Verdict, Word
+from headcount.papers.tested_redundancy import KINDS, SEVEN
+from headcount.studies.plan import Cell
+from papers.made import Made, symmetric
+
+HEADS = 20
+LAYOUT = Layout.of(encoder=[5] * 4)
+GROUPS = ("near", "near-random", "near-tuned")
+
+
+def noise(*seed: object) -> np.ndarray:
+    """Numbers that only these words bring about."""
+    return np.random.default_rng([ord(c) for c in str(seed)]).standard_normal((HEADS, HEADS))
+
+
+Plant = Callable[[str, str, str], np.ndarray]
+"""(group, inputs, distance) -> what a matrix is made of, about as wide as 1."""
+
+
+def plant(folder: Path, value: Plant, *groups: str) -> Made:
+    made = Made(folder, *GROUPS)
+    for group in groups:
+
+        def measured(cell: Cell, group: str = group) -> dict[str, np.ndarray]:
+            inputs = str(cell.run.task)
+            return {d: symmetric(0.5 + 0.1 * value(group, inputs, d)) for d in SEVEN}
+
+        made.fill(group, matrices=measured, layout=LAYOUT)
+    return made
+
+
+def alike(share: float, *what: Callable[[str, str, str], object]) -> Plant:
+    """One matrix for all, and noise of a share for whatever differs in this."""
+    return lambda group, inputs, d: (
+        (1 - share) ** 0.5 * noise("all")
+        + share**0.5 * noise(*(str(each(group, inputs, d)) for each in what))
+    )
+
+
+def by_distance(group: str, inputs: str, d: str) -> str:
+    return f"{d} {inputs} {group}"
+
+
+@pytest.mark.parametrize(("code", "own"), [("RA1", TOKEN_BASED), ("RA2", SENTENCE_BASED)])
+@pytest.mark.parametrize(
+    ("share", "word"), [(0.02, "holds"), (0.2, "undecided"), (0.8, "does not")]
+)
+def test_distances_agree_as_planted(
+    tmp_path: Path, code: str, own: tuple[str, ...], share: float, word: Word
+) -> None:
+    def value(group: str, inputs: str, d: str) -> np.ndarray:
+        if d in own:
+            return alike(share, by_distance)(group, inputs, d)
+        return noise(group, inputs, d)  # the other kind of distances is not asked
+
+    found = plant(tmp_path, value, "near", "near-random").judge(code)
+    assert found.word == word
+    assert found.tested[0].n == HEADS
+    pairs = len(own) * (len(own) - 1) // 2 * 6
+    assert f"of {pairs} correlations" in found.tested[0].note
+    assert len(found.tested) == 1 + 6 + (code == "RA1")
+
+
+def test_bc_alone_may_disagree_and_a_line_leaves_it_out(tmp_path: Path) -> None:
+    def value(group: str, inputs: str, d: str) -> np.ndarray:
+        return noise(inputs) if d == "bc" else alike(0.02, by_distance)(group, inputs, d)
+
+    found = plant(tmp_path, value, "near", "near-random").judge("RA1")
+    assert found.word == "does not"
+    assert found.tested[-1].verdict == "holds"
+    assert "whichever way bc is read" in found.tested[-1].note
+
+
+def test_one_input_decides_and_fine_tuned_models_have_a_line(tmp_path: Path) -> None:
+    def value(group: str, inputs: str, d: str) -> np.ndarray:
+        apart = inputs == "pocket-sentiment" or group == "near-tuned"
+        return alike(0.8 if apart else 0.02, by_distance)(group, inputs, d)
+
+    found = plant(tmp_path, value, *GROUPS).judge("RA1")
+    words = {row.what.rpartition("bc, ")[2]: row.verdict for row in found.tested}
+    assert found.word == "does not"
+    assert words["pocket-sentiment"] == words["fine-tuned, all inputs"] == "does not"
+    assert words["pocket-entailment"] == words["random tokens"] == "holds"
+
+
+def tuned_by(share: float, shift: float = 0.0) -> Plant:
+    def value(group: str, inputs: str, d: str) -> np.ndarray:
+        base = noise(inputs, d)
+        if group != "near-tuned":
+            return base
+        return (1 - share) ** 0.5 * base + share**0.5 * noise(inputs, d, "tuned") + shift
+
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "word", "parts"),
+    [
+        (tuned_by(0.02), "holds", ("holds", "holds")),
+        (tuned_by(0.1), "undecided", ("undecided", "holds")),
+        (tuned_by(0.6), "does not", ("does not", "does not")),
+        (tuned_by(0.0, 0.8), "does not", ("holds", "does not")),  # alike, but further apart
+    ],
+)
+def test_phases_are_alike_as_planted(
+    tmp_path: Path, value: Plant, word: Word, parts: tuple[Word, Word]
+) -> None:
+    found = plant(tmp_path, value, "near", "near-tuned").judge("RA5")
+    assert found.word == word
+    assert f"on r ({parts[0]}) and on the difference ({parts[1]})" in found.tested[0].note
+    assert found.tested[1].verdict == parts[1]
+    assert len(found.tested) == 3 + 2 * 5
+
+
+def test_the_mean_difference_is_that_of_all_pairs_of_heads(tmp_path: Path) -> None:
+    found = plant(tmp_path, tuned_by(0.0, 0.8), "near", "near-tuned").judge("RA5")
+    assert found.tested[1].value == pytest.approx(0.08, abs=0.002)  # some are cut off at 1
+
+
+def by_inputs(group: str, inputs: str, d: str) -> str:
+    return f"{inputs} {d} {group}"
+
+
+@pytest.mark.parametrize(
+    ("share", "word"), [(0.02, "holds"), (0.14, "undecided"), (0.8, "does not")]
+)
+def test_inputs_agree_as_planted(tmp_path: Path, share: float, word: Word) -> None:
+    found = plant(tmp_path, alike(share, by_inputs), "near", "near-random").judge("RA6")
+    assert found.word == word
+    assert f"of {15 * 7} correlations" in found.tested[0].note
+    assert len(found.tested) == 3 + 7
+
+
+def test_random_tokens_alone_may_be_unlike(tmp_path: Path) -> None:
+    def value(group: str, inputs: str, d: str) -> np.ndarray:
+        return alike(0.8 if group == "near-random" else 0.02, by_inputs)(group, inputs, d)
+
+    found = plant(tmp_path, value, *GROUPS).judge("RA6")
+    words = [row.verdict for row in found.tested]
+    assert words[:4] == ["does not", "holds", "does not", "holds"]
+
+
+def by_kind(group: str, inputs: str, d: str) -> str:
+    return f"{KINDS[inputs]} {d}"
+
+
+def against_kind(group: str, inputs: str, d: str) -> str:
+    """Tasks that are alike are of different kinds."""
+    other = {"pocket-acceptability": 0, "pocket-paraphrase": 0, "pocket-sentiment": 1}
+    return f"{other.get(inputs, 1 if inputs == 'pocket-similarity' else 2)} {d}"
+
+
+def in_kinds(of: Callable[[str, str, str], str], share: float) -> Plant:
+    own = alike(share, of)
+    return lambda group, inputs, d: own(group, inputs, d) + 0.3 * noise(group, inputs, d)
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        (in_kinds(by_kind, 0.4), "holds"),
+        (in_kinds(against_kind, 0.4), "does not"),
+        (in_kinds(by_inputs, 0.4), "undecided"),
+    ],
+)
+def test_kinds_come_out_as_planted(tmp_path: Path, value: Plant, word: Word) -> None:
+    found = plant(tmp_path, value, "near").judge("RA7")
+    assert found.word == word
+    assert "2 within kinds, 8 between" in found.tested[0].note
+    assert (found.tested[0].n, found.tested[0].of) == (10, "pairs of tasks")
+    assert len(found.tested) == 2 + 7
+
+
+def chance_of(found: Verdict) -> float:
+    return float(found.tested[0].note.partition(": p ")[2].partition(";")[0])
+
+
+def test_kinds_given_at_random_are_as_good_as_planted(tmp_path: Path) -> None:
+    kinds = plant(tmp_path / "a", in_kinds(by_kind, 0.4), "near").judge("RA7")
+    assert chance_of(kinds) == pytest.approx(1 / 15, abs=0.03)  # of 15 ways to pair two and two
+    none = plant(tmp_path / "b", in_kinds(against_kind, 0.4), "near").judge("RA7")
+    assert chance_of(none) > 0.5
+
+
+def test_every_task_of_glue_and_of_the_pocket_world_has_its_kind() -> None:
+    assert KINDS["cola"] == KINDS["sst2"] == KINDS["pocket-sentiment"] == "one sentence"
+    assert KINDS["stsb"] == KINDS["qqp"] == KINDS["pocket-paraphrase"] == "similarity"
+    assert KINDS["qnli"] == KINDS["wnli"] == KINDS["pocket-entailment"] == "inference"
+    assert len(KINDS) == 14
