@@ -21,7 +21,7 @@ from headcount.views.page.walk import walk
 from headcount.views.tables.amounts import parameters
 from page.chromium import Browser, Page
 from page.conftest import LAYOUT
-from page.made import filed
+from page.made import cut, filed, study, write
 
 HEADS = len(LAYOUT)
 EDGE = 30
@@ -428,6 +428,22 @@ def test_where_less_is_better_the_bound_lies_above(
         page.close()
     assert sides[0] > 0 > sides[1]
     assert float(first[0].split()[0]) > float(first[1].split()[0])
+
+
+def test_the_slider_starts_at_the_answer_beside_another_cut_of_its_size(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folder = study(tmp_path / "study", LAYOUT)
+    kept = read(folder / "search" / "search.json")["kept"]
+    other = Mask.of(LAYOUT, list(LAYOUT)[:kept])
+    write(folder / "another" / "record.json", cut("model", "task", other, "surgeon", 0, "another"))
+    page = browser.open(report(folder, out=tmp_path / "report.html").out)
+    page.wait("document.querySelectorAll('.figures dd b').length > 1")
+    assert page.texts(".figures dd b")[0] == f"{HEADS - kept} of {HEADS}"
+    final = Mask.from_json(read(folder / "search" / "model" / "record.json")["mask"], LAYOUT)
+    gone = page.run("[...headcount.shown().gone]")
+    assert gone == [0 if head in final.kept else 1 for head in LAYOUT]
+    page.close()
 
 
 def test_the_folder_of_a_study_file(browser: Browser, tmp_path: Path) -> None:

@@ -58,13 +58,14 @@ function allTracks(subject) {
 
 function track(name, cuts, heads, ranked) {
   const stops = [{ removed: 0, kept: new Uint8Array(heads).fill(1), cut: null }];
-  for (const cut of [...cuts].sort((one, other) => other.kept - one.kept)) {
+  const { subject } = shown(), answer = subject.cuts[subject.answer.cut]; // first of those of its size
+  for (const cut of [...cuts].sort((one, other) => other.kept - one.kept || (other === answer) - (one === answer))) {
     const removed = heads - cut.kept;
     if (removed > stops[stops.length - 1].removed) stops.push({ removed, cut, kept: mask(cut.mask, heads) });
   }
   if (ranked) stops.push({ removed: heads, kept: new Uint8Array(heads), cut: null });
   const scored = cuts.find((cut) => cut.before && cut.before.value !== null);
-  const { full } = shown().subject; // of runs that start from several trainings, each has its own
+  const { full } = subject; // of runs that start from several trainings, each has its own
   return { name, stops, ranked, last: stops[stops.length - 1].removed, full: scored ? { ...full, ...scored.before } : full };
 }
 
