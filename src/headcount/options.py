@@ -15,8 +15,7 @@ import ast
 import inspect
 import textwrap
 import types
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from itertools import pairwise
@@ -97,15 +96,9 @@ class Gathered:
         self.errors: list[HeadcountError] = []
         self.mistakes: list[tuple[tuple[str, ...], str]] = []
 
-    @contextmanager
-    def at(self, *place: str) -> Generator[None]:
+    def at(self, *place: str) -> _Part:
         """Put down what is refused inside, as a mistake of the part at `place`, and go on."""
-        try:
-            yield
-        except HeadcountError as error:
-            self.errors.append(error)
-            inside = error.mistakes or [((), str(error))]
-            self.mistakes += [((*place, *path), text) for path, text in inside]
+        return _Part(self, place)
 
     def refuse(self) -> None:
         """Tell the mistakes, if there are any: a single one as it was refused."""
@@ -114,6 +107,27 @@ class Gathered:
             raise self.errors[0]
         if self.errors:
             raise OptionsError(" ".join(map(str, self.errors)), self.mistakes)
+
+
+class _Part:
+    """A part whose refusal is put down; a study has many, and a generator would cost more."""
+
+    __slots__ = ("place", "told")
+
+    def __init__(self, told: Gathered, place: tuple[str, ...]) -> None:
+        self.told, self.place = told, place
+
+    def __enter__(self) -> None:
+        """Nothing is opened."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """Put a refusal down; anything else goes on its way."""
+        if not isinstance(error, HeadcountError):
+            return False
+        self.told.errors.append(error)
+        inside = error.mistakes or [((), str(error))]
+        self.told.mistakes += [((*self.place, *path), text) for path, text in inside]
+        return True
 
 
 def read(kind: type[Kind], data: Any, where: str) -> Kind:
