@@ -26,8 +26,8 @@ from headcount.tasks.glue import LAYOUTS
 from headcount.tasks.loading import load_tokenizer
 
 ALWAYS: dict[str, Any] = {
-    "steps": 2, "batch_size": 4, "accumulate": 1, "rows": 16, "limit": 8, "draws": 20,
-    "max_length": 16, "samples": 4, "importance_samples": 4, "points": 3, "scorer_steps": 2,
+    "steps": 2, "batch_size": 4, "accumulate": 1, "rows": 16, "limit": 6, "draws": 20,
+    "max_length": 12, "samples": 4, "importance_samples": 4, "points": 3, "scorer_steps": 2,
     "repeats": 6, "length": 8, "batch": 2,
 }  # fmt: skip
 WHERE_SAID = {"random": 6, "new_tokenizer": 300}
@@ -95,6 +95,7 @@ def _models(home: Path) -> dict[str, str]:
     given = FOLDER / "configs" / "transformer-base"
     config = json.loads((given / "config.json").read_text(encoding="utf-8"))
     config |= {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    config["max_position_embeddings"] = ALWAYS["max_length"]  # no longer translations than that
     folder = home / "models" / given.name
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
