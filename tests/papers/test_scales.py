@@ -121,6 +121,7 @@ def test_hub_models_are_asked_for_where_the_hub_is_switched_off(tmp_path: Path) 
     make_data(tmp_path)
     with pytest.raises(UsageError, match=r"no model 'bert-base-uncased'.*hub is switched off"):
         read_scale("paper", ["near"], Places(data=tmp_path / "data"))
+    assert read_scale("paper", ["near"], elsewhere=True).cells  # what was refused once is over
 
 
 def test_an_unknown_scale_is_refused_with_the_nearest_one() -> None:
