@@ -20,7 +20,10 @@ def search_figure(data: Mapping[str, Any]) -> Figure:
     its size) on others: their scores as such would tell rows apart, not cuts. The intervals are
     those of the differences; the largest loss that is allowed is the dotted line.
     """
-    with need_matplotlib().rc_context(STYLE):
+    matplotlib = need_matplotlib()
+    from matplotlib.ticker import MaxNLocator
+
+    with matplotlib.rc_context(STYLE):
         figure = new_figure(6.4, 4.0)
         axes = figure.add_subplot()
         full = data["chose"]
@@ -34,7 +37,7 @@ def search_figure(data: Mapping[str, Any]) -> Figure:
             _draw_cuts(axes, full["score"], own, method, COLOURS[place % len(COLOURS)])
         if data["score"] is not None:
             _draw_answer(axes, data)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel(f"heads kept, of {data['heads']}")
         axes.set_ylabel(data["metric"])
         axes.set_title(f"{Path(str(data['model'])).name} on {data['task']}")
