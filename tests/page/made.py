@@ -95,7 +95,7 @@ def study(
     _trace(folder / "gated", layout)
     _bench(folder / "bench.json", heads, model)
     _transfer(folder / "transfer.json", layout, model, task)
-    _attention(folder / "attention", layout, model)
+    attention(folder / "attention", layout, model)
     return folder
 
 
@@ -325,7 +325,7 @@ def _transfer(path: Path, layout: Layout, model: str, task: str) -> None:
     ))  # fmt: skip
 
 
-def _attention(folder: Path, layout: Layout, model: str, tokens: int = 9) -> None:
+def attention(folder: Path, layout: Layout, model: str, tokens: int = 9) -> None:
     rng, arrays, rows = np.random.default_rng(6), {}, []
     words = [f"word{place}" for place in range(tokens)]
     for place, head in enumerate(layout):

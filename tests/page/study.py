@@ -1,6 +1,6 @@
 """A whole study as commands: what a page of a fine-tuned model is made from.
 
-python tests/page/study.py FOLDER        # the pocket model, about twelve minutes on one core
+python tests/page/study.py FOLDER        # the pocket model, about a quarter of an hour on one core
 
 The tests run the same commands with a model that is there already and few rows.
 """
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 TASK = ("--task", "pocket-acceptability")
-TEXT = "the lawyer sees the judge near the window and the doctor sleeps"
+TEXT = "the teacher near the girls follows the old king and the dog sleeps ."
 
 
 def commands(folder: Path, model: str | None = None, *, small: bool = False) -> list[list[str]]:
@@ -25,6 +25,7 @@ def commands(folder: Path, model: str | None = None, *, small: bool = False) -> 
     random = ["--random", "8" if small else "200"]
     ratios = ["--ratios", "0.5,0.75"] if small else []
     methods = ["--methods", "random,importance" if small else "random,cluster,importance,surgeon"]
+    alone = [] if small else ["--alone", "--limit", "300", "--time"]
     train = ["train", "pocket", *TASK, "--preset", "pocket", *to("base")]
     compared = "random,importance" if small else "all-heads,random,importance,straight-through"
     return [
@@ -41,6 +42,9 @@ def commands(folder: Path, model: str | None = None, *, small: bool = False) -> 
         ["compare", base, *TASK, "--methods", compared, *seeds, *steps, *few, *to("compare")],
         ["transfer", "pocket" if model is None else base, base, *TASK, *few[2:], *to("transfer")],
         ["attention", base, str(folder / "pruned"), "--text", TEXT, *to("attention")],
+        ["roles", base, str(folder / "pruned"), *TASK, *few[2:], *alone, *to("roles.json")],
+        ["sweep", base, *TASK, "--over", "mu=0.001,0.1", "--seeds", seeds[1], *steps, *few[:2],
+         *to("sweep")],
         ["report", str(folder), "--out", str(folder / "report.html")],
     ]  # fmt: skip
 

@@ -13,7 +13,7 @@ from headcount.views.page import sentences as module
 from headcount.views.page.sentences import roles, sentences
 from headcount.views.page.subjects import Subject, subjects
 from headcount.views.page.walk import Found, walk
-from page.made import _attention, study
+from page.made import attention, study
 from views.page.conftest import LAYOUT
 
 
@@ -34,7 +34,7 @@ def test_a_map_comes_back(subject: Subject, found: Found, files: Path) -> None:
 
 def test_a_long_text_keeps_what_is_looked_at_most(tmp_path: Path) -> None:
     study(tmp_path, LAYOUT, ratios=(0.5,), seeds=1)
-    _attention(tmp_path / "attention", LAYOUT, "model", tokens=200)
+    attention(tmp_path / "attention", LAYOUT, "model", tokens=200)
     found = walk([tmp_path])
     (made,) = sentences(subjects(found)[0], found)
     one = made["maps"]["before"][0]
