@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import re
 from pathlib import Path
 
@@ -50,3 +51,13 @@ def test_a_quick_run_of_every_speed_benchmark_is_offered() -> None:
     speed = [path for path in FILES if path.parent.name == "speed"]
     assert speed
     assert [path.name for path in speed if "--quick" not in path.read_text(encoding="utf-8")] == []
+
+
+def test_a_quick_run_of_gates_passes_no_verdict() -> None:
+    where = ROOT / "benchmarks" / "speed" / "gates.py"
+    spec = importlib.util.spec_from_file_location("gates", where)
+    assert spec is not None
+    assert spec.loader is not None
+    gates = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gates)
+    assert (gates.verdict(9.0, quick=True), gates.verdict(9.0, quick=False)) == (0, 1)

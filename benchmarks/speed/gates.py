@@ -85,6 +85,11 @@ def trained(
     return step
 
 
+def verdict(ratio: float, *, quick: bool) -> int:
+    """1 where the goal is missed; four steps on whatever machine say nothing."""
+    return int(ratio > GOAL and not quick)
+
+
 def main() -> int:
     def option(name: str, default: str) -> str:
         return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
@@ -135,7 +140,7 @@ def main() -> int:
             f"{found['ungated_ms'][0]} ms, gated {found['gated_ms'][0]} ms of processor time: "
             f"{ratios[0]:.3f} x (by the clock {ratios[1]:.3f} x); goal {GOAL} x"
         )
-    return int(ratios[0] > GOAL)
+    return verdict(ratios[0], quick="--quick" in sys.argv)
 
 
 if __name__ == "__main__":
