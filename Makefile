@@ -27,6 +27,11 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 	@echo "[setup] done: .venv is ready"
 
+OLDEST := tests/test_heads.py tests/models/test_find.py tests/models/test_gates.py \
+  tests/models/test_remove.py tests/models/test_load.py tests/models/test_capture.py \
+  tests/pruning/test_select.py tests/pruning/test_surgeon.py tests/pruning/test_cluster.py \
+  tests/cli/test_ls.py tests/cli/test_prune.py tests/cli/test_main.py
+
 # Two processes of one thread each: more would fight for the cores. No test needs the hub.
 test: export OMP_NUM_THREADS = 1
 test: export TOKENIZERS_PARALLELISM = false
@@ -71,6 +76,16 @@ build: $(STAMP)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/twine check --strict dist/*
+
+# torch stays at 2.13.0: older ones come with gigabytes of CUDA. The tests of the core, not all.
+oldest: export OMP_NUM_THREADS = 1
+oldest: export TOKENIZERS_PARALLELISM = false
+oldest: export HF_HUB_OFFLINE = 1
+oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install -q -c constraints-oldest.txt torch==2.13.0
+	.venv-oldest/bin/python -m pip install -q -c constraints-oldest.txt -e . pytest hypothesis
+	.venv-oldest/bin/python -m pytest -q -W default $(OLDEST) # old versions warn of each other
 
 demo: $(STAMP)
 	$(BIN)/headcount doctor

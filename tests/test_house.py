@@ -307,6 +307,16 @@ def test_constraints_pin_every_dependency() -> None:
     assert "torch==2.13.0" in pins
 
 
+def test_the_oldest_constraints_are_the_lower_bounds() -> None:
+    lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").lower().splitlines()
+    pins = dict(line.split("==") for line in lines if "==" in line)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for needed in project["dependencies"]:
+        name, bound = needed.lower().split(",")[0].split(">=")
+        zeros = re.sub(r"(\.0)*$", "", pins[name])
+        assert zeros == bound, f"{name}: {pins[name]} is tried, {bound} is admitted"
+
+
 def test_the_readme_does_not_install_what_is_not_published() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "not published yet" in text
