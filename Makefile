@@ -30,7 +30,7 @@ $(STAMP): pyproject.toml constraints.txt
 OLDEST := tests/test_heads.py tests/models/test_find.py tests/models/test_gates.py \
   tests/models/test_remove.py tests/models/test_load.py tests/models/test_capture.py \
   tests/pruning/test_select.py tests/pruning/test_surgeon.py tests/pruning/test_cluster.py \
-  tests/cli/test_ls.py tests/cli/test_prune.py tests/cli/test_main.py
+  tests/cli/test_ls.py tests/cli/test_main.py
 
 # Two processes of one thread each: more would fight for the cores. No test needs the hub.
 test: export OMP_NUM_THREADS = 1
