@@ -141,10 +141,15 @@ def test_a_full_disk_stops_a_study_that_goes_on_later(cli: Cli, file: Path) -> N
     assert asked(cli, "run", file)["counts"]["done"] == 4
 
 
+def heeding_ctrl_c() -> None:
+    """Tests that were started in the background have inherited deaf ears."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_leaves_with_130_and_says_how_to_go_on(file: Path) -> None:
     file.write_text(STUDY.replace("model: none", "model: none, options: {wait: 60}"))
     line = [sys.executable, "-m", "headcount", "study", "run", str(file)]
-    process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_ctrl_c)
     until = time.monotonic() + 60
     while not list((file.parent / "probes" / "claims").glob("*/lease-*.json")):
         assert time.monotonic() < until
