@@ -36,7 +36,8 @@ def commands() -> str:
         parts.append(text)
         if " COMMAND " in text.partition("**")[0]:  # with commands below it, and options of its own
             parts.append(f"Options of `headcount {entry.name}` itself:\n\n```text\n{shown(app)}```")
-    return page(parts)
+    # cyclopts links to headings of sub-commands that a page without them does not have
+    return re.sub(r"\[(`[^`]+`)\]\(#[\w-]+\)", r"\1", page(parts))
 
 
 def shown(app: App) -> str:
