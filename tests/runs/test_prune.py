@@ -12,8 +12,11 @@ import headcount as hc
 from headcount.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
+from headcount.runs.asked import Repair
+from headcount.runs.prune import _learning
 from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
+from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 from models.zoo import build
 from runs.flat import prune
@@ -196,3 +199,10 @@ def test_what_is_looked_at_may_come_as_people_have_it(model, task, tokenizer, tm
 def test_what_is_no_data_is_one_sentence(model, tokenizer):
     with pytest.raises(UsageError, match="Data are"):
         prune(model, "random", 0.5, inputs=7, recover=True, tokenizer=tokenizer)
+
+
+def test_gates_have_the_training_of_the_repair_unless_they_are_given_their_own():
+    own, after = TrainOptions(steps=3), Repair(train=TrainOptions(steps=5))
+    assert _learning(None, after) is None  # they take the repair's, and nothing trains after it
+    assert _learning(own, after) == own
+    assert _learning(None, Repair()) == TrainOptions()
