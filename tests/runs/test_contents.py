@@ -8,6 +8,7 @@ from typing import Any
 
 import headcount as hc
 from headcount.runs.contents import FILE, by_content, content_of, digest, named_files
+from headcount.runs.run import Run
 
 
 def test_a_folder_is_known_by_its_files_and_not_by_what_a_run_left_beside_them(tmp_path: Path):
@@ -23,6 +24,22 @@ def test_a_folder_is_known_by_its_files_and_not_by_what_a_run_left_beside_them(t
     assert content_of(str(model)) != then
     assert content_of(str(tmp_path / "nowhere")) is None
     assert content_of("") is None
+
+
+def test_data_in_folders_inside_counts_and_folders_inside_a_model_do_not(tmp_path: Path):
+    rows = tmp_path / "glue" / "CoLA"
+    rows.mkdir(parents=True)
+    (rows / "train.tsv").write_text("one row")
+    asked: dict[str, Any] = {"task": "cola", "source": {"data": str(tmp_path / "glue")}}
+    then = Run.read({"kind": "evaluate", "model": "pocket", **asked}).key
+    (rows / "train.tsv").write_text("another row")
+    assert Run.read({"kind": "evaluate", "model": "pocket", **asked}).key != then
+
+    model = content_of(str(tmp_path / "glue"))
+    (tmp_path / "glue" / "config.json").write_text("{}")
+    as_model = content_of(str(tmp_path / "glue"))
+    (rows / "train.tsv").write_text("one row")
+    assert content_of(str(tmp_path / "glue")) == as_model != model
 
 
 def test_paths_are_found_where_options_have_them(tmp_path: Path):

@@ -68,10 +68,19 @@ def content_of(name: str) -> str | None:
             return _file(path)
         if not path.is_dir():
             return None
-        files = [each for each in sorted(path.iterdir()) if each.is_file() and _counts(each)]
-        return digest([(each.name, _file(each)) for each in files])
+        return digest([(str(each.relative_to(path)), _file(each)) for each in _files(path)])
     except OSError as error:
         raise NotFoundError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def _files(folder: Path) -> list[Path]:
+    """Files of a model, or of data: there also those in folders inside, as GLUE's tasks have."""
+    inside = sorted(folder.iterdir())
+    files = [each for each in inside if each.is_file() and _counts(each)]
+    if (folder / "config.json").is_file():
+        return files
+    folders = (each for each in inside if each.is_dir() and not each.name.startswith("."))
+    return files + [file for each in folders for file in sorted(each.iterdir()) if file.is_file()]
 
 
 def _counts(path: Path) -> bool:
