@@ -81,6 +81,13 @@ def test_a_curve_gives_every_method_one_training(model, task, tokenizer, tmp_pat
     assert again.to_json()["points"] == before
 
 
+def test_the_record_of_a_training_says_the_seed_it_had(model, task, tokenizer):
+    how = {"task": task, "tokenizer": tokenizer, "baseline": 0, "draws": 0, "device": "cpu"}
+    short = replace(SHORT, steps=1)
+    record = prune(model, "random", 0.5, seed=3, finetune=short, **how).record
+    assert (record["seed"], record["finetune"]) == (3, replace(short, seed=3).to_json())
+
+
 def test_what_importance_looks_at_is_counted(model, task, tokenizer):
     how = {"task": task, "tokenizer": tokenizer, "samples": 20, "draws": 0, "baseline": 0}
     record = prune(model, "importance", 0.5, **how).record

@@ -305,7 +305,7 @@ class Cutting:
             "seed": self.seed,
             "samples": self.asked.looking.samples,
             "recover": self._recovers,
-            "finetune": None if train is None else train.to_json(),
+            "finetune": None if train is None else replace(train, seed=self.seed).to_json(),
             "heads": {"before": len(mask.layout), "after": len(mask), "kept": mask.pattern},
         }
 
