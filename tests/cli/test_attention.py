@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,16 @@ def test_the_command_does_as_the_function(cli, folders, tmp_path):
         "attention.json", "attention.npz", "attention.png", "attention.svg",
     }  # fmt: skip
     assert json.loads((tmp_path / "maps" / "attention.json").read_text()) == found
+
+
+def test_without_matplotlib_only_the_figures_are_missing(cli, folders, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ran = cli("attention", folders[0], "--text", TEXT, "--out", tmp_path / "maps")
+    assert ran.code == 0, ran.err
+    assert "There will be no figures." in ran.err
+    assert {path.name for path in (tmp_path / "maps").iterdir()} == {
+        "attention.json", "attention.npz",
+    }  # fmt: skip
 
 
 def test_one_head_for_people(cli, folders, tmp_path):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections import Counter
 
 import pytest
@@ -120,6 +121,17 @@ def test_the_table(cli, folders, lines):
     ran = cli("transfer", *folders, *BOTH, "--recall", "--points", 2)
     assert "drift and importance on pocket-corpus: r =" in ran.out
     assert "p of chance" in ran.out
+
+
+def test_without_matplotlib_only_the_figures_are_missing(
+    cli, folders, lines, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ran = cli("transfer", *folders, "--inputs", lines, "--out", tmp_path / "out")
+    assert ran.code == 0, ran.err
+    assert "There will be no figures." in ran.err
+    assert "|Δ q,k,v|" in ran.out
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["transfer.json"]
 
 
 def test_a_model_against_itself_on_random_tokens(cli, folders):

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain, warn
+from headcount.cli.drawing import can_draw
 
 
 def attention(
@@ -34,10 +35,7 @@ def attention(
     `headcount attention ./mrpc ./small --text "The lawyer sees the judge." --layer 5 --head 2
     --out head` · `headcount attention ./nmt --text "A dog runs." --target "Ein Hund läuft." --json`
     """
-    if out is not None:
-        from headcount.views.figures import need_matplotlib
-
-        need_matplotlib()
+    figures = out is not None and can_draw()
     given = [model] if pruned is None else [model, pruned]
     loaded, tokenizer = groups.open_several(given, opening)
     from headcount.changes.sentence import attention as look
@@ -58,5 +56,6 @@ def attention(
         warn(f"{maps.cut} tokens were cut: more than --max-length, or than the model.")
     data = plain({"model": model, "pruned": pruned, **maps.to_json()})
     if out is not None:
-        save(maps, data, out, [Path(name).name for name in given], bool(asked.layer or asked.head))
+        names, large = [Path(name).name for name in given], bool(asked.layer or asked.head)
+        save(maps, data, out, names, large, figures=figures)
     emit(data, as_json=as_json, table=page(data))

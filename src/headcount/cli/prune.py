@@ -84,6 +84,7 @@ def prune(
         if is_first():
             groups.would("cut", plan, as_json)
         return
+    figures = choice.method.needs == "training" and is_first() and can_draw()
     found = run(
         subject, named, ratio, repair=repair, learning=trains, looking=cut.looking.on(),
         scoring=rows, baseline=baseline, seed=cut.seed, out=out,
@@ -92,7 +93,7 @@ def prune(
         logging=cut.logging.on(),
     )  # fmt: skip
     if is_first():  # one of several processes speaks for all
-        if found.trace is not None and can_draw():
+        if found.trace is not None and figures:
             _draw(found.trace, out)
         data = {**found.record.to_json(), "out": out}
         emit(data, as_json=as_json, table=Group(prune_table(data), kept_grid(data["mask"])))

@@ -9,10 +9,10 @@ from cyclopts import Parameter
 
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
+from headcount.cli.drawing import can_draw
 from headcount.cli.progress import bar
 from headcount.errors import UsageError
 from headcount.runs.kinds import Transfer
-from headcount.views.figures import need_matplotlib
 
 
 def transfer(
@@ -45,8 +45,6 @@ def transfer(
     read, options = reading.on(), transferring.on()
     if options.recall and task is None:
         raise UsageError("--recall compares two tasks: pass --task and --pretraining-task.")
-    if out is not None:
-        need_matplotlib()
     groups.open_task(task, source, read.split)
     asked = Transfer(finetuned=finetuned, reading=read, transferring=options)
     run = groups.run_of("transfer", pretrained, asked, task, source, opening, read.seed)
@@ -58,11 +56,12 @@ def transfer(
         plan |= {"inputs": f"{min(len(rows), read.most)} ({name})", "recall": options.recall}
         groups.would("compare", plan, as_json)
         return
+    figures = out is not None and can_draw()
     found = groups.carried(run, bar=bar)
     from headcount.views.tables.transfer import page
     from headcount.views.transfer import save
 
     data = plain(found.record.to_json())
     if out is not None:
-        save(found.value, data, out)
+        save(found.value, data, out, figures=figures)
     emit(data, as_json=as_json, table=page(found.value))

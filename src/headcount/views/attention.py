@@ -29,10 +29,18 @@ CELL, SIDE = 0.5, 0.92
 """Inches from one small map to the next, and the share of it that a map fills."""
 
 
-def save(maps: AttentionMaps, data: Any, folder: Path, names: Sequence[str], large: bool) -> None:
+def save(
+    maps: AttentionMaps,
+    data: Any,
+    folder: Path,
+    names: Sequence[str],
+    large: bool,
+    *,
+    figures: bool = True,
+) -> None:
     """attention.json with `data`, attention.npz with the maps, and a figure for each stack."""
     folder.mkdir(parents=True, exist_ok=True)
-    for stack in maps.tokens:
+    for stack in maps.tokens if figures else ():
         figure = (closeup if large else overview)(maps, stack, names)
         save_both(figure, folder / ("attention" if len(maps.tokens) == 1 else f"attention-{stack}"))
     arrays = {f"before/{run.head}/{run.run}": found for run, found in maps.before.items()}

@@ -28,8 +28,16 @@ if TYPE_CHECKING:
     from headcount.changes.measure import Transfer
 
 
-def save(found: Transfer, data: Mapping[str, Any], folder: Path) -> None:
+def save(found: Transfer, data: Mapping[str, Any], folder: Path, *, figures: bool = True) -> None:
     """transfer.json with `data`, and the figures, each whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in drawn(found, data).items() if figures else ():
+        save_both(figure, folder / name)
+    write_json(folder / "transfer.json", data)
+
+
+def drawn(found: Transfer, data: Mapping[str, Any]) -> dict[str, Figure]:
+    """The figures by the names of their files."""
     title = f"{Path(found.made['pretrained']).name} → {Path(found.made['finetuned']).name}"
     on = f"{title}\n{found.drift.n} inputs ({found.made['inputs']})"
     drift, change = found.drift.attention, found.change.total
@@ -43,10 +51,7 @@ def save(found: Transfer, data: Mapping[str, Any], folder: Path) -> None:
     if found.recall:
         names = f"{found.ranked[0].task} after {found.ranked[1].task}"
         figures["recall"] = recall_lines(data["recall"], title=names)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in figures.items():
-        save_both(figure, folder / name)
-    write_json(folder / "transfer.json", data)
+    return figures
 
 
 def head_map(scores: Scores, *, title: str, label: str) -> Figure:
