@@ -17,9 +17,9 @@ from headcount.studies.study import Study
 from papers.shrunk import make_data, shrunk_plan
 
 EXTRA = {
-    "small": {"masked", "masked-base", "mt-base"},
+    "small": {"masked", "masked-base", "gates-base", "few-random", "mt-base"},
     "paper": {
-        "base-near", "zero-shot-full", "zero-shot-one", "frozen-full", "curve-again",
+        "base-near", "zero-shot-full", "frozen-full",
         "shared-large-base", "shared-large-curve",
         "mt-base", "mt-base-de", "mt-full-de", "mt-random-de", "mt-left-de",
     },

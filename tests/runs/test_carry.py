@@ -11,10 +11,12 @@ import torch
 import headcount as hc
 from headcount.errors import UsageError
 from headcount.likeness.options import Likening
+from headcount.runs import cutting
 from headcount.runs.carry import carry
 from headcount.runs.kinds import Bench, Evaluate, Importance, Redundancy, Train, Transfer
 from headcount.runs.record import Record
 from headcount.runs.run import Run
+from headcount.runs.subject import Subjects
 from headcount.sensitivity.options import Measuring
 from headcount.tasks.reading import Reading
 
@@ -122,3 +124,28 @@ def test_a_run_that_was_made_from_other_weights_is_not_taken_for_this_one(traine
     model.save_pretrained(start)
     with pytest.raises(UsageError, match="weights"):
         hc.run(cut, tmp_path / "b")
+
+
+def test_runs_of_one_subject_score_the_full_model_once(tmp_path, monkeypatch):
+    trained: list[int] = []
+    whole = cutting.finetune
+    monkeypatch.setattr(
+        cutting, "finetune", lambda *a, **how: (trained.append(0), whole(*a, **how))[1]
+    )
+    repair = hc.Repair(train=hc.TrainOptions(steps=2, batch_size=8))
+    runs = [
+        Run("prune", "pocket", task=TASK, seed=1, options=hc.Prune(
+            method=hc.Random(), ratio=ratio, repair=repair, scoring=FEW, baseline=0))
+        for ratio in (0.25, 0.5)
+    ]  # fmt: skip
+    subjects = Subjects()
+    first, second = (carry(run, subjects=subjects).record for run in runs)
+    assert len(trained) == 3  # the full model, and two cuts
+    assert first["scores"]["before"] == second["scores"]["before"]
+    alone = carry(runs[1]).record
+    for part in ("before", "after"):
+        assert second["scores"][part]["score"] == alone["scores"][part]["score"]
+    for name in ("mask", "budget", "rows", "identity"):
+        assert second.to_json()[name] == alone.to_json()[name]
+    assert second["scores"]["difference"] == alone["scores"]["difference"]
+    assert (second["budget"]["steps"], second["trained"]["steps"]) == (2, 2)

@@ -8,7 +8,7 @@ import pytest
 
 import headcount as hc
 from headcount.errors import NotFoundError, UsageError
-from headcount.runs.subject import make_subject, read_texts
+from headcount.runs.subject import Subjects, make_subject, read_texts
 from headcount.tasks.looking import Looking
 from headcount.training.scoring import Scoring
 
@@ -86,3 +86,24 @@ def test_texts_that_cannot_be_read_are_refused(model, tokenizer, tmp_path):
     (tmp_path / "texts").write_text("a cat\n")
     with pytest.raises(UsageError, match="need the model's tokenizer: pass --tokenizer"):
         read_texts(tmp_path / "texts", model, None, 16)
+
+
+def test_the_last_subjects_stay_open_while_there_is_room(model):
+    size = model.get_memory_footprint()
+    opened: list[str] = []
+
+    def get(kept: Subjects, key: str) -> None:
+        kept.get(key, lambda: (opened.append(key), make_subject(model))[1])
+
+    kept = Subjects(most=2)
+    for key in "aba":
+        get(kept, key)
+    get(kept, "c")  # b was used longest ago
+    get(kept, "a")
+    assert opened == ["a", "b", "c"]
+    opened.clear()
+    small = Subjects(size=size)
+    for key in "aab":
+        get(small, key)
+    get(small, "a")
+    assert opened == ["a", "b", "a"]  # two do not fit

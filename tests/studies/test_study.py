@@ -37,6 +37,18 @@ def opened(folder: Path, data: Any = PROBES) -> Study:
     return hc.study(path, folder / "out")
 
 
+def test_a_plan_takes_the_hours_from_its_file_until_runs_are_done(tmp_path: Path):
+    groups = {name: {**group, "seconds": 1800} for name, group in PROBES["runs"].items()}
+    study = opened(tmp_path, {**PROBES, "runs": groups})
+    planned = study.plan()
+    assert (planned.hours, planned.judged_by, planned.unjudged) == (3.5, 0, 0)
+    study.run()
+    again = opened(tmp_path, {**PROBES, "runs": {**groups, "more": {**groups["base"], "seed": 9}}})
+    assert again.plan().hours == 0.5
+    with pytest.raises(hc.HeadcountError, match="seconds of a run are a number above 0"):
+        opened(tmp_path, {**PROBES, "runs": {"base": {**groups["base"], "seconds": "long"}}})
+
+
 def without_clocks(study: Study) -> list[dict[str, Any]]:
     rows = study.table().rows
     return [{name: row[name] for name in row if name != "seconds"} for row in rows]

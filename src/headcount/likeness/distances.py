@@ -37,6 +37,9 @@ DISTANCES.add("bc", f"{_KERNELS}.gram:bc", "1 - Bhattacharyya coefficient, mean 
 DISTANCES.add("dcor", f"{_KERNELS}.dcor:dcor", "1 - distance correlation of the matrices")
 DISTANCES.add("pc", f"{_KERNELS}.pc:pc", "1 - Procrustes (RLS) coefficient of the matrices")
 DISTANCES.add("cc", f"{_KERNELS}.cc:cc", "1 - canonical correlation (ridge) of the matrices")
+DISTANCES.add(
+    "pq", f"{_KERNELS}.gram:pq", "1 - product of the rows: bc as a paper prints it; not in `all`"
+)
 
 TOKEN_BASED = ("cos", "corr", "js", "bc")
 SENTENCE_BASED = ("dcor", "pc", "cc")

@@ -13,7 +13,8 @@ from headcount.names import unknown
 def check_names(
     names: str | Iterable[str], options: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[str]:
-    """The distances by name, each once; "all" is every one that is registered.
+    """The distances by name, each once; "all" is every one that is registered but pq,
+    which is another reading of bc.
 
     >>> check_names("js"), len(check_names("all"))
     (['js'], 7)
@@ -21,7 +22,7 @@ def check_names(
     asked = [names] if isinstance(names, str) else list(names)
     known = [entry.name for entry in DISTANCES]
     if asked == ["all"]:
-        asked = known
+        asked = [name for name in known if name != "pq"]
     if not asked:
         raise UsageError(f"Name at least one distance. Known: {', '.join(known)}.")
     for name in asked:

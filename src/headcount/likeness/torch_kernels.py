@@ -54,6 +54,11 @@ def bc(attention: Tensor) -> Tensor:
     return _finish(1 - _mean_product(attention.sqrt()), attention)
 
 
+def pq(attention: Tensor) -> Tensor:
+    """1 - product of the rows, mean over tokens."""
+    return _finish(1 - _mean_product(attention), attention)
+
+
 def js(attention: Tensor) -> Tensor:
     """Jensen–Shannon distance (base 2) of the rows, mean over tokens."""
     heads, tokens, keys = attention.shape
@@ -121,6 +126,7 @@ KERNELS: dict[str, Callable[..., Tensor]] = {
     "corr": corr,
     "js": js,
     "bc": bc,
+    "pq": pq,
     "dcor": dcor,
     "pc": pc,
     "cc": cc,

@@ -52,7 +52,9 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Paper -> item -> the groups that it needs; those that they start from come by themselves."""
 ALSO: Mapping[tuple[str, str], tuple[str, ...]] = {
+    **dict.fromkeys([("redundancy", "figure-3"), ("redundancy", "figure-19")], ("near-printed",)),
     ("redundancy", "figure-7"): ("zero-shot-full", "zero-shot-one"),
+    ("autoattention", "table-1"): ("gates-printed",),
     ("weak-link", "table-1"): ("mt-full-de", "mt-random-de", "mt-left-de"),
     ("lay-off", "figure-1"): ("curve-again",), ("lay-off", "figure-5"): ("shared-large-curve",),
     ("lay-off", "frozen"): ("frozen-full",),

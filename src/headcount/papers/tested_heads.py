@@ -25,7 +25,7 @@ Statistic: TypeAlias = Callable[[np.ndarray, np.ndarray], float]
 Interval: TypeAlias = tuple[float, float, float]
 
 BEFORE, AFTER, RANDOM = "pre-trained", "fine-tuned", "random tokens"
-PHASES = {"near": BEFORE, "near-random": BEFORE, "near-tuned": AFTER}
+PHASES = {"near": BEFORE, "near-printed": BEFORE, "near-random": BEFORE, "near-tuned": AFTER}
 """Group of runs -> the phase of the model that they measured."""
 DRAWS = 500
 

@@ -243,11 +243,19 @@ class Cutting:
 
     def score_full(self) -> Evaluation:
         """The model with all its heads; trained first where its task head is new."""
+        repair, scoring = self.asked.repair, self.asked.scoring
+        if self.subject.fresh and repair.train is None:
+            raise UsageError("A new task head must be trained: pass --finetune.")
+        trained = repair if self.subject.fresh else None
+        if not self.subject.by_name:  # whoever holds the model may have changed it since
+            return self._score_full()
+        return self.subject.once(("full", scoring, trained), self._score_full)
+
+    def _score_full(self) -> Evaluation:
         if not self.subject.fresh:
             return self.score(self.subject.model)
-        if self.asked.repair.train is None:
-            raise UsageError("A new task head must be trained: pass --finetune.")
-        whole = replace(self, seed=self.asked.scoring.seed)
+        # its training is no part of what this cut has seen
+        whole = replace(self, seed=self.asked.scoring.seed, budget=Budget(), used={})
         return self.score(whole.cut(Decision(mask=Mask.full(self.subject.layout)))[0])
 
     def tell_seen(self) -> None:

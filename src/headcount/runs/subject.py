@@ -43,7 +43,9 @@ class Subject:
     opening: Opening = field(default_factory=Opening)
     fresh: bool = False
     """The model's task head is new: without training it says nothing."""
-    _rows: dict[Any, Any] = field(default_factory=dict, repr=False)
+    by_name: bool = False
+    """It was opened here, so nobody else holds the model."""
+    _made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.task is not None:
@@ -69,12 +71,12 @@ class Subject:
     def rows_of(self, split: str) -> str:
         """How many rows a split has, and a short name for exactly these."""
         task = self.need_task()
-        return self._once(("split", split), lambda: examples_fingerprint(task.load(split)))
+        return self.once(("split", split), lambda: examples_fingerprint(task.load(split)))
 
     def looked(self, looking: Looking, seed: int, max_length: int) -> Encoded:
         """Labelled rows for what looks at data, drawn anew for every seed."""
         task = self.need_task()
-        return self._once(
+        return self.once(
             ("looked", looking.samples, seed, max_length),
             lambda: labelled_rows(
                 self.model, task, self.tokenizer, limit=looking.samples, seed=seed,
@@ -89,26 +91,27 @@ class Subject:
             return None
         if isinstance(inputs, str | Path):
             path = Path(inputs).expanduser()
-            return self._once(
+            return self.once(
                 ("given", path, max_length),
                 lambda: read_texts(path, self.model, self.tokenizer, max_length),
             )
         how: Any = {"tokenizer": self.tokenizer, "max_length": max_length, "labels": False}
-        return self._once(
+        return self.once(
             ("given", id(inputs), max_length), lambda: rows_for(self.model, inputs, **how)
         )
 
     def scored(self, scoring: Scoring) -> ScoredRows:
         """The rows that are scored."""
         task = self.need_task()
-        return self._once(
+        return self.once(
             ("scored", scoring), lambda: scored_rows(self.model, task, self.tokenizer, scoring)
         )
 
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
-        if key not in self._rows:
-            self._rows[key] = make()
-        return self._rows[key]
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made for this key before, or now."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
 
 def _once(loader: Callable[[str], Examples]) -> Callable[[str], Examples]:
@@ -145,7 +148,7 @@ def make_subject(
         loaded, found, fresh = open_model(model, opening, rows, trains=trains, seed=seed)
         return Subject(
             model=loaded, tokenizer=tokenizer or found, task=rows, name=model, source=source,
-            opening=opening, fresh=fresh,
+            opening=opening, fresh=fresh, by_name=True,
         )  # fmt: skip
     if tokenizer is None and rows is not None:
         tokenizer = tokenizer_of(model)
@@ -155,17 +158,24 @@ def make_subject(
 class Subjects:
     """What the last runs of a process were about, opened: the next of the same opens nothing."""
 
-    def __init__(self, most: int = 2) -> None:
-        self.most = most
+    def __init__(self, most: int = 8, size: int = 2**30) -> None:
+        self.most, self.size = most, size
         self._kept: dict[str, Subject] = {}
 
     def get(self, key: str, make: Callable[[], Subject]) -> Subject:
         """The subject of this key, opened where it is not among the last ones."""
-        if key not in self._kept:
-            for old in list(self._kept)[: len(self._kept) + 1 - self.most]:
-                del self._kept[old]  # before the next one: two large models may not fit
-            self._kept[key] = make()
+        if key in self._kept:
+            self._kept[key] = self._kept.pop(key)  # the last to go
+            return self._kept[key]
+        while self._kept and (len(self._kept) >= self.most or self._bytes() > self.size):
+            del self._kept[next(iter(self._kept))]  # before the next: two large ones may not fit
+        self._kept[key] = make()
         return self._kept[key]
+
+    def _bytes(self) -> int:
+        """What the weights take; the next model is taken to be as large as the last."""
+        sizes = [subject.model.get_memory_footprint() for subject in self._kept.values()]
+        return sum(sizes) + sizes[-1]
 
 
 def read_texts(path: Path, model: PreTrainedModel, tokenizer: Any, max_length: int) -> Encoded:

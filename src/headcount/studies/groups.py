@@ -28,7 +28,8 @@ from headcount.studies.grid import (
 from headcount.studies.plan import Cell, Settings
 from headcount.studies.written import Written
 
-GROUP = (*PARTS, *SHORT, "grid", "overrides", "exclude", "keep", "launch", "about")
+GROUP = (*PARTS, *SHORT, "grid", "overrides", "exclude", "keep", "launch",
+         "seconds", "about")  # fmt: skip
 """What a group of runs may say."""
 REFERENCES = ("run", "best")
 STAND_IN = Run("probe", "none", options=Probe())
@@ -161,7 +162,16 @@ class Groups:
         launch = group.get("launch", ())
         words = launch.split() if isinstance(launch, str) else launch
         axes = {label(axis): named(value) for axis, value in cell.items()}
-        return Cell(group=name, axes=axes, run=run, launch=tuple(map(str, words)), keep=keep)
+        return Cell(
+            group=name, axes=axes, run=run, launch=tuple(map(str, words)), keep=keep,
+            seconds=self._seconds(name, group.get("seconds")),
+        )  # fmt: skip
+
+    def _seconds(self, name: str, said: Any) -> float | None:
+        known = isinstance(said, int | float) and not isinstance(said, bool) and said > 0
+        if said is not None and not known:
+            self.written.wrong(("runs", name, "seconds"), "seconds of a run are a number above 0.")
+        return float(said) if known else None
 
     @property
     def folder(self) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -50,6 +50,8 @@ class Cell:
     """What starts the run as several processes, such as accelerate launch."""
     keep: bool = False
     """Keep the model it makes."""
+    seconds: float | None = None
+    """What the file says a run of the group takes; finished runs know it better."""
 
     @property
     def key(self) -> str:
@@ -94,9 +96,7 @@ class Plan:
                 add(each, own.get(each.key))
             cell = cell or Cell(group="", axes={}, run=run)
             keep = cell.keep or run.key in needed
-            found[run.key] = Cell(
-                group=cell.group, axes=cell.axes, run=run, launch=cell.launch, keep=keep
-            )
+            found[run.key] = replace(cell, keep=keep)
 
         for cell in self.cells:
             add(cell.run, cell)

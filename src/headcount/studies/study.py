@@ -69,11 +69,12 @@ class Planned:
     groups: Mapping[str, int]
     """Group of runs -> how many."""
     hours: float | None
-    """Of one run at a time for what is left, judged by finished runs of its kind; None without."""
+    """Of one run at a time for what is left, judged by finished runs of its kind, or by what the
+    file says; None without both."""
     judged_by: int
     """Finished runs behind that estimate."""
     unjudged: int
-    """Runs left that no finished run of their kind says anything about."""
+    """Runs left that neither a finished run of their kind nor the file says anything about."""
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""
@@ -99,14 +100,15 @@ class Study:
         """Count the runs, and judge by finished ones how long the others take."""
         cells, states = self.asked.by_key, self._states()
         seconds: dict[tuple[str, ...], list[float]] = {}
-        left: list[tuple[str, ...]] = []
+        left: list[tuple[tuple[str, ...], float | None]] = []
         for key, cell in cells.items():
             kind = (cell.run.kind, cell.group, str(cell.axes.get("method")))
             if states[key].name == "done":
                 seconds.setdefault(kind, []).append(float(self.ledger.record(key)["seconds"]))
             else:
-                left.append(kind)
-        judged = [sum(seconds[kind]) / len(seconds[kind]) for kind in left if kind in seconds]
+                left.append((kind, cell.seconds))
+        known = {kind: sum(each) / len(each) for kind, each in seconds.items()}
+        judged = [found for kind, said in left if (found := known.get(kind, said)) is not None]
         finished = sum(map(len, seconds.values()))
         return Planned(
             name=self.asked.name, folder=self.folder, runs=len(cells), cells=len(self.asked.cells),

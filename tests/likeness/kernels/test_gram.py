@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.likeness.kernels.gram import bc, corr, cos, empty_halves, products_of_halves
+from headcount.likeness.kernels.gram import bc, corr, cos, empty_halves, pq, products_of_halves
 from likeness.oracles import hard_attention
 
 
@@ -14,6 +14,7 @@ def test_each_by_its_formula(heads: int, tokens: int) -> None:
     cosine = (p * q).sum(1) / np.linalg.norm(p, axis=1) / np.linalg.norm(q, axis=1)
     assert cos(attention)[0, -1] == pytest.approx(1 - cosine.mean(), abs=1e-6)
     assert bc(attention)[0, -1] == pytest.approx(1 - np.sqrt(p * q).sum(1).mean(), abs=1e-6)
+    assert pq(attention)[0, -1] == pytest.approx(1 - (p * q).sum(1).mean(), abs=1e-6)
     rows = zip(p, q, strict=True)
     r = [1.0 if np.ptp(a) == np.ptp(b) == 0 else _correlation(a, b) for a, b in rows]
     assert corr(attention)[0, -1] == pytest.approx((1 - np.mean(r)) / 2, abs=1e-6)

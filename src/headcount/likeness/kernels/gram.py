@@ -1,9 +1,11 @@
-"""cos, corr and bc: each is one product BBᵀ of rows made ready, summed over the tokens.
+"""cos, corr, bc and pq: each is one product BBᵀ of rows made ready, summed over the tokens.
 
 cos   1 - p·q / (|p| |q|)
 corr  (1 - r) / 2, r the correlation of p and q over the keys. A constant row has no correlation:
       r = 1 with another constant row, r = 0 with any other
 bc    1 - Σ √(p q), one minus the Bhattacharyya coefficient
+pq    1 - Σ p q, which On Attention Redundancy prints for bc (appendix); no distance, since it is
+      not 0 between two heads that are alike
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from headcount.likeness.kernels.finish import CONSTANT, Floats, finish
 from headcount.likeness.kernels.lanes import Lanes, fma, load, splat, total
 from headcount.likeness.kernels.threads import spread
 
-_COS, _CORR, _BC = 0, 1, 2
+_COS, _CORR, _BC, _PQ = 0, 1, 2, 3
 _CACHED = 80_000  # floats of a slice of B, small enough for a core's own cache
 _ZERO = np.float32(0)
 
@@ -34,6 +36,11 @@ def corr(attention: Floats) -> Floats:
 def bc(attention: Floats) -> Floats:
     """1 - Bhattacharyya coefficient of the rows, mean over tokens."""
     return finish(1 - _mean_product(attention, _BC), attention)
+
+
+def pq(attention: Floats) -> Floats:
+    """1 - product of the rows, mean over tokens."""
+    return finish(1 - _mean_product(attention, _PQ), attention)
 
 
 def _mean_product(attention: Floats, kind: int) -> NDArray[np.float64]:
@@ -136,6 +143,9 @@ def _prepare(p: Floats, kind: int, out: Floats) -> None:
     if kind == _BC:
         for c in range(keys):
             out[c] = np.sqrt(p[c])
+        return
+    if kind == _PQ:
+        out[:keys] = p
         return
     mean = 0.0
     if kind == _CORR:

@@ -23,9 +23,10 @@ def plan_table(found: Planned) -> Table:
     rows += [("different runs", str(found.runs)), ("done", str(found.done))]
     hours = "not known: no run is done that they could be judged by"
     if found.hours is not None:
-        hours = f"{found.hours:.2f}, one at a time, judged by {found.judged_by} finished runs"
+        by = f"{found.judged_by} finished runs" if found.judged_by else "what its file says"
+        hours = f"{found.hours:.2f}, one at a time, judged by {by}"
         if found.unjudged:
-            hours += f"; {found.unjudged} runs more are of a kind that none of them says"
+            hours += f"; {found.unjudged} runs more are of a kind that nothing is known of"
     rows.append(("hours left", hours))
     return table(["study", found.name], rows)
 
