@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: help demo test browser cluster check bench claims fuzz docs build oldest
+.PHONY: help demo test browser cluster check bench pocket-tasks fuzz docs build oldest
 help:
 	@echo "make demo    set up, then look at headcount at work"
 	@echo "make test    all tests and the examples in the docstrings"
@@ -14,7 +14,7 @@ help:
 	@echo "make build   wheel and archive in dist/, checked"
 	@echo "make oldest  the tests of the core with the oldest versions that pyproject.toml admits"
 	@echo "make bench   every file of benchmarks/speed, in turn (QUICK=--quick)"
-	@echo "make claims  fine-tunes the pocket tasks: do they need attention?"
+	@echo "make pocket-tasks  fine-tunes the pocket tasks: do they need attention?"
 	@echo "make fuzz    100,000 damaged files for all readers (COUNT=, SEED=)"
 
 $(STAMP): pyproject.toml constraints.txt
@@ -100,8 +100,8 @@ bench: $(STAMP)
 	[ -z "$$failed" ] || { echo "[bench] failed, or missed a goal:$$failed"; exit 1; }
 
 # What takes a fine-tuning of every pocket task: too long for the tests.
-claims: $(STAMP)
-	$(BIN)/python benchmarks/claims/pocket.py --few
+pocket-tasks: $(STAMP)
+	$(BIN)/python benchmarks/coverage/pocket_tasks.py --few
 
 # Every input must be read or refused with one sentence; the same seed makes the same inputs.
 COUNT ?= 100000

@@ -97,8 +97,8 @@ def _scale(scale: str, verdicts: Iterable[Verdict]) -> str:
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
     """One table of all claims, a line for each scale that has run them."""
-    columns = ("claim", "it says", "statistic", "threshold", "scale", "value [95 %]", "n", "seeds",
-               "verdict", "command")  # fmt: skip
+    columns = ("claim", "it says", "scale", "verdict", "value [95 %]", "threshold", "statistic", "n",
+               "seeds", "command")  # fmt: skip
     lines = ["## Claims\n", _line(columns), _line("---" for _ in columns)]
     for each in verdicts:
         claim = each.claim
@@ -110,8 +110,8 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
         paper, _, item = claim.items[0].partition("/")
         scale = "" if each.scale == "pocket" else f" --scale {each.scale}"
         lines.append(_line((
-            claim.code, claim.says, claim.statistic, claim.threshold + mark, each.scale, value, n,
-            seeds, f"**{each.word}**", f"`headcount reproduce {paper} {item}{scale}`",
+            claim.code, claim.says, each.scale, f"**{each.word}**", value, claim.threshold + mark,
+            claim.statistic, n, seeds, f"`headcount reproduce {paper} {item}{scale}`",
         )))  # fmt: skip
     return "\n".join(lines)
 
@@ -124,12 +124,13 @@ def _why(verdicts: Sequence[Verdict]) -> list[str]:
     """What else was tested of every claim, and what a reader must not miss."""
     lines = ["### Behind the verdicts\n"]
     for each in verdicts:
-        notes = [_tested(one) for one in each.tested]
-        if each.claim.ambiguous:
-            notes.append(f"Two readings: {each.claim.ambiguous}")
-        if notes:
-            about = f"**{each.claim.code}** ({each.scale}; {each.claim.section})"
-            lines.append(f"- {about}: " + " · ".join(notes))
+        if not each.tested:
+            continue
+        read = f" Two readings: {each.claim.ambiguous}" if each.claim.ambiguous else ""
+        lines.append(f"- **{each.claim.code}**, {each.scale} (section {each.claim.section}).{read}")
+        lines += [f"    - {_tested(one)}" for one in each.tested[:MOST]]
+        if (left := len(each.tested) - MOST) > 0:
+            lines.append(f"    - {left} more: `headcount claims --json`")
     return ["\n".join(lines)]
 
 

@@ -35,7 +35,7 @@ def test_the_bert_has_enough_heads_to_prune() -> None:
 
 
 def test_a_task_needs_attention() -> None:
-    """The quickest of them, in 20 steps; `make claims` fine-tunes all five to their end."""
+    """The quickest of them, in 20 steps; `make pocket-tasks` fine-tunes all five to their end."""
     task = "pocket-sentiment"
     model = load_for_task("pocket", open_task(task))
     trained = finetune(model, task, options=replace(PRESETS["pocket"], steps=20))

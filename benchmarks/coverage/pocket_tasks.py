@@ -1,9 +1,9 @@
 """The pocket tasks need attention: what counting words gives, the full model, and cut ones.
 
-    python benchmarks/claims/pocket.py                       # every task, about half an hour
-    python benchmarks/claims/pocket.py --few                 # the margins only: `make claims`
-    python benchmarks/claims/pocket.py pocket-sentiment pocket-translation
-    HEADCOUNT_WEIGHTS=DIR python benchmarks/claims/pocket.py # models that build wrote
+    python benchmarks/coverage/pocket_tasks.py                       # every task, about half an hour
+    python benchmarks/coverage/pocket_tasks.py --few                 # the margins only: `make pocket-tasks`
+    python benchmarks/coverage/pocket_tasks.py pocket-sentiment pocket-translation
+    HEADCOUNT_WEIGHTS=DIR python benchmarks/coverage/pocket_tasks.py # models that build wrote
 
 Each task is fine-tuned with `--preset pocket` on 4,000 made rows and scored on 1,000. Cut: the
 fine-tuned model with heads masked at random and no training after, the mean of five draws. The

@@ -1,6 +1,6 @@
 """Does a search's statement hold on rows that nothing has seen? 20 fresh draws.
 
-    python benchmarks/claims/search_honesty.py MODEL --task stsb --data GLUE --work DIR \
+    python benchmarks/coverage/search_honesty.py MODEL --task stsb --data GLUE --work DIR \
         [--part 2500] [--rows 800] [--max-drop 1%] [--repetitions 20] [--samples 256] [--seeds 1]
 
 The model is fine-tuned on a part of the train split; the rest of it and dev, equal rows once, are
