@@ -1,7 +1,7 @@
 """The pocket tasks need attention: what counting words gives, the full model, and cut ones.
 
-    python benchmarks/coverage/pocket_tasks.py                       # every task, about half an hour
-    python benchmarks/coverage/pocket_tasks.py --few                 # the margins only: `make pocket-tasks`
+    python benchmarks/coverage/pocket_tasks.py                # every task, about half an hour
+    python benchmarks/coverage/pocket_tasks.py --few          # the margins only: make pocket-tasks
     python benchmarks/coverage/pocket_tasks.py pocket-sentiment pocket-translation
     HEADCOUNT_WEIGHTS=DIR python benchmarks/coverage/pocket_tasks.py # models that build wrote
 

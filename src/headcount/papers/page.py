@@ -97,8 +97,8 @@ def _scale(scale: str, verdicts: Iterable[Verdict]) -> str:
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
     """One table of all claims, a line for each scale that has run them."""
-    columns = ("claim", "it says", "scale", "verdict", "value [95 %]", "threshold", "statistic", "n",
-               "seeds", "command")  # fmt: skip
+    columns = ("claim", "it says", "scale", "verdict", "value [95 %]", "threshold", "statistic",
+               "n", "seeds", "command")  # fmt: skip
     lines = ["## Claims\n", _line(columns), _line("---" for _ in columns)]
     for each in verdicts:
         claim = each.claim
