@@ -215,6 +215,13 @@ def test_paths_are_meant_from_the_file(tmp_path: Path):
     assert cell.run.source.data == (tmp_path / "data").resolve()
 
 
+def test_the_studies_of_the_repository_can_be_planned():
+    found = sorted((Path(__file__).parents[2] / "studies").glob("*.yaml"))
+    assert "pruning" in [path.stem for path in found]
+    for path in found:
+        assert read_plan(path).cells
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.yaml")))
 def test_shipped_studies_can_be_planned_and_are_kept_here(name: str):
     plan = read_plan(name)
