@@ -222,3 +222,23 @@ def test_a_worker_that_sleeps_through_its_lease_does_not_publish(tmp_path: Path)
     assert [sleeper.wait(60), other.wait(60)] == [0, 0]
     assert study.status().counts["done"] == 1
     assert os.listdir(tmp_path / "out" / "claims") == []
+
+
+def test_a_model_that_was_not_kept_is_made_again_when_a_run_starts_from_it(tmp_path: Path):
+    few = {"training": {"steps": 1, "batch_size": 4}, "rows": 8}
+    base = {"kind": "train", "model": "pocket", "task": "pocket-acceptability", "options": few}
+    scored = {
+        "kind": "evaluate", "model": {"run": "base"}, "task": "pocket-acceptability",
+        "options": {"scoring": {"limit": 8, "draws": 2}},
+    }  # fmt: skip
+    first = opened(tmp_path, {"name": "first", "runs": {"base": base}})
+    first.run()
+    then = first.table().rows[0]["score"]
+    notes: list[str] = []
+    second = opened(tmp_path, {"name": "second", "runs": {"base": base, "scored": scored}})
+    found = second.run(note=notes.append)
+    assert (found.done, found.failed) == (2, {})
+    assert ["made again" in note for note in notes] == [True]
+    assert second.table().rows[0]["score"] == then
+    again = second.run(note=notes.append)
+    assert (again.done, len(notes)) == (2, 1)

@@ -33,6 +33,12 @@ def product_of(run: Run, folder: Path) -> Path:
     return target_of(run, folder) or folder / FILE
 
 
+def has_product(run: Run, folder: Path) -> bool:
+    """Whether what others start from is still there: models that nobody asked for are not kept."""
+    made = product_of(run, folder)
+    return any(made.glob("*.safetensors")) if made == folder else made.is_file()
+
+
 def on_inputs(run: Run, folder_of: Callable[[Run], Path]) -> Run:
     """The run on what its inputs have made; `folder_of` is asked for the folder of each."""
     folders = {each.key: folder_of(each) for each in run.inputs}

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headcount.errors import HeadcountError
+from headcount.runs.products import MODELS, has_product
 from headcount.runs.record import FormatError
 from headcount.studies.executors.protocol import Ended, Executor
 from headcount.studies.ledger import Ledger, State
-from headcount.studies.plan import Plan
+from headcount.studies.plan import Cell, Plan
 from headcount.studies.worker import Job
 
 POLL = 0.5
@@ -115,19 +116,33 @@ class Driver:
 
     def _begin(self, key: str, waits: list[str]) -> None:
         """Hand a run over, unless it is done, has failed, or is another driver's."""
+        cell, settings = self.plan.by_key[key], self.plan.settings
         state = self.ledger.state(key)
+        if state.name == "done" and self._lacks_its_model(cell):
+            aside = self.ledger.put_aside(key)
+            self.note(
+                f"A run of '{cell.group}' was made when no run started from it, and its model was "
+                f"not kept: it is made again; its record is in {aside}."
+            )
+            state = self.ledger.state(key)
         if state.name == "running":
             self.elsewhere.add(key)
         elif state.name in ("done", "failed"):
             self._settle(key, state.name, _why(state))
         else:
-            cell, settings = self.plan.by_key[key], self.plan.settings
             job = Job(
                 run=cell.run.to_plain(), keep=cell.keep, launch=cell.launch,
                 threads=settings.threads, lease=settings.lease,
             )  # fmt: skip
             self.submitted.add(key)
             self.executor.submit(key, job, waits)
+
+    def _lacks_its_model(self, cell: Cell) -> bool:
+        return (
+            cell.keep
+            and cell.run.kind in MODELS
+            and not has_product(cell.run, self.ledger.folder_of(cell.key))
+        )
 
     def _settle(self, key: str, state: str, why: str | None = None) -> None:
         self.settled[key] = state
