@@ -32,13 +32,14 @@ OLDEST := tests/test_heads.py tests/models/test_find.py tests/models/test_gates.
   tests/pruning/test_select.py tests/pruning/test_surgeon.py tests/pruning/test_cluster.py \
   tests/cli/test_ls.py tests/cli/test_main.py
 
-# Two processes of one thread each: more would fight for the cores. No test needs the hub.
+# Two processes of one thread each: more would fight for the cores. No test needs the hub. What is
+# compiled is kept, whatever the machine's setting: each test file once, not in every process.
 test: export OMP_NUM_THREADS = 1
 test: export TOKENIZERS_PARALLELISM = false
 test: export HF_HUB_OFFLINE = 1
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/cluster tests
-	$(BIN)/python -m pytest -q --doctest-modules src
 
 # Debian's SLURM is installed where it is missing and that can be done; what cannot run is said.
 cluster: export OMP_NUM_THREADS = 1

@@ -34,6 +34,7 @@ WITHOUT_A_SOURCE = {
     "runs/test_counts.py": "how often one prune derives, loads and encodes",
     "runs/test_resume.py": "runs that were killed, done before, or are under way elsewhere",
     "test_benchmarks.py": "benchmarks/",
+    "test_docstrings.py": "the examples in the docstrings",
     "test_docs.py": "README.md and docs/: every block is run",
     "test_examples.py": "examples/",
     "test_contributing.py": "docs/design.md, where something new goes",
