@@ -20,6 +20,18 @@ def test_rows_are_the_pocket_worlds(name: str) -> None:
         assert max(rows.labels) < len(task.labels)
 
 
+def test_rows_that_somebody_changed_are_made_as_ever() -> None:
+    task = open_task("pocket-sentiment", size=3)
+    first = task.load("train")
+    assert first.labels is not None
+    kept = [list(first.texts[0]), first.labels.tolist()]
+    first.texts[0][0] = "changed"  # type: ignore[index]
+    first.labels[0] = 7
+    again = task.load("train")
+    assert again.labels is not None
+    assert [list(again.texts[0]), again.labels.tolist()] == kept
+
+
 def test_sizes() -> None:
     assert len(open_task("pocket-sentiment", size=7).load("dev")) == 1000
     with pytest.raises(UsageError, match="at least one row"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,13 @@ METRICS = {
 }
 
 
+@lru_cache(maxsize=16)
+def _columns(name: str, split: str, size: int) -> dict[str, list[Any]]:
+    """Rows by column; making them takes longer than most of what is done with them."""
+    rows = examples(name, split, size)
+    return {column: [row[column] for row in rows] for column in rows[0]}
+
+
 def pocket_task(name: str, source: Source) -> Task:
     """A task of the pocket world; `source.size` rows are made for training (4,000)."""
     if source.size is not None and source.size < 1:
@@ -35,9 +43,9 @@ def pocket_task(name: str, source: Source) -> Task:
 
     def load(split: str) -> Examples:
         size = source.size if split == "train" and source.size else SIZES[split]
-        rows = examples(name, split, size)
-        labels = np.array([row["label"] for row in rows]) if "label" in rows[0] else None
-        return Examples(tuple([row[field] for row in rows] for field in task.fields), labels)
+        columns = _columns(name, split, size)
+        labels = np.array(columns["label"]) if "label" in columns else None
+        return Examples(tuple(list(columns[field]) for field in task.fields), labels)
 
     return Task(
         name=name,
