@@ -75,6 +75,29 @@ def test_both_endings_at_once(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["v1.5.png", "v1.5.svg"]
 
 
+def test_the_second_file_is_laid_out_as_the_first(tmp_path, monkeypatch):
+    def titled():
+        figure = new_figure(3, 2)
+        for axes in figure.subplots(1, 2):
+            axes.set_ylabel("a label\nof two lines")
+        return figure
+
+    alone, both, reckoned = titled(), titled(), []
+    save_figure(alone, tmp_path / "alone.svg")
+    engine = both.get_layout_engine()
+    execute = type(engine).execute
+    monkeypatch.setattr(
+        type(engine), "execute", lambda self, figure: reckoned.append(execute(self, figure))
+    )
+    save_figure(both, tmp_path / "once.png")
+    once = len(reckoned)
+    save_both(both, tmp_path / "both")
+    assert len(reckoned) == 2 * once > 0
+    assert both.get_layout_engine() is engine
+    for one, other in zip(alone.axes, both.axes, strict=True):
+        assert one.get_position().bounds == pytest.approx(other.get_position().bounds, abs=0.01)
+
+
 def maps_of(layout, two):
     """Attention of one text by every head; with two models, some heads are gone."""
     words = ("[CLS]", "the", "lawyer", "sees", "the", "judge", "of", "the", "town", "[SEP]")

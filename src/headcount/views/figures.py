@@ -95,9 +95,14 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
 
 
 def save_all(figure: Figure, paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Write the figure to each of these files."""
-    for path in paths:
-        save_figure(figure, path)
+    """Write the figure to each of these files; places are reckoned once, which takes longest."""
+    engine = figure.get_layout_engine()
+    try:
+        for path in paths:
+            save_figure(figure, path)
+            figure.set_layout_engine(None)
+    finally:
+        figure.set_layout_engine(engine)
 
 
 def save_both(figure: Figure, path: Path) -> None:
