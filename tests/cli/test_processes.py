@@ -14,7 +14,7 @@ from headcount.learned.trace import load_trace
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.shipped import locate
-from launching import in_two_processes
+from launching import launched
 from training.conftest import pets, tiny
 
 
@@ -42,7 +42,7 @@ def test_two_processes_end_in_one_folder_and_the_same_gates(task: list[str], tmp
     line += ["--out", str(tmp_path / "out" / "small")]
     child = Path(__file__).with_name("launched.py")
     said = json.loads(
-        in_two_processes(child, tmp_path, "prune", *task, *line)
+        launched(child, tmp_path, "prune", *task, *line)
     )  # one object: only the first process prints
     small = tmp_path / "out" / "small"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["small"]
