@@ -145,47 +145,42 @@ def in_a_fresh_python(code: str, *, cwd: Path | None = None) -> str:
 
 
 HEAVY = "{'torch', 'transformers', 'datasets', 'numba', 'sklearn', 'pandas'}"
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import headcount; headcount.Mask; headcount.HeadcountError; dir(headcount)",
-        "from headcount.cli.main import main; assert main(['--help']) == 0",
-        "from headcount.cli.main import main; assert main(['--version']) == 0",
-        "from headcount.cli.main import main; assert main(['lss']) == 2",
-        "from headcount.cli.main import main; assert main(['ls']) == 0",
-    ],
-)
-def test_nothing_heavy_is_imported_for(code: str) -> None:
-    out = in_a_fresh_python(f"{code}\nimport sys\nprint('heavy:', {HEAVY} & set(sys.modules))")
-    assert out.splitlines()[-1] == "heavy: set()"
-
-
-def test_every_command_gives_help_without_torch() -> None:
-    out = in_a_fresh_python(
-        "import sys\n"
+LIGHT = {
+    "the names": "import headcount; headcount.Mask; headcount.HeadcountError; dir(headcount)",
+    "--help": "from headcount.cli.main import main; assert main(['--help']) == 0",
+    "--version": "assert main(['--version']) == 0",
+    "a wrong command": "assert main(['lss']) == 2",
+    "ls": "assert main(['ls']) == 0",
+    "the help of every command": (
         "from headcount.cli.commands import COMMANDS\n"
-        "from headcount.cli.main import main\n"
-        "for entry in COMMANDS:\n"
-        "    assert main([entry.name, '--help']) == 0, entry\n"
-        f"print('heavy:', {HEAVY} & set(sys.modules))"
-    )
-    assert out.splitlines()[-1] == "heavy: set()"
+        "for entry in COMMANDS: assert main([entry.name, '--help']) == 0, entry"
+    ),
+}
+"""What needs nothing heavy, in this order in one process."""
 
 
-def test_cli_and_report_import_without_torch() -> None:
+@pytest.fixture(scope="module")
+def heavy() -> dict[str, str]:
+    """What was imported that is heavy after each of these; last, of torch, after all of cli."""
     names = [
         ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
         for room in ("cli", "views")
         for path in (SOURCE / room).rglob("*.py")
     ]
     assert "headcount.cli.doctor" in names
-    out = in_a_fresh_python(
-        f"import sys, importlib\nfor name in {names}: importlib.import_module(name)\n"
-        "print('torch' in sys.modules)"
-    )
-    assert out.split() == ["False"]
+    lines = ["import sys, importlib"]
+    for name, code in LIGHT.items():
+        lines += [code, f"print('\\nheavy:{name}:', {HEAVY} & set(sys.modules))"]
+    lines += [f"for name in {names}: importlib.import_module(name)"]
+    lines += ["print('\\nheavy:cli and views:', {'torch'} & set(sys.modules))"]
+    out = in_a_fresh_python("\n".join(lines))
+    found = (line.split(":", 2) for line in out.splitlines() if line.startswith("heavy:"))
+    return {name: said.strip() for _, name, said in found}
+
+
+@pytest.mark.parametrize("name", [*LIGHT, "cli and views"])
+def test_nothing_heavy_is_imported_for(name: str, heavy: dict[str, str]) -> None:
+    assert heavy[name] == "set()"
 
 
 def test_public_names_are_offered() -> None:
@@ -200,11 +195,9 @@ def test_public_names_are_offered() -> None:
 
 
 def test_every_public_name_can_be_had() -> None:
-    out = in_a_fresh_python(
-        "import headcount as hc\n"
-        "print(all(callable(getattr(hc, name)) for name in hc._PUBLIC), len(hc._PUBLIC))"
-    )
-    assert out.split()[0] == "True"
+    import headcount as hc
+
+    assert [name for name in hc._PUBLIC if not callable(getattr(hc, name))] == []
 
 
 def test_an_unknown_public_name_is_answered_with_the_nearest() -> None:

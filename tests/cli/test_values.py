@@ -10,59 +10,79 @@ import pytest
 from cli.test_config import LINES, arguments, parsed, typed
 from headcount.cli.values import MaskText, kind_of
 
-LISTS = [
-    (words, argument.names[0])
+LISTS = {
+    " ".join(words): [
+        argument.names[0]
+        for argument in arguments(words)
+        if kind_of(argument.hint)[1] and argument.names[0].startswith("--")
+    ]
     for words in LINES
-    for argument in arguments(words)
-    if kind_of(argument.hint)[1] and argument.names[0].startswith("--")
-]
+}
 
 
-def found(words: list[str], name: str, *values: str) -> Any:
-    """What the option of a command becomes."""
+def found(words: list[str], typing: dict[str, list[str]]) -> dict[str, Any]:
+    """What options of a command become, all typed in one line."""
     needed: list[str] = []
-    leaf = None
+    leaves = {}
     for each in arguments(words):
-        if each.names[0] == name:
-            leaf = each
+        if each.names[0] in typing:
+            leaves[each.names[0]] = each
         elif each.required and not each.children:
             needed += typed(each) if each.names[0].startswith("--") else ["m"]
-    bound = parsed([*words, *needed, *values])[2]
-    assert leaf is not None
-    value = bound.arguments[leaf.field_info.name] if not leaf.keys else None
-    if leaf.keys:
-        for each in bound.arguments.values():
-            for key in leaf.keys:  # a group may stand in a group
-                each = getattr(each, key, None)
-            value = value if each is None else each
-    return list(value)
+    line = [token for tokens in typing.values() for token in tokens]
+    bound = parsed([*words, *needed, *line])[2]
+    return {name: list(value_of(leaf, bound)) for name, leaf in leaves.items()}
 
 
-@pytest.mark.parametrize(("words", "name"), LISTS, ids=lambda value: str(value))
-def test_commas_blanks_and_repeats_mean_the_same(words: list[str], name: str) -> None:
-    kind = next(kind_of(a.hint)[0] for a in arguments(words) if a.names[0] == name)
-    one, two = ("1", "2") if kind in (int, float) else ("en", "de")
-    want = [kind(one), kind(two)]
-    assert found(words, name, name, one, two) == want
-    assert found(words, name, name, one, name, two) == want
-    if kind is not MaskText:
-        assert found(words, name, name, f"{one},{two}") == want
-        assert found(words, name, name, f"{one}, {two}") == want
+def value_of(leaf: Any, bound: Any) -> Any:
+    if not leaf.keys:
+        return bound.arguments[leaf.field_info.name]
+    value = None
+    for each in bound.arguments.values():
+        for key in leaf.keys:  # a group may stand in a group
+            each = getattr(each, key, None)
+        value = value if each is None else each
+    return value
+
+
+@pytest.mark.parametrize("command", [command for command, names in LISTS.items() if names])
+def test_commas_blanks_and_repeats_mean_the_same(command: str) -> None:
+    words, names = command.split(), LISTS[command]
+    kinds = {a.names[0]: kind_of(a.hint)[0] for a in arguments(words) if a.names[0] in names}
+    pairs = {
+        name: ("1", "2") if kind in (int, float) else ("en", "de") for name, kind in kinds.items()
+    }
+    want = {name: [kinds[name](each) for each in pair] for name, pair in pairs.items()}
+    assert set(want) == set(names)
+    assert found(words, {name: [name, *pair] for name, pair in pairs.items()}) == want
+    apart = {name: [name, one, name, two] for name, (one, two) in pairs.items()}
+    assert found(words, apart) == want
+    for comma in (",", ", "):
+        joined = {
+            name: [name, comma.join(pair)]
+            for name, pair in pairs.items()
+            if kinds[name] is not MaskText
+        }
+        assert found(words, joined) == {name: want[name] for name in joined}
 
 
 def test_lists_of_the_studies_are_lists() -> None:
-    assert (["curve"], "--methods") in LISTS
-    assert (["curve"], "--ratios") in LISTS
-    assert (["compare"], "--methods") in LISTS
-    assert (["evaluate"], "--languages") in LISTS
+    assert {"--methods", "--ratios"} <= set(LISTS["curve"])
+    assert "--methods" in LISTS["compare"]
+    assert "--languages" in LISTS["evaluate"]
+    assert sum(map(len, LISTS.values())) > 60
+
+
+def one(words: list[str], name: str, *values: str) -> Any:
+    return found(words, {name: [name, *values]})[name]
 
 
 def test_the_commas_of_a_mask_are_its_own() -> None:
-    assert found(["evaluate"], "--mask", "--mask", "12,12,0", "6x12") == ["12,12,0", "6x12"]
+    assert one(["evaluate"], "--mask", "12,12,0", "6x12") == ["12,12,0", "6x12"]
 
 
 def test_a_file_with_a_comma_in_its_name(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a,b.png").write_text("")
-    assert found(["redundancy"], "--figure", "--figure", "a,b.png") == [Path("a,b.png")]
-    assert found(["redundancy"], "--figure", "--figure", "c,d.png") == [Path("c"), Path("d.png")]
+    assert one(["redundancy"], "--figure", "a,b.png") == [Path("a,b.png")]
+    assert one(["redundancy"], "--figure", "c,d.png") == [Path("c"), Path("d.png")]

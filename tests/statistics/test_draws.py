@@ -25,24 +25,19 @@ def spread_of(values: np.ndarray):
 SCORES = [mean_of(own) for own in VALUES]
 
 
-def loop(same_rows: bool, draws: int, score=np.mean) -> np.ndarray:
-    """Seeds drawn, rows drawn for each: one at a time, with random numbers of its own."""
-    rng, found = np.random.default_rng(99), []
-    for _ in range(draws):
-        rows, scores = rng.integers(ROWS, size=ROWS), []
-        for seed in rng.integers(len(VALUES), size=len(VALUES)):
-            if not same_rows:
-                rows = rng.integers(ROWS, size=ROWS)
-            scores.append(score(VALUES[seed, rows]))
-        found.append(np.mean(scores))
-    return np.array(found)
+def plainly(same_rows: bool, draws: int, score=np.mean) -> np.ndarray:
+    """Seeds drawn, rows drawn for each: without weights, with random numbers of its own."""
+    rng = np.random.default_rng(99)
+    seeds = rng.integers(len(VALUES), size=(draws, len(VALUES), 1))
+    rows = rng.integers(ROWS, size=(draws, 1 if same_rows else len(VALUES), ROWS))
+    return score(VALUES[seeds, rows], axis=2).mean(1)
 
 
 @pytest.mark.parametrize("same_rows", [True, False])
 @pytest.mark.parametrize(("score", "plain"), [(mean_of, np.mean), (spread_of, np.var)])
-def test_seeds_and_rows_as_a_plain_loop_draws_them(same_rows, score, plain) -> None:
+def test_seeds_and_rows_as_they_are_drawn_plainly(same_rows, score, plain) -> None:
     fast = bootstrap([score(own) for own in VALUES], ROWS, draws=20_000, same_rows=same_rows)
-    slow = loop(same_rows, 20_000, plain)
+    slow = plainly(same_rows, 20_000, plain)
     assert fast.mean() == pytest.approx(slow.mean(), rel=0.03)
     assert fast.std() == pytest.approx(slow.std(), rel=0.03)
     ends = [0.025, 0.975]
@@ -66,7 +61,7 @@ def test_numbers_draw_seeds_only() -> None:
     numbers = VALUES.mean(1).tolist()
     found = bootstrap(numbers, 0, draws=20_000)
     rng = np.random.default_rng(5)
-    slow = np.array([rng.choice(numbers, 3).mean() for _ in range(20_000)])
+    slow = rng.choice(numbers, (20_000, 3)).mean(1)
     assert found.mean() == pytest.approx(slow.mean(), rel=0.02)
     assert found.std() == pytest.approx(slow.std(), rel=0.02)
     assert np.isnan(bootstrap([0.5], 0, draws=3)).all()
