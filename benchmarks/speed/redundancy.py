@@ -9,7 +9,8 @@ measured in CPU time, what runs on all in wall time: that needs the machine to i
 
 `mixed` attention is made up of what trained heads do (look at a neighbour, at the first token, at
 some tokens, at all); `model` is that of the model itself, nearly even when weights are random.
-`--quick` only sees that it runs.
+`--quick` only sees that it runs: one round of 25 tokens, without the dcor package, which compiles
+itself for half a minute when it is first imported.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def against_dcor(attention: np.ndarray, rounds: int, pairs: int = 60) -> dict[st
     }
 
 
-def first_calls() -> dict[str, float]:
+def first_calls(names: list[str]) -> dict[str, float]:
     """CPU seconds that each distance takes to compile in a process that has no cache."""
     import subprocess
     import tempfile
@@ -172,7 +173,7 @@ def first_calls() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "NUMBA_CACHE_DIR": folder}
         ran = subprocess.run(
-            [sys.executable, "-c", code, *SEVEN],
+            [sys.executable, "-c", code, *names],
             env=env,
             capture_output=True,
             text=True,
@@ -181,25 +182,28 @@ def first_calls() -> dict[str, float]:
     return {name: float(value) for name, value in map(str.split, ran.stdout.splitlines())}
 
 
-def measure(rounds: int, attention: str, layers: int) -> dict[str, Any]:
+def measure(rounds: int, attention: str, *, quick: bool) -> dict[str, Any]:
     torch.manual_seed(0)
+    layers = 1 if quick else 12
     model = BertModel(BertConfig(num_hidden_layers=layers, attn_implementation="sdpa")).eval()
     out: dict[str, Any] = {
         "torch": torch.__version__,
         "transformers": version("transformers"),
         "cores": CORES,
         "attention": attention,
-        "compile (CPU s)": first_calls(),
+        "compile (CPU s)": first_calls(SEVEN[:1] if quick else SEVEN),
     }
-    for tokens in (25, 128):
+    fewer = 1 if quick else max(3, rounds // 3)
+    for tokens in (25,) if quick else (25, 128):
         ids = torch.randint(1000, 20000, (BATCH, tokens))
         given = mixed_attention(tokens) if attention == "mixed" else model_attention(model, ids)
         out[f"n = {tokens}"] = {
-            **against_forward(model, given, ids, rounds if tokens < 64 else max(3, rounds // 3)),
+            **against_forward(model, given, ids, rounds if tokens < 64 else fewer),
             f"{CORES} threads over 1, six": two_threads(given, SIX, rounds),
-            "js": against_scipy(given, max(3, rounds // 3)),
-            "dcor": against_dcor(given, max(3, rounds // 3)),
+            "js": against_scipy(given, fewer),
         }
+        if not quick:
+            out[f"n = {tokens}"]["dcor"] = against_dcor(given, fewer)
         if tokens < 64:
             out[f"n = {tokens}"][f"{CORES} threads over 1, seven"] = two_threads(
                 given, SEVEN, rounds
@@ -236,7 +240,7 @@ def main() -> int:
     parser.add_argument("--attention", choices=["mixed", "model"], default="mixed")
     parser.add_argument("--quick", action="store_true", help="one round on a shallow model")
     args = parser.parse_args()
-    found = measure(*(1, "mixed", 1) if args.quick else (args.rounds, args.attention, 12))
+    found = measure(1 if args.quick else args.rounds, args.attention, quick=args.quick)
     rows = [] if args.quick else verdicts(found)  # a shallow model's ratios say nothing
     if args.json:
         print(json.dumps({**found, "verdicts": rows}, indent=2))
