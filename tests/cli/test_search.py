@@ -3,10 +3,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from headcount.studies import judging
+from headcount.studies import answers, judging
 from headcount.tasks.within import Within
 
 LINE = ("--task", "pocket-sentiment", "--limit", 24, "--samples", 16, "--draws", 40)
@@ -54,6 +55,36 @@ def test_a_bound_that_no_cut_meets_leaves_with_6(cli, folder, tmp_path, monkeypa
     again = cli(*line, "--json")
     assert again.code == 6
     assert json.loads(again.out)["holds"] is False
+
+
+def test_a_cut_that_loses_more_on_the_statements_rows_leaves_with_6(
+    cli, folder, tmp_path, monkeypatch
+):
+    plain = answers.within
+
+    def not_there(*args, **how):
+        return replace(plain(*args, **how), chance=0.3, holds=False)
+
+    monkeypatch.setattr(answers, "within", not_there)
+    line = ("search", folder, *QUICK, "--max-drop", "50%", "--out", tmp_path / "s", "--json")
+    for _ in range(2):  # made, and read again
+        ran = cli(*line)
+        assert ran.code == 6
+        found = json.loads(ran.out)
+        assert found["holds"] is False
+        assert (
+            "the loss is not within 50 % here, and on other rows with a chance of 30 %"
+            in (found["sentence"])
+        )
+        assert (tmp_path / "s" / "model" / "model.safetensors").is_file()
+
+
+def test_a_model_that_guesses_is_said_to(cli, folder, tmp_path):
+    ran = cli("search", folder, *QUICK, "--max-drop", "50%", "--out", tmp_path / "s", "--json")
+    found = json.loads(ran.out)
+    assert found["guess"]["full"]["better"] is False
+    assert found["guess"]["value"] >= 0.5
+    assert "guessing (accuracy " in found["sentence"]
 
 
 @pytest.mark.parametrize(

@@ -115,12 +115,22 @@ def nodes() -> Generator[Any]:
     pytest.importorskip("ray", reason="ray is not installed")
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    cluster = until_it_starts(lambda: Cluster(True, head_node_args={"num_cpus": 0}))
     try:
-        cluster.pair = [cluster.add_node(num_cpus=1) for _ in range(2)]
+        cluster.pair = [until_it_starts(lambda: cluster.add_node(num_cpus=1)) for _ in range(2)]
         yield cluster
     finally:
         cluster.shutdown()
+
+
+def until_it_starts(start: Callable[[], Any], tries: int = 4) -> Any:
+    """Ray gives up on a node after 30 seconds, which a busy machine may need; then once more."""
+    for left in reversed(range(tries)):
+        try:
+            return start()
+        except Exception as error:
+            if "timed out" not in str(error).lower() or not left:
+                raise
 
 
 def ran(*command: str) -> str:

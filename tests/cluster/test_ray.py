@@ -111,3 +111,4 @@ def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path, listening: 
     assert (code, out) == (1, "")
     assert f"There is no Ray cluster at {address}" in err
     assert len(err.strip().splitlines()) == 1
+    assert not study.folder.exists()

@@ -9,10 +9,14 @@ from headcount.studies.statement import Found, sentence_of, unmet_sentence
 DATA: dict[str, Any] = {
     "model": "/models/MiniLM", "task": "mrpc", "metric": "f1", "heads": 72, "kept": 41,
     "full": 0.861, "score": 0.858, "difference": {"value": -0.003, "low": -0.012, "high": 0.006},
-    "bound": "1 %", "chance": 0.88, "higher_is_better": True, "by": "loss",
+    "bound": "1 %", "chance": 0.88, "holds": True, "higher_is_better": True, "by": "loss",
     "speedup": {"value": 1.34, "low": 1.29, "high": 1.38},
     "parameters": {"before": 22_713_216, "after": 20_100_000},
 }  # fmt: skip
+BETTER = {"value": 0.05, "low": 0.02, "high": 0.08, "better": True}
+LUCKY = {"value": 0.002, "low": -0.01, "high": 0.02, "better": False}
+WORSE = {"value": -0.001, "low": -0.01, "high": 0.0, "better": False}
+UNDEFINED = {"value": None, "low": None, "high": None, "better": False}
 
 
 def test_the_sentence_says_it_all() -> None:
@@ -37,6 +41,18 @@ def test_the_sentence_says_it_all() -> None:
         ({"parameters": {"before": 831_874, "after": 617_634}}, "831,874 → 617,634 parameters"),
         ({"cache": {"before": 9216, "after": 4608}}, "9,216 → 4,608 bytes of cache a token"),
         ({"full": 30.123, "score": 30.5}, "30.12 → 30.50"),
+        ({"holds": False, "chance": 0.26}, "the loss is not within 1 % here, and on other rows wi"),
+        ({"by": "budget", "bound": "0.8 × the latency", "chance": None, "holds": False,
+          "amount": {"value": 0.405, "low": 0.395, "high": 0.42, "before": 0.5, "limit": 0.4}},
+         "heads on mrpc at 0.810 × [0.790, 0.840], of which only the interval is within 0.8 × the"),
+        ({"guess": {"value": 0.812, "full": BETTER, "score": BETTER}}, "heads on mrpc: f1 0.861"),
+        ({"guess": {"value": 0.859, "full": LUCKY, "score": WORSE}},
+         "on mrpc, where with all of them it is not told apart from guessing (f1 0.859): f1"),
+        ({"guess": {"value": 0.861, "full": WORSE, "score": WORSE}},
+         "on mrpc, where with all of them it is not better than guessing (f1 0.861): f1"),
+        ({"guess": {"value": 0.859, "full": BETTER, "score": WORSE}},
+         "on mrpc, with which it is not better than guessing (f1 0.859): f1"),
+        ({"guess": {"value": 0.0, "full": UNDEFINED, "score": None}}, "not better than guessing"),
     ],
     ids=lambda value: str(value)[:30],
 )  # fmt: skip
@@ -51,6 +67,10 @@ def test_how_close_it_came() -> None:
         "No cut of MiniLM on mrpc is within 1 %: the nearest, 71 of its 72 heads by surgeon, "
         "changes f1 by −0.004 [−0.010, +0.001], within the bound with a chance of 31 %."
     )
+    guess = {"value": 0.861, "full": WORSE, "score": None}
+    assert unmet_sentence(DATA | {"nearest": near, "guess": guess}).endswith(
+        "a chance of 31 %, where with all of them it is not better than guessing (f1 0.861)."
+    )
     assert "nothing was tried" in unmet_sentence(DATA | {"nearest": None})
 
 
@@ -59,3 +79,9 @@ def test_found_shows_itself() -> None:
     assert (str(found), found.met) == ("It needs 41.", False)
     assert repr(found) == "Found(41 of 72 heads on mrpc)"
     assert found.to_json()["kept"] == 41
+
+
+@pytest.mark.parametrize(("holds", "met"), [(True, True), (None, True), (False, False)])
+def test_a_bound_is_met_where_the_statement_holds(holds: bool | None, met: bool) -> None:
+    model: Any = object()
+    assert Found(DATA | {"holds": holds}, model).met is met

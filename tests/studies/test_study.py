@@ -184,7 +184,8 @@ def test_a_driver_that_is_killed_loses_nothing_that_was_done(tmp_path: Path, exe
     wait_for(study, "done")
     os.kill(driver.pid, signal.SIGKILL)
     driver.wait()
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("record.json")}
+    published = (tmp_path / "out" / "runs").rglob("record.json")
+    before = {path: path.stat().st_mtime_ns for path in published}
     assert study.run().done == 4
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
 

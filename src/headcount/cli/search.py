@@ -38,7 +38,8 @@ def search(
 
     One bound at most; without any it is the knee of the curve. Rows that choose and rows of the
     statement are different ones. Every cut that is tried is kept in --out: the same command again
-    goes on. It leaves with 6 when no cut is within the bound, and says how close one came.
+    goes on. It leaves with 6 when no cut is within the bound, and says how close one came; with 6
+    as well when the cut that was chosen is not within it on the rows of the statement.
 
     Examples: `headcount search ./mrpc --task mrpc --data glue --max-drop 1% --out found` ·
     `headcount search ./mrpc --task mrpc --data glue --max-latency 0.8x --out found`

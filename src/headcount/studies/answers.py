@@ -24,6 +24,7 @@ from headcount.studies.many import Wanted
 from headcount.studies.searching import Searching
 from headcount.studies.statement import Found, sentence_of, unmet_sentence
 from headcount.studies.store import Store
+from headcount.tasks.guessing import against_guessing
 from headcount.tasks.metrics import get_metric
 from headcount.tasks.within import within
 from headcount.training.evaluation import Evaluation
@@ -158,6 +159,7 @@ def stated(asked: Asked, judge: Judge, made: Pruned) -> dict[str, Any]:
         "score": after.score,
         "score_interval": _ends(after),
         "difference": shown(found.difference),
+        "guess": guessed(asked.stating, full=before, score=after),
         "chance": None if bound is None else found.chance,
         "holds": found.holds if bound is not None else None,
         "random": record["scores"].get("random"),
@@ -165,6 +167,21 @@ def stated(asked: Asked, judge: Judge, made: Pruned) -> dict[str, Any]:
         "rows": rows,
         "mask": made.mask.to_json(),
     }
+
+
+def guessed(scoring: Scoring, **found: Evaluation | None) -> dict[str, Any] | None:
+    """What guessing scores on the same rows, and how far models are above it; None without."""
+    data: dict[str, Any] = dict.fromkeys(("full", "score"))
+    for name, each in found.items():
+        if each is None or each.outcome is None:
+            continue
+        held = against_guessing(
+            each.scores[0].metric, each.outcome, draws=scoring.draws, seed=scoring.seed
+        )
+        if held is None:
+            return None
+        data |= {"value": held.guess, name: shown(held.difference) | {"better": held.better}}
+    return data if "value" in data else None
 
 
 def _scored(asked: Asked, made: Pruned) -> tuple[Evaluation, Evaluation]:
@@ -247,6 +264,7 @@ def nothing_found(asked: Asked, judge: Judge) -> dict[str, Any]:
             "ratio": 0.0,
             "pattern": Mask.full(asked.subject.layout).pattern,
             "full": None if full is None else full.score,
+            "guess": guessed(asked.like.scoring, full=full),
             "holds": False,
             "rows": unused | {"chosen": chosen_rows(asked, judge)},
         }

@@ -21,13 +21,13 @@ class Found:
     data: Mapping[str, Any]
     """What `search.json` holds."""
     model: PreTrainedModel | None = field(default=None, repr=False)
-    """The model without the other heads; None where no cut meets the bound."""
+    """The model without the other heads; None where no cut was taken."""
     mask: Mask | None = None
 
     @property
     def met(self) -> bool:
-        """Whether there is a cut within the bound."""
-        return self.model is not None
+        """Whether a cut was taken, and is within the bound on the rows of the statement, too."""
+        return self.model is not None and self.data["holds"] is not False
 
     @property
     def sentence(self) -> str:
@@ -47,19 +47,22 @@ class Found:
 
 
 def sentence_of(data: Mapping[str, Any]) -> str:
-    """The statement of a search whose bound is met, from what `search.json` holds."""
+    """The statement of a search that took a cut, from what `search.json` holds."""
     name, task, metric = Path(str(data["model"])).name, data["task"], data["metric"]
     lost = Difference(metric=metric, **data["difference"])
     digits = 3 if abs(data["full"]) < 10 else 2
+    scores = f"{data['full']:.{digits}f} → {data['score']:.{digits}f}"
     text = (
-        f"{name} needs {data['kept']} of its {data['heads']} heads on {task}{_why(data)}: {metric} "
-        f"{data['full']:.{digits}f} → {data['score']:.{digits}f} ({lost})"
+        f"{name} needs {data['kept']} of its {data['heads']} heads on {task}{_why(data)}"
+        f"{_guessing(data)}: {metric} {scores} ({lost})"
     )
     if data["chance"] is not None:
         rise = "loss" if data["higher_is_better"] else "rise"
-        text += (
-            f", the {rise} is within {data['bound']} with a chance of {_percent(data['chance'])}"
-        )
+        sure = f"with a chance of {_percent(data['chance'])}"
+        if data["holds"]:
+            text += f", the {rise} is within {data['bound']} {sure}"
+        else:
+            text += f", the {rise} is not within {data['bound']} here, and on other rows {sure}"
     parts = [_time(data["speedup"]), f"{_millions(data['parameters'])} parameters"]
     if data.get("cache") is not None:
         parts.append("{before:,} → {after:,} bytes of cache a token".format(**data["cache"]))
@@ -77,7 +80,7 @@ def unmet_sentence(data: Mapping[str, Any]) -> str:
     return (
         f"{start}: the nearest, {near['kept']} of its {data['heads']} heads by {near['method']}, "
         f"changes {data['metric']} by {lost}, within the bound with a chance of "
-        f"{_percent(near['chance'])}."
+        f"{_percent(near['chance'])}{_guessing(data)}."
     )
 
 
@@ -95,7 +98,29 @@ def over_budget_sentence(data: Mapping[str, Any]) -> str:
 def _why(data: Mapping[str, Any]) -> str:
     if data["by"] == "knee":
         return " (no bound was given: this is the knee of its curve)"
-    return f" within {data['bound']}" if data["by"] == "budget" else ""
+    if data["by"] != "budget":
+        return ""
+    if data["holds"]:
+        return f" within {data['bound']}"
+    value, low, high = (
+        data["amount"][name] / data["amount"]["before"] for name in ("value", "low", "high")
+    )
+    measured = f"{value:.3f} × [{low:.3f}, {high:.3f}]"
+    return f" at {measured}, of which only the interval is within {data['bound']}"
+
+
+def _guessing(data: Mapping[str, Any]) -> str:
+    """Whether all heads, or those that stay, do no better than guessing; empty where they do."""
+    guess = data.get("guess")
+    if guess is None:
+        return ""
+    for name, which in (("full", "where with all of them it"), ("score", "with which it")):
+        lost = guess[name]
+        if lost is not None and not lost["better"]:
+            above = lost["value"] is not None and lost["value"] > 0
+            how = "not told apart from" if above else "not better than"
+            return f", {which} is {how} guessing ({data['metric']} {guess['value']:.3f})"
+    return ""
 
 
 def _time(speedup: Mapping[str, Any] | None) -> str:

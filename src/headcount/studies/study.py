@@ -18,7 +18,7 @@ from headcount.errors import UsageError
 from headcount.files import read_json, write_json
 from headcount.runs.notes import log
 from headcount.studies.driver import Again, Driven, Driver, Progress
-from headcount.studies.executors.protocol import Executing, make_executor
+from headcount.studies.executors.protocol import Executing, Executor, make_executor
 from headcount.studies.gather import Gathered, gather
 from headcount.studies.ledger import STUDIES, Ledger, State
 from headcount.studies.plan import Plan
@@ -131,10 +131,12 @@ class Study:
         `again` is "retry", from where a failed run was, or "restart", from its beginning. `update`
         goes on with a study file that has changed.
         """
-        self._require_same(update, note)
+        is_new = self._require_same(update, note)
         how = executing or Executing()
         settings = self.asked.settings
         executor = make_executor(self.folder, how, settings.threads)
+        if is_new:  # written when there is somebody to carry it out
+            self._write_asked(executor)
         driver = Driver(
             plan=self.asked, ledger=self.ledger, executor=executor, note=note,
             progress=progress or (lambda done, total: None),
@@ -192,30 +194,47 @@ class Study:
                 void.add(key)
         return void
 
-    def _require_same(self, update: bool, note: Note) -> None:
-        """Refuse a study file that asks for other runs than it did; the difference is shown."""
-        path = self.folder / STUDIES / f"{self.asked.name}.json"
-        now = {
+    def _require_same(self, update: bool, note: Note) -> bool:
+        """Refuse a study file that asks for other runs than it did; whether it is a new one."""
+        path = self._file
+        if not path.is_file():
+            return True
+        then, now = read_json(path, "study"), self._now
+        if not isinstance(then, dict) or not isinstance(then.get("runs"), list):
+            raise UsageError(f"{path} is damaged: delete it, and the study goes on.")
+        if (then["runs"], then.get("threads")) == (now["runs"], now["threads"]):
+            return False
+        said = _difference(then, now)
+        if not update:
+            raise UsageError(
+                f"The study '{self.asked.name}' in {self.folder} was begun with another file: "
+                f"{said}. Put that back to go on with it, pass --update to go on with the new "
+                "one (runs that both ask for stay), or use another --out."
+            )
+        note(f"The study goes on with another file: {said}.")
+        return True
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / STUDIES / f"{self.asked.name}.json"
+
+    @cached_property
+    def _now(self) -> dict[str, Any]:
+        """What the study file asks for."""
+        return {
             "name": self.asked.name,
             "threads": self.asked.settings.threads,
             "asked": _flat(self.asked.data),
             "runs": sorted(self.asked.by_key),
         }
-        if path.is_file():
-            then = read_json(path, "study")
-            if not isinstance(then, dict) or not isinstance(then.get("runs"), list):
-                raise UsageError(f"{path} is damaged: delete it, and the study goes on.")
-            if (then["runs"], then.get("threads")) == (now["runs"], now["threads"]):
-                return
-            said = _difference(then, now)
-            if not update:
-                raise UsageError(
-                    f"The study '{self.asked.name}' in {self.folder} was begun with another file: "
-                    f"{said}. Put that back to go on with it, pass --update to go on with the new "
-                    "one (runs that both ask for stay), or use another --out."
-                )
-            note(f"The study goes on with another file: {said}.")
-        write_json(path, now)
+
+    def _write_asked(self, executor: Executor) -> None:
+        """Keep what the study file asks for, so that another one is refused."""
+        try:
+            write_json(self._file, self._now)
+        except BaseException:
+            executor.close()
+            raise
 
 
 def _holder(state: State) -> str | None:

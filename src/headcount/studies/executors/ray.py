@@ -25,6 +25,8 @@ HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + SETTINGS + bytes(5)
 """How a gRPC client greets; the server answers with a frame of the same type."""
 PATIENCE = 5.0
 """Seconds a cluster has to answer, and a run to give itself back."""
+STARTS = 3
+"""How often a cluster of this machine is started: Ray gives up on a node after 30 seconds."""
 
 
 def carry_out(settings: dict[str, str], folder: str, job: dict[str, Any]) -> dict[str, Any]:
@@ -102,11 +104,16 @@ def _connect(ray: Any, executing: Executing) -> None:
     else:
         _require_answer(address)
         how = {"address": address}
-    try:
-        ray.init(**how, **QUIET)
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-        where = f"at {address}" if address else "on this machine"
-        raise HeadcountError(f"There is no Ray cluster {where}: {in_words(error)}.") from error
+    for left in reversed(range(STARTS if address is None else 1)):
+        try:
+            ray.init(**how, **QUIET)
+            return
+        except Exception as error:  # Ray has no type of its own for a node that is too slow
+            ray.shutdown()
+            if not left:
+                where = f"at {address}" if address else "on this machine"
+                said = f"There is no Ray cluster {where}: {in_words(error)}."
+                raise HeadcountError(said) from error
 
 
 def _require_answer(address: str) -> None:
