@@ -1,12 +1,13 @@
 """Does a search's statement hold on rows that nothing has seen? 20 fresh draws.
 
     python benchmarks/coverage/search_honesty.py MODEL --task stsb --data GLUE --work DIR \
-        [--part 2500] [--rows 800] [--max-drop 1%] [--repetitions 20] [--samples 256] [--seeds 1]
+        [--part 2500] [--rows 800] [--max-drop 1%] [--repetitions 20] [--samples 256] [--seeds 1] \
+        [--untouched 1000]
 
 The model is fine-tuned on a part of the train split; the rest of it and dev, equal rows once, are
 a pool that nothing was trained on. Every repetition draws from the pool: half of `--rows` choose,
-half make the statement, all others are untouched. The stated chance is held against whether the
-bound holds on the untouched rows. The same command again goes on.
+half make the statement, all others are untouched (`--untouched` of them). The stated chance is
+held against whether the bound holds on them. The same command again goes on.
 """
 
 from __future__ import annotations
@@ -49,11 +50,14 @@ def pools(task: Task, part: int) -> tuple[Examples, Examples]:
     return every.take(order[:part]), every.take(np.array(rest))
 
 
-def drawn(task: Task, own: Examples, pool: Examples, rows: int, seed: int) -> Task:
+def drawn(
+    task: Task, own: Examples, pool: Examples, rows: int, seed: int, untouched: int | None = None
+) -> Task:
     """The task with fresh rows to choose and state on, and with the untouched ones."""
+    last = None if untouched is None else rows + untouched
     order = np.random.default_rng((seed, 77)).permutation(len(pool))
     splits = {"train": own, "dev": pool.take(np.sort(order[:rows])),
-              "untouched": pool.take(np.sort(order[rows:]))}  # fmt: skip
+              "untouched": pool.take(np.sort(order[rows:last]))}  # fmt: skip
     return replace(task, splits=SPLITS, loader=splits.__getitem__)
 
 
@@ -122,6 +126,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--samples", type=int, default=256)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--untouched", type=int)
     parser.add_argument("--preset", default="finetune")
     parser.add_argument("--epochs", type=float)
     parser.add_argument("--learning-rate", type=float)
@@ -140,7 +145,9 @@ def main() -> None:
     file = asked.work / f"{asked.max_drop}-{asked.confidence:g}-{asked.seeds}.jsonl"
     rows = read_lines(file, "repetitions")[0] if file.is_file() else []
     for seed in range(len(rows), asked.repetitions):
-        rows.append(once(base, drawn(task, own, pool, asked.rows, seed), seed, asked))
+        rows.append(
+            once(base, drawn(task, own, pool, asked.rows, seed, asked.untouched), seed, asked)
+        )
         append_line(file, rows[-1])
         print(json.dumps(rows[-1]), flush=True)
     summary(rows)
