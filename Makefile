@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: help demo test browser cluster check bench pocket-tasks fuzz docs build oldest
+.PHONY: help demo test browser cluster check bench pocket-tasks reproduction fuzz docs build oldest
 help:
 	@echo "make demo    set up, then look at headcount at work"
 	@echo "make test    all tests and the examples in the docstrings"
@@ -14,6 +14,7 @@ help:
 	@echo "make build   wheel and archive in dist/, checked"
 	@echo "make oldest  the tests of the core with the oldest versions that pyproject.toml admits"
 	@echo "make bench   every file of benchmarks/speed, in turn (QUICK=--quick)"
+	@echo "make reproduction  runs the papers at pocket scale and writes docs/reproduction.md"
 	@echo "make pocket-tasks  fine-tunes the pocket tasks: do they need attention?"
 	@echo "make fuzz    100,000 damaged files for all readers (COUNT=, SEED=)"
 
@@ -103,6 +104,12 @@ bench: $(STAMP)
 # What takes a fine-tuning of every pocket task: too long for the tests.
 pocket-tasks: $(STAMP)
 	$(BIN)/python benchmarks/coverage/pocket_tasks.py --few
+
+# The papers at the scale pocket, about an hour of two cores, and the page of it; goes on when killed.
+reproduction: $(STAMP)
+	$(BIN)/headcount reproduce --all --executor processes
+	$(BIN)/headcount reproduce --write-docs docs/reproduction.md
+	$(BIN)/python docs/pack_records.py reproduce/pocket docs/reproduction/pocket-records.tar.xz
 
 # Every input must be read or refused with one sentence; the same seed makes the same inputs.
 COUNT ?= 100000
