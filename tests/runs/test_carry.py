@@ -1,8 +1,7 @@
-"""Every kind of run is carried out from plain data, and again from its record."""
+"""Runs that start from other runs, and the table of kinds."""
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import pytest
@@ -10,81 +9,19 @@ import torch
 
 import headcount as hc
 from headcount.errors import UsageError
-from headcount.likeness.options import Likening
 from headcount.runs import cutting
-from headcount.runs.carry import carry
-from headcount.runs.kinds import Bench, Evaluate, Importance, Redundancy, Train, Transfer
-from headcount.runs.record import Record
-from headcount.runs.run import Run
+from headcount.runs.carry import CARRIERS, carry
+from headcount.runs.kinds import Train
+from headcount.runs.run import KINDS, Run
 from headcount.runs.subject import Subjects
-from headcount.sensitivity.options import Measuring
-from headcount.tasks.reading import Reading
+from runs.carriers.asking import FEW, TASK, trained
 
-TASK = "pocket-acceptability"
-FEW = hc.Scoring(limit=20, draws=5)
+__all__ = ["trained"]
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A run that others start from, and the folder it was carried out in."""
-    training = hc.TrainOptions(steps=2, batch_size=8, learning_rate=3e-4)
-    run = Run("train", "pocket", task=TASK, options=Train(training=training, rows=40))
-    folder = tmp_path_factory.mktemp("trained") / "run"
-    return run, folder, hc.run(run, folder)
-
-
-def test_training_leaves_a_model_and_its_record(trained):
-    run, folder, record = trained
-    assert (record["steps"], record["rows_trained"]) == (2, 40)
-    assert record["rows"]["trained"]["split"] == "train"
-    again = hc.load_record(folder)
-    assert again.run == run
-    assert again.to_json() == json.loads(json.dumps(record.to_json()))
-    assert hc.load(folder, head="sequence-classification").num_labels == 2
-
-
-def kinds(model: str) -> dict[str, Run]:
-    reading, likening = Reading(random=3, max_length=12), Likening(distances=("js",))
-    return {
-        "evaluate": Run("evaluate", model, task=TASK,
-                        options=Evaluate(scoring=FEW, masks=("444444",))),
-        "importance": Run("importance", model, task=TASK,
-                          options=Importance(measuring=Measuring(samples=8))),
-        "redundancy": Run("redundancy", model,
-                          options=Redundancy(reading=reading, likening=likening)),
-        "transfer": Run("transfer", "pocket", options=Transfer(finetuned=model, reading=reading)),
-        "prune": Run("prune", model, task=TASK, seed=3,
-                     options=hc.Prune(method=hc.Random(), ratio=0.5, scoring=FEW, baseline=1)),
-        "gated": Run("prune", model, task=TASK, options=hc.Prune(
-            method=hc.Importance(), ratio=0.5, scoring=FEW, baseline=0, gated=True,
-            looking=hc.Looking(samples=8))),
-    }  # fmt: skip
-
-
-def plain(record: Record) -> dict:
-    """What came out, without what a clock says."""
-    return json.loads(json.dumps(record.to_json(), default=str), parse_constant=str) | {
-        "seconds": 0, "scores": without_seconds(record.to_json().get("scores")),
-        "made": None, "drift": None,
-    }  # fmt: skip
-
-
-def without_seconds(value):
-    if isinstance(value, dict):
-        return {name: without_seconds(each) for name, each in value.items() if name != "seconds"}
-    return [without_seconds(each) for each in value] if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("kind", kinds(""))
-def test_a_record_asked_again_gives_the_same(trained, kind):
-    run = kinds(str(trained[1]))[kind]
-    first = hc.run(run)
-    record = Record.from_json(json.loads(json.dumps(first.to_json(), default=str)))
-    assert record.run == run
-    again = hc.run(record.run)
-    assert again.id == first.id
-    left, right = (plain(each) for each in (first, again))
-    assert without_seconds(left) == without_seconds(right)
+def test_every_kind_that_opens_a_model_has_its_carrier():
+    assert {each.name for each in KINDS} - {each.name for each in CARRIERS} == {"probe"}
+    assert all(callable(CARRIERS[each.name]) for each in CARRIERS)
 
 
 def test_a_run_that_starts_from_another_makes_it_once(trained, tmp_path):
@@ -100,14 +37,6 @@ def test_a_run_that_starts_from_another_makes_it_once(trained, tmp_path):
     assert (made / "model.safetensors").stat().st_mtime_ns == before
     assert first["mask"] == other["mask"]
     assert first["model"] == str(made)
-
-
-def test_bench_is_a_run():
-    options = Bench(ratio=(0.5,), batch=1, length=8, repeats=6, onnx=False)
-    found = carry(Run("bench", "pocket", options=options))
-    assert [row["name"] for row in found.record["timings"]] == [
-        row.name for row in found.value.rows
-    ]
 
 
 def test_a_run_that_was_made_from_other_weights_is_not_taken_for_this_one(trained, tmp_path):

@@ -47,7 +47,7 @@ def evaluate(
     asked = Evaluate(scoring=options, masks=tuple(mask or ()), tokens=tokens, beams=beams)
     run = groups.run_of("evaluate", model, asked, task, source, opening, options.seed)
     if dry_run:
-        from headcount.runs.carry import open_run
+        from headcount.runs.carriers.common import open_run
 
         subject = open_run(run)
         plan = {"class": type(subject.model).__name__, "task": task}

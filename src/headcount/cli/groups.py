@@ -31,7 +31,7 @@ from headcount.training.scoring import Scoring
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
-    from headcount.runs.carry import Carried
+    from headcount.runs.carriers.common import Carried
     from headcount.runs.subject import Subject
     from headcount.tasks import Task
 

@@ -80,10 +80,10 @@ def measure(
 
 def _plan(run: Run, as_json: bool) -> None:
     from headcount.models.find import layout
-    from headcount.tasks import TASKS
+    from headcount.runs.carriers.common import task_of
     from headcount.tasks.inputs import read_inputs
 
-    asked, opened = run.options, None if run.task is None else TASKS[run.task](run.source)
+    asked, opened = run.asked(Redundancy), None if run.task is None else task_of(run)
     model, tokenizer, _ = groups.open_model(str(run.model), run.opening, reads=True)
     rows, name = read_inputs(model, tokenizer, asked.reading, opened, decides=True)
     plan = {"class": type(model).__name__, "heads": repr(layout(model))}

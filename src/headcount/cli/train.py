@@ -62,11 +62,12 @@ def train(
         fine-tuning with the larger steps that the shipped pocket models need.
     """
     options = training.on(PRESETS[preset])
+    chosen = asked.on(Train(training=options))
     run = Run(
         "train", model, task=task, source=source.on(), opening=opening.on(), seed=options.seed,
-        options=asked.on(Train(training=options)),
+        options=chosen,
     )  # fmt: skip
-    if run.options.new_tokenizer is not None and run.opening.tokenizer is not None:
+    if chosen.new_tokenizer is not None and run.opening.tokenizer is not None:
         raise UsageError("--new-tokenizer goes with --from-scratch, and without --tokenizer.")
     if task not in ("translation", "pocket-translation") and preset == "translation":
         say("headcount: the preset translation is meant for translation tasks.")
@@ -108,12 +109,13 @@ def _after_interruption(out: Path) -> str:
 
 
 def _plan(run: Run, *, as_json: bool) -> None:
-    from headcount.runs.carry import open_for_training
+    from headcount.runs.carriers.train import open_for_training
     from headcount.training.session import training_rows
 
-    subject, options = open_for_training(run), run.options.training
+    subject, asked = open_for_training(run), run.asked(Train)
+    options = asked.training
     task = subject.need_task()
-    rows = training_rows(subject.model, task, subject.tokenizer, options, run.options.sample)
+    rows = training_rows(subject.model, task, subject.tokenizer, options, asked.sample)
     steps = options.steps or round(-(-len(rows) // options.batch_size) * options.epochs)
     plan: dict[str, Any] = {
         "class": type(subject.model).__name__,

@@ -49,7 +49,7 @@ def transfer(
     asked = Transfer(finetuned=finetuned, reading=read, transferring=options)
     run = groups.run_of("transfer", pretrained, asked, task, source, opening, read.seed)
     if dry_run:
-        from headcount.runs.carry import open_transfer
+        from headcount.runs.carriers.transfer import open_transfer
 
         models, _, _, rows, name = open_transfer(run)
         plan = {"classes": ", ".join(type(model).__name__ for model in models)}

@@ -36,6 +36,8 @@ RATIOS = (0.5, 0.75, 0.9)
 ONNX = ("onnx", "onnxscript", "onnxruntime")
 Named = str | os.PathLike[str] | PreTrainedModel
 """A model, or its folder, config.json or name."""
+Track = Callable[[Iterable[int]], Iterable[int]]
+"""What goes around the rounds, such as a bar."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +85,7 @@ def bench(
     allow_pickle: bool = False,
     device: str = "auto",
     seed: int = 0,
-    track: Callable[[Iterable[int]], Iterable[int]] = iter,
+    track: Track = iter,
 ) -> Bench:
     """Time one forward pass of `model`: dense, masked, with heads removed, and in onnxruntime.
 

@@ -14,6 +14,7 @@ from headcount.papers.numbers import Printed
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.sheets import Drawn, Sheet, Spread, beside, relative, spread
 from headcount.papers.tested_tools import first_there
+from headcount.runs.kinds import Train
 from headcount.views.transfer import layer_lines, scatter
 
 NORMS = ("none", "l1", "l2")
@@ -152,7 +153,7 @@ def frozen(found: Found, printed: Printed) -> Drawn:
          Spread(tuple(relative(scores, full.get(task, {})).values()))]
         for task, scores in own.items()
     ]  # fmt: skip
-    layers = {each.run.options.training.freeze for each in found.runs("frozen")}
+    layers = {each.run.asked(Train).training.freeze or 0 for each in found.runs("frozen")}
     note = f"Frozen: the embeddings and the lowest {', '.join(map(str, sorted(layers)))}."
     columns = ["task", "all layers train", "lowest layers frozen", "share of the score"]
     return Drawn(sheets=[Sheet(title="Frozen layers", columns=columns, rows=rows, note=note)])

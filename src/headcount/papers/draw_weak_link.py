@@ -12,6 +12,8 @@ from headcount.papers.found import Finished, Found
 from headcount.papers.numbers import Printed
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.sheets import Drawn, Sheet, Spread, beside, relative, spread
+from headcount.pruning.layers import Layers
+from headcount.runs.asked import Prune
 from headcount.runs.run import Run
 
 ALL = "all heads"
@@ -232,8 +234,8 @@ def _cut_of(finished: Finished) -> str:
     cut = finished.run.model
     if not isinstance(cut, Run):
         return "all heads"
-    options = cut.options
-    if options.name == "layers":
+    options = cut.asked(Prune)
+    if isinstance(options.method, Layers):
         return f"layers {options.method.empty} emptied"
     return f"{options.name} {options.ratio:.0%}"
 

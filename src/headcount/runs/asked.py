@@ -89,7 +89,7 @@ class Prune:
         return parts | {"method": {"name": self.name, **to_plain(self.method)}}
 
     @classmethod
-    def read(cls, data: Any, where: str) -> Prune:
+    def read(cls, data: object, where: str) -> Prune:
         """What `to_plain` wrote."""
         if not isinstance(data, Mapping) or "method" not in data:
             raise UsageError(f"{where} names no method.")

@@ -1,7 +1,7 @@
 """What can be asked of a model beside a cut: the options of every other kind of run.
 
 Nothing here needs torch. A kind's options are those of the functions that do the work, put
-together; `runs/carry.py` hands them on.
+together; a file of `runs/carriers/` hands them on.
 """
 
 from __future__ import annotations

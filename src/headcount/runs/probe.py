@@ -9,13 +9,14 @@ import time
 from headcount import __version__
 from headcount.errors import UsageError
 from headcount.options import to_plain
+from headcount.runs.kinds import Probe
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 
 
 def probe(run: Run) -> Record:
     """Wait, use the processor, fail: whatever the options say."""
-    asked, started = run.options, time.monotonic()
+    asked, started = run.asked(Probe), time.monotonic()
     time.sleep(asked.wait)
     until, rounds = time.process_time() + asked.work, 0
     while time.process_time() < until:

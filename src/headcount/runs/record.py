@@ -77,9 +77,9 @@ class Record(Mapping[str, Any]):
         return asked | defined(dict(self.result)) | how
 
     @classmethod
-    def from_json(cls, data: Any, where: str = "This") -> Record:
+    def from_json(cls, data: object, where: str = "This") -> Record:
         """The record that `to_json` wrote."""
-        require_format(data, where)
+        data = require_format(data, where)
         require_fields(data, COMMON, f"{where} is no record")
         record = cls(
             run=Run.read(data["run"], f"{where}: run"),
@@ -140,7 +140,7 @@ class FormatError(UsageError):
     """A whole record, in a form that this version does not know."""
 
 
-def require_format(data: Any, where: str) -> None:
+def require_format(data: object, where: str) -> Mapping[str, Any]:
     """Refuse what is no record, and, by its name, a record of another version."""
     if not isinstance(data, Mapping) or not isinstance(data.get("format"), int):
         raise UsageError(f"{where} is no record of headcount.")
@@ -149,6 +149,7 @@ def require_format(data: Any, where: str) -> None:
             f"{where} has format {data['format']}, and this headcount reads {FORMAT}: use the "
             "version that wrote it, or a newer one."
         )
+    return data
 
 
 def id_of(identity: Mapping[str, Any]) -> str:

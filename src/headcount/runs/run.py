@@ -14,15 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from headcount.errors import UsageError
 from headcount.models.opening import Opening
 from headcount.names import nearest
-from headcount.options import Gathered, read, to_plain
+from headcount.options import Gathered, Options, read, to_plain
 from headcount.registry import Registry
 from headcount.runs.contents import by_content, digest, named_files
 from headcount.tasks.source import Source
+
+Asked = TypeVar("Asked", bound=Options)
 
 KINDS = Registry("kind of run")
 for _name, _where, _summary in (
@@ -58,7 +60,7 @@ class Run:
     """What is done; see `headcount ls runs`."""
     model: str | Run | Best
     """A folder, a name on the hub, a shipped model, or the run whose model it is."""
-    options: Any = field(kw_only=True)
+    options: Options = field(kw_only=True)
     """The options of this kind."""
     task: str | None = field(default=None, kw_only=True)
     """What is measured on; see `headcount ls tasks`."""
@@ -78,6 +80,11 @@ class Run:
                 f"A run of the kind '{self.kind}' has options of {kind.__name__}, not of "
                 f"{type(self.options).__name__}."
             )
+
+    def asked(self, kind: type[Asked]) -> Asked:
+        """The options, which are those of the run's kind."""
+        assert isinstance(self.options, kind)
+        return self.options
 
     @cached_property
     def key(self) -> str:
@@ -126,7 +133,7 @@ class Run:
         }
 
     @classmethod
-    def read(cls, data: Any, where: str = "run") -> Run:
+    def read(cls, data: object, where: str = "run") -> Run:
         """The run that `to_plain` wrote; all its mistakes are told at once."""
         if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
             raise UsageError(f"{where} names no kind of run.")
@@ -153,7 +160,7 @@ class Run:
 PARTS = ("kind", "model", "task", "source", "opening", "seed", "options")
 
 
-def read_model(data: Any, where: str) -> str | Run | Best | None:
+def read_model(data: object, where: str) -> str | Run | Best | None:
     """A model as it is named in plain data; None where it is not."""
     if isinstance(data, Mapping) and isinstance(data.get("best"), Sequence):
         runs = [Run.read(each, f"{where}.best") for each in data["best"]]
@@ -165,20 +172,20 @@ def read_model(data: Any, where: str) -> str | Run | Best | None:
     return data if isinstance(data, str | Run | Best) else None
 
 
-def _a_model(data: Any, where: str) -> str | Run | Best:
+def _a_model(data: object, where: str) -> str | Run | Best:
     model = read_model(data, where)
     if model is None:
         raise UsageError(f"{where} names no model.")
     return model
 
 
-def _a_task(data: Any, where: str) -> str | None:
+def _a_task(data: object, where: str) -> str | None:
     if not isinstance(data, str | None):
         raise UsageError(f"{where} is the name of a task, not {data!r}.")
     return data
 
 
-def _a_seed(data: Any, where: str) -> int:
+def _a_seed(data: object, where: str) -> int:
     if data is not None and (not isinstance(data, int) or isinstance(data, bool)):
         raise UsageError(f"{where} is a whole number, not {data!r}.")
     return data or 0

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.errors import HeadcountError, StudyError, in_words
 from headcount.faults import danger
 from headcount.files import write_json
-from headcount.runs.asked import FREE
+from headcount.runs.asked import FREE, Prune
 from headcount.runs.products import MODELS, on_inputs, target_of
 from headcount.runs.record import FILE, Record, load_record
 from headcount.runs.run import Run
@@ -166,7 +166,7 @@ def _measured(run: Run, job: Job, made: Path) -> Record:
     target = target_of(run, made)
     if run.kind != "prune" or job.keep or target is None:
         return carry(run, target, subjects=_subjects()).record
-    free = run.options.ratio == FREE
+    free = isinstance(run.options, Prune) and run.options.ratio == FREE
     found = carry(run, work=made.parent / "cutting", subjects=_subjects(), may_close=free)
     if (trace := getattr(found.value, "trace", None)) is not None:
         made.mkdir(parents=True, exist_ok=True)

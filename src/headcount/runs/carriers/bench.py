@@ -1,0 +1,27 @@
+"""A model timed dense, masked and cut, from a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headcount.models import fingerprint
+from headcount.models.speed import Track
+from headcount.models.speed import bench as time_it
+from headcount.options import to_plain
+from headcount.runs.carriers.common import Came, name_of
+from headcount.runs.kinds import Bench
+from headcount.runs.run import Run
+
+
+def bench(run: Run, out: object, *, track: Track | None = None, **_: Any) -> Came:
+    """Time it; nothing is written but the record."""
+    asked = run.asked(Bench)
+    found = time_it(
+        name_of(run), asked.pruned, ratio=asked.ratio, batch=asked.batch,
+        length=asked.length, repeats=asked.repeats, onnx=asked.onnx,
+        from_config=asked.from_config, allow_pickle=run.opening.allow_pickle,
+        device=run.opening.device, seed=run.seed, **({"track": track} if track else {}),
+    )  # fmt: skip
+    about = {"model": run.model, "device": run.opening.device, "versions": fingerprint.versions()}
+    about |= {"kind": run.kind, "options": to_plain(asked), "seed": run.seed}
+    return Came(found.to_json(), about, {}, found)

@@ -1,0 +1,89 @@
+"""What the kinds of runs share: how a run's model is opened, and the form of what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from headcount.errors import UsageError
+from headcount.files import read_text
+from headcount.heads import Mask
+from headcount.models import fingerprint
+from headcount.models.numbers import read_mask
+from headcount.options import to_plain
+from headcount.runs.contents import content_of
+from headcount.runs.cutting import used_rows
+from headcount.runs.identity import computed
+from headcount.runs.record import Record
+from headcount.runs.run import Run
+from headcount.runs.subject import Subject, Subjects, make_subject
+from headcount.tasks import TASKS, Task
+from headcount.tasks.encoding import Encoded, rows_fingerprint
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """A finished run: its record, and what came out as the library's own value."""
+
+    record: Record
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Came:
+    """What came out of a run, before it is put on record."""
+
+    result: Mapping[str, Any]
+    identity: Mapping[str, Any]
+    rows: Mapping[str, Any]
+    value: Any
+
+
+def name_of(run: Run) -> str:
+    """The model of a run that starts from no other one, or from one that is done."""
+    assert isinstance(run.model, str)
+    return run.model
+
+
+def task_of(run: Run) -> Task:
+    """The task that a run is on, which must be said."""
+    if run.task is None:
+        raise UsageError(f"A run of the kind '{run.kind}' needs a task: pass --task.")
+    return TASKS[run.task](run.source)
+
+
+def open_run(run: Run, subjects: Subjects | None = None, *, trains: bool = False) -> Subject:
+    """What a run is about, opened, or as it was opened for an earlier run that named the same."""
+    name = name_of(run)
+    how: Any = {"source": run.source, "opening": run.opening, "trains": trains, "seed": run.seed}
+
+    def opened() -> Subject:
+        return make_subject(name, None if run.task is None else task_of(run), **how)
+
+    if subjects is None:
+        return opened()
+    parts = (name, content_of(name), run.task, run.source, run.opening, trains and run.seed)
+    return subjects.get(repr(parts), opened)
+
+
+def mask_of(text: str, subject: Subject) -> Mask:
+    """A mask as it is typed, or what is in the file that is named."""
+    said = read_text(text, "mask") if text.endswith(".json") else text
+    return read_mask(said, subject.model, subject.layout)
+
+
+def depends_on(
+    run: Run, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, **more: Any
+) -> dict[str, Any]:
+    """What a measurement depends on: what was asked, the rows by content, and the model."""
+    asked = computed(Subject(model=model, name=name_of(run)))
+    asked |= {"kind": run.kind, "task": run.task, "options": to_plain(run.options), **more}
+    return asked | fingerprint.identity(model, tokenizer)
+
+
+def used_inputs(rows: Encoded, name: str) -> dict[str, Any]:
+    """Inputs without labels as a record tells them."""
+    return used_rows(rows_fingerprint(rows), name)

@@ -1,0 +1,43 @@
+"""A distance for every pair of heads, from a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from headcount.likeness.measure import Progress
+from headcount.likeness.measure import redundancy as measure
+from headcount.runs.carriers.common import (
+    Came,
+    depends_on,
+    name_of,
+    task_of,
+    used_inputs,
+)
+from headcount.runs.identity import told
+from headcount.runs.kinds import Redundancy
+from headcount.runs.run import Run
+from headcount.tasks.inputs import read_inputs
+from headcount.tasks.opening import open_model
+
+
+def redundancy(
+    run: Run,
+    out: str | Path | None,
+    *,
+    report: Progress | None,
+    state: Path | None = None,
+    **more: Any,
+) -> Came:
+    """Measure it on what the run reads, into `out`; what is interrupted goes on from `state`."""
+    asked, task = run.asked(Redundancy), None if run.task is None else task_of(run)
+    model, tokenizer, _ = open_model(name_of(run), run.opening, reads=True)
+    rows, name = read_inputs(model, tokenizer, asked.reading, task, decides=True)
+    found = measure(
+        model, rows, samples=asked.reading.most, seed=asked.reading.seed, tokenizer=tokenizer,
+        name=name, state=state, keep_state=True, progress=report, **vars(asked.likening),
+    )  # fmt: skip
+    if out is not None:
+        found.save(out)
+    about = depends_on(run, model, tokenizer, inputs=told(rows))
+    return Came(found.to_json(), about, {"measured": used_inputs(rows, name)}, found)
