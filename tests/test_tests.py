@@ -39,6 +39,7 @@ WITHOUT_A_SOURCE = {
     "test_examples.py": "examples/",
     "test_contributing.py": "docs/design.md, where something new goes",
     "test_house.py": "the rules of the house",
+    "test_public.py": "the types of what `import headcount` gives",
     "test_results.py": "what all results have in common",
     "test_tests.py": "the rules of the tests",
     "test_twins.py": "commands and their twins in Python",

@@ -39,7 +39,7 @@ Kind = TypeVar("Kind", bound=Options)
 PLAIN = {type(None), bool, int, float, str}
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> Any:
     """A value as JSON and TOML can hold it: options by field, paths as text, tuples as lists."""
     if type(value) in PLAIN:
         return value
@@ -130,7 +130,7 @@ class _Part:
         return True
 
 
-def read(kind: type[Kind], data: Any, where: str) -> Kind:
+def read(kind: type[Kind], data: object, where: str) -> Kind:
     """The options in plain `data`; every unknown name and wrong value is told at once."""
     if not isinstance(data, Mapping):
         raise UsageError(f"{where} is a {type(data).__name__}, not options by name.")

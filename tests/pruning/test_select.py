@@ -44,3 +44,9 @@ def test_an_unknown_option_is_answered_with_the_nearest():
 
 def test_options_are_the_methods_own():
     assert list(types_of(METHODS["random"])) == ["within", "stack", "leave"]
+
+
+@pytest.mark.parametrize("method", ["surgeon", "importance", "meta"])
+def test_a_layout_does_not_do_for_a_method_that_looks_inside(method):
+    with pytest.raises(UsageError, match="looks into the model: its layout is not enough"):
+        prepare(Layout.of(encoder=[4] * 2), method, data=[{"input_ids": [1, 2]}])

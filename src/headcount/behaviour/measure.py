@@ -42,7 +42,7 @@ from headcount.training.scoring import Scoring
 if TYPE_CHECKING:
     from headcount.tasks.door import Data
 
-Progress = Callable[..., Any]
+Progress = Callable[..., object]
 
 
 def roles(

@@ -106,7 +106,7 @@ def transfer(
     max_length: int = 128,
     seed: int = 0,
     name: str = "",
-    progress: Callable[[int, int | None], Any] | None = None,
+    progress: Callable[[int, int | None], object] | None = None,
 ) -> Transfer:
     """Compare two checkpoints of one architecture, such as before and after fine-tuning.
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from headcount.errors import UsageError
+from headcount.heads import Layout
 from headcount.names import unknown
 from headcount.pruning.counts import require_ratio
 from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.select import as_model
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from headcount.learned.kinds import Kind
     from headcount.training.setting import Training
 
@@ -86,11 +90,14 @@ class GateOptions:
             return self.gate_lr * (1 + math.cos(math.pi * done)) / 2
         return self.gate_lr
 
-    def prepare(self, model: Any, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
         """Every ratio and seed is one training, from the same model."""
         training: Training | None = given.training
         if training is None:
             raise UsageError(f"The method '{self.name}' trains gates: pass a task.")
+        from headcount.models.door import require_pretrained
+
+        whole = require_pretrained(as_model(model, self.name), f"The method '{self.name}'")
 
         def decide(ratio: float | None, seed: int) -> Decision:
             from headcount.learned.run import learn
@@ -99,7 +106,7 @@ class GateOptions:
                 require_ratio(self.name, ratio)
             work = training.work
             found = learn(
-                model,
+                whole,
                 training.task,
                 self,
                 ratio,

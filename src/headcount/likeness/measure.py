@@ -44,7 +44,7 @@ LEAST = 32
 """Inputs before a standard error is trusted to end a run."""
 
 Options = Mapping[str, Mapping[str, Any]]
-Progress = Callable[[int, int | None], Any]
+Progress = Callable[[int, int | None], object]
 
 
 def redundancy(

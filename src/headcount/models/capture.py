@@ -35,7 +35,7 @@ class Place(NamedTuple):
     use: int
 
 
-Consumer = Callable[[Place, Tensor], Any]
+Consumer = Callable[[Place, Tensor], object]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount import __version__
@@ -134,8 +134,8 @@ def export(
     to: str,
     folder: str | os.PathLike[str],
     *,
-    probe: Mapping[str, Any] | None = None,
-    rows: Sequence[Mapping[str, Any]] = (),
+    probe: Mapping[str, Tensor] | None = None,
+    rows: Sequence[Mapping[str, Tensor]] = (),
     tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> Exported:
     """Write `model` (pruned or not) into a new folder as one of FORMATS, and verify it.

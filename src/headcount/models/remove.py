@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from headcount.errors import HeadcountError, UnsupportedError, UsageError, in_words
@@ -25,7 +26,7 @@ from headcount.models.verify import Judge
 
 
 def remove(
-    model: PreTrainedModel, mask: Mask, *, probe: Mapping[str, Any] | None = None
+    model: PreTrainedModel, mask: Mask, *, probe: Mapping[str, Tensor] | None = None
 ) -> PreTrainedModel:
     """A copy of `model` with only the mask's heads, verified against the masked model.
 
@@ -57,7 +58,7 @@ def remove(
     )
 
 
-def _whole_layers(model: PreTrainedModel, mask: Mask, probe: Mapping[str, Any] | None) -> str:
+def _whole_layers(model: PreTrainedModel, mask: Mask, probe: Mapping[str, Tensor] | None) -> str:
     """Advice for a model that cannot lose some heads of a layer, where it can lose all of them."""
     layers = {(head.stack, head.layer) for head in mask.dropped}
     parts = sorted(place for place in layers if mask.indices(*place))
@@ -101,7 +102,7 @@ def _listed(counts: list[int]) -> str:
 
 
 def _telling_judge(
-    model: PreTrainedModel, sites: list[Site], mask: Mask, probe: Mapping[str, Any] | None
+    model: PreTrainedModel, sites: list[Site], mask: Mask, probe: Mapping[str, Tensor] | None
 ) -> Judge:
     """The masked model on an input on which every layer that is cut is heard."""
     if probe is not None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from headcount.heads import Mask
+from headcount.heads import Layout, Mask
 from headcount.pruning.methods import Decide, Decision, Given
 from headcount.pruning.select import as_layout
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +20,7 @@ class AllHeads:
     needs: ClassVar = "nothing"
     ratio: ClassVar = "none"
 
-    def prepare(self, model: Any, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
         """Nothing is looked at."""
         decision = Decision(mask=Mask.full(as_layout(model)))
         return lambda ratio, seed: decision

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,13 @@ from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, share_out
 from headcount.pruning.methods import Decide, Decision, Given
 from headcount.pruning.select import as_layout
+
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import PreTrainedTokenizerBase
+
+    from headcount.likeness.result import Redundancy
+    from headcount.tasks.door import Rows
 
 Matrices = Mapping[str, NDArray[Any]]
 """stack -> (head, head)"""
@@ -60,13 +67,13 @@ class Cluster:
         if isinstance(self.distances, str):
             object.__setattr__(self, "distances", (self.distances,))
 
-    def prepare(self, model: Any, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
         """Read or measure the distances; the clustering is done for every ratio and seed."""
         layout = as_layout(model)
         names = list(self.distances) or None
         found = self.redundancy
         if found is None:
-            found = _measure(model, given.inputs, given.tokenizer, names)
+            found = _measure(model, given, names)
         matrices = _complete(layout, read_matrices(found, layout, names))
         return lambda ratio, seed: self._decide(layout, matrices, ratio, seed)
 
@@ -91,7 +98,7 @@ class Cluster:
         return Decision(mask=keep_in_parts(scores, zip(parts, numbers, strict=True)))
 
 
-def read_matrices(found: Any, layout: Layout, distances: list[str] | None) -> Matrices:
+def read_matrices(found: object, layout: Layout, distances: list[str] | None) -> Matrices:
     """stack -> (head, head) of a redundancy file, value or mapping, or the mean of several."""
     if isinstance(found, list | tuple):
         each = [read_matrices(one, layout, distances) for one in found]
@@ -101,14 +108,16 @@ def read_matrices(found: Any, layout: Layout, distances: list[str] | None) -> Ma
 
         stacks = set.intersection(*({*one} for one in each))
         return {name: mean_matrix([one[name] for one in each]) for name in stacks}
-    if isinstance(found, str | os.PathLike):
-        from headcount.likeness.result import load_redundancy
+    from headcount.likeness.result import Redundancy, load_redundancy
 
+    if isinstance(found, str | os.PathLike):
         found = load_redundancy(found)
     if isinstance(found, Mapping):
         for name in found:
             layout[name]
         return found
+    if not isinstance(found, Redundancy):
+        raise UsageError(f"Redundancy is a file or what hc.redundancy gave, not {found!r:.60}.")
     counts = [(stack.name, stack.heads) for stack in found.layout.stacks]
     if counts != [(stack.name, stack.heads) for stack in layout.stacks]:
         raise UsageError(f"The redundancy is of another model: {found.layout}, not {layout}.")
@@ -131,11 +140,12 @@ def _complete(layout: Layout, matrices: Matrices) -> Matrices:
     return full
 
 
-def _measure(model: Any, inputs: Any, tokenizer: Any, distances: list[str] | None) -> Any:
+def _measure(model: nn.Module | Layout, given: Given, distances: list[str] | None) -> Redundancy:
     from headcount.likeness.measure import redundancy
 
     if isinstance(model, Layout):
         raise UsageError("The method 'cluster' needs a model, or the redundancy of its heads.")
+    inputs, tokenizer = given.inputs, given.tokenizer
     if inputs is None:
         inputs = random_inputs(model, tokenizer)
     if distances is None:
@@ -143,7 +153,12 @@ def _measure(model: Any, inputs: Any, tokenizer: Any, distances: list[str] | Non
     return redundancy(model, inputs, distances, tokenizer=tokenizer)
 
 
-def random_inputs(model: Any, tokenizer: Any = None, count: int = RANDOM, seed: int = 0) -> Any:
+def random_inputs(
+    model: nn.Module,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    count: int = RANDOM,
+    seed: int = 0,
+) -> Rows:
     """Random tokens of uniformly drawn lengths; without a tokenizer, no special tokens."""
     if tokenizer is not None:
         import torch
@@ -165,10 +180,11 @@ def random_inputs(model: Any, tokenizer: Any = None, count: int = RANDOM, seed: 
     return batches
 
 
-def _positions(model: Any) -> int:
+def _positions(model: nn.Module) -> int:
     from headcount.models.flops import POSITIONS
 
-    config = model.config.get_text_config()
+    config: Any = model.config
+    config = config.get_text_config()
     named = [getattr(config, name, None) for name in POSITIONS]
     positions = min((size for size in named if isinstance(size, int)), default=None)
     # RoBERTa's first positions are behind its padding token

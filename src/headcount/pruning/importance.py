@@ -11,14 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
 from headcount.pruning.choose import keep_best
 from headcount.pruning.counts import require_ratio
 from headcount.pruning.methods import Decide, Decision, Given
-from headcount.pruning.select import as_layout
+from headcount.pruning.select import as_layout, as_model
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from headcount.tasks.door import Rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +61,7 @@ class Importance:
                 f"The step is a share of the heads, above 0 and at most 1, not {self.step}."
             )
 
-    def prepare(self, model: Any, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
         """Estimate the scores once, or as often as there are steps."""
         layout, data = as_layout(model), given.data
         if self.scores is not None:
@@ -72,7 +77,7 @@ class Importance:
             raise UsageError(f"Data are rows or batches, not {type(data).__name__}.")
         normalize = self.normalize or ("l1" if len(layout.stacks) == 1 else "none")
         size = len(layout) if self.step is None else int(len(layout) * self.step)
-        path = _Path(model, layout, data, normalize, size)
+        path = _Path(as_model(model, "importance"), layout, data, normalize, size)
         return lambda ratio, seed: Decision(mask=path.keep(layout.kept_at(_needed(ratio))))
 
 
@@ -97,7 +102,9 @@ def _needed(ratio: float | None) -> float:
 class _Path:
     """Masks of fewer and fewer heads, with the scores of the heads that each still has."""
 
-    def __init__(self, model: Any, layout: Layout, data: Any, normalize: str, step: int) -> None:
+    def __init__(
+        self, model: nn.Module, layout: Layout, data: Rows, normalize: str, step: int
+    ) -> None:
         self.model, self.layout, self.data, self.normalize = model, layout, data, normalize
         self.step = max(1, step)
         self.states: list[tuple[Mask, Scores]] = []

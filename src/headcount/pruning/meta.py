@@ -14,12 +14,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headcount.errors import UsageError
+from headcount.heads import Layout
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, require_ratio, share_out, size_of
 from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.select import as_model
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from headcount.pruning.scorer import Scorer
+    from headcount.tasks.door import Rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +46,16 @@ class Meta:
     scorer_seed: int = 0
     """Seed of the scorer's training."""
 
-    def prepare(self, model: Any, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
         """Train the scorer or read it, and score all heads."""
-        if given.data is None and given.inputs is None:
+        rows = given.data if given.data is not None else given.inputs
+        if rows is None:
             raise UsageError("The method 'meta' scores attention maps: pass a task or inputs.")
         from headcount.pruning.scorer_training import score_heads
 
-        scorer = self._scorer(model, given.inputs if given.inputs is not None else given.data)
-        applied = given.data if given.data is not None else given.inputs
-        scores = score_heads(model, scorer, applied)
+        model = as_model(model, "meta")
+        scorer = self._scorer(model, given.inputs if given.inputs is not None else rows)
+        scores = score_heads(model, scorer, rows)
         layout = scores.layout
 
         def decide(ratio: float | None, seed: int) -> Decision:
@@ -57,7 +66,7 @@ class Meta:
 
         return decide
 
-    def _scorer(self, model: Any, inputs: Any) -> Any:
+    def _scorer(self, model: nn.Module, inputs: Rows) -> Scorer:
         from headcount.pruning.scorer import Scorer, load_scorer, save_scorer
         from headcount.pruning.scorer_training import train_scorer
 

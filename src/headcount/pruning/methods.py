@@ -18,14 +18,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from headcount.errors import UsageError
-from headcount.heads import Mask
+from headcount.heads import Layout, Mask
 from headcount.names import unknown
 from headcount.options import read, types_of
 from headcount.registry import Registry
 from headcount.text import line
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from torch import nn
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from headcount.tasks.door import Rows
 
 Need = Literal["nothing", "inputs", "rows", "training"]
 """What a method looks at: nothing but the model, inputs where there are some, rows of a task with
@@ -36,11 +39,11 @@ labels, or a task to train on."""
 class Given:
     """What a method may look at; it takes of it what it needs."""
 
-    data: Any = None
+    data: Rows | None = None
     """Rows of the task, with labels."""
-    inputs: Any = None
+    inputs: Rows | None = None
     """Rows or batches without labels, instead of the task's."""
-    tokenizer: Any = None
+    tokenizer: PreTrainedTokenizerBase | None = None
     training: Any = None
     """A task to train on, and how (`training.setting.Training`)."""
 
@@ -71,7 +74,7 @@ class Method(Protocol):
     ratio: ClassVar[Literal["needed", "free", "none"]]
     """Whether it needs a ratio, can do without one, or says itself how many heads stay."""
 
-    def prepare(self, model: Any, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
         """The method with what it needs, ready to decide for any ratio and seed."""
         ...
 
@@ -175,7 +178,7 @@ def as_method(method: Method | str, options: Mapping[str, Any] | None = None) ->
     return method
 
 
-def read_method(data: Any, where: str) -> Method:
+def read_method(data: object, where: str) -> Method:
     """The method that a record or a study file names: a name, or a table with its name."""
     if isinstance(data, str):
         return make_method(data)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import Place, require_no_ratio
 from headcount.pruning.methods import Decide, Decision, Given
 from headcount.pruning.select import as_layout
+
+if TYPE_CHECKING:
+    from torch import nn
 
 PICK = ("random", "first")
 
@@ -57,7 +60,7 @@ class Pattern:
             says = f"Heads are picked random or first, not '{self.pick}'"
             raise unknown(says, self.pick, PICK, has=None)
 
-    def prepare(self, model: Any, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
         """Nothing is looked at but how many heads there are."""
         from headcount.models.numbers import read_mask  # takes torch, and options do not
 

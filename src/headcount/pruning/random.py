@@ -7,16 +7,19 @@ head in every layer; without a ratio it leaves exactly that, the paper's 87 %.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from headcount.errors import UsageError
-from headcount.heads import Scores
+from headcount.heads import Layout, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import kept_in, parts_of, require_ratio, share_out, size_of
 from headcount.pruning.methods import Decide, Decision, Given
 from headcount.pruning.select import as_layout
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +50,7 @@ class Random:
                 f"The number of heads left in every layer is not negative: {self.leave}."
             )
 
-    def prepare(self, model: Any, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
         """Nothing is looked at but how many heads there are."""
         layout, leave = as_layout(model), self.leave
         parts = parts_of(layout, self.within, self.stack)

@@ -24,6 +24,7 @@ from headcount.models.hooks import evaluating
 from headcount.pruning.scorer import Scorer, layer_scores, mean_scores
 from headcount.pruning.topk import draw_top
 from headcount.sensitivity.gradients import frozen
+from headcount.tasks.door import Rows
 from headcount.tasks.encoding import Encoded
 
 ROWS, GROUP = 16, 8
@@ -33,7 +34,7 @@ SHARPNESS = 10.0
 
 
 def train_scorer(
-    model: Any, inputs: Any, *, steps: int = 200, learning_rate: float = 0.5, seed: int = 0
+    model: nn.Module, inputs: Rows, *, steps: int = 200, learning_rate: float = 0.5, seed: int = 0
 ) -> tuple[Scorer, list[float]]:
     """A scorer trained without labels on rows or batches, and its losses; the model stays as it is.
 
@@ -74,7 +75,7 @@ def train_scorer(
     return scorer.eval(), losses
 
 
-def score_heads(model: Any, scorer: Scorer, inputs: Any) -> Scores:
+def score_heads(model: nn.Module, scorer: Scorer, inputs: Rows) -> Scores:
     """The mean score of every head over all rows; a shared layer's is the mean over its uses."""
     base = _base(model)
     layout = layout_of_model(base)
@@ -92,13 +93,13 @@ def score_heads(model: Any, scorer: Scorer, inputs: Any) -> Scores:
     return Scores(layout, tuple(values))
 
 
-def _base(model: Any) -> Any:
+def _base(model: nn.Module) -> nn.Module:
     """The model without its task head: its last states are the representation."""
-    bare: Any = unwrap(model)
+    bare = unwrap(model)
     return getattr(bare, "base_model", bare)
 
 
-def _states(base: Any, asked: dict[str, Any]) -> Tensor:
+def _states(base: nn.Module, asked: dict[str, Any]) -> Tensor:
     """(row, dimension) the mean of the last states over tokens that count."""
     states = base(**asked).last_hidden_state
     mask = asked.get("decoder_attention_mask" if "decoder_input_ids" in asked else "attention_mask")
@@ -108,7 +109,7 @@ def _states(base: Any, asked: dict[str, Any]) -> Tensor:
     return (states * real).sum(1) / real.sum(1).clamp_min(1)
 
 
-def _look(base: Any, asked: dict[str, Any]) -> tuple[dict[Place, Tensor], Tensor]:
+def _look(base: nn.Module, asked: dict[str, Any]) -> tuple[dict[Place, Tensor], Tensor]:
     """Every layer's attention, and the representation, with all heads."""
     maps: dict[Place, Tensor] = {}
     with torch.no_grad(), capture(base, maps.__setitem__):
@@ -167,7 +168,7 @@ def _near(states: Tensor) -> Tensor | None:
     return similar[others].view(rows, rows - 1).log_softmax(1)
 
 
-def _forever(inputs: Any, seed: int, steps: int) -> Iterator[dict[str, Any]]:
+def _forever(inputs: Rows, seed: int, steps: int) -> Iterator[dict[str, Any]]:
     """So many batches: rows drawn anew, or the batches that were given, in turn."""
     if isinstance(inputs, Encoded):
         random = np.random.default_rng(seed)

@@ -86,7 +86,7 @@ def greedy_path(
     return path, np.array(costs)
 
 
-def collect(model: Any, data: Batches, *, seed: int = 0) -> dict[tuple[str, int], Sums]:
+def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str, int], Sums]:
     """(stack, layer) -> its sums over all tokens that count, in one pass."""
     bare = unwrap(model)
     sites = sites_of(bare)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
 from headcount.pruning.methods import Given, Method, as_method
 
@@ -68,10 +69,17 @@ def prepare(
     return lambda ratio, seed: decide(ratio, seed).mask
 
 
-def as_layout(model: Any) -> Layout:
+def as_layout(model: nn.Module | Layout) -> Layout:
     """The layout of a model; a layout itself passes."""
     if isinstance(model, Layout):
         return model
     from headcount.models.find import layout
 
     return layout(model)
+
+
+def as_model(model: nn.Module | Layout, method: str) -> nn.Module:
+    """The model of a method that looks into it, where a layout does not do."""
+    if isinstance(model, Layout):
+        raise UsageError(f"The method '{method}' looks into the model: its layout is not enough.")
+    return model

@@ -16,14 +16,19 @@ followed by recovery, which does solve the rows again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headcount.errors import UsageError
 from headcount.heads import Head, Layout, Scores
 from headcount.pruning.choose import keep_best
 from headcount.pruning.counts import Place, require_ratio
 from headcount.pruning.methods import Decide, Decision, Given
-from headcount.pruning.select import as_layout
+from headcount.pruning.select import as_layout, as_model
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from headcount.tasks.door import Rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +41,13 @@ class Surgeon:
     label_seed: int = 0
     """Seed of the labels that are drawn from the model's own prediction."""
 
-    def prepare(self, model: Any, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
         """One pass over the rows, which may be without labels."""
         if given.data is None:
             raise UsageError("The method 'surgeon' needs inputs of the task: pass a task.")
         layout = as_layout(model)
-        scores = Scores(layout, merged(layout, paths(model, given.data, self.label_seed)))
+        found = paths(as_model(model, "surgeon"), given.data, self.label_seed)
+        scores = Scores(layout, merged(layout, found))
 
         def decide(ratio: float | None, seed: int) -> Decision:
             return Decision(mask=keep_best(scores, layout.kept_at(require_ratio("surgeon", ratio))))
@@ -49,7 +55,7 @@ class Surgeon:
         return decide
 
 
-def paths(model: Any, data: Any, seed: int = 0) -> dict[Place, tuple[list[int], Any]]:
+def paths(model: nn.Module, data: Rows, seed: int = 0) -> dict[Place, tuple[list[int], Any]]:
     """For each layer its heads, the first to go first, and what the removal of each costs then."""
     from headcount.pruning.second_order import collect, greedy_path
 

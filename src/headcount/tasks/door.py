@@ -27,7 +27,7 @@ TAKEN = (
     "tensors, or a task or its name"
 )
 LABELS = ("labels", "label")
-Data = Encoded | Task | str | Iterable[Any] | Mapping[str, Any]
+Data = Encoded | Task | str | Iterable[object] | Mapping[str, object]
 """What `rows_for` takes."""
 Rows = Encoded | Iterable[Mapping[str, Any]]
 """What it gives: rows of tokens, or batches as they came."""

@@ -105,7 +105,7 @@ def evaluate_rows(
     tokens: int | None = None,
     beams: int = 1,
     share: bool = True,
-    report: Callable[[int, int], Any] | None = None,
+    report: Callable[[int, int], object] | None = None,
 ) -> list[Evaluation]:
     """Score rows that are loaded: one evaluation of the model as it is, or one for each mask.
 

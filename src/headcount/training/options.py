@@ -118,7 +118,7 @@ class TrainOptions:
             raise UsageError("; ".join(problems) + ".")
 
     @classmethod
-    def read(cls, data: Any, where: str) -> TrainOptions:
+    def read(cls, data: object, where: str) -> TrainOptions:
         """Options in plain data; `preset` names where they start from."""
         if not isinstance(data, Mapping) or "preset" not in data:
             return read(cls, data, where)

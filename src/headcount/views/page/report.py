@@ -48,7 +48,7 @@ class Report:
 def report(
     *paths: str | os.PathLike[str],
     out: str | os.PathLike[str] = Path("report.html"),
-    note: Callable[[str], Any] = lambda text: None,
+    note: Callable[[str], object] = lambda text: None,
 ) -> Report:
     """Write one self-contained HTML page of the records, masks, matrices and traces in folders.
 
