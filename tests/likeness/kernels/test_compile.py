@@ -31,7 +31,7 @@ def test_listing_the_distances_compiles_and_imports_nothing_heavy():
         "print(len(DISTANCES), 'numba' in sys.modules, 'torch' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == ["7", "False", "False"]
+    assert ran.stdout.split() == ["8", "False", "False"]
 
 
 def test_asking_for_one_distance_loads_only_its_kernels():
