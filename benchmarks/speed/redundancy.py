@@ -31,10 +31,11 @@ import torch
 from scipy.spatial.distance import cdist, pdist
 from transformers import BertConfig, BertModel
 
-from headcount.likeness.distances import DISTANCES, distances
+from headcount.likeness.distances import distances
+from headcount.likeness.names import check_names
 
 HEADS, BATCH = 144, 8
-SEVEN = [entry.name for entry in DISTANCES]
+SEVEN = check_names("all")
 SIX = [name for name in SEVEN if name != "pc"]
 CORES = len(os.sched_getaffinity(0))
 
