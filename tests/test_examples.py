@@ -10,12 +10,17 @@ from typing import Any
 
 import pytest
 
+from headcount.tasks.generated import SIZES
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder; the made tasks have fewer rows here, which no example counts."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(SIZES, "train", 400)
+    monkeypatch.setitem(SIZES, "dev", 200)
     return tmp_path
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from headcount.cli.common import plain
 from headcount.models.speed import plan
 from headcount.runs.record import COMMON
 from headcount.tasks import open_task
+from headcount.tasks.generated import SIZES
 from headcount.tasks.loading import load_for_task, load_tokenizer
 from page.made import study
 
@@ -58,6 +59,15 @@ def files(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_rows() -> Generator[None]:
+    """The made tasks are smaller here, for both: what is asked is whether they agree."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SIZES, "train", 400)
+        patch.setitem(SIZES, "dev", 100)
+        yield
 
 
 @pytest.fixture

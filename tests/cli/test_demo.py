@@ -6,6 +6,7 @@ from dataclasses import replace
 from headcount.cli import demo, main
 from headcount.models.find import layout
 from headcount.models.load import load
+from headcount.tasks.generated import SIZES
 
 QUICK = {
     "train": "--steps 2", "search": "--limit 60 --draws 20",
@@ -32,6 +33,7 @@ def quick(step):
 
 def test_the_demo_tells_its_story_to_the_end(cli, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "STORY", [quick(step) for step in demo.STORY])
+    monkeypatch.setitem(SIZES, "dev", 150)
     out = tmp_path / "demo"
     ran = cli("demo", "--out", out)
     assert ran.code == 0, ran.err

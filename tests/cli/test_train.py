@@ -11,6 +11,7 @@ from transformers import AutoTokenizer
 
 from headcount.cli import progress
 from headcount.models.shipped import locate
+from headcount.tasks.generated import SIZES
 from headcount.training.trainer import TaskTrainer
 from training.conftest import pets, tiny
 
@@ -148,8 +149,9 @@ def test_no_model_and_no_network(cli: Callable[..., Any], tmp_path: Path) -> Non
 
 
 def test_translation_from_scratch_with_a_new_tokenizer(
-    cli: Callable[..., Any], tmp_path: Path
+    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(SIZES, "dev", 12)  # every row is translated when training is done
     config = {"model_type": "marian", "d_model": 32, "encoder_layers": 1, "decoder_layers": 1}
     config |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 32}
     config |= {"decoder_ffn_dim": 32, "max_position_embeddings": 64}
