@@ -63,8 +63,8 @@ def test_one_step_draws_the_cell_that_changes(page: Page) -> None:
 
 
 def test_picking_redraws_two_cells_of_the_grid(page: Page) -> None:
+    page.run("headcount.pick(0)")
     page.run("document.querySelector('.headgrid').focus()")
-    page.press("ArrowDown")
     before = page.run("headcount.stats.cells")
     page.press("ArrowDown")
     assert page.run("headcount.stats.cells") - before == 2

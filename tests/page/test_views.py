@@ -76,9 +76,36 @@ def test_every_part_is_there(page: Page) -> None:
             "results"} <= set(figures)  # fmt: skip
 
 
+def test_the_page_opens_with_the_passport_of_the_strongest_head(
+    browser: Browser, html: Path, files: Path
+) -> None:
+    opened = browser.open(html)
+    opened.wait("document.querySelectorAll('#passport .strip').length > 0")
+    scores = np.array(read(files / "importance.json")["scores"]["encoder"])
+    layer, index = np.unravel_index(scores.argmax(), scores.shape)
+    assert opened.text("#passport h3") == f"Layer {layer}, head {index}"
+    assert f"rank 1 of {HEADS} heads" in opened.text("#passport")
+    assert opened.complaints() == []
+    opened.close()
+
+
+def test_the_passport_follows_the_slider(page: Page) -> None:
+    page.run("headcount.go(0)")
+    page.run("headcount.pick(0)")
+    assert page.text("#passport .lead").endswith("Kept at this point of the slider.")
+    last = page.run("Number(document.getElementById('ratio').max)")
+    page.run(f"headcount.go({last})")
+    gone = page.run("headcount.shown().gone.indexOf(1)")
+    page.run(f"headcount.pick({gone})")
+    assert page.text("#passport .lead").endswith("Gone at this point of the slider.")
+    page.run("headcount.go(0)")
+    assert page.text("#passport .lead").endswith("Kept at this point of the slider.")
+
+
 def test_arrow_keys_go_from_head_to_head(page: Page, files: Path) -> None:
+    page.run("headcount.pick(0)")
     page.run("document.querySelector('.headgrid').focus()")
-    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
         page.press(key)
     place = picked(page)
     assert place == 1 * 6 + 3
@@ -469,3 +496,21 @@ def test_a_reader_who_wants_no_motion(browser: Browser, html: Path) -> None:
     stops = {f"{each} of {HEADS}" for each in (6, 12, 18, 22)}
     assert page.texts(".figures dd b")[0] in stops
     page.close()
+
+
+def test_what_is_not_drawn_is_not_explained(page: Page) -> None:
+    """The ideal has a stroke where operations were counted; a search's timing has none."""
+    for figure in ("#cost", "#cost1"):
+        strokes = page.run(f"document.querySelectorAll('{figure} .ideal').length")
+        assert ("upright stroke" in page.text(f"{figure} .rank")) == (strokes > 0)
+
+
+def test_few_seeds_are_said_where_nothing_is_told_apart(
+    browser: Browser, tmp_path: Path, files: Path
+) -> None:
+    study(tmp_path / "few", LAYOUT, seeds=2)
+    opened = browser.open(report(tmp_path / "few", out=tmp_path / "page.html").out)
+    opened.wait("document.querySelector('#tests') !== null")
+    marks = "".join(opened.texts("#tests td"))
+    assert ("With 2 seeds nothing" in opened.text("#tests .lead")) == (not {"▲", "▼"} & set(marks))
+    opened.close()

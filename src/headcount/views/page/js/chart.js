@@ -5,9 +5,12 @@ import { ink, kindColour, onTheme } from "./colours.js";
 import { fitted } from "./canvas.js";
 import { brief } from "./numbers.js";
 
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7];
+
 // series: [{ name, values, low, high, dash, colour, scale, points }] over one list of x.
 export function chart({ x, series, xLabel, yLabel, height = 320, marks = [], yRange, rightLabel, xValues, logarithmic, label }) {
   const box = h("div", { class: "chart", role: "img", "aria-label": label || `${yLabel} by ${xLabel}` });
+  const whole = !logarithmic && !xValues && x.every(Number.isInteger); // no half layers, no half steps
   let plot = null;
   const draw = (width) => {
     if (plot) plot.destroy();
@@ -36,7 +39,7 @@ export function chart({ x, series, xLabel, yLabel, height = 320, marks = [], yRa
       grid: { stroke: ink("rule"), width: 1 }, ticks: { show: false }, ...more,
     });
     const axes = [
-      axis({ label: xLabel, size: 34, grid: { show: false }, values: xValues && ((_, values) => values.map(xValues)) }),
+      axis({ label: xLabel, size: 34, grid: { show: false }, ...(whole ? { incrs: WHOLE } : {}), values: xValues && ((_, values) => values.map(xValues)) }),
       axis({ label: yLabel, size: 56, values: (_, values) => values.map(brief) }),
     ];
     const scales = { x: { time: false, ...(logarithmic ? { distr: 3 } : {}) }, y: { range: yRange } };

@@ -46,6 +46,14 @@ function show(place) {
     nav,
     h("main", {}, parts.map(([id, name, own]) => h("section", { id, "aria-label": name }, own))),
     footer());
+  const start = first(subject.quantities[0]);
+  if (start !== null) pick(start, "start");
+}
+
+// The page opens with a passport to read: of the head with most of what the grid is coloured by.
+function first(quantity) {
+  const values = quantity && !quantity.kinds ? quantity.values : [];
+  return values.reduce((best, value, place) => (value !== null && (best === null || value > values[best]) ? place : best), null);
 }
 
 function standing(subject) {

@@ -17,6 +17,7 @@ const MANY = 300;
 export function passport() {
   const box = h("aside", { id: "passport", tabindex: "-1", "aria-label": "Passport of the picked head" });
   on("pick", () => draw(box));
+  on("gone", () => { if (shown().picked !== null) box.querySelector(".lead").textContent = standing(); });
   draw(box);
   return box;
 }
@@ -29,16 +30,20 @@ function draw(box) {
       "Pick a head in any figure, by pointer or with the arrow keys, to read all that is known of it."));
     return;
   }
-  const { subject, gone } = shown();
-  const role = subject.roles && subject.roles.names[picked];
   add(box,
     h("p", { class: "kicker" }, "Passport"),
     h("h3", {}, nameOf(picked)[0].toUpperCase() + nameOf(picked).slice(1)),
-    h("p", { class: "lead" }, role ? `Role: ${role}. ` : "", gone[picked] ? "Gone at this point of the slider." : "Kept at this point of the slider."),
+    h("p", { class: "lead" }, standing()),
     grouped(picked),
     neighbours(picked),
     traces(picked),
     examples(picked));
+}
+
+function standing() {
+  const { subject, gone, picked } = shown();
+  const role = subject.roles && subject.roles.names[picked];
+  return `${role ? `Role: ${role}. ` : ""}${gone[picked] ? "Gone" : "Kept"} at this point of the slider.`;
 }
 
 function grouped(place) {
@@ -75,7 +80,7 @@ function strip(quantity, place) {
       svg("path", { d, class: "others" }),
       error && svg("rect", { x: x(error.low), width: Math.max(0.4, x(error.high) - x(error.low)), y: 6, height: 4, class: "interval" }),
       svg("rect", { x: x(value) - 0.9, width: 1.8, y: 1, height: 14, class: "own" })),
-    h("div", { class: "rank" }, error ? `${range(error, Math.abs(value) < 0.1 ? 4 : 3)} · ` : "", `${rank}. of ${known.length} heads`));
+    h("div", { class: "rank" }, error ? `${range(error, Math.abs(value) < 0.1 ? 4 : 3)} · ` : "", `rank ${rank} of ${known.length} heads`));
 }
 
 function neighbours(place) {

@@ -178,18 +178,19 @@ function sizeAt({ here, next }, { at, subject, track }) {
 
 // Time as a bench measured it; between two sizes of one bench, on the line between them.
 function timeAt(kept, subject) {
-  const timed = subject.bench.map((bench) => bench.rows.filter((row) => (row.kind === "removed" || row.kind === "dense") && row.ratio && row.seconds));
-  for (const rows of timed) {
+  const timed = subject.bench.map((bench) => ({ on: bench.about.split(",")[0],
+    rows: bench.rows.filter((row) => (row.kind === "removed" || row.kind === "dense") && row.ratio && row.seconds) }));
+  for (const { on, rows } of timed) {
     const own = rows.find((row) => row.heads === kept);
-    if (own) return { ratio: own.ratio, seconds: own.seconds, exact: true };
+    if (own) return { on, ratio: own.ratio, seconds: own.seconds, exact: true };
   }
-  for (const rows of timed) {
+  for (const { on, rows } of timed) {
     const above = rows.filter((row) => row.heads > kept).sort((one, other) => one.heads - other.heads)[0];
     const below = rows.filter((row) => row.heads < kept).sort((one, other) => other.heads - one.heads)[0];
     if (!above || !below) continue;
     const share = (kept - below.heads) / (above.heads - below.heads);
     const mixed = (name) => ({ value: below[name].value + share * (above[name].value - below[name].value) });
-    return { ratio: mixed("ratio"), seconds: mixed("seconds"), exact: false };
+    return { on, ratio: mixed("ratio"), seconds: mixed("seconds"), exact: false };
   }
   return null;
 }
@@ -233,7 +234,7 @@ function tellFigures(view, found) {
     const quick = `${time.exact ? "" : "≈ "}${fixed(time.ratio.value, 2)} ×`;
     parts.push(item("Time", quick, [
       time.exact ? range(time.ratio, 2) + " of the dense model" : "of the dense model, between two that were timed",
-      time.seconds && h("br"), time.seconds && `${fixed(1000 * time.seconds.value, 1)} ms`], time.exact));
+      time.seconds && h("br"), time.seconds && `${fixed(1000 * time.seconds.value, 1)} ms${time.on ? `, ${time.on}` : ""}`], time.exact));
   }
   const size = sizeAt(found, view);
   if (size) {
@@ -266,18 +267,17 @@ function drawTrack(view, width) {
   const path = (list) => list.map((each, at) => `${at ? "L" : "M"}${each[0].toFixed(1)} ${each[1].toFixed(1)}`).join("");
   const banded = points.filter((each) => each.low !== null && each.low !== undefined);
   const band = path([...banded.map((p) => [x(p.removed), y(p.high)]), ...banded.reverse().map((p) => [x(p.removed), y(p.low)])]);
-  const lines = ticks(low, high, 3).map((value) => [
-    svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(value), y2: y(value), class: "rule" }),
-    svg("text", { x: width - PAD.right, y: y(value) - 4, class: "tick", "text-anchor": "end" }, fixed(value, 2))]);
+  const marked = ticks(low, high, 3);
   view.scale = { x, y };
   view.cursor = svg("line", { y1: PAD.top - 8, y2: HIGH, class: "cursor" });
   view.chart.append(svg("svg", { width, height: HIGH, role: "img",
     "aria-label": `Score by heads removed, ${points.length} measured cuts` },
-    lines,
+    marked.map((value) => svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(value), y2: y(value), class: "rule" })),
     worst !== null && svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(worst), y2: y(worst), class: "bound" }),
     svg("path", { d: `${band}Z`, class: "band" }),
     svg("path", { d: path(points.map((p) => [x(p.removed), y(p.value)])), class: "line" }),
     points.map((p) => svg("circle", { cx: x(p.removed), cy: y(p.value), r: 3, class: "dot" })),
+    marked.map((value) => svg("text", { x: width - PAD.right, y: y(value) - 4, class: "tick over", "text-anchor": "end" }, fixed(value, 2))),
     view.cursor));
   mark(view);
 }

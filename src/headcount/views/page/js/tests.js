@@ -15,9 +15,17 @@ export function tests() {
   return figure({
     id: "tests", title: "Is that more than chance?",
     lead: "Mean difference from random cuts, or from all heads, of the same seeds: ▲ better, ▼ worse, ≈ not told apart. " +
-      `Each is a paired test at 5 %, corrected for all comparisons of its study (Holm${many > 1 ? `, up to ${many}` : ""}).`,
+      `Each is a paired test at 5 %, corrected for all comparisons of its study (Holm${many > 1 ? `, up to ${many}` : ""}).${tooFew(rows)}`,
     table: () => details(rows), command: rows[0].study.command,
   }, [...groups.values()].map(small));
+}
+
+// A large difference that is not told apart wants a reason: mostly there are few seeds.
+function tooFew(rows) {
+  const seeds = Math.max(...rows.map((row) => row.test.seeds || 0));
+  if (!seeds || rows.some((row) => verdictOf(row.test) !== "alike")) return "";
+  const needed = Math.min(...rows.map((row) => row.test.needed || Infinity));
+  return ` With ${seeds} seeds nothing is told apart here${needed < Infinity ? `; the largest difference would want ${needed}` : ""}.`;
 }
 
 function groupOf(row) {
