@@ -89,6 +89,8 @@ oldest:
 	.venv-oldest/bin/python -m pip install -q -c constraints-oldest.txt -e . pytest hypothesis
 	.venv-oldest/bin/python -m pytest -q -W default $(OLDEST) # old versions warn of each other
 
+# The pocket model is too small to share between threads; on a busy machine they wait for each other.
+demo: export OMP_NUM_THREADS = 1
 demo: $(STAMP)
 	$(BIN)/headcount doctor
 	rm -rf demo

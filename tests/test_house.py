@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "headcount"
@@ -298,6 +300,21 @@ def test_constraints_pin_every_dependency() -> None:
     names = {re.split(r"[<>=]", item)[0].lower().replace("_", "-") for item in needed}
     assert names <= pinned
     assert "torch==2.13.0" in pins
+
+
+def test_what_is_pinned_installs_on_the_oldest_python_that_is_admitted() -> None:
+    """Debian's python3 is 3.11.2; a pin that wants 3.11.5 ends `make demo` there."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    refused = {}
+    for name, pin in (line.split("==") for line in lines if "==" in line and line[0] != "#"):
+        try:
+            found = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue
+        wants = found.metadata.get("Requires-Python", "")
+        if found.version == pin and not SpecifierSet(wants).contains("3.11.0"):
+            refused[name] = wants
+    assert refused == {}
 
 
 def test_the_oldest_constraints_are_the_lower_bounds() -> None:

@@ -19,6 +19,9 @@ def test_a_page_and_its_answer(cli: Cli, tmp_path: Path) -> None:
     ran = cli("report", tmp_path / "files", "-o", tmp_path / "page.html")
     assert (ran.code, ran.err) == (0, "")
     assert "2 of the 4 heads of model can go." in ran.out
+    first, gap, answer = ran.out.splitlines()
+    assert first.endswith("files"), "a size and a sentence, and no table around one cell"
+    assert (gap, answer.split(": ")[0]) == ("", "model on task")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     again = cli("report", tmp_path / "files", "--out", tmp_path / "page.html", "--json")
     assert json.loads(again.out)["subjects"][0]["name"] == "model on task"

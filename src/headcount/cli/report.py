@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from rich.text import Text
 
 from headcount.cli.common import Json, emit, warn
-from headcount.views.tables.columns import table
+from headcount.text import printable
 
 
 def report(
@@ -35,6 +36,8 @@ def report(
     from headcount.views.page.report import report as write
 
     found = write(*folders, out=out, note=warn)
-    rows = list(zip(found.subjects, found.answers, strict=True))
-    said = f"{found.out}: {found.size / 1e6:.1f} MB, made from {found.files} files"
-    emit(found.to_json(), as_json=as_json, table=table(["", "answer"], rows, title=said))
+    said = [f"{found.out}: {found.size / 1e6:.1f} MB, made from {found.files} files"]
+    said += [
+        f"{name}: {answer}" for name, answer in zip(found.subjects, found.answers, strict=True)
+    ]
+    emit(found.to_json(), as_json=as_json, table=Text("\n\n".join(map(printable, said))))

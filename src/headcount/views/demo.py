@@ -14,7 +14,7 @@ BEGIN = (
     "offline, in a few minutes. Every step is a command that you could type."
 )
 NEXT = (
-    "headcount search ./my-bert --task mrpc --data glue/MRPC --max-drop 1% --out answer",
+    "headcount search ./my-bert --task mrpc --data glue --max-drop 1% --out answer",
     "headcount roles ./my-bert answer/model --inputs texts.txt --out answer/roles.json",
     "headcount report answer -o answer.html",
 )
