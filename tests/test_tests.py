@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -77,63 +78,65 @@ def test_every_test_file_has_its_source() -> None:
     assert strangers == set(WITHOUT_A_SOURCE)
 
 
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in TESTS.rglob("*.py")}
 CHECKS = {"raises", "warns", "fail"}
 
 
-def functions(tree: ast.AST) -> list[ast.FunctionDef]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+@dataclass(frozen=True)
+class Function:
+    """What the rules ask of a function: what it asserts and calls, and where it may leave."""
+
+    name: str
+    asserts: bool
+    calls: frozenset[str]
+    early: bool
+    """Whether it may return before it asserts anything."""
+
+    def can_fail(self, helpers: set[str]) -> bool:
+        """Whether it asserts, expects an error or a warning, or calls what does."""
+        called = any(name.startswith("assert_") for name in self.calls)
+        return self.asserts or called or bool(self.calls & (CHECKS | helpers))
 
 
-def can_fail(function: ast.AST, helpers: set[str]) -> bool:
-    """Whether it asserts, expects an error or a warning, or calls what does."""
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assert):
-            return True
-        if isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if name in CHECKS | helpers or name.startswith("assert_"):
-                return True
-    return False
+def functions(text: str) -> list[Function]:
+    nodes = ast.walk(ast.parse(text))
+    return [about(node) for node in nodes if isinstance(node, ast.FunctionDef)]
 
 
-def asserting_helpers(trees: list[ast.Module]) -> set[str]:
+def about(function: ast.FunctionDef) -> Function:
+    nodes = list(ast.walk(function))
+    asserts = [node.lineno for node in nodes if isinstance(node, ast.Assert)]
+    first = min(asserts, default=function.end_lineno or 0)
+    returns = [node for node in nodes if isinstance(node, ast.Return) and node.value is None]
+    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
+    return Function(
+        name=function.name,
+        asserts=bool(asserts),
+        calls=frozenset(getattr(each, "attr", getattr(each, "id", "")) for each in calls),
+        early=any(node.lineno < first for node in returns),
+    )
+
+
+def asserting_helpers(every: list[Function]) -> set[str]:
     """Functions beside the tests that assert, or call one that does."""
+    helpers = [function for function in every if not function.name.startswith("test_")]
     known: set[str] = set()
     while True:
-        more = {
-            function.name
-            for tree in trees
-            for function in functions(tree)
-            if not function.name.startswith("test_") and can_fail(function, known)
-        }
+        more = {function.name for function in helpers if function.can_fail(known)}
         if more <= known:
             return known
         known |= more
 
 
-def idle(tree: ast.Module, helpers: set[str]) -> list[str]:
+def idle(every: list[Function], helpers: set[str]) -> list[str]:
     """Tests that nothing could fail, and tests that may return before they assert anything."""
-    found = []
-    for function in functions(tree):
-        if not function.name.startswith("test_"):
-            continue
-        first = min(
-            (node.lineno for node in ast.walk(function) if isinstance(node, ast.Assert)),
-            default=function.end_lineno or 0,
-        )
-        early = any(
-            isinstance(node, ast.Return) and node.value is None and node.lineno < first
-            for node in ast.walk(function)
-        )
-        if early or not can_fail(function, helpers):
-            found.append(function.name)
-    return found
+    tests = [function for function in every if function.name.startswith("test_")]
+    return [test.name for test in tests if test.early or not test.can_fail(helpers)]
 
 
 def test_every_test_can_fail() -> None:
-    helpers = asserting_helpers(list(TREES.values()))
-    found = {path.name: idle(tree, helpers) for path, tree in TREES.items()}
+    files = {path: functions(path.read_text(encoding="utf-8")) for path in TESTS.rglob("*.py")}
+    helpers = asserting_helpers([function for each in files.values() for function in each])
+    found = {path.name: idle(each, helpers) for path, each in files.items()}
     assert {name: tests for name, tests in found.items() if tests} == {}
 
 
@@ -149,5 +152,5 @@ def test_every_test_can_fail() -> None:
     ],
 )
 def test_the_rule_sees_what_it_should(text: str, named: bool) -> None:
-    tree = ast.parse(text)
-    assert bool(idle(tree, asserting_helpers([tree]))) is named
+    every = functions(text)
+    assert bool(idle(every, asserting_helpers(every))) is named
