@@ -33,6 +33,23 @@ def test_a_model_that_is_only_lucky_is_not_better():
     assert not found.better
 
 
+def test_a_model_that_knows_much_is_no_guess_where_the_metric_hardly_shows_it():
+    said = LABELS.copy()
+    said[:40] = 1 - said[:40]
+    said[40:60] = 1
+    found = against_guessing("f1", Outcome(said, LABELS))
+    assert found is not None
+    assert found.difference.value < 0
+    assert not found.better
+    said = LABELS.copy()
+    said[[0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60]] = 0
+    said[[3, 7, 11]] = 1
+    found = against_guessing("f1", Outcome(said, LABELS))
+    assert found is not None
+    assert found.difference.low < 0
+    assert found.better
+
+
 @pytest.mark.parametrize("metric", ["spearman", "pearson"])
 def test_numbers_that_have_nothing_to_do_with_the_labels(metric):
     rng = np.random.default_rng(0)

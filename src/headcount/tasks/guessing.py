@@ -5,6 +5,8 @@
 
 Of classes it is the best of all answers that are the same throughout; of what goes with the labels
 (Matthews, rank and linear correlation) it is 0. Language models and translations have none here.
+F1 of one answer throughout can be high (0.81 on MRPC), so that a model that knows much is hardly
+above it: classes that go with the labels are no guesses either, whatever the metric says.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headcount.tasks.metrics import Difference, Outcome, difference, get_metric, score
+from headcount.tasks.metrics import Difference, Outcome, Score, difference, get_metric, score
 
 ONE_ANSWER = ("accuracy", "f1", "accuracy_f1")
 CORRELATION = ("matthews", "spearman", "pearson")
+TAIL = 0.025
+"""Share of draws below the 95 % interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +29,8 @@ class Guessing:
 
     guess: float
     difference: Difference
-
-    @property
-    def better(self) -> bool:
-        """Whether the model is better, whatever rows are drawn; what is undefined is not."""
-        return self.difference.low > 0
+    better: bool
+    """Whether the model is better, whatever rows are drawn; what is undefined is not."""
 
 
 def against_guessing(
@@ -38,10 +39,8 @@ def against_guessing(
     """A model beside guessing on the same rows; None where guessing has no score."""
     if metric in CORRELATION:
         own = score(metric, said, draws=draws, seed=seed)
-        return Guessing(
-            guess=0.0,
-            difference=Difference(metric=metric, value=own.value, low=own.low, high=own.high),
-        )
+        found = Difference(metric=metric, value=own.value, low=own.low, high=own.high)
+        return Guessing(guess=0.0, difference=found, better=_above_none(own, draws))
     if metric not in ONE_ANSWER:
         return None
     known, labels = get_metric(metric), np.asarray(said.labels)
@@ -51,4 +50,10 @@ def against_guessing(
     best = max(scores, key=lambda answer: np.nan_to_num(scores[answer], nan=-np.inf))
     same = Outcome(np.full_like(labels, best), said.labels)
     found = difference(metric, same, said, draws=draws, seed=seed)
-    return Guessing(guess=scores[best], difference=found)
+    goes_along = _above_none(score("matthews", said, draws=draws, seed=seed), draws)
+    return Guessing(guess=scores[best], difference=found, better=found.low > 0 or goes_along)
+
+
+def _above_none(found: Score, draws: int) -> bool:
+    """Whether a correlation is above 0 in nearly all draws; where it is undefined it is not."""
+    return found.low > 0 and found.draws_undefined <= TAIL * draws
