@@ -98,14 +98,10 @@ def progress(
     items: Iterable[Item], description: str, *, total: float | None = None
 ) -> Iterator[Item]:
     """Go over `items` with a bar on stderr, shown only when stderr is a terminal."""
-    shown = track(
-        items,
-        description,
-        total=total,
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
+    shown = items
+    if sys.stderr.isatty():  # a bar that is switched off still ends its line in older rich
+        console = Console(stderr=True)
+        shown = track(items, description, total=total, console=console, transient=True)
     for done, item in enumerate(shown):
         _note(_counted(description, done, total))
         yield item
@@ -114,15 +110,12 @@ def progress(
 @contextmanager
 def bar(text: str) -> Generator[Callable[..., None]]:
     """A progress bar on stderr, in a terminal only: `report(done, total, what else to say)`."""
-    columns = [*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn()]
     _note(text)
-    with Progress(
-        SpinnerColumn(),
-        *columns,
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as shown:
+    if not sys.stderr.isatty():
+        yield lambda done, total, more="": _note(_counted(text, done, total) + more)
+        return
+    columns = [*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn()]
+    with Progress(SpinnerColumn(), *columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(text, total=None)
 
         def report(done: int, total: int | None, more: str = "") -> None:
