@@ -47,11 +47,7 @@ def evaluate(
     asked = Evaluate(scoring=options, masks=tuple(mask or ()), tokens=tokens, beams=beams)
     run = groups.run_of("evaluate", model, asked, task, source, opening, options.seed)
     if dry_run:
-        from headcount.runs.carriers.common import open_run
-
-        subject = open_run(run)
-        plan = {"class": type(subject.model).__name__, "task": task}
-        groups.would("score", plan | {"rows": len(subject.scored(options))}, as_json)
+        groups.would_run("score", run, as_json)
         return
     found = groups.carried(run)
     from headcount.training.evaluation import save_predictions

@@ -10,8 +10,7 @@ from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.progress import waiting
 from headcount.models.opening import Opening
-from headcount.views.tables.amounts import amount
-from headcount.views.tables.columns import table
+from headcount.views.tables.records import exported_table
 
 Format = Literal["zeroed", "standalone", "onnx", "torch-export"]
 CPU = Opening(device="cpu")
@@ -48,11 +47,4 @@ def export(
         loaded, tokenizer, _ = groups.open_model(model, opening.on(CPU), opened)
         rows = [] if opened is None else batches_to_look_at(loaded, opened, tokenizer)
         done = write(loaded, to, out, rows=rows, tokenizer=tokenizer)
-    lines = [
-        ("format", done.to),
-        ("folder", done.folder),
-        ("size", amount(done.bytes, "B")),
-        ("files", ", ".join(done.files)),
-        ("largest difference", f"{done.difference:.1e} of the largest answer"),
-    ]
-    emit({"model": model, **vars(done)}, as_json=as_json, table=table(["what", "written"], lines))
+    emit({"model": model, **vars(done)}, as_json=as_json, table=exported_table(done))

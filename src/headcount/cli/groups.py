@@ -124,6 +124,17 @@ def open_task(name: str | None, source: Typed, split: str | None = None) -> Task
     return None
 
 
+def read_of(reading: Typed, task: str | None, source: Typed) -> Reading:
+    """What is read, from one place: a task, a file or chance."""
+    from headcount.errors import UsageError
+
+    read: Reading = reading.on()
+    if task is not None and not (read.inputs is None and read.random is None):
+        raise UsageError("Pass one of --task, --inputs and --random: inputs come from one place.")
+    open_task(task, source, read.split)
+    return read
+
+
 def open_subject(
     model: str,
     task: str | None,
@@ -172,5 +183,16 @@ def command_line() -> str:
 
 
 def would(what: str, plan: dict[str, Any], as_json: bool) -> None:
-    """What a dry run says."""
-    emit(plan, as_json=as_json, table=table([f"would {what}", ""], list(plan.items())))
+    """What a dry run says; the options of training come first, for those who read."""
+    shown = {**plan.get("options", {}), **plan}
+    rows = [(name, value) for name, value in shown.items() if name != "options"]
+    emit(plan, as_json=as_json, table=table([f"would {what}", ""], rows))
+
+
+def would_run(what: str, run: Run, as_json: bool) -> None:
+    """What a dry run of a run says."""
+    from headcount.runs.carry import plan
+    from headcount.tasks.loading import hush
+
+    hush()
+    would(what, plan(run), as_json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rich.console import Group
 
@@ -16,11 +16,9 @@ from headcount.pruning.methods import name_of
 from headcount.recovery.options import Recovery
 from headcount.runs.advice import choose
 from headcount.runs.asked import Repair, read_ratio
+from headcount.views.gates import save_figures
 from headcount.views.tables.cuts import prune_table
 from headcount.views.tables.grid import kept_grid
-
-if TYPE_CHECKING:
-    from headcount.learned.trace import Trace
 
 
 def prune(
@@ -94,17 +92,6 @@ def prune(
     )  # fmt: skip
     if is_first():  # one of several processes speaks for all
         if found.trace is not None and figures:
-            _draw(found.trace, out)
+            save_figures(found.trace, out)
         data = {**found.record.to_json(), "out": out}
         emit(data, as_json=as_json, table=Group(prune_table(data), kept_grid(data["mask"])))
-
-
-def _draw(trace: Trace, out: Path) -> None:
-    """Figures of the gates beside their trace."""
-    from headcount.training.checkpoints import sweep
-    from headcount.views.figures import save_both
-    from headcount.views.gates import maps_figure, path_figure
-
-    sweep(out)  # a kill while they were drawn
-    save_both(maps_figure(trace), out / "gates")
-    save_both(path_figure(trace), out / "gates-path")

@@ -10,10 +10,8 @@ from cyclopts import App, Parameter
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar, progress
-from headcount.errors import UsageError
 from headcount.files import discard, write_json
 from headcount.runs.kinds import Redundancy
-from headcount.runs.run import Run
 from headcount.views.figures import check_figures, save_all
 
 redundancy = App(name="redundancy")
@@ -46,15 +44,12 @@ def measure(
     `headcount redundancy ./bert --task cola --data glue --distances all --out cola.npz` ·
     `headcount redundancy compare cola.npz random.npz`
     """
-    read, options = reading.on(), likening.on()
-    if task is not None and not (read.inputs is None and read.random is None):
-        raise UsageError("Pass one of --task, --inputs and --random: inputs come from one place.")
+    read = groups.read_of(reading, task, source)
     check_figures(figure or [])
-    groups.open_task(task, source, read.split)
-    asked = Redundancy(reading=read, likening=options)
+    asked = Redundancy(reading=read, likening=likening.on())
     run = groups.run_of("redundancy", model, asked, task, source, opening, read.seed)
     if dry_run:
-        _plan(run, as_json)
+        groups.would_run("measure", run, as_json)
         return
     state = None if out is None else out.with_name(f".{out.name}.unfinished")
     try:
@@ -76,19 +71,6 @@ def measure(
         discard(state)  # until here the same command again would go on
     data = carried.record.to_json() | found_to_json(found) | {"out": out, "figures": figure or []}
     emit(data, as_json=as_json, table=found_page(found, out))
-
-
-def _plan(run: Run, as_json: bool) -> None:
-    from headcount.models.find import layout
-    from headcount.runs.carriers.common import task_of
-    from headcount.tasks.inputs import read_inputs
-
-    asked, opened = run.asked(Redundancy), None if run.task is None else task_of(run)
-    model, tokenizer, _ = groups.open_model(str(run.model), run.opening, reads=True)
-    rows, name = read_inputs(model, tokenizer, asked.reading, opened, decides=True)
-    plan = {"class": type(model).__name__, "heads": repr(layout(model))}
-    plan |= {"inputs": f"{min(len(rows), asked.reading.most)} ({name})"}
-    groups.would("measure", plan | {"distances": ", ".join(asked.likening.distances)}, as_json)
 
 
 @redundancy.command

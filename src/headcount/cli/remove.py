@@ -9,8 +9,7 @@ from cyclopts import Parameter
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.masks import mask_of
-from headcount.views.tables.amounts import parameters
-from headcount.views.tables.columns import table
+from headcount.views.tables.cuts import removed_table
 
 
 def remove(
@@ -36,12 +35,6 @@ def remove(
     small = cut(full, mask)
     small.save_pretrained(out)
     before, after = full.num_parameters(), small.num_parameters()
-    rows = [
-        ("heads", f"{len(mask.layout)} -> {len(mask)}"),
-        ("kept per layer", mask.pattern),
-        ("parameters", f"{parameters(before)} -> {parameters(after)}"),
-        ("folder", out),
-    ]
-    kept = original_mask(small, mask)
-    data = {"model": model, "mask": kept, "parameters": {"before": before, "after": after}}
-    emit(data | {"folder": out}, as_json=as_json, table=table(["what", "result"], rows))
+    kept, sizes = original_mask(small, mask), {"before": before, "after": after}
+    data = {"model": model, "mask": kept, "parameters": sizes, "folder": out}
+    emit(data, as_json=as_json, table=removed_table(mask, sizes, out))

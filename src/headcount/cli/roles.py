@@ -43,13 +43,10 @@ def roles(
     Examples: `headcount roles bert-base-uncased --inputs texts.txt` ·
     `headcount roles ./run --task sst2 --alone --time --out roles.json --figure roles.png`
     """
-    read, asked = reading.on(), describing.on()
-    if task is not None and not (read.inputs is None and read.random is None):
-        raise UsageError("Pass one of --task, --inputs and --random: inputs come from one place.")
+    read, asked = groups.read_of(reading, task, source), describing.on()
     if asked.alone and task is None:
         raise UsageError("Heads are scored alone on the rows of a task: pass one (--task).")
     check_figures(figure or [])
-    groups.open_task(task, source, read.split)
     options = Roles(reading=read, describing=asked, pruned=pruned)
     run = groups.run_of("roles", model, options, task, source, opening, read.seed)
     with bar("looking") as told:

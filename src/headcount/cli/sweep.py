@@ -46,7 +46,7 @@ def sweep(
     seeds
         Runs with each value.
     """
-    from headcount.studies.sweep import check_sweep
+    from headcount.studies.sweep import check_sweep, read_over
     from headcount.studies.sweep import sweep as run
     from headcount.training.processes import require_one
 
@@ -74,18 +74,3 @@ def sweep(
 
         save_figure(found, out, f"{Path(model).name} on {task}, {method}")
     emit(found.to_json() | {"out": out}, as_json=as_json, table=sweep_table(found))
-
-
-def read_over(text: str) -> tuple[str, list[float]]:
-    """`gate-lr=0.1,0.5` as the option's name and its values."""
-    name, equals, rest = text.partition("=")
-    words = [word.strip() for word in rest.split(",") if word.strip()]
-    if not equals or not name.strip() or not words:
-        raise UsageError(f"'{text}' is not an option with values; write --over mu=1e-4,1e-3,1e-2.")
-    values = []
-    for word in words:
-        try:
-            values.append(float(word))
-        except ValueError:
-            raise UsageError(f"'{word}' in --over {text} is not a number.") from None
-    return name.strip().removeprefix("--").replace("-", "_"), values

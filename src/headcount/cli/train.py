@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from headcount.cli import groups
 from headcount.cli import method_options as cuts
-from headcount.cli.common import Json, emit, say, warn
+from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar
 from headcount.cli.typed import Typed, typed
 from headcount.errors import UsageError
 from headcount.runs.kinds import Train
-from headcount.runs.run import Run
 from headcount.training.options import PRESETS, TrainOptions
-from headcount.views.tables.columns import table
 from headcount.views.tables.records import train_table
 
 if TYPE_CHECKING:
@@ -63,70 +61,30 @@ def train(
     """
     options = training.on(PRESETS[preset])
     chosen = asked.on(Train(training=options))
-    run = Run(
-        "train", model, task=task, source=source.on(), opening=opening.on(), seed=options.seed,
-        options=chosen,
-    )  # fmt: skip
+    run = groups.run_of("train", model, chosen, task, source, opening, options.seed)
     if chosen.new_tokenizer is not None and run.opening.tokenizer is not None:
         raise UsageError("--new-tokenizer goes with --from-scratch, and without --tokenizer.")
     if task not in ("translation", "pocket-translation") and preset == "translation":
-        say("headcount: the preset translation is meant for translation tasks.")
-    from headcount.runs.carry import carry
-    from headcount.tasks.loading import hush
+        warn("the preset translation is meant for translation tasks.")
+    if dry_run:
+        groups.would_run("train", run, as_json)
+        return
+    from headcount.training.checkpoints import goes_on
     from headcount.training.processes import is_first
 
-    hush()
-    if dry_run:
-        _plan(run, as_json=as_json)
-        return
     try:
-        with bar(f"training on {task}") as report:
-            record = carry(
-                run, out, overwrite=overwrite, command=groups.command_line(), note=warn,
-                report=lambda step, steps, point: report(step, steps, _loss(point)),
-                logging=logging.on(),
+        with bar(f"training on {task}") as told:
+            record = groups.carried(
+                run, out, overwrite=overwrite, logging=logging.on(),
+                report=lambda step, steps, point: told(step, steps, _loss(point)),
             ).record  # fmt: skip
     except KeyboardInterrupt:
         if is_first():
-            say(f"headcount: {_after_interruption(out)}")
+            warn(goes_on(out.expanduser()))
         raise
     if is_first():
         data = record.to_json() | {"out": out}
         emit(data, as_json=as_json, table=train_table(data))
-
-
-def _after_interruption(out: Path) -> str:
-    """What the same command groups.would do."""
-    from headcount.training.checkpoints import last_checkpoint, step_of
-
-    step = step_of(last_checkpoint(out.expanduser()))
-    if step is None:
-        return (
-            "no checkpoint was saved yet, so the same command starts anew; --save-minutes and "
-            "--save-every save sooner."
-        )
-    return f"the same command again goes on from step {step} in {out}."
-
-
-def _plan(run: Run, *, as_json: bool) -> None:
-    from headcount.runs.carriers.train import open_for_training
-    from headcount.training.session import training_rows
-
-    subject, asked = open_for_training(run), run.asked(Train)
-    options = asked.training
-    task = subject.need_task()
-    rows = training_rows(subject.model, task, subject.tokenizer, options, asked.sample)
-    steps = options.steps or round(-(-len(rows) // options.batch_size) * options.epochs)
-    plan: dict[str, Any] = {
-        "class": type(subject.model).__name__,
-        "task": task.name,
-        "rows": len(rows),
-        "tokens": int(rows.lengths.sum()),
-        "steps": steps,
-    }
-    shown = [(name, str(value)) for name, value in {**options.to_json(), **plan}.items()]
-    built = table(["would train", ""], shown)
-    emit(plan | {"options": options.to_json()}, as_json=as_json, table=built)
 
 
 def _loss(point: dict[str, float]) -> str:

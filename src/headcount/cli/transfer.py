@@ -49,12 +49,7 @@ def transfer(
     asked = Transfer(finetuned=finetuned, reading=read, transferring=options)
     run = groups.run_of("transfer", pretrained, asked, task, source, opening, read.seed)
     if dry_run:
-        from headcount.runs.carriers.transfer import open_transfer
-
-        models, _, _, rows, name = open_transfer(run)
-        plan = {"classes": ", ".join(type(model).__name__ for model in models)}
-        plan |= {"inputs": f"{min(len(rows), read.most)} ({name})", "recall": options.recall}
-        groups.would("compare", plan, as_json)
+        groups.would_run("compare", run, as_json)
         return
     figures = out is not None and can_draw()
     found = groups.carried(run, bar=bar)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,11 @@ def carry(
         seconds=round(time.monotonic() - started, 1),
     )  # fmt: skip
     return Carried(record, found.value)
+
+
+def plan(run: Run) -> dict[str, Any]:
+    """What a run would do, from its model and rows; nothing is measured or written."""
+    return import_module(f"headcount.runs.carriers.{run.kind}").plan(run)
 
 
 def _made(run: Run, out: str | Path | None, store: str | Path | None, note: Note) -> Path:

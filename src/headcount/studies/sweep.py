@@ -165,6 +165,21 @@ def _with(method: Method, option: str, value: float) -> Method:
     return type(method)(**own | {option: value})
 
 
+def read_over(text: str) -> tuple[str, list[float]]:
+    """`gate-lr=0.1,0.5` as the option's name and its values."""
+    name, equals, rest = text.partition("=")
+    words = [word.strip() for word in rest.split(",") if word.strip()]
+    if not equals or not name.strip() or not words:
+        raise UsageError(f"'{text}' is not an option with values; write --over mu=1e-4,1e-3,1e-2.")
+    values = []
+    for word in words:
+        try:
+            values.append(float(word))
+        except ValueError:
+            raise UsageError(f"'{word}' in --over {text} is not a number.") from None
+    return name.strip().removeprefix("--").replace("-", "_"), values
+
+
 def check_sweep(method: Method, over: str, values: Sequence[float], seeds: int) -> None:
     """Refuse a sweep that says nothing, before anything is loaded."""
     name, numeric = name_of(method), numeric_options(method)

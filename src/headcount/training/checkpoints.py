@@ -79,6 +79,17 @@ def step_of(checkpoint: Path | None) -> int | None:
     return None if checkpoint is None else int(checkpoint.name.split("-")[1])
 
 
+def goes_on(folder: Path) -> str:
+    """What the same training does after an interruption, in words."""
+    step = step_of(last_checkpoint(folder))
+    if step is None:
+        return (
+            "no checkpoint was saved yet, so the same command starts anew; --save-minutes and "
+            "--save-every save sooner."
+        )
+    return f"the same command again goes on from step {step} in {folder}."
+
+
 def drop_checkpoints(folder: Path) -> None:
     """Delete all of them; one that a kill leaves half deleted is not taken for a whole one."""
     for path in folder.glob("checkpoint-*"):

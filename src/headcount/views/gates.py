@@ -6,12 +6,20 @@ As in AutoAttention, Fig. 5.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headcount.errors import UsageError
-from headcount.views.figures import COLOURS, STYLE, colour_bar, need_matplotlib, new_figure
+from headcount.views.figures import (
+    COLOURS,
+    STYLE,
+    colour_bar,
+    need_matplotlib,
+    new_figure,
+    save_both,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +27,15 @@ if TYPE_CHECKING:
     from headcount.learned.trace import Trace
 
 CLOSED, OPEN = "#26303c", "#f2c14e"
+
+
+def save_figures(trace: Trace, folder: Path) -> None:
+    """Both figures beside the trace, each whole or not at all."""
+    from headcount.training.checkpoints import sweep
+
+    sweep(folder)  # a kill while they were drawn
+    save_both(maps_figure(trace), folder / "gates")
+    save_both(path_figure(trace), folder / "gates-path")
 
 
 def maps_figure(trace: Trace) -> Figure:

@@ -36,3 +36,10 @@ def evaluate(run: Run, out: object, *, subjects: Subjects | None = None, **_: An
     about = depends_on(run, subject.model, subject.tokenizer, scored=rows.fingerprint)
     used = {"scored": scored | {"fingerprint": rows.fingerprint}}
     return Came(result, about, used, (found, lost))
+
+
+def plan(run: Run) -> dict[str, Any]:
+    """What would be scored, on how many rows."""
+    subject = open_run(run)
+    rows = len(subject.scored(run.asked(Evaluate).scoring))
+    return {"class": type(subject.model).__name__, "task": run.task, "rows": rows}

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
 from headcount.likeness.measure import Progress
 from headcount.likeness.measure import redundancy as measure
+from headcount.models.find import layout
 from headcount.runs.carriers.common import (
     Came,
     depends_on,
@@ -17,6 +20,7 @@ from headcount.runs.carriers.common import (
 from headcount.runs.identity import told
 from headcount.runs.kinds import Redundancy
 from headcount.runs.run import Run
+from headcount.tasks.encoding import Encoded
 from headcount.tasks.inputs import read_inputs
 from headcount.tasks.opening import open_model
 
@@ -30,9 +34,8 @@ def redundancy(
     **more: Any,
 ) -> Came:
     """Measure it on what the run reads, into `out`; what is interrupted goes on from `state`."""
-    asked, task = run.asked(Redundancy), None if run.task is None else task_of(run)
-    model, tokenizer, _ = open_model(name_of(run), run.opening, reads=True)
-    rows, name = read_inputs(model, tokenizer, asked.reading, task, decides=True)
+    asked = run.asked(Redundancy)
+    model, tokenizer, rows, name = _open(run)
     found = measure(
         model, rows, samples=asked.reading.most, seed=asked.reading.seed, tokenizer=tokenizer,
         name=name, state=state, keep_state=True, progress=report, **vars(asked.likening),
@@ -41,3 +44,26 @@ def redundancy(
         found.save(out)
     about = depends_on(run, model, tokenizer, inputs=told(rows))
     return Came(found.to_json(), about, {"measured": used_inputs(rows, name)}, found)
+
+
+def plan(run: Run) -> dict[str, Any]:
+    """What would be measured, on what."""
+    asked = run.asked(Redundancy)
+    model, _, rows, name = _open(run)
+    return {
+        "class": type(model).__name__,
+        "heads": repr(layout(model)),
+        "inputs": f"{min(len(rows), asked.reading.most)} ({name})",
+        "distances": ", ".join(asked.likening.distances),
+    }
+
+
+def _open(run: Run) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | None, Encoded, str]:
+    """(model, tokenizer, what it reads and what that is)."""
+    task = None if run.task is None else task_of(run)
+    model, tokenizer, _ = open_model(name_of(run), run.opening, reads=True)
+    return (
+        model,
+        tokenizer,
+        *read_inputs(model, tokenizer, run.asked(Redundancy).reading, task, decides=True),
+    )

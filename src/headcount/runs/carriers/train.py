@@ -16,6 +16,7 @@ from headcount.tasks.vocabulary import tokenizer_for
 from headcount.training.finetune import Report, finetune
 from headcount.training.logging import Logging
 from headcount.training.processes import is_first
+from headcount.training.session import training_rows
 
 
 def train(
@@ -46,6 +47,22 @@ def train(
     if out is not None and is_first():
         record.save(Path(out).expanduser())
     return Carried(record, trained)
+
+
+def plan(run: Run) -> dict[str, Any]:
+    """What would be trained, on how much, and how."""
+    subject, asked = open_for_training(run), run.asked(Train)
+    task, options = subject.need_task(), asked.training
+    rows = training_rows(subject.model, task, subject.tokenizer, options, asked.sample)
+    steps = options.steps or round(-(-len(rows) // options.batch_size) * options.epochs)
+    return {
+        "class": type(subject.model).__name__,
+        "task": task.name,
+        "rows": len(rows),
+        "tokens": int(rows.lengths.sum()),
+        "steps": steps,
+        "options": options.to_json(),
+    }
 
 
 def open_for_training(run: Run) -> Subject:

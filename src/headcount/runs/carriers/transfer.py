@@ -30,7 +30,7 @@ from headcount.tasks.source import Source
 def transfer(run: Run, out: object, *, bar: Bar | None = None, **_: Any) -> Came:
     """Compare the run's model with the fine-tuned one it names."""
     asked = run.asked(Transfer)
-    models, tasks, tokenizer, rows, name = open_transfer(run)
+    models, tasks, tokenizer, rows, name = _open(run)
     found = transfer_study(
         models, tasks, rows, tokenizer=tokenizer, reading=asked.reading,
         options=asked.transferring, name=name, bar=bar or no_bar,
@@ -42,7 +42,18 @@ def transfer(run: Run, out: object, *, bar: Bar | None = None, **_: Any) -> Came
     return Came(found.to_json(), about, {"measured": used_inputs(rows, name)}, found)
 
 
-def open_transfer(
+def plan(run: Run) -> dict[str, Any]:
+    """What would be compared, on what."""
+    asked = run.asked(Transfer)
+    models, _, _, rows, name = _open(run)
+    return {
+        "classes": ", ".join(type(model).__name__ for model in models),
+        "inputs": f"{min(len(rows), asked.reading.most)} ({name})",
+        "recall": asked.transferring.recall,
+    }
+
+
+def _open(
     run: Run,
 ) -> tuple[list[PreTrainedModel], list[Task | None], PreTrainedTokenizerBase | None, Encoded, str]:
     """(the two models, their tasks, their tokenizer, what both read and what that is)."""

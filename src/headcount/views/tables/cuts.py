@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from headcount.heads import Mask
 from headcount.views.tables.amounts import interval, parameters, scored
 from headcount.views.tables.columns import table
 
@@ -35,6 +37,17 @@ def prune_table(record: Mapping[str, Any]) -> Table:
         what = f"random, mean of {draw['draws']}"
         rows.append((what, str(heads["after"]), "", "", scored(draw["mean"]), spread, "", ""))
     return _captioned(table(columns, rows), record["rows_said"])
+
+
+def removed_table(mask: Mask, sizes: Mapping[str, int], folder: Path) -> Table:
+    """Heads that were taken out, with the parameters `before` and `after`."""
+    rows = [
+        ("heads", f"{len(mask.layout)} -> {len(mask)}"),
+        ("kept per layer", mask.pattern),
+        ("parameters", f"{parameters(sizes['before'])} -> {parameters(sizes['after'])}"),
+        ("folder", folder),
+    ]
+    return table(["what", "result"], rows)
 
 
 def _name(record: Mapping[str, Any]) -> str:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from headcount.views.tables.amounts import amount
 from headcount.views.tables.columns import table
 from headcount.views.tables.cuts import prune_table
+
+if TYPE_CHECKING:
+    from headcount.models.export import Exported
 
 
 def record_table(record: Mapping[str, Any]) -> Table:
@@ -46,3 +50,15 @@ def train_table(record: Mapping[str, Any]) -> Table:
         ]
         rows.append(("n", str(scored.n)))
     return table(["trained", record["task"]], rows)
+
+
+def exported_table(done: Exported) -> Table:
+    """What was written for those who do not have headcount."""
+    rows = [
+        ("format", done.to),
+        ("folder", done.folder),
+        ("size", amount(done.bytes, "B")),
+        ("files", ", ".join(done.files)),
+        ("largest difference", f"{done.difference:.1e} of the largest answer"),
+    ]
+    return table(["what", "written"], rows)
