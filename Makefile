@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 	@echo "[setup] done: .venv is ready"
 
-OLDEST := tests/test_heads.py tests/models/test_find.py tests/models/test_gates.py \
+OLDEST := tests/heads tests/models/test_find.py tests/models/test_gates.py \
   tests/models/test_remove.py tests/models/test_load.py tests/models/test_capture.py \
   tests/pruning/test_select.py tests/pruning/test_surgeon.py tests/pruning/test_cluster.py \
   tests/cli/test_ls.py tests/cli/test_main.py

@@ -28,7 +28,7 @@ def test_the_examples_of_a_module(name: str, capsys: pytest.CaptureFixture[str])
 
 def test_examples_are_looked_for_where_they_are() -> None:
     assert len(WITH_EXAMPLES) > 50
-    assert "headcount.heads" in WITH_EXAMPLES
+    assert "headcount.heads.counts" in WITH_EXAMPLES
 
 
 def test_every_module_can_be_imported() -> None:
