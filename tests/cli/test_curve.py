@@ -73,7 +73,7 @@ def test_dry_run(cli, folder, tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--ratios", "0.5,half"), 'unable to convert "half"'),
+        (("--ratios", "0.5,half"), "is a number, not 'half'"),
         (("--ratios", "2"), "between 0 and 1"),
         (("--methods", "layers", "--empty", "odd"), "has no curve"),
         (("--methods", "all-heads"), "'all-heads' has no ratio, so it has no curve"),

@@ -24,6 +24,8 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["redundancy", "pocket", "--figure", "full"], 2, "full is a folder, not a file"),
     (["importance", "pocket", "--task", "colla"], 2, "There is no task 'colla'"),
     (["importance", "pocket", "--task", "cola", "--out", "full"], 2, "is a folder"),
+    (["run", "nowhere.json"], 4, "Cannot read the record or run nowhere.json"),
+    (["run", "file"], 2, "file is no record or run"),
     (["transfer", "pocket", "./no"], 4, "There is no model './no'"),
     (["transfer", "pocket", "pocket", "--pretraining-task", "x"], 2, "There is no task 'x'"),
     (["transfer", "pocket", "pocket", "--out", "file"], 2, "file is a file, not a folder"),

@@ -108,6 +108,13 @@ def test_a_command_speaks_for_itself_in_its_own_help(cli: Cli) -> None:
     assert "A dummy, in short." not in ran.out
 
 
+def test_defaults_are_shown_as_they_would_be_typed(cli: Cli) -> None:
+    shown = " ".join(cli("curve", "--help").out.split())
+    assert "[default: random cluster importance]" in shown
+    assert "default: False" not in shown
+    assert "default: None" not in shown
+
+
 def test_version(cli: Cli) -> None:
     ran = cli("--version")
     assert (ran.code, ran.out) == (0, f"headcount {headcount.__version__}\n")
@@ -127,9 +134,10 @@ def test_a_command_gives_its_exit_code(cli: Cli) -> None:
         (["xyzzy"], "There is no command 'xyzzy'. See headcount --help."),
         (["doctr", "--help"], "There is no command 'doctr'. Did you mean 'doctor'?"),
         (["dummy", "m", "--rato", "1"], "Unknown option: --rato. Did you mean --ratio?"),
-        (["dummy", "m", "--ratio", "half"], 'Invalid value for --ratio: unable to convert "half"'),
+        (["dummy", "m", "--ratio", "half"], "--ratio is a number, not 'half'."),
+        (["dummy", "m", "--ratio"], "--ratio needs a value."),
         (["dummy", "m", "n"], "Too many arguments: n."),
-        (["dummy"], 'Command "dummy" parameter --thing requires an argument.'),
+        (["dummy"], "headcount: dummy needs --thing: see headcount dummy --help."),
         (["--jsn"], "--jsn"),
         (["dummy", "m", "--config"], "--config needs a file."),
     ],

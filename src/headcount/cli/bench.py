@@ -28,6 +28,7 @@ else:
 def bench(
     model: Annotated[str, Parameter(help="A folder, a config.json, or a name on the hub.")],
     pruned: Annotated[str | None, Parameter(help="The same model with heads removed.")] = None,
+    /,
     *,
     asked: Asked = Asked(),  # noqa: B008
     opening: Loaded = Loaded(),  # noqa: B008

@@ -5,8 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import re
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
-from cyclopts import CycloptsError, UnusedCliTokensError
+from cyclopts import (
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    Token,
+    UnusedCliTokensError,
+)
 
 from headcount.errors import HeadcountError
 from headcount.extras import CORE
@@ -20,6 +29,12 @@ WROTE_LESS = re.compile(
 )
 """A full disk in the words of libraries that raise errors of their own for it."""
 ADVICE = "Make room or choose another place, and run the same command again."
+NAMED: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "yes or no",
+    Path: "a path",
+}
 PIPE_CLOSED = 141  # what a shell reports for any program whose reader went away: 128 + SIGPIPE
 
 
@@ -32,6 +47,10 @@ def explain(error: BaseException) -> tuple[str, int]:
             return str(error), error.exit_code
         case UnusedCliTokensError() if error.unused_tokens:
             return f"Too many arguments: {' '.join(error.unused_tokens)}.", 2
+        case MissingArgumentError() if error.argument and "Did you mean" not in str(error):
+            return _missing(error, error.argument.name), 2
+        case CoercionError() if error.token is not None and error.msg is None:
+            return _unlike(error, error.token) or str(error), 2
         case CycloptsError():
             return str(error), 2
         case KeyboardInterrupt():
@@ -46,6 +65,35 @@ def explain(error: BaseException) -> tuple[str, int]:
         return "Not enough memory. Try a smaller batch, a smaller --limit or another --device.", 1
     name = type(error).__name__
     return f"Unexpected {name}: {error} (run again with --debug for the whole story).", 1
+
+
+def _missing(error: MissingArgumentError, name: str) -> str:
+    """What a command was not told."""
+    if error.keyword is not None:
+        return f"{error.keyword} needs a value."
+    command = " ".join(error.command_chain or ())
+    return f"{command} needs {name}: see headcount {command} --help."
+
+
+def _unlike(error: CoercionError, token: Token) -> str | None:
+    """What an option is, and what was typed; None where it is one of several words."""
+    if get_origin(error.target_type) is Literal:
+        return None
+    name = token.keyword or (error.argument.name if error.argument is not None else "This")
+    return f"{name} is {_in_words(error.target_type)}, not '{token.value}'."
+
+
+def _in_words(kind: object) -> str:
+    """A type as those know it who do not write Python.
+
+    >>> _in_words(float | Literal["free"] | None)
+    'a number or free'
+    """
+    if get_origin(kind) in (Union, UnionType):
+        return " or ".join(_in_words(each) for each in get_args(kind) if each is not type(None))
+    if get_origin(kind) is Literal:
+        return " or ".join(map(str, get_args(kind)))
+    return NAMED.get(kind, "something else")
 
 
 def _disk_is_full(error: BaseException | None) -> bool:

@@ -14,7 +14,7 @@ Length = Annotated[
 ]
 
 
-def inspect(model: str, *, length: Length = None, as_json: Json = False) -> None:
+def inspect(model: str, /, *, length: Length = None, as_json: Json = False) -> None:
     """Show which heads a model has: stacks, layers, heads, and what each attention module costs.
 
     Needs the config only, not the weights. FLOPs count every matrix product of one example, two

@@ -90,7 +90,9 @@ def build(line: Line) -> App:
         help_formatter=DefaultFormatter(panel_spec=PANEL),
         version=f"headcount {__version__}",
         version_format="plaintext",
-        default_parameter=Parameter(negative_iterable=(), consume_multiple=True),
+        default_parameter=Parameter(
+            negative_iterable=(), consume_multiple=True, show_default=as_typed
+        ),
         config=[*([config.read(line.config)] if line.config else []), tidy],
         console=stdout(),
         print_error=False,
@@ -102,6 +104,13 @@ def build(line: Line) -> App:
             help_for(COMMANDS[entry.name], line.tokens)
         app.command(str(entry.target), name=entry.name, help=summary)
     return app
+
+
+def as_typed(value: object) -> str | None:
+    """A default as it would be typed; a switch that is off says nothing."""
+    if value is None or value is False or value == ():
+        return None
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def run(line: Line) -> int:

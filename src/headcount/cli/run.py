@@ -37,12 +37,13 @@ def run(
     store
         Where runs that this one starts from are kept; beside --out when left out.
     """
-    from headcount.runs.carry import run as run_again
     from headcount.runs.record import Record, read_run
+
+    asked, then = read_run(record)  # before torch takes its seconds
+    from headcount.runs.carry import run as run_again
     from headcount.tasks.loading import hush
 
     hush()
-    asked, then = read_run(record)
     with waiting(f"running {asked.kind} again"):
         found = run_again(
             asked, out, store=store, overwrite=overwrite, command=groups.command_line(), note=warn
