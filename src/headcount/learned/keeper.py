@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel, TrainerCallback
+from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState
 
 from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Layout, Mask, Scores
@@ -124,7 +124,9 @@ class Keeper(TrainerCallback):
         left = 1 - min(1.0, step / whole) if whole >= 1 else 0.0
         return self.keep + round((len(self.layout) - self.keep) * left**3)
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Plan the search; go on from the checkpoint that Trainer goes on from."""
         total = state.max_steps
         self.search = max(1, total - round(self.options.settle * total))
@@ -138,7 +140,9 @@ class Keeper(TrainerCallback):
             self._score(state)
         self.show(torch.from_numpy(self.open()).float())
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """This step's gates."""
         if self.mask is None:
             with torch.enable_grad():
@@ -152,7 +156,9 @@ class Keeper(TrainerCallback):
         keep = self.keep if self.keep is not None else len(self.layout)
         return self.kind.draw(self.values, random, min(done, 1.0), keep)
 
-    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_pre_optimizer_step(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Trainer has the gradients: move the values behind the gates."""
         if self.mask is not None or self._drawn is None:
             return
@@ -196,7 +202,9 @@ class Keeper(TrainerCallback):
             return 0.0  # the shift takes the penalty's place
         return self.options.mu if int(self.open().sum()) > self.target(step + 1) else 0.0
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Note the gates; fix them when the search is over."""
         step = state.global_step
         if self.mask is None:
@@ -211,7 +219,7 @@ class Keeper(TrainerCallback):
             self.trace.note(step, self.values.detach().numpy(), self.open())
         self._score(state)
 
-    def _score(self, state: Any) -> None:
+    def _score(self, state: TrainerState) -> None:
         """A score point, where this step is one; other processes wait at their next gradients."""
         step = state.global_step
         if self.measure_score and step in self._score_at and state.is_world_process_zero:
@@ -260,7 +268,7 @@ class Keeper(TrainerCallback):
         kept = (head for head, there in zip(self.layout, state, strict=True) if there)
         return Mask(self.layout, frozenset(kept))
 
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Trainer has written a checkpoint: put the gates beside it."""
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.files import read_json, whole, write_json
@@ -156,29 +156,35 @@ class Saver(TrainerCallback):
         self.every, self.minutes = every, minutes
         self._step, self._time = 0, time.monotonic()
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Nothing is new since the checkpoint that the run goes on from."""
         self._step, self._time = state.global_step, time.monotonic()
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Save by steps or by time."""
         due = self._due(state)  # asked in every step: processes agree on the time
         ends = float(state.epoch).is_integer() or state.global_step >= state.max_steps
         control.should_save = due and not ends
 
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_epoch_end(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Save after an epoch, or where a step's turn was its last; and at the end of the run."""
         wanted = self.every is None or self._due(state) or state.global_step >= state.max_steps
         control.should_save = wanted and state.global_step > self._step
 
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Trainer and the other callbacks have saved."""
         self._step, self._time = state.global_step, time.monotonic()
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
             write_json(folder / MARK, {"step": state.global_step})
 
-    def _due(self, state: Any) -> bool:
+    def _due(self, state: TrainerState) -> bool:
         if self.every is not None and state.global_step % self.every == 0:
             return True
         if not self.minutes:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from headcount.errors import UsageError
 from headcount.files import append_line, read_json, read_lines, require_fields, whole, write_json
@@ -75,7 +75,9 @@ class Curve(TrainerCallback):
         """The loss of a step, or of a piece of one."""
         self._pending = self._pending + loss.detach()
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Take up the curve of a run that goes on, without what came after its checkpoint."""
         self._since = self._began = state.global_step
         self._pending = torch.zeros((), device=args.device)
@@ -91,7 +93,9 @@ class Curve(TrainerCallback):
             self._since, own = _read_pending(pending, args.world_size, args.process_index)
             self._pending = torch.tensor(own, device=args.device)
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+    def on_log(
+        self, args: Any, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
+    ) -> None:
         """A point of the curve: the mean loss since the last one."""
         if "loss" not in (logs or {}):
             return
@@ -101,21 +105,23 @@ class Curve(TrainerCallback):
         self._since, self._pending = state.global_step, torch.zeros_like(self._pending)
         self._add(state, numbers)
 
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_epoch_end(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Scores after an epoch, unless the run went on from its very end."""
         if self.score is None or not state.is_world_process_zero:
             return
         if state.global_step > self._began:
             self._add(state, self.score())
 
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Put the loss that has no line yet beside the checkpoint."""
         sums = self.gather(self._pending).reshape(-1).tolist()
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
             write_json(folder / PENDING, {"since": self._since, "sums": sums})
 
-    def _add(self, state: Any, numbers: Point) -> None:
+    def _add(self, state: TrainerState, numbers: Point) -> None:
         point = {"step": state.global_step, "epoch": round(state.epoch or 0.0, 4), **numbers}
         self.points.append(point)
         if state.is_world_process_zero:

@@ -11,7 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import (
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 
 from headcount.errors import HeadcountError
 from headcount.models.find import unwrap
@@ -132,7 +139,9 @@ class _SetEpoch(TrainerCallback):
     def __init__(self, order: EpochOrder) -> None:
         self.order = order
 
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_epoch_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         self.order.set_epoch(int((state.epoch or 0.0) + 1e-6))
 
 
