@@ -168,10 +168,11 @@ class Groups:
         )  # fmt: skip
 
     def _seconds(self, name: str, said: Any) -> float | None:
-        known = isinstance(said, int | float) and not isinstance(said, bool) and said > 0
-        if said is not None and not known:
+        if isinstance(said, int | float) and not isinstance(said, bool) and said > 0:
+            return float(said)
+        if said is not None:
             self.written.wrong(("runs", name, "seconds"), "seconds of a run are a number above 0.")
-        return float(said) if known else None
+        return None
 
     @property
     def folder(self) -> Path:
