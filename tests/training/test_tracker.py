@@ -10,6 +10,7 @@ from transformers import TrainerCallback
 from transformers.integrations import integration_utils
 
 import headcount as hc
+from headcount.errors import HeadcountError
 from headcount.learned.methods import StraightThrough
 from headcount.learned.run import learn
 from headcount.training.finetune import finetune
@@ -163,6 +164,15 @@ def test_a_comparison_logs_trainings_and_results(model, task, tokenizer, board):
     assert [run.name for run in board][:2] == [first, f"{first} scored"]
     assert "loss" in board[0].rows[0][1]
     assert len(board) == 4
+
+
+def test_a_tracker_that_is_damaged_is_named(board, monkeypatch):
+    def damaged():
+        raise ImportError("cannot import name 'service' from 'google.protobuf'")
+
+    monkeypatch.setitem(integration_utils.INTEGRATION_TO_CALLBACK, "mlflow", damaged)
+    with pytest.raises(HeadcountError, match=r"Cannot log to mlflow.*protobuf'\. Mend"):
+        log_run(Logging(log_to="mlflow"), {}, {})
 
 
 def test_what_is_undefined_is_left_out(board):

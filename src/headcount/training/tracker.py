@@ -24,6 +24,7 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
+from headcount.errors import HeadcountError, in_words
 from headcount.training.logging import Logging
 
 PROJECTS = ("WANDB_PROJECT", "MLFLOW_EXPERIMENT_NAME")
@@ -55,9 +56,8 @@ class Tracker(TrainerCallback):
         if not self.logging or not state.is_world_process_zero:
             return
         args.run_name, args.project = self.name, self.logging.log_project
-        makers = get_reporting_integration_callbacks(list(self.logging.log_to))
         with _environment(dict.fromkeys(PROJECTS, self.logging.log_project)):
-            self.trackers = [make() for make in makers]
+            self.trackers = [_made(name) for name in self.logging.log_to]
             self._foreign = any(_wandb_run(each) is not None for each in self.trackers)
             for each in self.trackers:
                 if hasattr(each, "logging_dir"):  # TensorBoard's; else in the folder of the model
@@ -88,6 +88,18 @@ class Tracker(TrainerCallback):
             each.on_train_end(*self._at)
             if (run := _wandb_run(each)) is not None and not self._foreign:
                 run.finish()
+
+
+def _made(name: str) -> Any:
+    """The callback of transformers for a tracker; a package that is damaged is named."""
+    (make,) = get_reporting_integration_callbacks([name])
+    try:
+        return make()
+    except (ImportError, RuntimeError) as error:
+        raise HeadcountError(
+            f"Cannot log to {name}, which is installed and does not load: {in_words(error)}. Mend "
+            "its installation, or leave it out of --log-to."
+        ) from error
 
 
 def log_run(logging: Logging, asked: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
