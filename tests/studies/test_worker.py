@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
+
 import pytest
 
 from headcount.learned.methods import StraightThrough
 from headcount.runs.asked import Prune, Repair
 from headcount.runs.run import Run
 from headcount.studies.ledger import Ledger
-from headcount.studies.worker import Job, work
+from headcount.studies.worker import Job, _undisturbed, work
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 
@@ -49,3 +53,23 @@ def test_the_same_gates_at_a_ratio_keep_what_was_asked_for(asked, tmp_path):
     record = Ledger(tmp_path / "study").record(run.key)
     assert "all_closed" not in record
     assert record["heads"]["after"] == 6
+
+
+def test_a_signal_waits_whichever_thread_it_reaches():
+    """A signal that the main thread blocks is delivered to another, and interrupts it all the same."""
+    ended, seen = threading.Event(), []
+    idle = threading.Thread(target=ended.wait)
+    idle.start()
+    assert idle.ident is not None
+    try:
+        with pytest.raises(KeyboardInterrupt), _undisturbed():
+            signal.pthread_kill(idle.ident, signal.SIGINT)
+            until = time.monotonic() + 0.2
+            while time.monotonic() < until:
+                pass
+            seen.append("not interrupted")
+    finally:
+        ended.set()
+        idle.join()
+    assert seen == ["not interrupted"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -91,12 +92,24 @@ def work(folder: str | Path, job: Job | Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _undisturbed() -> Generator[None]:
-    """Keep signals waiting: a lease is taken and known to be, or not taken; so is a place."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    """Keep signals waiting: a lease is taken and known to be, or not taken; so is a place.
+
+    By handlers, because a signal that this thread blocks goes to another one, and interrupts this.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # no signal interrupts it
+        return
+    waiting: list[int] = []
+    before: dict[int, Any] = {}
     try:
+        for number in ENDING:
+            before[number] = signal.signal(number, lambda got, _: waiting.append(got))
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in waiting:
+            signal.raise_signal(number)
 
 
 def _failed(ledger: Ledger, key: str, lease: Lease, error: BaseException) -> dict[str, Any]:
