@@ -99,6 +99,13 @@ def test_damaged_json_is_one_sentence(tmp_path, text):
         read_json(path, "record")
 
 
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_empty_file_is_called_so(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(UsageError, match=r"a\.json is no record: it is empty\.$"):
+        read_json(tmp_path / "a.json", "record")
+
+
 def test_a_missing_or_huge_file_is_one_sentence(tmp_path):
     with pytest.raises(NotFoundError, match="No such file"):
         read_json(tmp_path / "a.json", "record")

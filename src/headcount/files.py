@@ -188,6 +188,8 @@ def read_json(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) -
 
 def parse_json(text: str | bytes, complaint: str) -> Any:
     """What a JSON text holds; the refusal begins with `complaint`."""
+    if not text.strip():
+        raise UsageError(f"{complaint}: it is empty.")
     try:
         data = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
         if _too_deep(data):
