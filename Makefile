@@ -6,7 +6,7 @@ STAMP  := .venv/.installed
 .PHONY: help demo test browser cluster check bench pocket-tasks reproduction fuzz docs build oldest
 help:
 	@echo "make demo    set up, then look at headcount at work"
-	@echo "make test    all tests and the examples in the docstrings"
+	@echo "make test    all tests and the examples in the docstrings (not: browser, cluster)"
 	@echo "make browser the page of headcount report in a real Chromium, which is installed if missing"
 	@echo "make cluster studies on a Ray cluster and a SLURM of this machine, started for it"
 	@echo "make check   lint, format and types"
@@ -34,13 +34,17 @@ OLDEST := tests/heads tests/models/test_find.py tests/models/test_gates.py \
   tests/cli/test_ls.py tests/cli/test_main.py
 
 # Two processes of one thread each: more would fight for the cores. No test needs the hub. What is
-# compiled is kept, whatever the machine's setting: each test file once, not in every process.
+# compiled is kept, whatever the machine's setting: each test file once, not in every process. Files
+# of tests are in memory where there is room, and gone when a test has passed: disks are slow.
+MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
 test: export OMP_NUM_THREADS = 1
 test: export TOKENIZERS_PARALLELISM = false
 test: export HF_HUB_OFFLINE = 1
 test: export PYTHONDONTWRITEBYTECODE =
+test: export TMPDIR := $(or $(MEMORY),$(TMPDIR),/tmp)
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/cluster tests
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -o tmp_path_retention_policy=failed \
+	  --ignore=tests/cluster --ignore=tests/page tests
 
 # Debian's SLURM is installed where it is missing and that can be done; what cannot run is said.
 cluster: export OMP_NUM_THREADS = 1

@@ -71,13 +71,17 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say plainly what did not run: tests of the page, where there is no browser."""
+    """Say plainly what did not run: tests of the page, left out or without a browser."""
     from page.chromium import PROGRAM
 
     where = Path(__file__).parent / "page"
-    asked = [Path(arg.partition("::")[0]).resolve() for arg in terminalreporter.config.args]
-    if PROGRAM is None and any(each == where or each in where.parents for each in asked):
+    config = terminalreporter.config
+    asked = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
+    left_out = where in (Path(each).resolve() for each in config.getoption("ignore") or ())
+    if not any(each == where or each in where.parents for each in asked):
+        return
+    if left_out or PROGRAM is None:
+        why = "they were left out" if left_out else "there is no Chromium on this machine"
         terminalreporter.write_line(
-            "tests/page did NOT run: there is no Chromium on this machine. `make browser` installs "
-            "it and runs them."
+            f"tests/page did NOT run: {why}. `make browser` installs Chromium and runs them."
         )

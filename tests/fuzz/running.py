@@ -189,7 +189,8 @@ def run(
     `readers` are the names of those to try, if not all.
     """
     chosen = [reader for reader in READERS if not readers or reader.name in readers]
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["fuzz.readers"])  # imported once for all that are started
     results: Any = context.Queue()
     found = Found()
     last = first + count

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate, open_gates
 from headcount.models.probe import probe_inputs, relative_difference, run
+from launching import in_two_processes
 from models.zoo import build, masks, shallow
 
 
@@ -222,29 +222,8 @@ def test_refuses_what_does_not_fit(bert):
         bert(**probe_inputs(bert, batch=2))
 
 
-def _one_of_two(rank: int, port: str, folder: str) -> None:
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
-    model = build("bert")
-    wrapped = torch.nn.parallel.DistributedDataParallel(model)
-    inputs = {k: v[rank * 2 : rank * 2 + 2] for k, v in probe_inputs(model, batch=4).items()}
-    gates = open_gates(layout(model))
-    with gate(wrapped, gates):
-        wrapped(**inputs).logits.square().mean().backward()
-    torch.save([g.grad for g in gates["encoder"]], Path(folder) / f"{rank}.pt")
-    torch.distributed.barrier()
-    # gloo's threads can keep an ending process from ending
-    os._exit(0)
-
-
 def test_gradients_are_averaged_over_processes(bert, tmp_path):
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    torch.multiprocessing.spawn(_one_of_two, args=(port, str(tmp_path)), nprocs=2)
+    in_two_processes(Path(__file__).with_name("averaged.py"), tmp_path)
     gates = open_gates(layout(bert))
     with gate(bert, gates):
         bert(**probe_inputs(bert, batch=4)).logits.square().mean().backward()

@@ -56,18 +56,23 @@ def test_the_same_gates_at_a_ratio_keep_what_was_asked_for(asked, tmp_path):
 
 
 def test_a_signal_waits_whichever_thread_it_reaches():
-    """A signal that the main thread blocks is delivered to another, and interrupts it all the same."""
+    """One that the main thread blocks is delivered to another, and would interrupt it as well."""
     ended, seen = threading.Event(), []
     idle = threading.Thread(target=ended.wait)
     idle.start()
-    assert idle.ident is not None
-    try:
-        with pytest.raises(KeyboardInterrupt), _undisturbed():
+
+    def disturbed() -> None:
+        with _undisturbed():
+            assert idle.ident is not None
             signal.pthread_kill(idle.ident, signal.SIGINT)
             until = time.monotonic() + 0.2
             while time.monotonic() < until:
                 pass
             seen.append("not interrupted")
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            disturbed()
     finally:
         ended.set()
         idle.join()
