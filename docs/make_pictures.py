@@ -1,0 +1,70 @@
+"""The pictures of the page in docs/pictures, taken of a page in a real Chromium.
+
+make demo && .venv/bin/python docs/make_pictures.py demo/report.html
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from page.chromium import Browser  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is in a picture."""
+
+    name: str
+    top: str | None = None
+    """The part of the page it begins with; from its top without one."""
+    width: int = 1280
+    height: int = 1120
+    dark: bool = False
+    colour: str | None = None
+    """What heads are coloured by."""
+
+
+PICTURES = (
+    Picture("page"),
+    Picture("passport", "heads", height=940, colour="role"),
+    Picture("curves", "curves", width=1200, height=1150),
+    Picture("likeness", "likeness", width=1200, height=960, dark=True),
+    Picture("phone", width=390, height=1500),
+)
+
+
+def take(browser: Browser, html: Path, picture: Picture, target: Path) -> None:
+    """Open the page, choose what is to be seen, and cut it out of the whole."""
+    page = browser.open(html, width=picture.width, dark=picture.dark, calm=True)
+    if picture.colour is not None:
+        options = "[...document.querySelector('#grid select').options]"
+        known = dict(page.run(f"{options}.map((each) => [each.text, each.value])"))
+        page.choose("#grid select", known[picture.colour])
+    page.settle()
+    top = 0
+    if picture.top is not None:
+        box = f"document.getElementById('{picture.top}').getBoundingClientRect().top"
+        top = max(0, int(page.run(f"{box} + scrollY")) - 20)
+    page.shot(target)
+    with Image.open(target) as whole:
+        cut = whole.crop((0, top, picture.width, min(top + picture.height, whole.height)))
+        cut.save(target, optimize=True)
+    page.close()
+
+
+def main(html: Path) -> None:
+    """Take them all."""
+    with Browser() as browser:
+        for picture in PICTURES:
+            take(browser, html, picture, HERE / "pictures" / f"{picture.name}.png")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
