@@ -73,6 +73,7 @@ def once(base: Path, task: Task, seed: int, asked: argparse.Namespace) -> dict[s
     data = found.to_json()
     row: dict[str, Any] = {name: data[name] for name in ("kept", "chance", "holds", "difference")}
     row |= {"seed": seed, "tried": len(data["tried"]), "seconds": data["seconds"]}
+    row["stated_on"] = data["rows"]["scored"]["n"]
     if found.model is None:
         return row | {"held": None}
     scoring = hc.Scoring(split="untouched")
@@ -110,6 +111,20 @@ def summary(rows: list[dict[str, Any]]) -> None:
         f"heads kept {np.mean([row['kept'] for row in made]):.1f}, untouched rows "
         f"{made[0]['n']}."
     )
+    off = np.array([_standard_errors(row) for row in made])
+    print(
+        f"Between statement and untouched rows the loss differs by {off.mean():+.2f} standard "
+        f"errors in the mean, {np.sqrt(np.square(off).mean()):.2f} in the root mean square (0 and "
+        "1 where intervals are right)."
+    )
+
+
+def _standard_errors(row: dict[str, Any]) -> float:
+    """By how many standard errors the statement and the untouched rows differ."""
+    stated = row["difference"]
+    own = (stated["high"] - stated["low"]) / 3.92
+    # untouched rows have the same spread, and are so many times as many
+    return (stated["value"] - row["untouched"]) / (own * np.sqrt(1 + row["stated_on"] / row["n"]))
 
 
 def main() -> None:
