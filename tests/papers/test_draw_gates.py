@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from headcount.papers.draw_gates import highest, left_by_layer, methods_at_half
+from headcount.papers.draw_gates import (
+    attention_maps,
+    highest,
+    left_by_layer,
+    methods_at_half,
+)
 from headcount.papers.numbers import read_printed
 from papers.filled import filled
 
@@ -32,3 +37,11 @@ def test_heads_left_are_counted_by_layer(tmp_path: Path):
     found = filled(tmp_path, "gates")
     sheet = left_by_layer(found, read_printed("autoattention", "layers")).sheets[0]
     assert [str(cell)[:3] for cell in sheet.rows[0][1:]] == ["2.0"] * 6
+
+
+def test_records_without_models_have_no_attention_maps(tmp_path: Path):
+    found = filled(tmp_path, "shown")
+    drawn = attention_maps(found, read_printed("autoattention", "figure-3"), large=False)
+    assert drawn.figures == {}
+    assert drawn.notes[0].startswith("12 of 24 heads stay")
+    assert drawn.notes[1] == "Where heads look is drawn from two models that are not here."

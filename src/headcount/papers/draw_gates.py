@@ -12,7 +12,7 @@ from headcount.papers.found import Found
 from headcount.papers.numbers import Printed
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.sheets import Drawn, Sheet, Spread, beside, spread
-from headcount.runs.products import product_of
+from headcount.runs.products import has_product, product_of
 
 if TYPE_CHECKING:
     from headcount.changes.maps import AttentionMaps
@@ -105,13 +105,18 @@ def attention_maps(found: Found, printed: Printed, *, large: bool) -> Drawn:
     """Figures 3 (all heads) and 4 (one head): where heads look before and after the cut."""
     from headcount.views.attention import closeup, overview
 
+    cut = found.runs("shown")[0]
+    row = cut.record["heads"]
+    note = f"{row['after']} of {row['before']} heads stay ({row['kept']} by layer)."
+    before = cut.run.inputs[0]
+    kept = has_product(before, found.ledger.folder_of(before.key))
+    if not kept or not has_product(cut.run, cut.folder):  # records travel without models
+        return Drawn(notes=[note, "Where heads look is drawn from two models that are not here."])
     maps = _attention(found)
     names = ("all heads", "after the cut")
     if large:
         maps = maps.only(layers=(_last(maps),))
     figure = (closeup if large else overview)(maps, "encoder", names)
-    row = found.runs("shown")[0].record["heads"]
-    note = f"{row['after']} of {row['before']} heads stay ({row['kept']} by layer)."
     return Drawn(figures={"": figure}, notes=[note])
 
 
