@@ -6,7 +6,8 @@ import pytest
 
 from headcount.papers.draw_layoff import against_importance, frozen, kept, recalls
 from headcount.papers.numbers import read_printed
-from papers.filled import filled
+from papers.filled import filled, transfer
+from papers.made import Made
 
 
 def test_what_is_left_is_relative_to_the_full_model(tmp_path: Path):
@@ -20,6 +21,18 @@ def test_recall_stands_beside_the_papers_at_the_same_score(tmp_path: Path):
     sheet = recalls(found, read_printed("lay-off", "figure-3")).sheets[0]
     assert sheet.rows[0][1:4] == ["75%", 0.5, 0.25]
     assert str(sheet.rows[0][4]) == ">90"
+
+
+def test_a_task_that_needs_no_head_has_no_recall(tmp_path: Path):
+    none = {"at": 0.75, "value": None, "chance": 0.25, "p": 1.0, "needed": 0}
+    made = Made(tmp_path, "drift")
+    first = made.cells("drift")[0]
+    made.fill("drift", lambda cell: transfer(cell) | ({"recall": [none]} if cell == first else {}))
+    drawn = recalls(made.found, read_printed("lay-off", "figure-3"))
+    task = first.axes["task"]
+    assert drawn.notes == [f"On {task} 90 % of the score is there without a single head."]
+    assert drawn.sheets[0].rows[0][:3] == [task, "75%", None]
+    assert len(drawn.sheets[0].rows) == len(made.cells("drift"))
 
 
 def test_drift_and_importance_are_correlated_over_heads(tmp_path: Path):

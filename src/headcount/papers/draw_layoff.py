@@ -81,11 +81,15 @@ def words(found: Found, printed: Printed) -> Drawn:
 
 def recalls(found: Found, printed: Printed) -> Drawn:
     """Figure 3: of a task's needed heads, the share that is left when pruned on masked words."""
-    lines, rows, places = {}, [], []
+    lines, rows, places, notes = {}, [], [], []
     for each in found.runs("drift"):
         task = str(each.at("task"))
         points = each.record.get("recall") or []
-        lines[task] = {float(point["at"]): [float(point["value"])] for point in points}
+        there = {float(row["at"]): [float(row["value"])] for row in points if row["needed"]}
+        if there:
+            lines[task] = there
+        else:
+            notes.append(f"On {task} 90 % of the score is there without a single head.")
         for point in points:
             rows.append([task, f"{point['at']:.0%}", point["value"], point["chance"]])
             places.append({"kept": point["at"]})
@@ -95,7 +99,7 @@ def recalls(found: Found, printed: Printed) -> Drawn:
                   columns=columns,
                   rows=[[*row, *more] for row, more in zip(rows, extra, strict=True)])  # fmt: skip
     panel = Lines(title="recall", lines=lines, x="masked-word score kept", y="recall")
-    return Drawn(sheets=[sheet], figures={"": lines_figure([panel])})
+    return Drawn(sheets=[sheet], figures={"": lines_figure([panel])}, notes=notes)
 
 
 def drifts(found: Found, printed: Printed) -> Drawn:
