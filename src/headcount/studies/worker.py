@@ -103,6 +103,8 @@ def _undisturbed() -> Generator[None]:
     before: dict[int, Any] = {}
     try:
         for number in ENDING:
+            if signal.getsignal(number) is None:
+                continue  # not Python's: it could not be put back
             before[number] = signal.signal(number, lambda got, _: waiting.append(got))
         yield
     finally:
