@@ -89,7 +89,7 @@ def test_every_paper_has_a_room():
 
 def test_groups_of_one_scale_come_along_there():
     also = {group for groups in ALSO.values() for group in groups}
-    assert also <= set(groups_of("paper"))
+    assert also <= {*groups_of("paper"), *groups_of("small")}
     for place, groups in ALSO.items():
         item = read_items()[place]
         assert set(groups) <= set(item.needs)

@@ -17,7 +17,11 @@ from headcount.studies.study import Study
 from papers.shrunk import make_data, shrunk_plan
 
 EXTRA = {
-    "small": {"masked", "masked-base", "gates-base", "few-random", "mt-base"},
+    "small": {
+        "masked", "masked-base", "gates-base", "few-random", "mt-base", "unshared",
+        "unshared-words", "near-short", "looks", "chance-one", "moved-whole", "slow-tuned",
+        "moved-slow",
+    },
     "paper": {
         "base-near", "zero-shot-full", "frozen-full",
         "shared-large-base", "shared-large-curve",

@@ -112,7 +112,26 @@ def test_heads_go_from_the_thirds_that_were_planted(
     assert found.word == word
     count = next(row for row in found.tested if "never go" in row.what)
     assert (count.value, count.n, count.seeds) == (never, 8, 10)
-    assert len(found.tested) == 1 + 2 + 1 + 3 * 2
+    assert len(found.tested) == 1 + 2 + 1 + 3 * 2 + 3
+
+
+def test_heads_that_stay_at_one_ratio_and_by_one_distance_are_counted(tmp_path: Path) -> None:
+    made = masks(tmp_path, ENDS, spared=False)
+    made.copy("chance", "chance-one")
+    of = {"js": ENDS, "dcor": dict.fromkeys(ENDS, 4)}
+    cells = [
+        replace(cell, axes={**cell.axes, "distances": [list(of)[cell.run.seed % 2]]})
+        for cell in made.cells("chance-one")
+    ]
+    made.plan = replace(made.plan, cells=[*made.cells("chance"), *cells])
+    made.fill("chance-one", lambda cell: _gone(of[cell.axes["distances"][0]]))
+    found = made.judge("RA9")
+    never = {row.what.split(", ", 1)[1]: row for row in found.tested if "never go" in row.what}
+    assert found.word == "does not"
+    assert never["at 25 % alone"].value == 0
+    js, dcor = (never[f"at any ratio, clusters of {name} only"] for name in of)
+    assert (js.value, js.verdict, js.seeds) == (6, "holds", 5)
+    assert (dcor.value, dcor.verdict) == (0, "does not")
 
 
 def test_the_shares_of_thirds_are_means_over_clusterings(tmp_path: Path) -> None:
@@ -144,5 +163,10 @@ def _all_gone(heads: set[Head]) -> dict[str, object]:
 
 
 def _kept() -> dict[str, object]:
-    gone = [Head("encoder", layer, index) for layer, n in ENDS.items() for index in range(n)]
-    return {"mask": Mask.full(LAYOUT).drop(gone).to_json()}
+    return _gone(ENDS)
+
+
+def _gone(heads: dict[int, int]) -> dict[str, object]:
+    return _all_gone(
+        {Head("encoder", layer, each) for layer, n in heads.items() for each in range(n)}
+    )

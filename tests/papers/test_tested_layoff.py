@@ -97,6 +97,24 @@ def test_shared_layers_lose_as_planted(
     assert found.tested[0].value == pytest.approx((shared - own) * to / 2, abs=0.02)
 
 
+def test_shared_layers_are_tested_on_words_alone_where_no_task_is_planned(tmp_path: Path) -> None:
+    made = Made(tmp_path, "words", "shared-words")
+    fill(made, "words", line(0.9))
+    made.copy("words", "unshared-words")
+    fill(made, "unshared-words", line(0.2))
+    fill(made, "shared-words", line(0.5), heads=40)
+    (row,) = made.judge("LO2").tested
+    assert row.verdict == "holds"  # against the model that was trained alike, not the other
+    assert row.what.endswith("pocket-corpus (shared-words)")
+
+
+def test_shared_layers_wait_for_the_tasks_that_are_planned(tmp_path: Path) -> None:
+    made = Made(tmp_path, "curve", "shared-curve", "words", "shared-words")
+    for group in ("curve", "words", "shared-words"):
+        fill(made, group, line(0.5))
+    assert made.judge("LO2").word == "not run"
+
+
 @pytest.mark.parametrize(
     ("slopes", "word", "parts"),
     [

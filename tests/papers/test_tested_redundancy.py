@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,48 @@ def test_distances_agree_as_planted(
     pairs = len(own) * (len(own) - 1) // 2 * 6
     assert f"of {pairs} correlations" in found.tested[0].note
     assert len(found.tested) == 1 + 6 + (code == "RA1")
+
+
+def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path: Path) -> None:
+    diffuse = np.arange(HEADS) % 4 == 1  # the quarter of which corr makes noise
+
+    def value(group: str, inputs: str, d: str) -> np.ndarray:
+        own = alike(0.02, by_distance)(group, inputs, d)
+        return np.where(diffuse | diffuse[:, None], 3 * noise(inputs), own) if d == "corr" else own
+
+    made = plant(tmp_path, value, "near", "near-random")
+    looks = [
+        Cell(group="looks", axes=cell.axes, run=replace(cell.run, seed=9))
+        for cell in made.cells("near")
+    ]
+    made.plan = replace(made.plan, cells=[*made.plan.cells, *looks])
+    assert made.judge("RA1").word == "does not"
+    assert not any("spread" in row.what for row in made.judge("RA1").tested)  # not measured yet
+    spread = np.where(diffuse, 0.9, 0.5) - np.arange(HEADS) / 1000
+    made.fill("looks", lambda _: {"quantities": {"entropy_share": {"values": spread.tolist()}}})
+    found = made.judge("RA1")
+    quarter, least, most = (row for row in found.tested if "spread" in row.what)
+    assert (found.word, quarter.verdict, least.verdict, most.verdict) == (
+        "does not", "holds", "holds", "does not"
+    )  # fmt: skip
+    assert (quarter.n, least.n, most.n) == (15, 10, 10)
+    assert "entropy of 48 to 50 % of" in quarter.note
+
+
+def test_short_inputs_have_lines_of_their_own_and_decide_nothing(tmp_path: Path) -> None:
+    made = plant(tmp_path, alike(0.8, by_distance), "near", "near-random")
+    short = [
+        Cell(group="near-short", axes=cell.axes, run=replace(cell.run, seed=9))
+        for cell in made.cells("near")
+    ]
+    made.plan = replace(made.plan, cells=[*made.plan.cells, *short])
+    same = dict.fromkeys(SEVEN, symmetric(0.5 + 0.1 * noise("short")))
+    made.fill("near-short", matrices=lambda _: same, layout=LAYOUT)
+    for code in ("RA1", "RA2", "RA6"):
+        found = made.judge(code)
+        (row,) = (row for row in found.tested if "cut to 12 tokens" in row.what)
+        assert (found.word, row.verdict) == ("does not", "holds")
+        assert row.value == pytest.approx(1)
 
 
 def test_bc_alone_may_disagree_and_a_line_leaves_it_out(tmp_path: Path) -> None:

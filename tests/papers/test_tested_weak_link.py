@@ -173,8 +173,10 @@ def test_half_of_the_layers_is_that_of_the_model() -> None:
     assert twelve[0].note == "No run empties top:6, bottom:6."
 
 
-def moved(spreads: Mapping[str, tuple[float, ...]]) -> Planted:
-    found = Planted()
+def moved(
+    spreads: Mapping[str, tuple[float, ...]], group: str = "moved", found: Planted | None = None
+) -> Planted:
+    found = found or Planted()
     for name, values in spreads.items():
         for seed, value in enumerate(values):
             method: dict[str, Any] = {"name": "layers", "empty": name}
@@ -187,7 +189,7 @@ def moved(spreads: Mapping[str, tuple[float, ...]]) -> Planted:
                 "weight_change": change,
                 "run": {"model": {"options": options}},
             }
-            found.add("moved", {"seed": seed, "method": method["name"]}, record)
+            found.add(group, {"seed": seed, "method": method["name"]}, record)
     return found
 
 
@@ -214,6 +216,16 @@ def test_a_run_that_repeats_another_is_no_second_seed() -> None:
     assert (first.n, half.seeds, top.seeds) == (3, 2, 1)
     assert "count once: layers top:3." in first.note
     assert top.verdict == "undecided"
+
+
+def test_what_was_varied_stands_below_and_decides_nothing() -> None:
+    found = moved({"half": (0.4, 0.5), "top:3": (0.5, 0.6)})
+    moved({"half": (0.04, 0.05), "top:3": (0.05, 0.06)}, "moved-slow", found)
+    moved({"whole": (0.3, 0.31, 0.32)}, "moved-whole", found)
+    first, *_, whole, slow = verdict("WL8", found)
+    assert (first.verdict, whole.verdict, slow.verdict) == ("does not", "does not", "holds")
+    assert whole.what.endswith("no head removed")
+    assert (slow.n, slow.value) == (4, pytest.approx(0.05))
 
 
 def test_movement_that_was_not_measured_is_not_run() -> None:

@@ -13,6 +13,7 @@ from headcount.papers.found import Found
 from headcount.papers.numbers import Printed
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.sheets import Drawn, Sheet, Spread, beside, relative, spread
+from headcount.papers.tested_layoff import UNSHARED
 from headcount.papers.tested_tools import first_there
 from headcount.runs.kinds import Train
 from headcount.views.transfer import layer_lines, scatter
@@ -33,7 +34,7 @@ def kept(found: Found, group: str, *axes: str, **wanted: Any) -> dict[Any, dict[
 def curves(found: Found, printed: Printed, *, groups: Sequence[str]) -> Drawn:
     """Figures 1 and 5: what is left of the score, least important heads first, by norm."""
     panels, rows, places = [], [], []
-    for group in groups:
+    for group in (name for name in groups if found.is_whole([name])):
         own = kept(found, group, "task", "normalize", "ratio")
         model = "shared layers" if group.startswith("shared") else "BERT"
         for task in dict.fromkeys(task for task, _, _ in own):
@@ -63,7 +64,8 @@ def words(found: Found, printed: Printed) -> Drawn:
     """Figure 2: the masked language model itself, without and with shared layers."""
     lines: dict[str, dict[float, list[float]]] = {}
     rows = []
-    for name, group in (("BERT", "words"), ("shared layers", "shared-words")):
+    models = {"BERT": "words", "shared layers": "shared-words", "the same, unshared": UNSHARED}
+    for name, group in models.items():
         own = kept(found, group, "ratio")
         if own:
             lines[name] = {0.0: [1.0]} | {

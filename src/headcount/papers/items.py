@@ -45,18 +45,25 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "layers": ("gates",),
     },
     "lay-off": {
-        "figure-1": ("curve", "shared-curve"), "figure-2": ("words", "shared-words"),
+        "figure-1": ("curve",), "figure-2": ("words", "shared-words"),
         "figure-3": ("drift",), "figure-4": ("drift",), "figure-5": ("shared-curve",),
         "figure-6": ("drift",), "frozen": ("tuned", "frozen"),
     },
 }  # fmt: skip
 """Paper -> item -> the groups that it needs; those that they start from come by themselves."""
 ALSO: Mapping[tuple[str, str], tuple[str, ...]] = {
-    **dict.fromkeys([("redundancy", "figure-3"), ("redundancy", "figure-19")], ("near-printed",)),
+    **dict.fromkeys(
+        [("redundancy", "figure-3"), ("redundancy", "figure-19")],
+        ("near-printed", "near-short", "looks"),
+    ),
+    ("redundancy", "figure-6"): ("near-short",), ("redundancy", "figure-8"): ("chance-one",),
+    ("weak-link", "figure-2"): ("moved-whole", "moved-slow"),
     ("redundancy", "figure-7"): ("zero-shot-full", "zero-shot-one"),
     ("autoattention", "table-1"): ("gates-printed",),
     ("weak-link", "table-1"): ("mt-full-de", "mt-random-de", "mt-left-de"),
-    ("lay-off", "figure-1"): ("curve-again",), ("lay-off", "figure-5"): ("shared-large-curve",),
+    ("lay-off", "figure-1"): ("curve-again", "shared-curve", "unshared-words"),
+    ("lay-off", "figure-2"): ("unshared-words",),
+    ("lay-off", "figure-5"): ("shared-large-curve",),
     ("lay-off", "frozen"): ("frozen-full",),
 }  # fmt: skip
 """Groups that an item takes along at scales that have them."""

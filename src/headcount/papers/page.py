@@ -31,6 +31,8 @@ from headcount.views.figures import save_figure
 
 MOST = 14
 """Rows of a table that are shown; the rest is in the item's files."""
+TESTED = 18
+"""Statistics of a claim that are shown; `headcount claims --json` has all."""
 LARGE = 60_000
 """Bytes of the largest figure that goes into the page's folder."""
 INTRO = """# Reproduction
@@ -128,8 +130,8 @@ def _why(verdicts: Sequence[Verdict]) -> list[str]:
             continue
         read = f" Two readings: {each.claim.ambiguous}" if each.claim.ambiguous else ""
         lines.append(f"- **{each.claim.code}**, {each.scale} (section {each.claim.section}).{read}")
-        lines += [f"    - {_tested(one)}" for one in each.tested[:MOST]]
-        if (left := len(each.tested) - MOST) > 0:
+        lines += [f"    - {_tested(one)}" for one in each.tested[:TESTED]]
+        if (left := len(each.tested) - TESTED) > 0:
             lines.append(f"    - {left} more: `headcount claims --json`")
     return ["\n".join(lines)]
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from headcount.heads import Mask
-from headcount.papers.claims import Tested, Word, tests, worst
+from headcount.papers.claims import Tested, tests, worst
 from headcount.papers.found import Finished, Found
 from headcount.papers.seeds import by_task, less_than, measured, more_than, percent, relative_to
 from headcount.papers.tested_tools import first_there, noted, on_most
+
+Gone: TypeAlias = dict[float, list[list[np.ndarray]]]
+"""Ratio -> for every clustering, by layer, which heads went."""
 
 RATIOS = (0.75, 0.85)
 LOSS = 0.05
@@ -18,8 +22,8 @@ FULL = ("zero-shot-full", "tuned")
 """Groups of the model with all heads; the first where its training is not that of others."""
 BETWEEN = (0.25, 0.75)
 """Ratios at which the paper says which heads go."""
-ONE_MATRIX = "zero-shot-one"
-"""A group that clusters heads by one distance only; it need not be there."""
+ONE_MATRIX, ONE_CHANCE = "zero-shot-one", "chance-one"
+"""Groups that cluster heads by one distance only; they need not be there."""
 
 
 @tests("RA8", "tuned", "zero-shot")
@@ -74,39 +78,55 @@ def _drops(found: Found, runs: Sequence[Finished]) -> dict[str, dict[int, float]
 @tests("RA9", "chance")
 def which_go(found: Found) -> Sequence[Tested]:
     """How often heads of the lower, middle and upper third go, in repeated clusterings."""
-    gone = _gone(found)
+    gone = _gone(found.runs("chance"))
     asked = {ratio: own for ratio, own in gone.items() if BETWEEN[0] <= ratio <= BETWEEN[1]}
     trials = {ratio: np.array([_thirds(each) for each in own]) for ratio, own in gone.items()}
     every = np.mean([trials[ratio] for ratio in asked], axis=0)  # (clustering, third)
     rows = {side: _gap(f"{side} third minus middle third", every, side) for side in SIDES}
-    never, heads = _never(asked)
-    there: Word = "holds" if never else "does not"
+    count = _spared("at any ratio from 25 to 75 %", asked)
     first = min(rows.values(), key=lambda row: row.value)
-    verdict = worst([*(row.verdict for row in rows.values()), there])
+    verdict = worst([*(row.verdict for row in rows.values()), count.verdict])
     said = (
         f"the smaller of two; the verdict is on the lower ({rows['lower'].verdict}) and the upper "
-        f"third ({rows['upper'].verdict}) and on middle heads that never go ({never})"
+        f"third ({rows['upper'].verdict}) and on middle heads that never go ({count.value:g})"
     )
-    count = Tested(
-        what="middle heads that never go, at any ratio from 25 to 75 %", value=never, verdict=there,
-        seeds=len(every), n=heads, of="heads of the middle third",
-        note="a count of these clusterings: it has no interval",
-    )  # fmt: skip
     by_ratio = [
         _gap(f"{side} third minus middle third at {percent(ratio)}", own, side)
         for ratio, own in trials.items()
         for side in SIDES
     ]
-    return [noted(first, said, verdict), *rows.values(), count, *by_ratio]
+    alone = [_spared(f"at {percent(ratio)} alone", {ratio: own}) for ratio, own in gone.items()]
+    return [noted(first, said, verdict), *rows.values(), count, *by_ratio, *alone, *_by_one(found)]
+
+
+def _by_one(found: Found) -> list[Tested]:
+    """Middle heads that never go where heads are clustered by one distance."""
+    runs = found.runs(ONE_CHANCE) if found.is_whole([ONE_CHANCE]) else []
+    of: dict[str, list[Finished]] = {}
+    for each in runs:
+        of.setdefault(" and ".join(each.at("distances")), []).append(each)
+    return [
+        _spared(f"at any ratio, clusters of {name} only", _gone(own)) for name, own in of.items()
+    ]
+
+
+def _spared(said: str, gone: Gone) -> Tested:
+    """Middle heads that never go, of some clusterings."""
+    never, heads = _never(gone)
+    return Tested(
+        what=f"middle heads that never go, {said}", value=never,
+        verdict="holds" if never else "does not", seeds=len(next(iter(gone.values()))), n=heads,
+        of="heads of the middle third", note="a count of these clusterings: it has no interval",
+    )  # fmt: skip
 
 
 SIDES = {"lower": 0, "upper": 2}
 
 
-def _gone(found: Found) -> dict[float, list[list[np.ndarray]]]:
+def _gone(runs: Iterable[Finished]) -> Gone:
     """Ratio -> for every clustering, by layer, which heads went."""
-    out: dict[float, list[list[np.ndarray]]] = {}
-    for each in found.runs("chance"):
+    out: Gone = {}
+    for each in runs:
         mask = Mask.from_json(each.record["mask"])
         stack = mask.layout.stacks[0]
         layers = [np.ones(heads, bool) for heads in stack.heads]
@@ -122,7 +142,7 @@ def _thirds(layers: Sequence[np.ndarray]) -> list[float]:
     return [float(np.concatenate([layers[layer] for layer in part]).mean()) for part in parts]
 
 
-def _never(gone: dict[float, list[list[np.ndarray]]]) -> tuple[int, int]:
+def _never(gone: Gone) -> tuple[int, int]:
     """(middle heads that went in no clustering at any ratio, heads in the middle)."""
     cuts = [layers for own in gone.values() for layers in own]
     middle = np.array_split(np.arange(len(cuts[0])), 3)[1]

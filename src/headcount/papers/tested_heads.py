@@ -25,8 +25,10 @@ Statistic: TypeAlias = Callable[[np.ndarray, np.ndarray], float]
 Interval: TypeAlias = tuple[float, float, float]
 
 BEFORE, AFTER, RANDOM = "pre-trained", "fine-tuned", "random tokens"
-PHASES = {"near": BEFORE, "near-printed": BEFORE, "near-random": BEFORE, "near-tuned": AFTER}
-"""Group of runs -> the phase of the model that they measured."""
+SHORT = "inputs cut to 12 tokens"
+PHASES = {"near": BEFORE, "near-printed": BEFORE, "near-random": BEFORE, "near-tuned": AFTER,
+          "near-short": SHORT}  # fmt: skip
+"""Group of runs -> the phase of the model that they measured, or what they varied instead."""
 DRAWS = 500
 
 

@@ -36,6 +36,10 @@ AGAIN = "curve-again"
 """A group that measures importance again on the way; it need not be there."""
 FULL = ("frozen-full", "tuned")
 """Groups of the model with nothing frozen; the first where its training is not that of others."""
+SHARED_CURVES = ("shared-curve", "shared-large-curve")
+"""Groups of tasks on which a model with shared layers is cut; a scale need not have them."""
+UNSHARED = "unshared-words"
+"""A group of a model that is trained as the one with shared layers is, where there is one."""
 SAMPLES = "seeds draw other rows to look at and to score"
 
 
@@ -71,16 +75,15 @@ def _half(found: Found, group: str, said: str, **wanted: object) -> list[Tested]
     return [mean, *each]
 
 
-@tests("LO2", "curve", "shared-curve", "words", "shared-words")
+@tests("LO2", "words", "shared-words")
 def shared_layers(found: Found) -> Sequence[Tested]:
     """Areas under the curves of a model with layers of its own and of one that shares them."""
-    rows = [
-        _shared(found, "curve", "shared-curve", DEFAULT),
-        _shared(found, "words", "shared-words", None),
-    ]
-    if found.is_whole(["shared-large-curve"]):
-        rows.append(_shared(found, "curve", "shared-large-curve", DEFAULT))
-    return rows
+    tasks = [name for name in SHARED_CURVES if found.cells.get(name)]
+    if not found.is_whole(["curve", *tasks]) and tasks:
+        return []
+    rows = [_shared(found, "curve", name, DEFAULT) for name in tasks]
+    words = _shared(found, first_there(found, UNSHARED, "words"), "shared-words", None)
+    return [*rows[:1], words, *rows[1:]]
 
 
 def _shared(found: Found, own: str, other: str, norm: str | None) -> Tested:

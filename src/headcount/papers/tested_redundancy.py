@@ -11,7 +11,16 @@ from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.papers.claims import Tested, tests, worst
 from headcount.papers.found import Found
 from headcount.papers.seeds import at_least, at_most, more_than
-from headcount.papers.tested_heads import AFTER, BEFORE, RANDOM, Drawn, Key, inputs_of, matrices
+from headcount.papers.tested_heads import (
+    AFTER,
+    BEFORE,
+    RANDOM,
+    SHORT,
+    Drawn,
+    Key,
+    inputs_of,
+    matrices,
+)
 from headcount.papers.tested_tools import noted
 
 SEVEN = (*TOKEN_BASED, *SENTENCE_BASED)
@@ -25,6 +34,8 @@ KINDS = {
 PERMUTATIONS = 999
 PRINTED = "pq"
 """The Bhattacharyya distance as the paper prints it."""
+LOOKS = "looks"
+"""A group that measured how far heads spread their attention; it need not be there."""
 
 
 @tests("RA1", "near", "near-random")
@@ -46,7 +57,37 @@ def token_based(found: Found) -> Sequence[Tested]:
         *rows[1:],
         noted(without, "whichever way bc is read"),
         *(noted(each, "pq is 1 − Σ p q, as the appendix prints bc") for each in printed),
+        *_focused(found),
     ]
+
+
+def _focused(found: Found) -> list[Tested]:
+    """The same of some heads only: without those that look at all tokens nearly alike.
+
+    Of a row of nearly equal weights corr compares the rest, which is noise; bc and js see that two
+    such rows are alike.
+    """
+    if not found.is_whole([LOOKS]):
+        return []
+    spread = np.mean(
+        [each.record["quantities"]["entropy_share"]["values"] for each in found.runs(LOOKS)], axis=0
+    )
+    own = {k: m for k, m in matrices(found, "near", "near-random").items() if k[2] in TOKEN_BASED}
+    order = np.argsort(spread)
+    parts = {
+        "without the quarter of heads that spread their attention most": order[: -len(order) // 4],
+        "the half of heads that spread their attention least": order[: len(order) // 2],
+        "the half of heads that spread their attention most": order[len(order) // 2 :],
+    }
+    rows: list[Tested] = []
+    for said, heads in parts.items():
+        table = Drawn({key: matrix[np.ix_(heads, heads)] for key, matrix in own.items()})
+        what = f"smallest r among {', '.join(TOKEN_BASED)}, {said}"
+        table.ask_smallest(what, _of_distances(own, BEFORE, TOKEN_BASED), at_least(0.7))
+        low, high = 100 * spread[heads].min(), 100 * spread[heads].max()
+        note = f"entropy of {low:.0f} to {high:.0f} % of that of equal attention"
+        rows += [noted(each, note) for each in table.answers()]
+    return rows
 
 
 @tests("RA2", "near", "near-random")
@@ -56,8 +97,8 @@ def sentence_based(found: Found) -> Sequence[Tested]:
 
 
 def _agreement(found: Found, names: Sequence[str]) -> Drawn:
-    """The smallest r of these distances: on all inputs, on each, and after fine-tuning."""
-    own = matrices(found, "near", "near-random", "near-tuned")
+    """The smallest r of these distances: on all inputs, on each, after fine-tuning, and short."""
+    own = matrices(found, "near", "near-random", "near-tuned", "near-short")
     table = Drawn({key: each for key, each in own.items() if key[2] in names})
     said = f"smallest r among {', '.join(names)}"
     table.ask_smallest(f"{said}, all inputs", _of_distances(own, BEFORE, names), at_least(0.7))
@@ -66,6 +107,7 @@ def _agreement(found: Found, names: Sequence[str]) -> Drawn:
     for inputs in inputs_of(own, BEFORE):
         one = [pair for pair in _of_distances(own, BEFORE, names) if pair[0][1] == inputs]
         table.ask_smallest(f"{said}, {inputs}", one, at_least(0.7))
+    table.ask_smallest(f"{said}, {SHORT}", _of_distances(own, SHORT, names), at_least(0.7))
     return table
 
 
@@ -113,7 +155,7 @@ def phases(found: Found) -> Sequence[Tested]:
 @tests("RA6", "near", "near-random")
 def tasks_alike(found: Found) -> Sequence[Tested]:
     """Pairs of inputs: the smallest correlation of all distances, of each, and after training."""
-    table = Drawn(matrices(found, "near", "near-random", "near-tuned"))
+    table = Drawn(matrices(found, "near", "near-random", "near-tuned", "near-short"))
 
     def which(phase: str, *names: str) -> list[tuple[Key, Key]]:
         two = list(combinations(inputs_of(table.keys, phase), 2))
@@ -131,6 +173,7 @@ def tasks_alike(found: Found) -> Sequence[Tested]:
     )  # fmt: skip
     for name in SEVEN:
         table.ask_smallest(f"smallest r between inputs, {name}", which(BEFORE, name), at_least(0.8))
+    table.ask_smallest(f"smallest r between tasks, {SHORT}", which(SHORT, *SEVEN), at_least(0.8))
     return table.answers()
 
 

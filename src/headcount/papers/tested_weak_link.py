@@ -37,6 +37,12 @@ from headcount.papers.seeds import (
 from headcount.runs.products import scored_part
 
 RELATIVE = "relative to all heads"
+EVEN = 0.1
+MOVED_OTHERWISE = {
+    "moved-whole": "no head removed",
+    "moved-slow": "a fifth of the learning rate",
+}
+"""Groups that vary one thing of `moved`, and what; they need not be there."""
 
 
 @tests("WL4", "tuned", "random")
@@ -160,10 +166,36 @@ def _every_other(found: Found) -> Sequence[Tested]:
 @tests("WL8", "moved")
 def _even_movement(found: Found) -> Sequence[Tested]:
     """How far layers differ in the mean change of their weights, after each cut."""
+    what = "largest difference of the mean weight change between two layers, relative to the mean"
+    cuts, again = _spreads(found, "moved")
+    spreads = [value for column in cuts.values() for value in column.values()]
+    below = sum(value < EVEN for value in spreads)
+    note = sentences(
+        f"Below 10 % in {below} of {len(spreads)} runs; the interval is over them.",
+        f"Runs that repeat another to the last digit count once: {', '.join(sorted(again))}."
+        if again else "",
+    )  # fmt: skip
+
+    def rule(value: float, low: float, high: float) -> Word:
+        word = less_than(EVEN)(value, low, high)
+        return "undecided" if word == "holds" and below < len(spreads) else word
+
+    seeds = len({seed for column in cuts.values() for seed in column})
+    first = measured(what, spreads, rule, seeds=seeds, n=len(spreads), of="runs", note=note)
+    rows = [measured(f"{what}, {name}", cuts[name], less_than(EVEN)) for name in cuts]
+    for group, said in MOVED_OTHERWISE.items():
+        if found.is_whole([group]):
+            own = [value for each in _spreads(found, group)[0].values() for value in each.values()]
+            rows.append(measured(f"{what}, {said}", own, less_than(EVEN), n=len(own), of="runs"))
+    return [first, *rows]
+
+
+def _spreads(found: Found, group: str) -> tuple[dict[str, dict[int, float]], set[str]]:
+    """(cut -> seed -> how far layers differ, cuts with a run that repeats another)."""
     cuts: dict[str, dict[int, float]] = {}
     again: set[str] = set()
     told: dict[str, list[object]] = {}
-    for each in found.runs("moved"):
+    for each in found.runs(group):
         change, name = each.record["weight_change"], _cut(each)
         spread = change["spread"].get("all")
         if spread is None:
@@ -173,22 +205,7 @@ def _even_movement(found: Found) -> Sequence[Tested]:
             continue
         told[name].append(change["layers"])
         cuts.setdefault(name, {})[int(each.at("seed"))] = float(spread)
-    spreads = [value for column in cuts.values() for value in column.values()]
-    what = "largest difference of the mean weight change between two layers, relative to the mean"
-    below = sum(value < 0.1 for value in spreads)
-    note = sentences(
-        f"Below 10 % in {below} of {len(spreads)} runs; the interval is over them.",
-        f"Runs that repeat another to the last digit count once: {', '.join(sorted(again))}."
-        if again else "",
-    )  # fmt: skip
-
-    def rule(value: float, low: float, high: float) -> Word:
-        word = less_than(0.1)(value, low, high)
-        return "undecided" if word == "holds" and below < len(spreads) else word
-
-    seeds = len({seed for column in cuts.values() for seed in column})
-    first = measured(what, spreads, rule, seeds=seeds, n=len(spreads), of="runs", note=note)
-    return [first, *(measured(f"{what}, {name}", cuts[name], less_than(0.1)) for name in cuts)]
+    return cuts, again
 
 
 def _lost(own: Sequence[Finished], whole: ByTask) -> dict[str, dict[int, float]]:
