@@ -19,7 +19,7 @@ def test_what_is_left_is_relative_to_the_full_model(tmp_path: Path):
 def test_recall_stands_beside_the_papers_at_the_same_score(tmp_path: Path):
     found = filled(tmp_path, "drift")
     sheet = recalls(found, read_printed("lay-off", "figure-3")).sheets[0]
-    assert sheet.rows[0][1:4] == ["75%", 0.5, 0.25]
+    assert sheet.rows[0][1:4] == ["75 %", 0.5, 0.25]
     assert str(sheet.rows[0][4]) == ">90"
 
 
@@ -31,7 +31,7 @@ def test_a_task_that_needs_no_head_has_no_recall(tmp_path: Path):
     drawn = recalls(made.found, read_printed("lay-off", "figure-3"))
     task = first.axes["task"]
     assert drawn.notes == [f"On {task} 90 % of the score is there without a single head."]
-    assert drawn.sheets[0].rows[0][:3] == [task, "75%", None]
+    assert drawn.sheets[0].rows[0][:3] == [task, "75 %", None]
     assert len(drawn.sheets[0].rows) == len(made.cells("drift"))
 
 

@@ -25,7 +25,7 @@ def test_distances_agree_as_numpy_says(tmp_path: Path):
 def test_the_chance_of_a_head_is_how_often_it_goes(tmp_path: Path):
     found = filled(tmp_path, "chance")  # the last heads of the layout always go
     rows = chances(found, read_printed("redundancy", "figure-8")).sheets[0].rows
-    half = next(row for row in rows if row[0] == "50%")
+    half = next(row for row in rows if row[0] == "50 %")
     assert half[1:4] == [0.0, 0.5, 1.0]
     assert half[4:] == [4, 10]
 

@@ -28,7 +28,7 @@ def test_the_page_has_every_claim_and_item_and_the_numbers_of_the_runs(tmp_path:
     assert dict(rows)["WL4"] == "does not"
     assert dict(rows)["RA1"] == "not run"
     assert found.counts == {"not run": 34, "does not": 1, "holds": 1}
-    assert "| 50% | 0.710 [" in text
+    assert "| 50 % | 0.710 [" in text
     pictures = re.findall(r"\]\((reproduction/.+?\.svg)\)", text)
     assert len(pictures) == found.figures
     assert all((path.parent / name).is_file() for name in pictures)

@@ -26,7 +26,7 @@ def there(tmp_path: Path) -> Path:
 def test_an_item_is_drawn_beside_the_papers_numbers_and_its_claims_judged(there: Path):
     (made,) = hc.reproduce("weak-link", "Table 4", out=there, run=False)
     assert (made.done, made.total) == (36, 36)
-    half = next(row for row in made.sheets[0].rows if row[0] == "50%")
+    half = next(row for row in made.sheets[0].rows if row[0] == "50 %")
     assert str(half[1]).startswith("0.710 [")
     assert [number.value for number in half[-4:]] == [83.02, 90.9, 90.04, 92.0]
     assert [each.claim.code for each in made.verdicts] == ["WL4"]

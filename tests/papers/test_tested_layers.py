@@ -118,7 +118,7 @@ def test_groups_of_layers_come_out_as_planted(
     assert found.word == word
     assert f"clusters {labels}, " in found.tested[0].note
     assert ("not contiguous" in found.tested[0].note) is (word == "does not")
-    assert len(found.tested) == 1 + 4 + 2
+    assert len(found.tested) == 2 + 4 + 2
 
 
 def test_groups_that_a_few_heads_make_are_undecided(tmp_path: Path) -> None:
@@ -130,6 +130,14 @@ def test_groups_that_a_few_heads_make_are_undecided(tmp_path: Path) -> None:
     found = plant(tmp_path, lambda *_: matrix).judge("RA4")
     assert found.word == "undecided"
     assert found.tested[0].low < 0.8 <= found.tested[0].high
+
+
+def test_the_first_layer_alone_may_spoil_the_groups(tmp_path: Path) -> None:
+    found = plant(tmp_path, lambda *_: blocks([1, 0, 0, 1, 1, 1, 2, 2])).judge("RA4")
+    assert found.word == "does not"
+    assert found.tested[1].what.endswith("without the first layer")
+    assert found.tested[1].verdict == "holds"
+    assert found.tested[1].n == found.tested[0].n - 4
 
 
 def test_only_token_based_distances_decide_on_groups(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from headcount.papers.found import Found
 from headcount.papers.numbers import Printed
 from headcount.papers.panels import Lines, lines_figure
+from headcount.papers.seeds import percent
 from headcount.papers.sheets import Drawn, Sheet, Spread, beside, spread
 from headcount.runs.products import has_product, product_of
 
@@ -94,7 +95,7 @@ def curves(found: Found, printed: Printed) -> Drawn:
     rows = [[method, *(spread(own.get((method, ratio))) for ratio in ratios)] for method in lines]
     sheet = Sheet(
         title=f"Score on {task}",
-        columns=["method", *(f"{ratio:.0%}" for ratio in ratios)],
+        columns=["method", *(percent(ratio) for ratio in ratios)],
         rows=rows,
         note=f"All heads with the same training: {Spread(tuple(full))}.",
     )

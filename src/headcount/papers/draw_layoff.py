@@ -12,6 +12,7 @@ from headcount.heads import Layout, Scores
 from headcount.papers.found import Found
 from headcount.papers.numbers import Printed
 from headcount.papers.panels import Lines, lines_figure
+from headcount.papers.seeds import percent
 from headcount.papers.sheets import Drawn, Sheet, Spread, beside, relative, spread
 from headcount.papers.tested_layoff import UNSHARED
 from headcount.papers.tested_tools import first_there
@@ -45,7 +46,7 @@ def curves(found: Found, printed: Printed, *, groups: Sequence[str]) -> Drawn:
             panels.append(Lines(title=f"{model}, {task}", lines=lines, level=1.0,
                                 x="share of heads removed", y="share of the score"))  # fmt: skip
         for (task, norm, ratio), values in sorted(own.items()):
-            rows.append([model, task, norm, f"{ratio:.0%}", spread(values)])
+            rows.append([model, task, norm, percent(ratio), spread(values)])
             places.append({"ratio": ratio} if group == "curve" else {"ratio": -1})
     names, extra = beside(printed, places, "relative score")
     columns = ["model", "task", "norm", "removed", "share of the score", *names]
@@ -71,7 +72,7 @@ def words(found: Found, printed: Printed) -> Drawn:
             lines[name] = {0.0: [1.0]} | {
                 float(at): list(each.values()) for at, each in own.items()
             }
-        rows += [[name, f"{at:.0%}", spread(each)] for at, each in sorted(own.items())]
+        rows += [[name, percent(at), spread(each)] for at, each in sorted(own.items())]
     metric = found.runs("words")[0].metric
     panel = Lines(title="masked words", lines=lines, level=1.0, x="share of heads removed",
                   y=f"share of the {metric}")  # fmt: skip
@@ -93,7 +94,7 @@ def recalls(found: Found, printed: Printed) -> Drawn:
         else:
             notes.append(f"On {task} 90 % of the score is there without a single head.")
         for point in points:
-            rows.append([task, f"{point['at']:.0%}", point["value"], point["chance"]])
+            rows.append([task, percent(point["at"]), point["value"], point["chance"]])
             places.append({"kept": point["at"]})
     names, extra = beside(printed, places, "recall")
     columns = ["task", "masked-word score kept", "recall", "chance", *names]

@@ -17,6 +17,7 @@ from headcount.likeness.result import Redundancy
 from headcount.papers.found import Found
 from headcount.papers.numbers import Printed
 from headcount.papers.panels import Lines, lines_figure, squares_figure, table_figure
+from headcount.papers.seeds import percent
 from headcount.papers.sheets import Drawn, Sheet, Spread, beside, relative, spread
 from headcount.papers.tested_tools import first_there
 from headcount.views.curves import chance_figure
@@ -186,7 +187,7 @@ def zero_shot(found: Found, printed: Printed) -> Drawn:
                             level=float(np.mean(list(full[task].values())))))  # fmt: skip
         for ratio in ratios:
             kept = relative(own.get((task, ratio), {}), full[task])
-            rows.append([task, f"{ratio:.0%}", spread(own.get((task, ratio))),
+            rows.append([task, percent(ratio), spread(own.get((task, ratio))),
                          Spread(tuple(100 * (1 - each) for each in kept.values()), 1)])  # fmt: skip
             places.append({"ratio": ratio})
     names, extra = beside(printed, places, "drop")
@@ -213,7 +214,7 @@ def chances(found: Found, printed: Printed) -> Drawn:
         thirds = np.array_split(np.unique(layers), 3)
         means = [float(values[np.isin(layers, third)].mean()) for third in thirds]
         never = int((values[np.isin(layers, thirds[1])] == 0).sum())
-        rows.append([f"{ratio:.0%}", *means, never, len(by_ratio[ratio])])
+        rows.append([percent(ratio), *means, never, len(by_ratio[ratio])])
     columns = ["removed", "lower third", "middle third", "upper third",
                "middle heads never pruned", "clusterings"]  # fmt: skip
     scores = {ratio: Scores(layout, tuple(values.tolist())) for ratio, values in chance.items()}

@@ -11,6 +11,7 @@ import numpy as np
 from headcount.papers.found import Finished, Found
 from headcount.papers.numbers import Printed
 from headcount.papers.panels import Lines, lines_figure
+from headcount.papers.seeds import percent
 from headcount.papers.sheets import Drawn, Sheet, Spread, beside, relative, spread
 from headcount.pruning.layers import Layers
 from headcount.runs.asked import Prune
@@ -67,7 +68,7 @@ def translator(found: Found, printed: Printed) -> Drawn:
             for task, each in by_task(found, f"{group}{pair}", None).items():
                 there.setdefault(f"{task}{pair}", {}).update(each)
     shares = sorted({at for each in own.values() for at in each})
-    labels = ["0 %", *(f"{at:.0%}" for at in shares)]
+    labels = ["0 %", *(percent(at) for at in shares)]
     cells = {
         task: [spread(full.get(task, {}).get(0.0), 2), *(spread(each.get(at), 2) for at in shares)]
         for task, each in own.items()
@@ -82,7 +83,7 @@ def patterns(found: Found, printed: Printed) -> Drawn:
     rows, places = [], []
     for each, scores in _patterns(found):
         kept = {"important": "important", "unimportant": "others"}[each["keeps"]]
-        rows.append([f"{each['ratio']:.0%}", kept, each["keep"], spread(scores, 2)])
+        rows.append([percent(each["ratio"]), kept, each["keep"], spread(scores, 2)])
         places.append({"ratio": each["ratio"], "keeps": each["keeps"]})
     names, extra = beside(printed, places, "bleu")
     columns = ["removed", "kept", "heads by layer", "BLEU", *names]
@@ -113,7 +114,7 @@ def components(found: Found, printed: Printed) -> Drawn:
         fewest = STACKS[int(np.argmin(counts))]
         own.setdefault(keep, (share(each), fewest, {}))[2][each.seed] = each.score
     order = sorted(own.items(), key=lambda pair: (pair[1][0], STACKS.index(pair[1][1])))
-    rows = [[f"{at:.0%}", fewest, keep, spread(scores, 2)] for keep, (at, fewest, scores) in order]
+    rows = [[percent(at), fewest, keep, spread(scores, 2)] for keep, (at, fewest, scores) in order]
     paper = sorted({each.at["ratio"] for each in printed.numbers if each.at["ratio"]})
     places = [
         {"ratio": min(paper, key=lambda one, at=at: abs(one - at)), "fewest": fewest}
@@ -136,7 +137,7 @@ def at_random(found: Found, printed: Printed) -> Drawn:
         for task, each in own.items()
     }
     sheet = _sheet("Score after the cut and fine-tuning", "removed",
-                   ["0 %", *(f"{at:.0%}" for at in ratios)], cells, printed,
+                   ["0 %", *(percent(at) for at in ratios)], cells, printed,
                    [{"ratio": at} for at in (0.0, *ratios)])  # fmt: skip
     return Drawn(sheets=[sheet])
 
@@ -198,7 +199,7 @@ def random_lines(found: Found, printed: Printed) -> Drawn:
         panels.append(Lines(title=title, lines=lines, x="share of heads removed",
                             y="of all heads, %", level=100.0))  # fmt: skip
         for task, line in lines.items():
-            rows += [[title, task, f"{at:.0%}", Spread(tuple(line[at]), 1)] for at in sorted(line)]
+            rows += [[title, task, percent(at), Spread(tuple(line[at]), 1)] for at in sorted(line)]
     columns = ["model", "task", "removed", "share of the score"]
     sheet = Sheet(title="Of the score with all heads, %", columns=columns, rows=rows)
     return Drawn(sheets=[sheet], figures={"": lines_figure(panels, 2)})
@@ -237,7 +238,7 @@ def _cut_of(finished: Finished) -> str:
     options = cut.asked(Prune)
     if isinstance(options.method, Layers):
         return f"layers {options.method.empty} emptied"
-    return f"{options.name} {options.ratio:.0%}"
+    return f"{options.name} {percent(options.ratio)}"
 
 
 def grid(found: Found, printed: Printed) -> Drawn:

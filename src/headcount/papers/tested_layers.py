@@ -12,7 +12,7 @@ from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.likeness.layers import LayerGap, layer_clusters, layer_gap, layers_of
 from headcount.papers.claims import Tested, tests
 from headcount.papers.found import Found
-from headcount.papers.seeds import at_least, more_than
+from headcount.papers.seeds import at_least, more_than, percent
 from headcount.papers.tested_heads import AFTER, BEFORE, DRAWS, Key, matrices
 from headcount.statistics import percentiles
 
@@ -45,7 +45,11 @@ def groups_of_layers(found: Found) -> Sequence[Tested]:
     """Clusters of layers by token-based distances, beside the best cut into neighbours."""
     own, layers = matrices(found, "near", "near-random", "near-tuned"), _layers(found)
     said = "adjusted Rand of clusters of layers with the best cut into neighbours"
-    rows = [_groups(f"{said}, token-based", _mean(own, BEFORE, TOKEN_BASED), layers)]
+    tokens = _mean(own, BEFORE, TOKEN_BASED)
+    rows = [_groups(f"{said}, token-based", tokens, layers)]
+    later = np.flatnonzero(layers > layers.min())
+    what = f"{said}, token-based, without the first layer"
+    rows.append(_groups(what, tokens[np.ix_(later, later)], layers[later]))
     rows += [_groups(f"{said}, {name}", _mean(own, BEFORE, [name]), layers) for name in TOKEN_BASED]
     if any(phase == AFTER for phase, _, _ in own):
         what = f"{said}, token-based, fine-tuned"
@@ -118,7 +122,7 @@ def _groups(what: str, matrix: Matrix, layers: np.ndarray) -> Tested:
         word = "does not"
     labels = "-".join(map(str, own.labels))
     said = "contiguous" if own.contiguous else "not contiguous"
-    note = f"clusters {labels}, {said}; contiguous in {runs / CLUSTERINGS:.0%} of draws"
+    note = f"clusters {labels}, {said}; contiguous in {percent(runs / CLUSTERINGS)} of draws"
     if len(members) < FEW:
         note += f"; {len(members)} layers: one that moves changes the index by much"
     return Tested(

@@ -15,6 +15,7 @@ from headcount.papers.seeds import (
     measured,
     minus,
     more_than,
+    percent,
     relative_to,
     rows_behind,
 )
@@ -95,7 +96,7 @@ def _shared(found: Found, own: str, other: str, norm: str | None) -> Tested:
     apart = minus(areas(here, to), areas(there, to))
     heads = [found.runs(name)[0].record["heads"]["before"] for name in (own, other)]
     note = (
-        f"areas up to {to:.0%} of the heads; {heads[0]} heads against {heads[1]}, as the "
+        f"areas up to {percent(to)} of the heads; {heads[0]} heads against {heads[1]}, as the "
         f"paper's models differ, too; {SAMPLES}"
     )
     what = f"area under the relative score, unshared minus shared, {', '.join(apart)} ({other})"
@@ -135,7 +136,7 @@ def words_kept(found: Found) -> Sequence[Tested]:
     ]
     metric, behind = runs[0].metric, rows_behind(runs)
     note = f"between two ratios on a straight line; {SAMPLES}, the model is one"
-    what = f"share of heads needed for {SHARE:.0%} of {metric}"
+    what = f"share of heads needed for {percent(SHARE)} of {metric}"
     rows = [measured(what, mean_of(needed), less_than(0.5), note=note, **behind)]
     half = mean_of(by_task(found.runs("words", ratio=0.5), relative).values())
     if half:
