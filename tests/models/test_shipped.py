@@ -22,9 +22,14 @@ def test_other_names_stay_as_they_are() -> None:
     assert locate("bert-base-uncased") == "bert-base-uncased"
 
 
-def test_a_folder_of_the_users_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "pocket").mkdir()
+def test_a_model_folder_of_the_users_wins_and_no_other_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = locate("pocket")
+    (tmp_path / "pocket" / "runs").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
+    assert locate("pocket") == shipped
+    (tmp_path / "pocket" / "config.json").write_text("{}")
     assert locate("pocket") == "pocket"
 
 

@@ -171,3 +171,14 @@ def test_a_key_follows_the_content_of_files_and_not_their_place(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mrpc").mkdir()  # a folder that happens to have the name of the task
     assert replace(FULL).key == FULL.key
+
+
+def test_a_folder_beside_it_does_not_hide_a_shipped_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = {"kind": "evaluate", "model": "pocket", "task": "pocket-acceptability"}
+    before = Run.read(run).key
+    (tmp_path / "pocket").mkdir()
+    (tmp_path / "pocket" / "record.json").write_text("{}")
+    assert Run.read(run).key == before
+    (tmp_path / "pocket" / "config.json").write_text("{}")
+    assert Run.read(run).key != before

@@ -215,6 +215,12 @@ def test_paths_are_meant_from_the_file(tmp_path: Path):
     assert cell.run.source.data == (tmp_path / "data").resolve()
 
 
+def test_a_folder_beside_the_file_does_not_hide_a_shipped_model(tmp_path: Path, plan):
+    (tmp_path / "pocket" / "runs").mkdir(parents=True)  # a study of that name keeps its runs so
+    again = read_plan(tmp_path / "study.yaml")
+    assert [cell.key for cell in again.cells] == [cell.key for cell in plan.cells]
+
+
 def test_the_studies_of_the_repository_can_be_planned():
     found = sorted((Path(__file__).parents[2] / "studies").glob("*.yaml"))
     assert "pruning" in [path.stem for path in found]

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from headcount.errors import UsageError
 from headcount.models.opening import Opening
+from headcount.models.shipped import is_shipped
 from headcount.names import nearest
 from headcount.options import Gathered, Options, read, to_plain
 from headcount.registry import Registry
@@ -98,8 +99,10 @@ class Run:
         asked["inputs"] = [run.key for run in self.inputs]
         if not isinstance(self.model, str):
             asked["model"] = type(self.model).__name__
-        names = {*named_files(self.source), *named_files(self.options), str(self.opening.tokenizer)}
-        return digest(by_content(asked, names | {str(self.model)}))
+        models = {str(self.model), str(self.opening.tokenizer)}
+        own = {name for name in models if not is_shipped(name)}
+        names = own.union(named_files(self.source), named_files(self.options))
+        return digest(by_content(asked, names))
 
     @property
     def inputs(self) -> tuple[Run, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import HeadcountError, UsageError
+from headcount.models.shipped import is_shipped
 from headcount.names import did_you_mean, nearest
 from headcount.options import Gathered
 from headcount.runs.check import check_names, check_parts
@@ -265,7 +266,9 @@ def _from_file(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
     """A run with paths as they are meant by a file in this folder."""
     found = dict(asked)
     if isinstance(found.get("model"), str):
-        found["model"] = _path(found["model"], folder)
+        name = found["model"]
+        own = (folder / Path(name) / "config.json").is_file()
+        found["model"] = name if is_shipped(name) and not own else _path(name, folder)
     source = found.get("source")
     if isinstance(source, Mapping):
         names = ("data", "train", "dev")

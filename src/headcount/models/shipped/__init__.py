@@ -28,12 +28,21 @@ NAMES: Final = tuple(model.name for model in MODELS)
 OFFLINE: Final = ("1", "true", "ON", "YES")
 
 
+def is_shipped(name: str | os.PathLike[str]) -> bool:
+    """Whether a name means a shipped model: a model folder of yours of the same name comes first.
+
+    Any other folder does not, as `reproduce/` and `studies/` may hold one that is called pocket.
+    """
+    return _full(name) in NAMES and not (Path(name) / "config.json").is_file()
+
+
 def locate(name: str | os.PathLike[str]) -> str:
-    """The folder of a shipped model; any other name, or a folder of yours, stays as it is."""
-    full = "pocket-bert" if str(name) == "pocket" else str(name)
-    if full in NAMES and not Path(name).exists():
-        return str(Path(__file__).parent / full)
-    return str(name)
+    """The folder of a shipped model; any other name, or a model folder of yours, stays as it is."""
+    return str(Path(__file__).parent / _full(name)) if is_shipped(name) else str(name)
+
+
+def _full(name: str | os.PathLike[str]) -> str:
+    return "pocket-bert" if str(name) == "pocket" else str(name)
 
 
 def no_model(name: str) -> NotFoundError:

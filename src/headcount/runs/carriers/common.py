@@ -13,6 +13,7 @@ from headcount.files import read_text
 from headcount.heads import Mask
 from headcount.models import fingerprint
 from headcount.models.numbers import read_mask
+from headcount.models.shipped import locate
 from headcount.options import to_plain
 from headcount.runs.contents import content_of
 from headcount.runs.cutting import used_rows
@@ -65,7 +66,7 @@ def open_run(run: Run, subjects: Subjects | None = None, *, trains: bool = False
 
     if subjects is None:
         return opened()
-    parts = (name, content_of(name), run.task, run.source, run.opening, trains and run.seed)
+    parts = (name, content_of(locate(name)), run.task, run.source, run.opening, trains and run.seed)
     return subjects.get(repr(parts), opened)
 
 
