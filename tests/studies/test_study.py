@@ -243,3 +243,6 @@ def test_a_model_that_was_not_kept_is_made_again_when_a_run_starts_from_it(tmp_p
     assert second.table().rows[0]["score"] == then
     again = second.run(note=notes.append)
     assert (again.done, len(notes)) == (2, 1)
+    (second.ledger.folder_of(next(iter(second.asked.by_key))) / "model.safetensors").unlink()
+    again = second.run(note=notes.append)  # nothing that starts from it is missing
+    assert (again.done, len(notes)) == (2, 1)

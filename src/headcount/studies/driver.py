@@ -59,6 +59,7 @@ class Driver:
         self.elsewhere: set[str] = set()
         self.submitted: set[str] = set()
         self.deaths: Counter[str] = Counter()
+        self.to_make: set[str] = set()
 
     def drive(self, again: Again | None = None) -> Driven:
         """Go on until nothing is left to do, or all is handed over."""
@@ -98,6 +99,20 @@ class Driver:
                     self.note(f"{error} It is put aside in {aside}, and the run is made again.")
             elif state.name == "failed" and again is not None:
                 self.ledger.forget(key, work=again == "restart")
+        self.to_make = self._missing()
+
+    def _missing(self) -> set[str]:
+        """Runs that are not done, and those that are but whose model one of them starts from."""
+        states = self.ledger.states(list(self.plan.by_key))
+        asked = {cell.key for cell in self.plan.cells if cell.keep}
+        missing: set[str] = set()
+        needed: set[str] = set()
+        for key, cell in reversed(self.plan.by_key.items()):  # a run before what it starts from
+            wanted = key in needed or key in asked
+            if states[key].name != "done" or (wanted and self._lacks_its_model(cell)):
+                missing.add(key)
+                needed.update(self._inputs(key))
+        return missing
 
     def _start(self) -> None:
         """Hand over what is ready, as much as the executor takes."""
@@ -118,11 +133,11 @@ class Driver:
         """Hand a run over, unless it is done, has failed, or is another driver's."""
         cell, settings = self.plan.by_key[key], self.plan.settings
         state = self.ledger.state(key)
-        if state.name == "done" and self._lacks_its_model(cell):
+        if state.name == "done" and key in self.to_make:
             aside = self.ledger.put_aside(key)
             self.note(
-                f"A run of '{cell.group}' was made when no run started from it, and its model was "
-                f"not kept: it is made again; its record is in {aside}."
+                f"A run of '{cell.group}' is done, but its model was not kept, and is needed now: "
+                f"it is made again; its record is in {aside}."
             )
             state = self.ledger.state(key)
         if state.name == "running":
@@ -138,11 +153,8 @@ class Driver:
             self.executor.submit(key, job, waits)
 
     def _lacks_its_model(self, cell: Cell) -> bool:
-        return (
-            cell.keep
-            and cell.run.kind in MODELS
-            and not has_product(cell.run, self.ledger.folder_of(cell.key))
-        )
+        folder = self.ledger.folder_of(cell.key)
+        return cell.run.kind in MODELS and not has_product(cell.run, folder)
 
     def _settle(self, key: str, state: str, why: str | None = None) -> None:
         self.settled[key] = state
