@@ -100,9 +100,10 @@ def test_shared_layers_lose_as_planted(
 def test_shared_layers_are_tested_on_words_alone_where_no_task_is_planned(tmp_path: Path) -> None:
     made = Made(tmp_path, "words", "shared-words")
     fill(made, "words", line(0.9))
-    made.copy("words", "unshared-words")
-    fill(made, "unshared-words", line(0.2))
     fill(made, "shared-words", line(0.5), heads=40)
+    made.copy("words", "unshared-words")
+    assert made.judge("LO2").word == "not run"
+    fill(made, "unshared-words", line(0.2))
     (row,) = made.judge("LO2").tested
     assert row.verdict == "holds"  # against the model that was trained alike, not the other
     assert row.what.endswith("pocket-corpus (shared-words)")

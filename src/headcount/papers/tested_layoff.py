@@ -80,11 +80,11 @@ def _half(found: Found, group: str, said: str, **wanted: object) -> list[Tested]
 def shared_layers(found: Found) -> Sequence[Tested]:
     """Areas under the curves of a model with layers of its own and of one that shares them."""
     tasks = [name for name in SHARED_CURVES if found.cells.get(name)]
-    if not found.is_whole(["curve", *tasks]) and tasks:
+    own = first_there(found, UNSHARED, "words")
+    if not found.is_whole([own, *(["curve", *tasks] if tasks else [])]):
         return []
     rows = [_shared(found, "curve", name, DEFAULT) for name in tasks]
-    words = _shared(found, first_there(found, UNSHARED, "words"), "shared-words", None)
-    return [*rows[:1], words, *rows[1:]]
+    return [*rows[:1], _shared(found, own, "shared-words", None), *rows[1:]]
 
 
 def _shared(found: Found, own: str, other: str, norm: str | None) -> Tested:
