@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,27 @@ def test_a_slope_is_that_of_least_squares_over_its_ratios(tmp_path: Path) -> Non
     assert third.value == pytest.approx(-0.4 / 0.2, abs=1e-5)
     assert second.note == "ratios 0.3, 0.5, 0.7"
     assert found.tested[0].value == pytest.approx(0.4, abs=1e-5)  # fits its sign worst
+
+
+def test_longer_trainings_have_a_line_of_their_own_and_decide_nothing(tmp_path: Path) -> None:
+    made = plant(tmp_path, all_of(falling), all_of(falling))
+    longer = [
+        Cell(group="alike-long", axes=cell.axes, run=replace(cell.run, seed=9 + cell.axes["seed"]))
+        for cell in made.cells("alike-hidden")
+        if dropout(cell) in (0.3, 0.5, 0.7)
+    ]
+    made.plan = replace(made.plan, cells=[*made.plan.cells, *longer])
+
+    def rises(cell: Cell) -> dict[str, np.ndarray]:
+        value = 0.2 + dropout(cell) / 10 + cell.axes["seed"] / 1e5
+        return {"js": np.full((4, 4), value), "dcor": np.full((4, 4), 0.5)}
+
+    made.fill("alike-long", matrices=rises, layout=LAYOUT)
+    found = made.judge("RA10")
+    assert found.word == "does not"
+    assert found.tested[-1].what.endswith("hidden dropout, trained three times as long (up)")
+    assert found.tested[-1].value == pytest.approx(0.1, abs=1e-4)
+    assert found.tested[-1].verdict == "holds"
 
 
 def test_a_segment_with_one_ratio_takes_the_nearest_beyond() -> None:

@@ -57,6 +57,7 @@ ALSO: Mapping[tuple[str, str], tuple[str, ...]] = {
         ("near-printed", "near-short", "looks"),
     ),
     ("redundancy", "figure-6"): ("near-short",), ("redundancy", "figure-8"): ("chance-one",),
+    ("redundancy", "figure-9"): ("alike-long",),
     ("weak-link", "figure-2"): ("moved-whole", "moved-slow"),
     ("redundancy", "figure-7"): ("zero-shot-full", "zero-shot-one"),
     ("autoattention", "table-1"): ("gates-printed",),

@@ -21,6 +21,8 @@ GROUPS = {"both": "alike-both", "hidden": "alike-hidden", "attention": "alike-at
 """Which dropout is varied -> the runs that measured what came of it."""
 DECIDING = ("both", "hidden")
 """Where the dropout of hidden states varies, which the paper finds to matter."""
+LONGER = "alike-long"
+"""A group with longer trainings, of hidden dropout in the middle range; it need not be there."""
 TURNS = ((0.0, 0.2, -1), (0.2, 0.7, 1), (0.7, 0.9, -1))
 """Where the paper's curve turns: (from, to, sign of the slope there)."""
 
@@ -30,8 +32,8 @@ def three_slopes(found: Found) -> Sequence[Tested]:
     """Slopes of the mean JS distance between the ratios where the paper's curve turns."""
     rows: dict[str, list[Tested]] = {}
     for name in GROUPS:
-        line = _line(found, name, "js")
-        rows[name] = [_slope(name, line, turn) for turn in TURNS]
+        line = _line(found, GROUPS[name], "js")
+        rows[name] = [_slope(f"{name} dropout", line, turn) for turn in TURNS]
     wholes = {name: _worst_of(each) for name, each in rows.items()}
     own = min((wholes[name] for name in DECIDING), key=_agreement_with_its_sign)
     verdict = worst([each.verdict for name in DECIDING for each in rows[name]])
@@ -41,10 +43,14 @@ def three_slopes(found: Found) -> Sequence[Tested]:
         "from 0.7 to 0.9, where the paper's curve turns; shown is the slope that fits worst, the "
         f"verdict is on all three for {' and '.join(DECIDING)} dropout ({words})"
     )
-    return [noted(own, said, verdict), *(each for own in rows.values() for each in own)]
+    every = [each for own in rows.values() for each in own]
+    if found.is_whole([LONGER]):
+        longer = _line(found, LONGER, "js")
+        every.append(_slope("hidden dropout, trained three times as long", longer, TURNS[1]))
+    return [noted(own, said, verdict), *every]
 
 
-def _slope(name: str, line: Line, turn: tuple[float, float, int]) -> Tested:
+def _slope(said: str, line: Line, turn: tuple[float, float, int]) -> Tested:
     """Least squares over all models of a segment; the interval is Student's, of what they leave."""
     from scipy.stats import linregress, t
 
@@ -57,7 +63,7 @@ def _slope(name: str, line: Line, turn: tuple[float, float, int]) -> Tested:
     rule = less_than(0.0) if sign < 0 else more_than(0.0)
     way = "down" if sign < 0 else "up"
     return Tested(
-        what=f"slope of the mean JS distance from {start:g} to {end:g}, {name} dropout ({way})",
+        what=f"slope of the mean JS distance from {start:g} to {end:g}, {said} ({way})",
         value=slope, low=slope - wide, high=slope + wide,
         verdict=rule(slope, slope - wide, slope + wide), seeds=len(line), n=len(x),
         of="models", note=f"ratios {', '.join(f'{ratio:g}' for ratio in ratios)}",
@@ -89,7 +95,7 @@ def _worst_of(slopes: Sequence[Tested]) -> Tested:
 @tests("RA11", *GROUPS.values())
 def falls_only(found: Found) -> Sequence[Tested]:
     """Dropout and the mean dCor distance, all models of a curve as points."""
-    rows = {name: _rank(name, _line(found, name, "dcor")) for name in GROUPS}
+    rows = {name: _rank(name, _line(found, GROUPS[name], "dcor")) for name in GROUPS}
     own = max((rows[name] for name in DECIDING), key=lambda row: row.value)
     verdict = worst([rows[name].verdict for name in DECIDING])
     words = ", ".join(f"{name} dropout {row.verdict}" for name, row in rows.items())
@@ -126,7 +132,7 @@ def _ranges(found: Found, which: str, distance: str) -> Tested:
     from scipy.stats import t
 
     (own, own_part, own_free), (other, part, free) = (
-        _range(_line(found, name, distance)) for name in (which, "attention")
+        _range(_line(found, GROUPS[name], distance)) for name in (which, "attention")
     )
     models = {run.cell.key for name in (which, "attention") for run in found.runs(GROUPS[name])}
     wide = math.nan
@@ -137,7 +143,7 @@ def _ranges(found: Found, which: str, distance: str) -> Tested:
     return Tested(
         what=f"range of the mean {distance} distance over {which} dropout / over attention dropout",
         value=value, low=low, high=high, verdict=more_than(1.0)(value, low, high),
-        seeds=len(_line(found, which, distance)), n=len(models), of="models",
+        seeds=len(_line(found, GROUPS[which], distance)), n=len(models), of="models",
         note=f"ranges {own:.4f} and {other:.4f}; chance alone gives a range, too",
     )  # fmt: skip
 
@@ -152,9 +158,9 @@ def _range(line: Line) -> tuple[float, float, int]:
     return whole, math.sqrt(2 * variance / seeds) / whole if free else math.nan, free
 
 
-def _line(found: Found, name: str, distance: str) -> Line:
+def _line(found: Found, group: str, distance: str) -> Line:
     out: dict[int, dict[float, float]] = {}
-    for each in found.runs(GROUPS[name]):
+    for each in found.runs(group):
         ratio = next(value for axis, value in each.cell.axes.items() if "dropout" in axis)
         values = each.redundancy()[distance].values
         out.setdefault(each.at("seed"), {})[float(ratio)] = float(pairs(values).mean())
