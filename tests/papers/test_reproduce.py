@@ -79,3 +79,9 @@ def test_wrong_names_are_refused(asked: dict, said: str, tmp_path: Path):
 def test_a_folder_of_something_else_has_no_scale(tmp_path: Path):
     with pytest.raises(UsageError, match="names no scale"):
         scale_of(tmp_path)
+
+
+def test_a_paper_is_another_study_than_all_of_them_and_than_an_item():
+    asked = [(None, None), ("lay-off", None), ("lay-off", "frozen"), ("weak-link", None)]
+    names = [plan_items(chosen(*which), "pocket").name for which in asked]
+    assert names == ["pocket", "pocket-lay-off", "pocket-lay-off-frozen", "pocket-weak-link"]

@@ -93,8 +93,15 @@ def plan_items(
         require_scale(items[0], scale)
     there = set(groups_of(scale))
     groups = [group for item in items for group in item.needs if group in there]
-    name = scale if len(items) > 1 else f"{scale}-{items[0].paper}-{items[0].name}"
-    return read_scale(scale, groups, places, name=name, elsewhere=elsewhere)
+    return read_scale(scale, groups, places, name=_name(items, scale), elsewhere=elsewhere)
+
+
+def _name(items: Sequence[Item], scale: str) -> str:
+    """What the study of some items is called: other items are no change of the same study."""
+    if len(items) == 1:
+        return f"{scale}-{items[0].paper}-{items[0].name}"
+    papers = {item.paper for item in items}
+    return scale if len(papers) > 1 else f"{scale}-{papers.pop()}"
 
 
 def reproduce(
