@@ -20,7 +20,7 @@ EXTRA = {
     "small": {
         "masked", "masked-base", "gates-base", "few-random", "mt-base", "unshared",
         "unshared-words", "near-short", "looks", "chance-one", "moved-whole", "slow-tuned",
-        "moved-slow", "dropout-long", "alike-long",
+        "moved-slow", "dropout-long", "alike-long", "base-slow", "near-slow",
     },
     "paper": {
         "base-near", "zero-shot-full", "frozen-full",

@@ -42,6 +42,15 @@ def plant(folder: Path, value: Plant, *groups: str) -> Made:
     return made
 
 
+def beside_near(made: Made, name: str) -> None:
+    """One more group of the tasks that `near` has, to be filled."""
+    more = [
+        Cell(group=name, axes=cell.axes, run=replace(cell.run, seed=9))
+        for cell in made.cells("near")
+    ]
+    made.plan = replace(made.plan, cells=[*made.plan.cells, *more])
+
+
 def alike(share: float, *what: Callable[[str, str, str], object]) -> Plant:
     """One matrix for all, and noise of a share for whatever differs in this."""
     return lambda group, inputs, d: (
@@ -82,11 +91,7 @@ def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path:
         return np.where(diffuse | diffuse[:, None], 3 * noise(inputs), own) if d == "corr" else own
 
     made = plant(tmp_path, value, "near", "near-random")
-    looks = [
-        Cell(group="looks", axes=cell.axes, run=replace(cell.run, seed=9))
-        for cell in made.cells("near")
-    ]
-    made.plan = replace(made.plan, cells=[*made.plan.cells, *looks])
+    beside_near(made, "looks")
     assert made.judge("RA1").word == "does not"
     assert not any("spread" in row.what for row in made.judge("RA1").tested)  # not measured yet
     spread = np.where(diffuse, 0.9, 0.5) - np.arange(HEADS) / 1000
@@ -102,11 +107,7 @@ def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path:
 
 def test_short_inputs_have_lines_of_their_own_and_decide_nothing(tmp_path: Path) -> None:
     made = plant(tmp_path, alike(0.8, by_distance), "near", "near-random")
-    short = [
-        Cell(group="near-short", axes=cell.axes, run=replace(cell.run, seed=9))
-        for cell in made.cells("near")
-    ]
-    made.plan = replace(made.plan, cells=[*made.plan.cells, *short])
+    beside_near(made, "near-short")
     same = dict.fromkeys(SEVEN, symmetric(0.5 + 0.1 * noise("short")))
     made.fill("near-short", matrices=lambda _: same, layout=LAYOUT)
     for code in ("RA1", "RA2", "RA6"):
@@ -170,6 +171,23 @@ def test_phases_are_alike_as_planted(
 def test_the_mean_difference_is_that_of_all_pairs_of_heads(tmp_path: Path) -> None:
     found = plant(tmp_path, tuned_by(0.0, 0.8), "near", "near-tuned").judge("RA5")
     assert found.tested[1].value == pytest.approx(0.08, abs=0.002)  # some are cut off at 1
+
+
+def test_a_slower_training_has_lines_of_its_own_and_decides_nothing(tmp_path: Path) -> None:
+    made = plant(tmp_path, tuned_by(0.8, 0.0), "near", "near-tuned")
+    beside_near(made, "near-slow")
+    assert len(made.judge("RA5").tested) == 3 + 2 * 5
+
+    def unmoved(cell: Cell) -> dict[str, np.ndarray]:
+        value = tuned_by(0.8, 0.0)
+        return {d: symmetric(0.5 + 0.1 * value("near", str(cell.run.task), d)) for d in SEVEN}
+
+    made.fill("near-slow", matrices=unmoved, layout=LAYOUT)
+    found = made.judge("RA5")
+    slow = [row for row in found.tested if "a fifth of the learning rate" in row.what]
+    assert found.word == "does not"
+    assert [row.verdict for row in slow] == ["holds"] * 5
+    assert {round(row.value, 6) for row in slow} == {1}
 
 
 def by_inputs(group: str, inputs: str, d: str) -> str:

@@ -16,6 +16,7 @@ from headcount.papers.tested_heads import (
     BEFORE,
     RANDOM,
     SHORT,
+    SLOW,
     Drawn,
     Key,
     inputs_of,
@@ -126,11 +127,11 @@ def _of_distances(
 @tests("RA5", "near", "near-tuned")
 def phases(found: Found) -> Sequence[Tested]:
     """The pre-trained with the fine-tuned model: correlations, and the mean absolute difference."""
-    table = Drawn(matrices(found, "near", "near-tuned"))
+    table = Drawn(matrices(found, "near", "near-tuned", "near-slow"))
     tasks = [task for task in inputs_of(table.keys, AFTER) if task in inputs_of(table.keys, BEFORE)]
 
-    def which(*those: str) -> list[tuple[Key, Key]]:
-        return [((BEFORE, task, d), (AFTER, task, d)) for task in those for d in SEVEN]
+    def which(*those: str, after: str = AFTER) -> list[tuple[Key, Key]]:
+        return [((BEFORE, task, d), (after, task, d)) for task in those for d in SEVEN]
 
     a, b = table.places(which(*tasks))
     table.ask_smallest("smallest r of pre-trained with fine-tuned", which(*tasks), at_least(0.9))
@@ -146,6 +147,9 @@ def phases(found: Found) -> Sequence[Tested]:
             lambda _, flat, own=own, other=other: np.abs(flat[own] - flat[other]).mean(),
             at_most(0.05),
         )  # fmt: skip
+    for task in inputs_of(table.keys, SLOW):
+        slow = which(task, after=SLOW)
+        table.ask_smallest(f"smallest r, {task}, {SLOW}", slow, at_least(0.9))
     first, second, *rest = table.answers()
     both = worst([first.verdict, second.verdict])
     note = f"the verdict is on r ({first.verdict}) and on the difference ({second.verdict})"
