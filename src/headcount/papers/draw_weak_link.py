@@ -238,7 +238,7 @@ def _cut_of(finished: Finished) -> str:
     options = cut.asked(Prune)
     if isinstance(options.method, Layers):
         return f"layers {options.method.empty} emptied"
-    return f"{options.name} {percent(options.ratio)}"
+    return f"{options.name} {percent(float(options.ratio))}"
 
 
 def grid(found: Found, printed: Printed) -> Drawn:
