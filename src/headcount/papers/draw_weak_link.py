@@ -238,7 +238,8 @@ def _cut_of(finished: Finished) -> str:
     options = cut.asked(Prune)
     if isinstance(options.method, Layers):
         return f"layers {options.method.empty} emptied"
-    return f"{options.name} {percent(float(options.ratio))}"
+    share = percent(options.ratio) if isinstance(options.ratio, float) else "free"
+    return f"{options.name} {share}"
 
 
 def grid(found: Found, printed: Printed) -> Drawn:
