@@ -59,7 +59,7 @@ class Driver:
         self.elsewhere: set[str] = set()
         self.submitted: set[str] = set()
         self.deaths: Counter[str] = Counter()
-        self.to_make: set[str] = set()
+        self.needed: set[str] = set()
 
     def drive(self, again: Again | None = None) -> Driven:
         """Go on until nothing is left to do, or all is handed over."""
@@ -99,20 +99,16 @@ class Driver:
                     self.note(f"{error} It is put aside in {aside}, and the run is made again.")
             elif state.name == "failed" and again is not None:
                 self.ledger.forget(key, work=again == "restart")
-        self.to_make = self._missing()
+        self.needed = self._models_needed()
 
-    def _missing(self) -> set[str]:
-        """Runs that are not done, and those that are but whose model one of them starts from."""
+    def _models_needed(self) -> set[str]:
+        """Runs whose model was asked for, or that a run starts from which is to be made."""
         states = self.ledger.states(list(self.plan.by_key))
-        asked = {cell.key for cell in self.plan.cells if cell.keep}
-        missing: set[str] = set()
-        needed: set[str] = set()
+        needed = {cell.key for cell in self.plan.cells if cell.keep}
         for key, cell in reversed(self.plan.by_key.items()):  # a run before what it starts from
-            wanted = key in needed or key in asked
-            if states[key].name != "done" or (wanted and self._lacks_its_model(cell)):
-                missing.add(key)
+            if states[key].name != "done" or (key in needed and self._lacks_its_model(cell)):
                 needed.update(self._inputs(key))
-        return missing
+        return needed
 
     def _start(self) -> None:
         """Hand over what is ready, as much as the executor takes."""
@@ -133,7 +129,7 @@ class Driver:
         """Hand a run over, unless it is done, has failed, or is another driver's."""
         cell, settings = self.plan.by_key[key], self.plan.settings
         state = self.ledger.state(key)
-        if state.name == "done" and key in self.to_make:
+        if state.name == "done" and key in self.needed and self._lacks_its_model(cell):
             aside = self.ledger.put_aside(key)
             self.note(
                 f"A run of '{cell.group}' is done, but its model was not kept, and is needed now: "
