@@ -112,7 +112,7 @@ def test_longer_trainings_have_a_line_of_their_own_and_decide_nothing(tmp_path: 
     made.fill("alike-long", matrices=rises, layout=LAYOUT)
     found = made.judge("RA10")
     assert found.word == "does not"
-    assert found.tested[-1].what.endswith("hidden dropout, trained three times as long (up)")
+    assert found.tested[-1].what.endswith("hidden dropout, trained twice as long (up)")
     assert found.tested[-1].value == pytest.approx(0.1, abs=1e-4)
     assert found.tested[-1].verdict == "holds"
 

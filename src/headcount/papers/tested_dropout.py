@@ -46,7 +46,7 @@ def three_slopes(found: Found) -> Sequence[Tested]:
     every = [each for own in rows.values() for each in own]
     if found.is_whole([LONGER]):
         longer = _line(found, LONGER, "js")
-        every.append(_slope("hidden dropout, trained three times as long", longer, TURNS[1]))
+        every.append(_slope("hidden dropout, trained twice as long", longer, TURNS[1]))
     return [noted(own, said, verdict), *every]
 
 
