@@ -135,12 +135,14 @@ def groups_of_claim(code: str) -> tuple[str, ...]:
 
 def judge(claim: Claim, found: Found, scale: str) -> Verdict:
     """Test a claim on the runs that are done; not run while one of its runs is missing."""
-    groups, test = _tests()[claim.code]
-    done, total = found.count(groups)
-    tested: Sequence[Tested] = test(found) if found.is_whole(groups) else ()
-    return Verdict(
-        claim=claim, scale=scale, tested=tested, done=done, total=total, groups=groups
-    )  # fmt: skip
+    if claim.code not in found.judged:
+        groups, test = _tests()[claim.code]
+        done, total = found.count(groups)
+        found.judged[claim.code] = Verdict(
+            claim=claim, scale=scale, tested=test(found) if found.is_whole(groups) else (),
+            done=done, total=total, groups=groups,
+        )  # fmt: skip
+    return found.judged[claim.code]
 
 
 def _tests() -> Mapping[str, tuple[tuple[str, ...], Test]]:

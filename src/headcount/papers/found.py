@@ -141,5 +141,10 @@ class Found:
         return self._records[key]
 
     @cached_property
+    def judged(self) -> dict[str, Any]:
+        """Claims that were judged by these runs, by code: several items bear on one."""
+        return {}
+
+    @cached_property
     def _records(self) -> dict[str, Mapping[str, Any]]:
         return {}

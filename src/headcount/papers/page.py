@@ -17,11 +17,11 @@ from headcount.papers.items import read_items
 from headcount.papers.numbers import PAPERS, read_paper
 from headcount.papers.reproduce import (
     Reproduced,
-    claims,
     counted,
+    drawn_items,
     existing_folders,
-    reproduce,
-    scale_of,
+    find_runs,
+    judge_all,
     slug,
 )
 from headcount.papers.scales import Places, read_written_scale
@@ -70,11 +70,10 @@ def write_page(
         raise NotFoundError(
             "There are no runs to write about: headcount reproduce --all makes them."
         )
-    made: dict[str, list[Reproduced]] = {}
-    for folder in there:
-        scale = scale_of(folder)
-        made[scale] = reproduce(scale=scale, out=folder, places=places, run=False)
-    verdicts = claims(*there, places=places)
+    found = [find_runs(folder, places) for folder in there]
+    items = list(read_items().values())
+    made = {scale: drawn_items(each, scale, items) for scale, each in found}
+    verdicts = judge_all(found)
     pictures = path.parent / path.stem
     figures = _save_figures(made, pictures)
     parts = [

@@ -132,8 +132,12 @@ def reproduce(
     plan = plan_items(items, scale, places, elsewhere=not run and scale == "paper")
     if run:
         Study(plan, folder).run(how, update=True, note=note, progress=progress)
-    found = Found(plan, folder)
-    return [_reproduced(each, found, scale, folder) for each in items if scale in each.scales]
+    return drawn_items(Found(plan, folder), scale, items)
+
+
+def drawn_items(found: Found, scale: str, items: Sequence[Item]) -> list[Reproduced]:
+    """Items as the runs that are there make them, those of this scale."""
+    return [_reproduced(each, found, scale, found.folder) for each in items if scale in each.scales]
 
 
 def planned(
@@ -219,8 +223,13 @@ def claims(
     Without a folder it is `reproduce/SCALE` for every scale that is there. A folder's scale is told
     by the study files that it was filled by.
     """
-    found = [_found(Path(folder).expanduser(), places) for folder in folders or existing_folders()]
-    known = [(scale, each) for scale, each in found if scales is None or scale in set(scales)]
+    found = [find_runs(folder, places) for folder in folders or existing_folders()]
+    return judge_all([each for each in found if scales is None or each[0] in set(scales)])
+
+
+def judge_all(found: Iterable[tuple[str, Found]]) -> list[Verdict]:
+    """A verdict for every claim by the runs of each scale."""
+    known = list(found)
     return [judge(claim, each, scale) for claim in read_claims().values() for scale, each in known]
 
 
@@ -230,7 +239,9 @@ def existing_folders() -> list[Path]:
     return [folder for folder in there if folder.is_dir()]
 
 
-def _found(folder: Path, places: Places | None) -> tuple[str, Found]:
+def find_runs(folder: str | Path, places: Places | None = None) -> tuple[str, Found]:
+    """The scale of a folder, and the runs that are in it."""
+    folder = Path(folder).expanduser()
     scale = scale_of(folder)
     return scale, Found(read_scale(scale, groups_of(scale), places, elsewhere=True), folder)
 
