@@ -85,3 +85,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
             f"tests/page did NOT run: {why}. `make browser` installs Chromium and runs them."
         )
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registries that forget afterwards what was added to them."""
+    from headcount.likeness.distances import DISTANCES
+    from headcount.pruning.methods import METHODS
+    from headcount.tasks.catalog import TASKS
+
+    for registry in (METHODS, DISTANCES, TASKS):
+        monkeypatch.setattr(registry, "_entries", dict(registry._entries))

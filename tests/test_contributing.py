@@ -22,13 +22,6 @@ METHOD, LINE, DISTANCE, TASK = re.findall(r"^```python\n(.*?)^```", DESIGN, re.M
 
 
 @pytest.fixture
-def registered(monkeypatch):
-    """Registries that forget afterwards what was added to them."""
-    for registry in (METHODS, DISTANCES, TASKS):
-        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
-
-
-@pytest.fixture
 def longest(registered, monkeypatch, tmp_path):
     """The method of the page, in a file of its own."""
     (tmp_path / "headcount_longest.py").write_text(METHOD, encoding="utf-8")

@@ -45,6 +45,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", RUN)
+@pytest.mark.usefixtures("registered")
 def test_a_page_runs_from_top_to_bottom(
     name: str, cli: Any, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
