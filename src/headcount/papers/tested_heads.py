@@ -25,7 +25,7 @@ Statistic: TypeAlias = Callable[[np.ndarray, np.ndarray], float]
 Interval: TypeAlias = tuple[float, float, float]
 
 BEFORE, AFTER, RANDOM = "pre-trained", "fine-tuned", "random tokens"
-SHORT, SLOW = "inputs cut to 12 tokens", "fine-tuned at a fifth of the learning rate"
+SHORT, SLOW = "inputs cut to 12 tokens", "fine-tuned at a fifth of the learning rate, twice as long"
 PHASES = {"near": BEFORE, "near-printed": BEFORE, "near-random": BEFORE, "near-tuned": AFTER,
           "near-short": SHORT, "near-slow": SLOW}  # fmt: skip
 """Group of runs -> the phase of the model that they measured, or what they varied instead."""
