@@ -33,23 +33,31 @@ def at(both: int, needed: int, kept: int = 40, x: float = 0.75) -> dict[str, obj
 )
 def test_recall_comes_out_as_planted(tmp_path: Path, both: Sequence[int], word: Word) -> None:
     rows = {
-        task: {"recall": [at(0, 30, x=0.5), at(count, 30), at(30, 30, x=0.9)]}
+        task: {
+            "recall": [at(9, 30, 8, x=0.5), at(9, 30, 8, x=0.6), at(count, 30), at(30, 30, x=0.9)]
+        }
         for task, count in zip(TASKS, both, strict=True)
     }
     found = plant(tmp_path, rows).judge("LO4")
     assert found.word == word
     assert found.tested[0].value == pytest.approx(sum(both) / 90)
     assert f"as many at random recall {40 / 48:.3f}" in found.tested[0].note
-    assert [row.value for row in found.tested[1:]] == pytest.approx([each / 30 for each in both])
-    assert found.tested[1].n == 30
+    tasks, (fewer,) = found.tested[1:4], found.tested[4:]  # at 0.9 no other heads are kept
+    assert [row.value for row in tasks] == pytest.approx([each / 30 for each in both])
+    assert tasks[0].n == 30
+    assert (fewer.what, fewer.value) == ("recall at 0.5, mean over tasks", pytest.approx(0.3))
+    assert "8 of 48 heads are kept" in fewer.note
 
 
 def test_a_task_that_needs_no_heads_has_no_recall(tmp_path: Path) -> None:
     rows = {task: {"recall": [at(0, 0)]} for task in TASKS}
     assert plant(tmp_path / "a", rows).judge("LO4").word == "not run"
     rows[TASKS[0]] = {"recall": [at(9, 10)]}
-    found = plant(tmp_path / "b", rows).judge("LO4")
-    assert (found.word, len(found.tested)) == ("undecided", 2)
+    assert plant(tmp_path / "b", rows).judge("LO4").word == "undecided"
+    rows[TASKS[0]] = {"recall": [at(2, 10)]}
+    found = plant(tmp_path / "c", rows).judge("LO4")
+    (row,) = found.tested  # the only task decides by its own interval
+    assert (found.word, row.n, row.high) == ("does not", 10, pytest.approx(0.5561, abs=1e-4))
 
 
 def layers(values: Sequence[float]) -> dict[str, object]:

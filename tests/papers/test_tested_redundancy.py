@@ -95,14 +95,20 @@ def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path:
     assert made.judge("RA1").word == "does not"
     assert not any("spread" in row.what for row in made.judge("RA1").tested)  # not measured yet
     spread = np.where(diffuse, 0.9, 0.5) - np.arange(HEADS) / 1000
-    made.fill("looks", lambda _: {"quantities": {"entropy_share": {"values": spread.tolist()}}})
+    special = np.arange(HEADS) // 2 % 2 / 10 + np.arange(HEADS) / 1000  # diffuse or not, as much
+    looks = {"entropy_share": spread, "first": special, "separator": special}
+    quantities = {name: {"values": values.tolist()} for name, values in looks.items()}
+    made.fill("looks", lambda _: {"quantities": quantities})
     found = made.judge("RA1")
-    quarter, least, most = (row for row in found.tested if "spread" in row.what)
+    quarter, least, most, *held = (row for row in found.tested if "spread" in row.what)
     assert (found.word, quarter.verdict, least.verdict, most.verdict) == (
         "does not", "holds", "holds", "does not"
     )  # fmt: skip
     assert (quarter.n, least.n, most.n) == (15, 10, 10)
     assert "entropy of 48 to 50 % of" in quarter.note
+    less, more, elsewhere, there = held
+    assert (less.verdict, more.verdict) == ("holds", "does not")
+    assert max(elsewhere.value, there.value) < 0.7 < less.value
 
 
 def test_short_inputs_have_lines_of_their_own_and_decide_nothing(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from headcount.papers.seeds import at_least, at_most, measured, more_than
 from headcount.papers.tested_tools import noted, ranks_go_together
 from headcount.statistics import correlation_interval
 
+Recalls: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Task -> what its runs recall with the heads that are kept for one share of the score."""
 AT, RECALL, LITTLE = 0.75, 0.9, 0.10
 FEW = 10
 """With fewer layers than this a reader is told that they are few."""
@@ -21,27 +23,54 @@ FEW = 10
 
 @tests("LO4", "drift")
 def recalled(found: Found) -> Sequence[Tested]:
-    """Of the heads a task needs, the share that is kept by pruning on the pre-training task."""
-    tasks: dict[str, list[Mapping[str, Any]]] = {}
+    """Of the heads a task needs, the share that is kept by pruning on the pre-training task.
+
+    Then the same with more and with fewer heads kept: whether it is their number that is lacking.
+    """
+    shares: dict[float, dict[str, list[Mapping[str, Any]]]] = {}
     for each in found.runs("drift"):
-        at = next(row for row in each.record["recall"] if math.isclose(row["at"], AT))
-        if at["needed"]:
-            tasks.setdefault(str(each.at("task")), []).append(at)
+        for row in each.record["recall"]:
+            if row["needed"]:
+                own = shares.setdefault(row["at"], {})
+                own.setdefault(str(each.at("task")), []).append(row)
+    tasks = shares.pop(AT, {})
     if not tasks:
         return []
-    rows = [_recall(task, each) for task, each in tasks.items()]
+    first = _over_tasks(AT, tasks)
+    rows = [_recall(AT, task, each) for task, each in tasks.items()] if len(tasks) > 1 else []
+    seen = {_kept(tasks)}
+    others: list[Tested] = []
+    for share, each in sorted(shares.items()):
+        if (kept := _kept(each)) not in seen:
+            seen.add(kept)
+            others.append(_over_tasks(share, each))
+    return [first, *rows, *others]
+
+
+def _kept(tasks: Recalls) -> float:
+    return float(np.mean([row["kept"] for each in tasks.values() for row in each]))
+
+
+def _over_tasks(share: float, tasks: Recalls) -> Tested:
+    """The mean over tasks, with an interval over them; of a single one that over its heads."""
     every = [row for each in tasks.values() for row in each]
-    kept = f"{np.mean([row['kept'] for row in every]):.3g} of {every[0]['heads']} heads are kept"
     chance = np.mean([row["chance"] for row in every])
-    note = f"the interval is over tasks; {kept}: as many at random recall {chance:.3f}"
+    note = (
+        f"{_kept(tasks):.3g} of {every[0]['heads']} heads are kept: as many at random recall "
+        f"{chance:.3f}"
+    )
+    if len(tasks) == 1:
+        ((task, own),) = tasks.items()
+        return noted(_recall(share, task, own), f"the one task that needs heads; {note}")
+    values = [_recall(share, task, own).value for task, own in tasks.items()]
     seeds = max(len(each) for each in tasks.values())
-    values = [row.value for row in rows]
-    what = f"recall at {AT}, mean over tasks"
-    about = {"n": len(rows), "of": "tasks", "seeds": seeds, "note": note}
-    return [measured(what, values, at_least(RECALL), **about), *rows]
+    return measured(
+        f"recall at {share:g}, mean over tasks", values, at_least(RECALL), n=len(values),
+        of="tasks", seeds=seeds, note=f"the interval is over tasks; {note}",
+    )  # fmt: skip
 
 
-def _recall(task: str, rows: Sequence[Mapping[str, Any]]) -> Tested:
+def _recall(share: float, task: str, rows: Sequence[Mapping[str, Any]]) -> Tested:
     """One task: heads as if they were drawn, one by one."""
     from scipy.stats import binomtest
 
@@ -50,7 +79,7 @@ def _recall(task: str, rows: Sequence[Mapping[str, Any]]) -> Tested:
     low, high = float(ends.low), float(ends.high)
     note = f"chance {rows[0]['chance']:.3f}, p {rows[0]['p']:.2g}; exact binomial interval"
     return Tested(
-        what=f"recall at {AT}, {task}", value=both / needed, low=low, high=high,
+        what=f"recall at {share:g}, {task}", value=both / needed, low=low, high=high,
         verdict=at_least(RECALL)(both / needed, low, high), seeds=len(rows), n=needed,
         of="heads the task needs", note=note,
     )  # fmt: skip

@@ -66,29 +66,57 @@ def _focused(found: Found) -> list[Tested]:
     """The same of some heads only: without those that look at all tokens nearly alike.
 
     Of a row of nearly equal weights corr compares the rest, which is noise; bc and js see that two
-    such rows are alike.
+    such rows are alike. Heads that look at special tokens spread little; so the one is also varied
+    among heads that are alike in the other.
     """
     if not found.is_whole([LOOKS]):
         return []
-    spread = np.mean(
-        [each.record["quantities"]["entropy_share"]["values"] for each in found.runs(LOOKS)], axis=0
-    )
+    spread = _looked(found, "entropy_share")
+    special = _looked(found, "first") + _looked(found, "separator")
     own = {k: m for k, m in matrices(found, "near", "near-random").items() if k[2] in TOKEN_BASED}
     order = np.argsort(spread)
+    close, wide = _halves(spread, among=special)
+    elsewhere, there = _halves(special, among=spread)
     parts = {
         "without the quarter of heads that spread their attention most": order[: -len(order) // 4],
         "the half of heads that spread their attention least": order[: len(order) // 2],
         "the half of heads that spread their attention most": order[len(order) // 2 :],
+        "of two that look at special tokens as much the one that spreads less": close,
+        "of two that look at special tokens as much the one that spreads more": wide,
+        "of two that spread as much the one that looks at special tokens less": elsewhere,
+        "of two that spread as much the one that looks at special tokens more": there,
     }
     rows: list[Tested] = []
     for said, heads in parts.items():
         table = Drawn({key: matrix[np.ix_(heads, heads)] for key, matrix in own.items()})
         what = f"smallest r among {', '.join(TOKEN_BASED)}, {said}"
         table.ask_smallest(what, _of_distances(own, BEFORE, TOKEN_BASED), at_least(0.7))
-        low, high = 100 * spread[heads].min(), 100 * spread[heads].max()
-        note = f"entropy of {low:.0f} to {high:.0f} % of that of equal attention"
+        low, mean, high = (100 * at(spread[heads]) for at in (np.min, np.mean, np.max))
+        note = (
+            f"entropy of {low:.0f} to {high:.0f} % of that of equal attention, {mean:.0f} % in the "
+            f"mean; {100 * special[heads].mean():.0f} % of attention at special tokens"
+        )
         rows += [noted(each, note) for each in table.answers()]
     return rows
+
+
+def _looked(found: Found, name: str) -> np.ndarray:
+    """A quantity of how every head looks, mean over inputs."""
+    runs = found.runs(LOOKS)
+    return np.mean([each.record["quantities"][name]["values"] for each in runs], axis=0)
+
+
+def _halves(by: np.ndarray, *, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of every two heads that are alike in one quantity, those with less and with more of another.
+
+    >>> _halves(np.array([5, 1, 2, 9]), among=np.array([0, 10, 1, 11]))
+    (array([2, 1]), array([0, 3]))
+    """
+    order = np.argsort(among, kind="stable")
+    twos = order[: len(order) // 2 * 2].reshape(-1, 2)
+    less = by[twos].argmin(1)
+    each = np.arange(len(twos))
+    return twos[each, less], twos[each, 1 - less]
 
 
 @tests("RA2", "near", "near-random")
