@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from headcount.heads import Layout, Mask
+from headcount.models.bench import Bench, Row
+from headcount.models.timing import Estimate
 from headcount.papers.found import Found
 from headcount.studies.plan import Cell
 from papers.made import Made, symmetric
@@ -71,20 +73,34 @@ def transfer(cell: Cell) -> dict[str, Any]:
                           "spread": {"encoder": 0.25, "all": 0.25}},
         "importance": {"task": away}, "correlations": {"task": found},
         "trends": {"encoder": {"attention": found}},
-        "recall": [{"at": 0.75, "value": 0.5, "chance": 0.25, "p_value": 0.1, "needed": 12}],
+        "recall": [{"at": 0.75, "value": 0.5, "chance": 0.25, "p": 0.1, "needed": 12,
+                    "kept": 6, "both": 6, "heads": 24}],
     }  # fmt: skip
+
+
+def timed() -> dict[str, Any]:
+    """What a bench of half the heads says."""
+    ways = [("dense", 24, 0.010, 1.0), ("masked", 12, 0.011, 1.0), ("removed", 12, 0.008, 0.75)]
+    rows = tuple(
+        Row(name=kind, kind=kind, heads=heads, sparsity=1 - heads / 24, ideal=ideal,
+            seconds=Estimate(seconds, seconds, seconds), parameters=int(1000 * ideal),
+            ratio=Estimate(100 * seconds, 99 * seconds, 101 * seconds), memory=int(4000 * ideal))
+        for kind, heads, seconds, ideal in ways
+    )  # fmt: skip
+    bench = Bench(model="BertModel", batch=8, length=32, reads="32 tokens", rounds=15, share=0.5,
+                  device="cpu", threads=1, ceiling=2.0, rows=rows)  # fmt: skip
+    return bench.to_json()
 
 
 def record_of(cell: Cell) -> dict[str, Any]:
     """A made-up record of any kind."""
     scored = {"metric": "accuracy", "score": score_of(cell), "n": 100, "low": 0.0, "high": 1.0}
-    timings = [{"name": "removed", "median": 0.01, "ratio": 0.8}]
     return {
         "prune": lambda: cut(cell),
         "train": lambda: {"evaluation": scored},
         "evaluate": lambda: scored,
         "transfer": lambda: transfer(cell),
-        "bench": lambda: {"share_of_flops": 0.8, "timings": timings},
+        "bench": timed,
         "redundancy": dict,
     }[cell.run.kind]()
 

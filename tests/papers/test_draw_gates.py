@@ -6,6 +6,7 @@ import pytest
 
 from headcount.papers.draw_gates import (
     attention_maps,
+    cost,
     highest,
     left_by_layer,
     methods_at_half,
@@ -37,6 +38,17 @@ def test_heads_left_are_counted_by_layer(tmp_path: Path):
     found = filled(tmp_path, "gates")
     sheet = left_by_layer(found, read_printed("autoattention", "layers")).sheets[0]
     assert [str(cell)[:3] for cell in sheet.rows[0][1:]] == ["2.0"] * 6
+
+
+def test_costs_are_those_of_the_model_without_its_heads(tmp_path: Path):
+    found = filled(tmp_path, "cost")
+    (sheet,) = cost(found, read_printed("autoattention", "cost")).sheets
+    rows = {row[0]: list(row[1:]) for row in sheet.rows}
+    assert rows["parameters"][:3] == [1000, 750, 0.75]
+    assert rows["megabytes of weights"][:3] == pytest.approx([0.004, 0.003, 0.75])
+    assert rows["operations, of those with all heads"][:3] == [1.0, 0.75, 0.75]
+    assert rows["milliseconds, masked"] == pytest.approx([10, 11, 1.1, 1.089, 1.111])
+    assert rows["milliseconds, removed"] == pytest.approx([10, 8, 0.8, 0.792, 0.808])
 
 
 def test_records_without_models_have_no_attention_maps(tmp_path: Path):

@@ -192,16 +192,25 @@ def sweep(found: Found, printed: Printed, *, group: str, axis: str, label: str) 
 
 
 def cost(found: Found, printed: Printed) -> Drawn:
-    """Memory, operations and measured time, with all heads and after the cut."""
-    cut, timed = found.runs("shown")[0], found.runs("cost")[0].record
-    before, after = (cut.record["parameters"][name] for name in ("before", "after"))
-    rows = [["parameters", before, after, after / before]]
-    rows += [["operations, share of all heads", 1.0, timed["share_of_flops"],
-              timed["share_of_flops"]]]  # fmt: skip
-    for each in timed["timings"]:
-        rows.append([f"time, {each['name']}", None, each["median"], each.get("ratio")])
-    columns = ["what", "all heads", "after the cut", "ratio"]
-    return Drawn(sheets=[Sheet(title="What half the heads cost", columns=columns, rows=rows)])
+    """Parameters, memory, operations and measured time, with all heads and after the cut."""
+    timed = found.runs("cost")[0].record
+    dense, *others = timed["timings"]
+    removed = next(each for each in others if each["kind"] == "removed")
+    rows: list[list[Any]] = [
+        ["parameters", dense["parameters"], removed["parameters"]],
+        ["megabytes of weights", dense["memory"] / 1e6, removed["memory"] / 1e6],
+        ["operations, of those with all heads", dense["ideal"], removed["ideal"]],
+    ]
+    rows = [[*row, None if row[2] is None else row[2] / row[1], None, None] for row in rows]
+    for each in others:
+        times = (1000 * way["seconds"]["median"] for way in (dense, each))
+        ratio = (each["ratio"][end] for end in ("median", "low", "high"))
+        rows.append([f"milliseconds, {each['name']}", *times, *ratio])
+    columns = ["what", "all heads", "after the cut", "ratio", "low", "high"]
+    said = f"{timed['class']}, {timed['batch']} × {timed['reads']}, {timed['threads']} thread"
+    note = f"{said}; times are medians of {timed['rounds']} rounds, their ratio with 95 %."
+    title = "What half the heads cost"
+    return Drawn(sheets=[Sheet(title=title, columns=columns, rows=rows, note=note)])
 
 
 def left_by_layer(found: Found, printed: Printed) -> Drawn:
