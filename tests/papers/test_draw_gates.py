@@ -44,9 +44,12 @@ def test_costs_are_those_of_the_model_without_its_heads(tmp_path: Path):
     found = filled(tmp_path, "cost")
     (sheet,) = cost(found, read_printed("autoattention", "cost")).sheets
     rows = {row[0]: list(row[1:]) for row in sheet.rows}
-    assert rows["parameters"][:3] == [1000, 750, 0.75]
-    assert rows["megabytes of weights"][:3] == pytest.approx([0.004, 0.003, 0.75])
-    assert rows["operations, of those with all heads"][:3] == [1.0, 0.75, 0.75]
+    assert rows["parameters, model"][:3] == [1000, 750, 0.75]
+    assert rows["megabytes, model"][:3] == pytest.approx([0.004, 0.003, 0.75])
+    assert rows["megabytes, heads alone"][:3] == pytest.approx([0.002, 0.001, 0.5])
+    operations = "operations as a share of the model's"
+    assert rows[operations][:3] == pytest.approx([1.0, 0.75, 0.75])
+    assert rows[f"{operations}, heads alone"][:3] == pytest.approx([0.5, 0.25, 0.5])
     assert rows["milliseconds, masked"] == pytest.approx([10, 11, 1.1, 1.089, 1.111])
     assert rows["milliseconds, removed"] == pytest.approx([10, 8, 0.8, 0.792, 0.808])
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,13 @@ import pytest
 import headcount as hc
 from headcount.errors import HeadcountError, UsageError
 from headcount.files import write_json
-from headcount.papers.reproduce import chosen, plan_items, planned, scale_of
+from headcount.papers.items import read_items
+from headcount.papers.reproduce import chosen, find_runs, plan_items, planned, scale_of
 from headcount.studies.study import Study
 from papers.filled import filled
+
+PACKED = Path(__file__).parents[2] / "docs" / "reproduction" / "pocket-records.tar.xz"
+"""The records of real runs that docs/reproduction.md is made from."""
 
 
 @pytest.fixture
@@ -50,6 +55,17 @@ def test_claims_are_judged_from_the_runs_that_are_there(there: Path):
     assert len(found) == 36
     assert found["WL4"].word == "does not"
     assert found["AA1"].word == "not run"
+
+
+def test_every_item_is_drawn_from_the_records_beside_the_page(tmp_path: Path):
+    with tarfile.open(PACKED) as archive:
+        archive.extractall(tmp_path, filter="data")
+    scale, found = find_runs(tmp_path / "pocket")
+    assert scale == "pocket"
+    for item in read_items().values():
+        assert found.is_whole(item.groups), f"{item.paper} {item.name}: records of other runs"
+        drawn = item.draw(found)
+        assert drawn.sheets or drawn.notes, f"{item.paper} {item.name}"
 
 
 def test_a_plan_counts_without_running(tmp_path: Path):

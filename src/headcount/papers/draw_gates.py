@@ -192,16 +192,24 @@ def sweep(found: Found, printed: Printed, *, group: str, axis: str, label: str) 
 
 
 def cost(found: Found, printed: Printed) -> Drawn:
-    """Parameters, memory, operations and measured time, with all heads and after the cut."""
+    """Parameters, memory, operations and measured time, with all heads and after the cut.
+
+    The paper counts attention modules alone, here the heads of all of them.
+    """
     timed = found.runs("cost")[0].record
     dense, *others = timed["timings"]
     removed = next(each for each in others if each["kind"] == "removed")
+    left, flops = 1 - removed["sparsity"], timed["share_of_flops"]
+    heads = (dense["memory"] - removed["memory"]) / removed["sparsity"]
     rows: list[list[Any]] = [
-        ["parameters", dense["parameters"], removed["parameters"]],
-        ["megabytes of weights", dense["memory"] / 1e6, removed["memory"] / 1e6],
-        ["operations, of those with all heads", dense["ideal"], removed["ideal"]],
+        ["megabytes, heads alone", heads / 1e6, left * heads / 1e6],
+        ["megabytes, model", dense["memory"] / 1e6, removed["memory"] / 1e6],
+        ["parameters, model", dense["parameters"], removed["parameters"]],
     ]
-    rows = [[*row, None if row[2] is None else row[2] / row[1], None, None] for row in rows]
+    if flops is not None:
+        said = "operations as a share of the model's"
+        rows += [[f"{said}, heads alone", flops, left * flops], [said, 1.0, 1 - flops * (1 - left)]]
+    rows = [[*row, row[2] / row[1], None, None] for row in rows]
     for each in others:
         times = (1000 * way["seconds"]["median"] for way in (dense, each))
         ratio = (each["ratio"][end] for end in ("median", "low", "high"))
