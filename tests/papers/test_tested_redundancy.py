@@ -100,12 +100,14 @@ def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path:
     quantities = {name: {"values": values.tolist()} for name, values in looks.items()}
     made.fill("looks", lambda _: {"quantities": quantities})
     found = made.judge("RA1")
-    quarter, least, most, *held = (row for row in found.tested if "spread" in row.what)
+    rows = [row for row in found.tested if "equal attention" in row.note]
+    quarter, least, most, peaked, flat, *held = rows
     assert (found.word, quarter.verdict, least.verdict, most.verdict) == (
         "does not", "holds", "holds", "does not"
     )  # fmt: skip
     assert (quarter.n, least.n, most.n) == (15, 10, 10)
     assert "entropy of 48 to 50 % of" in quarter.note
+    assert (peaked.verdict, flat.verdict) == ("holds", "does not")  # no diffuse head has a peak
     less, more, elsewhere, there = held
     assert (less.verdict, more.verdict) == ("holds", "does not")
     assert max(elsewhere.value, there.value) < 0.7 < less.value

@@ -31,7 +31,7 @@ from headcount.views.figures import save_figure
 
 MOST = 14
 """Rows of a table that are shown; the rest is in the item's files."""
-TESTED = 18
+TESTED = 20
 """Statistics of a claim that are shown; `headcount claims --json` has all."""
 LARGE = 60_000
 """Bytes of the largest figure that goes into the page's folder."""

@@ -63,24 +63,27 @@ def token_based(found: Found) -> Sequence[Tested]:
 
 
 def _focused(found: Found) -> list[Tested]:
-    """The same of some heads only: without those that look at all tokens nearly alike.
+    """The same of some heads only: by how far they spread their attention, and by special tokens.
 
     Of a row of nearly equal weights corr compares the rest, which is noise; bc and js see that two
-    such rows are alike. Heads that look at special tokens spread little; so the one is also varied
-    among heads that are alike in the other.
+    such rows are alike. Rows with one peak at a special token all four compare by that peak. Heads
+    that do the one hardly do the other, so each is also varied among heads alike in the other.
     """
     if not found.is_whole([LOOKS]):
         return []
     spread = _looked(found, "entropy_share")
     special = _looked(found, "first") + _looked(found, "separator")
     own = {k: m for k, m in matrices(found, "near", "near-random").items() if k[2] in TOKEN_BASED}
-    order = np.argsort(spread)
+    order, half = np.argsort(spread), len(spread) // 2
+    peaked = np.argsort(-special)
     close, wide = _halves(spread, among=special)
     elsewhere, there = _halves(special, among=spread)
     parts = {
         "without the quarter of heads that spread their attention most": order[: -len(order) // 4],
-        "the half of heads that spread their attention least": order[: len(order) // 2],
-        "the half of heads that spread their attention most": order[len(order) // 2 :],
+        "the half of heads that spread their attention least": order[:half],
+        "the half of heads that spread their attention most": order[half:],
+        "the half of heads that look at special tokens most": peaked[:half],
+        "the half of heads that look at special tokens least": peaked[half:],
         "of two that look at special tokens as much the one that spreads less": close,
         "of two that look at special tokens as much the one that spreads more": wide,
         "of two that spread as much the one that looks at special tokens less": elsewhere,
