@@ -27,3 +27,18 @@ def test_numbers_are_written_into_squares_and_tables():
     table = table_figure("T", ["a", "b"], ["c", "d"], values, label="r").axes[0]
     for axes in (square, table):
         assert [text.get_text() for text in axes.texts] == ["1.00", "0.25", "0.25", "1.00"]
+
+
+def test_lines_of_another_name_have_a_legend_of_their_own():
+    names = ("a", "a", "b")
+    panels = [Lines(title="T", lines={name: {0.0: [1.0]}}, x="x", y="y") for name in names]
+    legends = [axes.get_legend() for axes in lines_figure(panels).axes]
+    assert [legend is not None for legend in legends] == [True, False, True]
+
+
+def test_a_logarithmic_axis_names_the_places_that_were_measured():
+    line = {0.0001: [1.0], 0.003: [2.0]}
+    panel = Lines(title="T", lines={"a": line}, x="x", y="y", logarithmic=True)
+    (axes,) = lines_figure([panel]).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.0001", "0.003"]
+    assert not axes.get_xticks(minor=True).size

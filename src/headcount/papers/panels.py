@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Values = Mapping[float, Sequence[float]]
 """Place on the x axis -> what several seeds gave there."""
+MANY = 5
+"""With more lines than this the legend stands beside its panel."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,7 @@ class Lines:
 
 
 def lines_figure(panels: Sequence[Lines], columns: int = 3) -> Figure:
-    """A panel beside the other, with one legend in the first."""
+    """A panel beside the other, with a legend in the first and where colours mean other lines."""
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     with need_matplotlib().rc_context(STYLE):
@@ -44,8 +46,11 @@ def lines_figure(panels: Sequence[Lines], columns: int = 3) -> Figure:
         for place, panel in enumerate(panels):
             axes = figure.add_subplot(rows, columns, place + 1)
             _draw(axes, panel)
-            if place == 0:
-                axes.legend(frameon=False, fontsize=7)
+            if place == 0 or list(panel.lines) != list(panels[place - 1].lines):
+                beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+                axes.legend(
+                    frameon=False, fontsize=7, **(beside if len(panel.lines) > MANY else {})
+                )
     return figure
 
 
@@ -62,6 +67,9 @@ def _draw(axes: Any, panel: Lines) -> None:
         axes.plot(x, mean, ".-", color=colour, lw=1.3, label=name)
     if panel.logarithmic:
         axes.set_xscale("log")
+        places = sorted({x for values in panel.lines.values() for x in values})
+        axes.set_xticks(places, [f"{x:g}" for x in places])
+        axes.set_xticks([], minor=True)
     axes.set_title(panel.title, fontsize=9)
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)
