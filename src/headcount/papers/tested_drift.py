@@ -31,7 +31,7 @@ def recalled(found: Found) -> Sequence[Tested]:
     for each in found.runs("drift"):
         for row in each.record["recall"]:
             if row["needed"]:
-                own = shares.setdefault(row["at"], {})
+                own = shares.setdefault(round(row["at"], 6), {})
                 own.setdefault(str(each.at("task")), []).append(row)
     tasks = shares.pop(AT, {})
     if not tasks:
