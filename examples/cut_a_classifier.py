@@ -47,7 +47,7 @@ if __name__ == "__main__":
         main(sys.argv[1], [row["text"] for row in table], [int(row["label"]) for row in table])
     else:
         task = open_task("pocket-sentiment", size=400)
-        pocket = hc.load("pocket", head="sequence-classification", num_labels=2)
+        pocket = hc.load("pocket", head="sequence-classification", num_labels=2, new_head=True)
         options = hc.TrainOptions(steps=12, learning_rate=1e-3, like_lengths=True)
         hc.train(pocket, task, options=options, out="classifier", evaluation=False)
         held = task.load("dev", limit=120)

@@ -87,6 +87,27 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         )
 
 
+@pytest.fixture(params=[0o022, 0o077], ids=["shared", "private"])
+def odd_rights(request: pytest.FixtureRequest) -> Generator[Callable[[Path], dict[str, str]]]:
+    """Under a umask: which folders and files in a folder have other rights than it leaves."""
+    mask: int = request.param
+    old = os.umask(mask)
+
+    def odd(folder: Path) -> dict[str, str]:
+        every = {path: path.stat().st_mode for path in [folder, *folder.rglob("*")]}
+        assert len(every) > 1
+        return {
+            path.name: oct(mode & 0o777)
+            for path, mode in every.items()
+            if mode & 0o777 != (0o777 if path.is_dir() else 0o666) & ~mask
+        }
+
+    try:
+        yield odd
+    finally:
+        os.umask(old)
+
+
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registries that forget afterwards what was added to them."""

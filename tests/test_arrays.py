@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from fuzz.damage import bomb, npy, zipped
+from fuzz.damage import become, bomb, npy, zipped
 from headcount.arrays import read_npz
 from headcount.errors import NotFoundError, UsageError
 
@@ -27,6 +27,13 @@ def test_arrays_come_back(tmp_path, write):
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(found[name], array)
         assert found[name].dtype == array.dtype.newbyteorder("=")
+
+
+@pytest.mark.parametrize("what", ["pipe", "/dev/zero"])
+def test_what_is_no_file_is_not_waited_for(tmp_path, what):
+    become(tmp_path / "a.npz", what)
+    with pytest.raises(NotFoundError, match=r"Cannot read the trace .*it is a (pipe|device), not"):
+        read_npz(tmp_path / "a.npz", "trace")
 
 
 def test_a_bomb_of_arrays_is_refused_before_it_is_read(tmp_path):
@@ -67,7 +74,7 @@ def test_a_damaged_or_missing_archive_is_one_sentence(tmp_path):
     path = tmp_path / "a.npz"
     with pytest.raises(NotFoundError, match="No such file"):
         read_npz(path, "trace")
-    with pytest.raises(NotFoundError, match="Is a directory"):
+    with pytest.raises(NotFoundError, match="it is a folder, not a file"):
         read_npz(tmp_path, "trace")
     data = zipped([("x.npy", GOOD)])
     for damaged in (b"", b"no zip", data[:-5], data[:60] + b"\xff" + data[61:]):

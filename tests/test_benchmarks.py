@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -53,11 +54,48 @@ def test_a_quick_run_of_every_speed_benchmark_is_offered() -> None:
     assert [path.name for path in speed if "--quick" not in path.read_text(encoding="utf-8")] == []
 
 
-def test_a_quick_run_of_gates_passes_no_verdict() -> None:
-    where = ROOT / "benchmarks" / "speed" / "gates.py"
-    spec = importlib.util.spec_from_file_location("gates", where)
+def loaded(name: str) -> ModuleType:
+    """A benchmark of speed as a module."""
+    where = ROOT / "benchmarks" / "speed" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, where)
     assert spec is not None
     assert spec.loader is not None
-    gates = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(gates)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_quick_run_of_gates_passes_no_verdict() -> None:
+    gates = loaded("gates")
     assert (gates.verdict(9.0, quick=True), gates.verdict(9.0, quick=False)) == (0, 1)
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]], ids=["table", "json"])
+@pytest.mark.parametrize(("ratio", "code"), [(1.65, 0), (1.55, 1)])
+def test_redundancy_ends_with_1_where_a_figure_is_missed(
+    ratio: float, code: int, json: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It printed MISSED and ended with 0, so `make bench` could not say so."""
+    redundancy = loaded("redundancy")
+    cores = redundancy.CORES
+    shares = {f"{names} / forward on {n}": 0.1 for names in ("six", "seven") for n in (1, cores)}
+    found = shares | {"js": {"times cdist": 99}, "dcor": {"times dcor": 9999}}
+    found |= {f"{cores} threads over 1, {names}": ratio for names in ("six", "seven")}
+    monkeypatch.setattr(redundancy, "measure", lambda *_, **__: {"n = 25": found, "n = 128": found})
+    monkeypatch.setattr("sys.argv", ["redundancy.py", *json])
+    assert redundancy.main() == code
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]], ids=["table", "json"])
+@pytest.mark.parametrize(("ratio", "code"), [(9.0, 0), (2.4, 1)])
+def test_importance_ends_with_1_where_its_goal_is_missed(
+    ratio: float, code: int, json: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importance = loaded("importance")
+    found = {
+        "model": "base", "rows": 1, "tokens": 1, "ours_seconds": 1.0, "loop_seconds": ratio,
+        "ratio": ratio, "ratio_processor": ratio, "goal": 2.5, "difference": 0.0,
+    }  # fmt: skip
+    monkeypatch.setattr(importance, "measure", lambda *_: found)
+    assert importance.main(json) == code
+    assert importance.main(["--quick", *json]) == 0

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from headcount.models import timing
 from snippets import PAGES, ROOT, RUNNABLE, mistakes, run, snippets, words
 
 ELSEWHERE = {"docs/design.md": "test_contributing.py does what it says"}
@@ -50,6 +51,7 @@ def test_a_page_runs_from_top_to_bottom(
     name: str, cli: Any, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(timing, "PRECISION", 10.0)  # no round more than asked for on a busy machine
     if "study/base" in (ROOT / name).read_text(encoding="utf-8"):
         shutil.copytree(base, tmp_path / "study" / "base")
     space: dict[str, Any] = {"__name__": "__main__"}
@@ -141,3 +143,13 @@ def test_every_page_is_in_the_sites_navigation() -> None:
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     pages = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.parent != ROOT]
     assert [page for page in pages if f": {page}\n" not in nav] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_a_machine_without_a_gpu_is_told_how_to_install(page: str) -> None:
+    """In the words of the Makefile, which installs the CPU build where there is one."""
+    install = (ROOT / page).read_text(encoding="utf-8").split("## Install", 1)[1].split("\n## ")[0]
+    command = re.search(r"-c constraints.txt torch==\S+", (ROOT / "Makefile").read_text())
+    assert command is not None
+    assert f"pip install {command[0]}" in install
+    assert "CPU build" in install

@@ -5,10 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fuzz.damage import become
+from headcount import files
 from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.files import (
     append_line,
@@ -16,6 +19,7 @@ from headcount.files import (
     locked,
     read_json,
     read_lines,
+    read_text,
     require_fields,
     whole,
     whole_folder,
@@ -48,6 +52,17 @@ def test_a_folder_takes_the_place_of_another_when_asked(tmp_path):
         with whole_folder(tmp_path / "a", replace=True) as made:
             (made / text).write_text(text)
     assert [path.name for path in tmp_path.rglob("*")] == ["a", "new"]
+
+
+def test_what_is_written_has_the_rights_that_the_umask_leaves(tmp_path, odd_rights):
+    private = {"mode": 0o600, "flags": os.O_WRONLY | os.O_CREAT}  # as safetensors writes
+    with whole_folder(tmp_path / "top" / "a") as made:
+        (made / "sub").mkdir()
+        os.close(os.open(made / "sub" / "x", **private))
+    with whole(tmp_path / "top" / "b") as partial:
+        partial.unlink()
+        os.close(os.open(partial, **private))
+    assert odd_rights(tmp_path / "top") == {}
 
 
 def test_a_file_is_discarded_with_what_was_to_take_its_place(tmp_path):
@@ -112,6 +127,41 @@ def test_a_missing_or_huge_file_is_one_sentence(tmp_path):
     (tmp_path / "a.json").write_text("1" * 100)
     with pytest.raises(UsageError, match="more than 99 bytes"):
         read_json(tmp_path / "a.json", "record", largest=99)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("pipe", "it is a pipe, not a file"), ("/dev/zero", "it is a device, not a file"),
+        ("folder", "it is a folder, not a file"), ("nothing", "No such file"),
+        ("loop", "Too many levels of symbolic links"),
+    ],
+)  # fmt: skip
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path, what, said):
+    path = tmp_path / "a.json"
+    become(path, what)
+    for read in (read_json, read_text, read_lines):
+        with pytest.raises(NotFoundError, match=rf"Cannot read the record .*a\.json: {said}"):
+            read(path, "record")
+
+
+def test_no_more_is_read_than_allowed_whatever_a_file_says_of_its_size(monkeypatch):
+    path = Path("/proc/self/status")  # of 0 bytes, it says
+    assert path.stat().st_size == 0
+    assert read_text(path, "record").startswith("Name:")
+    monkeypatch.setattr(files, "PIECE", 8)
+    with pytest.raises(UsageError, match="status is no record: it has more than 99 bytes"):
+        read_text(path, "record", 99)
+
+
+@pytest.mark.parametrize("what", ["pipe", "/dev/null", "folder"])
+def test_what_is_no_file_is_not_written_over(tmp_path, what):
+    path = tmp_path / "a.json"
+    become(path, what)
+    before = os.lstat(path)
+    with pytest.raises(HeadcountError, match=r"Cannot write .*a\.json: it is a "):
+        write_json(path, {})
+    assert os.path.samestat(os.lstat(path), before)
 
 
 def test_a_line_cut_short_is_left_out_and_told(tmp_path):

@@ -129,9 +129,10 @@ def test_bench_plan(cli: Cli) -> None:
 def test_bench(cli: Cli) -> None:
     sizes = {"batch": 1, "length": 4, "repeats": 6, "ratio": 0.5, "device": "cpu", "seed": 3}
     options = [token for name, value in sizes.items() for token in (f"--{name}", value)]
+    options += ["--timing-seconds", 0]
     told = ran(cli, "bench", "pocket", *options, "--no-onnx")
-    times = ("ratio", "seconds", "over_ideal")
-    found = hc.bench("pocket", onnx=False, **sizes)  # pyright: ignore[reportArgumentType]
+    times = ("ratio", "seconds", "over_ideal", "speedup", "precise")
+    found = hc.bench("pocket", onnx=False, timing_seconds=0, **sizes)  # pyright: ignore[reportArgumentType]
     assert without(result(told), *times) == without(plain(result(found.to_json())), *times)
 
 

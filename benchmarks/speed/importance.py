@@ -5,8 +5,8 @@
 The rival is what published code does: batches of one example, one gate per head, and
 `loss.backward()` with the gradients of all parameters. Both see the same rows of 25 tokens, in
 turns in one process, and are compared by their fastest turns: by the clock and by processor time,
-which other programs disturb less. They must agree to 1e-4 of the largest score.
-`--quick` only sees that it runs.
+which other programs disturb less and which the goal is held to: it ends with 1 where it is missed.
+They must agree to 1e-4 of the largest score. `--quick` only sees that it runs.
 """
 
 from __future__ import annotations
@@ -105,15 +105,16 @@ def measure(name: str, turns: int) -> dict[str, Any]:
     }
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str]) -> int:
     names = list(SIZES)
     if "--model" in arguments:
         names = [arguments[arguments.index("--model") + 1]]
     quick = "--quick" in arguments
     found = [measure(name, 1 if quick else TURNS) for name in (["pocket"] if quick else names)]
+    missed = not quick and any(each["ratio_processor"] < each["goal"] for each in found)
     if "--json" in arguments:
         print(json.dumps(found, indent=2))
-        return
+        return int(missed)
     print(
         f"torch {torch.__version__}, transformers {transformers.__version__}, "
         f"{torch.get_num_threads()} threads, {platform.processor() or platform.machine()}"
@@ -125,7 +126,8 @@ def main(arguments: list[str]) -> None:
             f"{each['ratio']:.1f} x ({each['ratio_processor']:.1f} x in processor time, goal "
             f"{each['goal']}); they differ by {each['difference']:.1g}"
         )
+    return int(missed)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
-from headcount.files import LARGEST
+from headcount.files import LARGEST, require_file
 from headcount.text import short
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def read_npz(
     """The arrays of an .npz file, refused by their sizes before any is read; nothing is run."""
     path = Path(path)
     complaint = f"{path} is no {kind}"
+    require_file(path, kind)
     try:
         with path.open("rb") as file:
             return _unpacked(file, path.stat().st_size, largest, complaint)

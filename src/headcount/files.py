@@ -11,10 +11,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import secrets
 import shutil
-import tempfile
+import stat
 from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TextIO, TypeVar, Union, get_args, get_origin
@@ -30,7 +31,16 @@ LARGEST = 64 * 2**20
 DEEPEST = 64
 """How deep lists and objects may be nested."""
 LINES = 2**30
-"""Bytes of the largest file of JSON lines."""
+"""Bytes of the largest file of lines."""
+PIECE = 2**20
+SPECIAL = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+"""What a path may lead to that has no contents to read whole, or to put others in the place of."""
 
 Row = TypeVar("Row")
 
@@ -39,12 +49,16 @@ Row = TypeVar("Row")
 def whole(path: str | os.PathLike[str]) -> Generator[Path]:
     """A temporary name beside `path` to write to; it takes its place when all went well."""
     path = Path(path)
+    if special := special_file(path):
+        raise HeadcountError(f"Cannot write {path}: it is {special}.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # the ending stays, for writers that go by it; the number keeps two runs apart
         name = f".{path.stem}.{os.getpid()}.partial{path.suffix}"
         with begun(path, lambda: _touched(path.with_name(name))) as partial:
+            rights = partial.stat().st_mode  # by the umask; a writer may put a private file there
             yield partial
+            partial.chmod(rights)
             danger()
             partial.replace(path)
             danger()
@@ -62,6 +76,7 @@ def whole_folder(path: str | os.PathLike[str], *, replace: bool = False) -> Gene
     try:
         with partial_folder(path) as made:
             yield made
+            share(made)
             danger()
             if replace and path.is_dir() and any(path.iterdir()):
                 _exchange(made, path)
@@ -89,14 +104,26 @@ def _exchange(made: Path, path: Path) -> None:
 def partial_folder(path: Path) -> Generator[Path]:
     """A temporary folder beside `path`, for the caller to put in its place; it is gone after."""
 
-    def made() -> Path:
-        folder = tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
-        Path(folder).chmod(0o755)  # mkdtemp's folders are private
-        return Path(folder)
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    with begun(path, made) as partial:
+    with begun(path, lambda: _new_folder(path)) as partial:
         yield partial
+
+
+def _new_folder(path: Path) -> Path:
+    """A folder beside `path` with the rights that the umask leaves: mkdtemp's are private."""
+    while True:
+        folder = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+        with suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+
+
+def share(folder: Path) -> None:
+    """Let those who may read a folder read all files in it: safetensors writes private ones."""
+    rights = stat.S_IMODE(folder.stat().st_mode) & 0o666
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(rights)
 
 
 def discard(path: Path) -> None:
@@ -168,17 +195,55 @@ def write_json(path: str | os.PathLike[str], data: Any, *, indent: int | None = 
         partial.write_text(text, encoding="utf-8")
 
 
-def read_text(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) -> str:
-    """The text of a small file; `kind` says in a refusal what it should have been."""
-    path = Path(path)
+def special_file(path: Path) -> str | None:
+    """What is at a path where that is no plain file, in words; None for a file and for nothing."""
     try:
-        if path.stat().st_size > largest:
-            raise UsageError(f"{path} is no {kind}: it has more than {largest:,} bytes.")
-        return path.read_text(encoding="utf-8")
+        return SPECIAL.get(stat.S_IFMT(path.stat().st_mode))
+    except OSError:
+        return None
+
+
+def require_file(path: str | os.PathLike[str], kind: str) -> None:
+    """Refuse what would be waited for, or never end: a pipe, a device; and a folder."""
+    if special := special_file(Path(path)):
+        raise NotFoundError(f"Cannot read the {kind} {path}: it is {special}, not a file.")
+
+
+def require_plain_files(folder: Path) -> None:
+    """Refuse a folder with a pipe or a device in it, before others open what they find there."""
+    try:
+        paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise NotFoundError(f"Cannot read {folder}: {error.strerror or error}.") from error
+    for path in paths:
+        if not path.is_dir():
+            require_file(path, "file")
+
+
+def read_bytes(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) -> bytes:
+    """What a file holds; `kind` says in a refusal what it should have been."""
+    path = Path(path)
+    require_file(path, kind)
+    data = bytearray()
+    try:
+        if path.stat().st_size <= largest:
+            with path.open("rb") as file:  # its size may have been told wrongly, as in /proc
+                while len(data) <= largest and (piece := file.read(PIECE)):
+                    data += piece
+            if len(data) <= largest:
+                return bytes(data)
     except OSError as error:
         raise NotFoundError(f"Cannot read the {kind} {path}: {error.strerror or error}.") from error
+    raise UsageError(f"{path} is no {kind}: it has more than {largest:,} bytes.")
+
+
+def read_text(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) -> str:
+    """The text of a small file."""
+    try:
+        text = read_bytes(path, kind, largest).decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is no {kind}: it is not UTF-8 text.") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_json(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) -> Any:
@@ -218,13 +283,8 @@ def _too_deep(data: Any) -> bool:
 
 def read_lines(path: str | os.PathLike[str], kind: str) -> tuple[list[Any], bool]:
     """The JSON lines of a file, and whether its last line was cut short and left out."""
-    path = Path(path)
-    try:
-        if path.stat().st_size > LINES:
-            raise UsageError(f"{path} is no {kind}: it has more than {LINES:,} bytes.")
-        *lines, last = path.read_bytes().split(b"\n")  # other line ends can stand inside a text
-    except OSError as error:
-        raise NotFoundError(f"Cannot read the {kind} {path}: {error.strerror or error}.") from error
+    # other line ends can stand inside a text
+    *lines, last = read_bytes(path, kind, LINES).split(b"\n")
     rows: list[Any] = []
     for number, line in enumerate(lines, 1):
         if line.strip():

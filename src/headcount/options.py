@@ -46,11 +46,7 @@ def to_plain(value: object) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         if hasattr(value, "to_plain"):
             return value.to_plain()  # pyright: ignore[reportAttributeAccessIssue]
-        wanted = types_of(type(value))
-        return {
-            field.name: _as_written(to_plain(getattr(value, field.name)), wanted.get(field.name))
-            for field in fields(value)
-        }
+        return by_field(value)
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, Path):
@@ -58,6 +54,15 @@ def to_plain(value: object) -> Any:
     if isinstance(value, str) or not isinstance(value, Sequence):
         return value
     return [to_plain(item) for item in value]
+
+
+def by_field(value: Any) -> dict[str, Any]:
+    """Options by field, for a class that has its own `to_plain`, too."""
+    wanted = types_of(type(value))
+    return {
+        field.name: _as_written(to_plain(getattr(value, field.name)), wanted.get(field.name))
+        for field in fields(value)
+    }
 
 
 def _as_written(value: Any, wanted: Any) -> Any:

@@ -7,6 +7,8 @@ of writing, halves of characters, and what XML forbids.
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Mapping
+from typing import Any
 
 LINE = 100
 """Characters of the longest `repr` of a result."""
@@ -51,6 +53,20 @@ def line(*ways: str, most: int = LINE) -> str:
     last = shown[-1]
     cut = f"{last[: most - 4].rstrip()}...{last[-1:]}"
     return next((way for way in shown if len(way) <= most), cut)
+
+
+def as_fast(speedup: Mapping[str, Any]) -> str:
+    """A measured speedup with its interval, the one way it is said everywhere.
+
+    >>> as_fast({"value": 1.27, "low": 1.22, "high": 1.31})
+    '1.27 × as fast [1.22, 1.31]'
+    >>> as_fast({"median": 1.02, "low": 0.9, "high": 1.2})
+    '1.02 × as fast [0.90, 1.20] (no measurable difference)'
+    """
+    value = speedup["value"] if "value" in speedup else speedup["median"]
+    low, high = speedup["low"], speedup["high"]
+    unsure = " (no measurable difference)" if low <= 1 <= high else ""
+    return f"{value:.2f} × as fast [{low:.2f}, {high:.2f}]{unsure}"
 
 
 _BRIEF = reprlib.Repr()

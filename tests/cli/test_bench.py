@@ -17,7 +17,8 @@ from headcount.runs.record import COMMON
 from models.zoo import build
 
 Cli = Callable[..., Any]
-QUICK = ("--no-onnx", "--batch", "2", "--length", "8", "--repeats", "6", "--device", "cpu")
+QUICK = ("--no-onnx", "--batch", "2", "--length", "8", "--repeats", "6", "--device", "cpu",
+         "--timing-seconds", "0")  # fmt: skip
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def test_random_heads_at_several_ratios(cli: Cli, saved: Callable[..., Path]) ->
     found = json.loads(ran.out)
     assert set(found) - set(COMMON) == {
         "model", "pruned", "weights", "seed", "class", "batch", "length", "reads", "rounds",
-        "threads", "machine", "share_of_flops", "ceiling", "timings",
+        "threads", "machine", "share_of_flops", "ceiling", "shapes", "timings",
     }  # fmt: skip
     assert set(COMMON) <= set(found)
     assert (found["weights"], found["pruned"], found["seed"]) == ("saved", None, 0)
@@ -61,11 +62,15 @@ def test_random_heads_at_several_ratios(cli: Cli, saved: Callable[..., Path]) ->
     half = found["timings"][2]
     assert set(half) == {
         "name", "kind", "heads", "sparsity", "ratio", "ideal", "over_ideal", "seconds",
-        "parameters", "memory",
+        "parameters", "memory", "speedup", "bound", "batch", "length",
     }  # fmt: skip
     assert (half["kind"], half["heads"], half["sparsity"]) == ("removed", 8, 0.5)
     assert set(half["ratio"]) == set(half["seconds"]) == {"median", "low", "high"}
     assert half["ideal"] == pytest.approx(1 - (counted.share or 0) / 2)
+    # one statistic: whichever of its forms is read, it says the same
+    dense, took = (row["seconds"]["median"] for row in (found["timings"][0], half))
+    assert dense / took == pytest.approx(half["speedup"]["median"])
+    assert half["speedup"]["median"] == pytest.approx(1 / half["ratio"]["median"])
     assert half["memory"] < found["timings"][0]["memory"] == 4 * counted.parameters
 
 
@@ -73,15 +78,30 @@ def test_the_table_says_it_to_people(cli: Cli, saved: Callable[..., Path]) -> No
     ran = cli("bench", saved(), "--ratio", "0.5", *QUICK)
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert lines[0].startswith("BertForSequenceClassification, saved weights, batch 2 x 8 tokens")
+    assert lines[0].startswith("BertForSequenceClassification, saved weights, batch 2 × 8 tokens")
     cells = [line.split() for line in lines]
     (dense,) = [row for row in cells if row[:1] == ["dense"]]
-    assert dense[1:4] == ["16", "1.000", "1.000"]
+    assert dense[1:4] == ["16", "1.00", "1.00"]
     assert any(row[:3] == ["masked", "50.0", "%"] for row in cells)
     (half,) = [row for row in cells if row[:3] == ["removed", "50.0", "%"]]
     assert half[3] == "8"
-    assert "x as fast)." in lines[-2]
+    assert any(line.endswith("× as fast at best.") for line in lines)
     assert lines[-1].endswith("which saves no time.")
+
+
+def test_lists_of_batches_and_lengths(cli: Cli, saved: Callable[..., Path]) -> None:
+    line = ("bench", saved(), "--ratio", "0.5", "--repeats", "6", "--timing-seconds", "0",
+            "--no-onnx", "--batch", "1,2")  # fmt: skip
+    ran = cli(*line, "--length", "4", "8", "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    shapes = [(shape["batch"], shape["length"]) for shape in found["shapes"]]
+    assert shapes == [(1, 4), (1, 8), (2, 4), (2, 8)]
+    assert len(found["timings"]) == 4 * 3
+    assert found["run"]["options"]["batch"] == [1, 2]
+    table = cli(*line, "--length", "8").out
+    assert "2 shapes of inputs" in table
+    assert "1 × 8 tokens" in table
 
 
 def test_the_ratios_that_are_timed_by_default(cli: Cli, saved: Callable[..., Path]) -> None:
@@ -154,6 +174,8 @@ def test_a_dry_run_shows_the_ideals_and_loads_nothing(
         (["--batch", "0"], "A batch is at least 1 example, not 0."),
         (["--length", "65"], "takes 64 tokens, not 65."),
         (["--length", "0"], "A length is at least 1 token, not 0."),
+        (["--batch", "8,0"], "A batch is at least 1 example, not 0."),
+        (["--timing-seconds=-1"], "--timing-seconds is a time of 0 seconds or more, not -1.0."),
         (["--repeats", "5"], "5 rounds are too few for a 95 % interval; take 6 or more."),
         (["--device", "moon"], "There is no device 'moon'."),
     ],

@@ -11,8 +11,8 @@ from headcount.tasks.generated import SIZES
 QUICK = {
     "train": "--steps 2", "search": "--limit 60 --draws 20",
     "curve": "--limit 20 --draws 5", "redundancy": "", "importance": "",
-    "roles": "", "attention": "", "transfer": "", "prune": "--draws 5", "bench": "--repeats 6",
-    "report": "",
+    "roles": "", "attention": "", "transfer": "", "prune": "--draws 5",
+    "bench": "--repeats 6 --timing-seconds 0", "report": "",
 }  # fmt: skip
 FEWER = {
     "--samples 200": "--samples 8", "--samples 300": "--samples 8", "--samples 256": "--samples 16",

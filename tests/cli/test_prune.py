@@ -162,8 +162,8 @@ def test_dry_run(cli, folder, tmp_path):
             "There is no file 'no.npz'",
         ),
         (("--ratio", 0.5, "--recover"), 2, "Recovery needs inputs like those"),
-        (("--ratio", 0.5, "--inputs", "no.txt"), 4, "Cannot read the inputs no.txt"),
-        (("--ratio", 0.5, "--inputs", os.devnull), 2, "not a single line of text"),
+        (("--ratio", 0.5, "--inputs", "no.txt"), 4, "Cannot read the file of inputs no.txt"),
+        (("--ratio", 0.5, "--inputs", os.devnull), 4, "it is a device, not a file"),
         (("--ratio", 0.5, "--finetune"), 2, "Fine-tuning needs a task"),
         (("--method", "pattern", "--keep", ""), 2, "needs heads to keep"),
         (("--ratio", 0.5, "--preset", "finetun"), 2, "Did you mean 'finetune'"),
@@ -179,6 +179,14 @@ def test_wrong_usage(cli, folder, tmp_path, more, code, said):
     assert len(ran.err.strip().splitlines()) == 1
     assert ran.out == ""
     assert not any(tmp_path.iterdir())
+
+
+def test_a_file_of_inputs_without_a_line_of_text_is_refused(cli, folder, tmp_path):
+    (tmp_path / "blank.txt").write_text("\n \n")
+    more = ("--ratio", 0.5, "--inputs", tmp_path / "blank.txt", "--out", tmp_path / "small")
+    ran = cli("prune", folder, *more)
+    assert ran.code == 2
+    assert "not a single line of text" in ran.err
 
 
 def test_a_folder_that_is_there_is_refused_before_any_work(cli, folder):

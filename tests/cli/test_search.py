@@ -16,7 +16,8 @@ QUICK = (*FEW, "--no-bench")
 
 
 def test_files_sentence_and_json(cli, folder, tmp_path):
-    ran = cli("search", folder, *FEW, "--repeats", 6, "--max-drop", "30%", "--out", tmp_path / "s",
+    timing = ("--repeats", 6, "--timing-seconds", 0, "--batch", "1,2", "--length", 5)
+    ran = cli("search", folder, *FEW, *timing, "--max-drop", "30%", "--out", tmp_path / "s",
               "--json")  # fmt: skip
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
@@ -27,7 +28,9 @@ def test_files_sentence_and_json(cli, folder, tmp_path):
     assert names == {
         "search.json", "search.png", "search.svg", "model", "runs", "full.json", "settings.json",
     }  # fmt: skip
-    table = cli("search", folder, *FEW, "--repeats", 6, "--max-drop", "30%", "--out",
+    assert [shape["batch"] for shape in found["timing"]["shapes"]] == [1, 2]
+    assert " at 1 × 5 tokens (FLOPs allow " in found["sentence"]
+    table = cli("search", folder, *FEW, *timing, "--max-drop", "30%", "--out",
                 tmp_path / "s")  # fmt: skip
     assert table.code == 0
     assert found["sentence"] in table.out

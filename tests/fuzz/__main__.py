@@ -42,7 +42,7 @@ def _one(number: int, seed: int, folder: Path, names: list[str]) -> int:
     """One input again, with the whole traceback of what it raises."""
     folder.mkdir(parents=True, exist_ok=True)
     reader, rng = reader_of(number, seed, [r for r in READERS if not names or r.name in names])
-    path = reader.write(folder, rng)
+    path = reader.made(folder, rng)
     print(f"{reader.name}: {path}")
     reader.read(path)
     return 0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,7 +18,33 @@ import numpy as np
 
 from fuzz.trees import Gentle, damaged, dumped
 
+OFTEN = 0.02
+"""Share of the inputs in which a file becomes something that is none."""
+NO_FILES = (
+    "pipe", "pipe", "/dev/zero", "/dev/zero", "/dev/null", "/dev/tty", "loop", "nothing", "folder",
+)  # fmt: skip
 MARKS = (0, 1, 0x7F, 0x7FFF, 0x7FFFFFFF, 0xFFFFFFFF, 2**63 - 1, 2**64 - 1)
+
+
+def no_file(folder: Path, rng: Random) -> None:
+    """Now and then one of the files becomes something that is none."""
+    if not isinstance(rng, Gentle) and rng.random() < OFTEN:
+        files = sorted(each for each in folder.rglob("*") if each.is_file())
+        become(rng.choice(files), rng.choice(NO_FILES))
+
+
+def become(path: Path, what: str) -> None:
+    """Put something else in the place of a file.
+
+    Nobody writes to the pipe, and what a device gives has no end: whoever opens them waits.
+    """
+    path.unlink(missing_ok=True)
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to({"loop": path.name, "nothing": "not-there"}.get(what, what))
 
 
 def in_bytes(data: bytes, rng: Random) -> bytes:

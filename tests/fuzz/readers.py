@@ -36,6 +36,12 @@ class Reader:
     """Put a damaged file or folder under this folder; what is to be read."""
     read: Callable[[Path], Any]
 
+    def made(self, folder: Path, rng: Random) -> Path:
+        """What is to be read, in which a file may have become a pipe or the like."""
+        path = self.write(folder, rng)
+        damage.no_file(folder, rng)
+        return path
+
 
 def _file(name: str, data: Callable[[Random], bytes]) -> Callable[[Path, Random], Path]:
     def write(folder: Path, rng: Random) -> Path:
@@ -80,9 +86,10 @@ def _pattern(rng: Random) -> bytes:
 
 
 def _read_pattern(path: Path) -> None:
+    from headcount.files import read_text
     from headcount.heads import Layout, Mask
 
-    repr(Mask.parse(path.read_text(encoding="utf-8"), Layout.of(encoder=[2, 3])))
+    repr(Mask.parse(read_text(path, "pattern"), Layout.of(encoder=[2, 3])))
 
 
 # --- studies ---
@@ -118,9 +125,10 @@ def _record() -> dict[str, Any]:
 
 def _read_record(path: Path) -> None:
     from headcount.runs.record import load_record
-    from headcount.studies.points import Point
+    from headcount.studies.points import Point, require_cut
 
     found = load_record(path)
+    require_cut(found, path)
     repr(found), found.to_json(), found._repr_html_(), found.run.key
     point = Point.of(found)
     point.to_json(), f"{point.score:.3f} {point.ratio or 0:g} {point.kept:d} {point.seconds:.1f}"
@@ -133,6 +141,8 @@ def _read_full(path: Path) -> None:
     from headcount.studies.outcome import kept
 
     found = kept(path.parent)
+    if not path.is_file():
+        return  # it is made again
     assert found is not None
     assert found.outcome is not None
     repr(found), found.to_json(), len(found.outcome.labels)
@@ -194,7 +204,7 @@ def _redundancy() -> dict[str, np.ndarray]:
              "made": {"model": "x", "inputs": "random"},
              "matrices": [["encoder", "js"], ["encoder", "cos"]]}  # fmt: skip
     arrays: dict[str, np.ndarray] = {"about": np.array(json.dumps(about))}
-    values = np.random.default_rng(0).random((5, 5))
+    values = np.random.default_rng(0).random((5, 5)) * (1 - np.eye(5))
     for name in ("js", "cos"):
         arrays[f"encoder/{name}/values"] = values + values.T
         arrays[f"encoder/{name}/stderr"] = values / 10
@@ -471,7 +481,7 @@ def _read_glue(path: Path) -> None:
 
     with suppress(HeadcountError):  # and the other file has its turn
         open_task("cola", data=path).load("dev")
-    (path / "dev.tsv").unlink()
+    (path / "dev.tsv").rename(path / "other.tsv")
     open_task("mrpc", data=path).load("dev")
 
 
@@ -618,7 +628,7 @@ def _carded() -> Any:
     return remove(model, Mask.parse("11", layout(model)))
 
 
-def _read_record(path: Path) -> None:
+def _read_card(path: Path) -> None:
     from headcount.files import read_json
     from headcount.models.card import card, write_results
 
@@ -626,6 +636,52 @@ def _read_record(path: Path) -> None:
     if isinstance(record, dict):
         yaml.safe_load(card(_carded(), record=record).split("---")[1])
         write_results(path.parent, record)
+
+
+# --- the page ---
+
+
+@cache
+def _page_files() -> dict[str, Any]:
+    """What a page is made of, as JSON or as arrays."""
+    cut = _record() | {"model": "x", "task": "mrpc", "seed": 0, "method": "importance"}
+    tried = [{"method": "importance", "kept": 3, "seed": 0, "rows": 10, "score": 0.4,
+              "difference": {"value": -0.1, "low": -0.2, "high": 0.0}, "chance": 0.9,
+              "accepted": True, "id": cut["id"]}]  # fmt: skip
+    rows = {name: {"split": f"dev:{name}:0.5:0", "n": 10} for name in ("chosen", "scored")}
+    searched = {
+        "model": "x", "task": "mrpc", "metric": "f1", "higher_is_better": True, "heads": 5,
+        "kept": 3, "bound": "2 %", "by": "loss", "sentence": "x needs 3 of its 5 heads.",
+        "full": 0.5, "score": 0.4, "difference": {"value": -0.1, "low": -0.2, "high": 0.0},
+        "speedup": {"value": 1.2, "low": 1.1, "high": 1.3}, "tried": tried, "rows": rows,
+        "timing": {"batch": 8, "length": 16, "milliseconds": {"before": 2.0, "after": 1.6}},
+        "chose": EVALUATION | {"score": 0.5}, "least": 0.49, "holds": True, "chance": 0.9,
+        "parameters": {"before": 100, "after": 90}, "command": "headcount search x --out s",
+    }  # fmt: skip
+    return {"s/search.json": searched, f"s/runs/{cut['id']}/record.json": cut,
+            "s/model/record.json": cut, "s/model/mask.json": MASK, "s/full.json": FULL,
+            "roles.json": _roles(), "near.npz": _redundancy(),
+            "gated/gates.npz": _gates()}  # fmt: skip
+
+
+def _write_page(folder: Path, rng: Random) -> Path:
+    files = _page_files()
+    hit = rng.choice(list(files))
+    for name, data in files.items():
+        own = rng if name == hit else Gentle(0)
+        kind = damage.npz if name.endswith("z") else damage.json_file
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(kind(data, own))
+    return folder
+
+
+def _read_page(path: Path) -> None:
+    from headcount.errors import HeadcountError
+    from headcount.views.page.report import report
+
+    found = report(path, out=path / "page.html")
+    if found.skipped:
+        raise HeadcountError(found.skipped[0][1])
 
 
 READERS = (
@@ -652,9 +708,7 @@ READERS = (
         _read_evaluation,
     ),
     Reader("curve", 4, _write_curve, _read_curve),
-    Reader(
-        "record", 4, _file("record.json", lambda rng: damage.json_file(RECORD, rng)), _read_record
-    ),
+    Reader("card", 4, _file("record.json", lambda rng: damage.json_file(RECORD, rng)), _read_card),
     Reader("gates", 9, _file("gates.npz", lambda rng: damage.npz(_gates(), rng)), _read_gates),
     Reader(
         "redundancy",
@@ -680,4 +734,5 @@ READERS = (
     Reader("text", 2, _write_text, _read_text),
     Reader("options", 3, _file("headcount.toml", _options), _read_options),
     Reader("pruned", 4, _write_pruned, _read_pruned),
+    Reader("page", 3, _write_page, _read_page),
 )

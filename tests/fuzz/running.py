@@ -32,6 +32,8 @@ from headcount.errors import HeadcountError
 
 LIMIT = 5.0
 """Seconds of processor time that one input may take."""
+WAIT = 30.0
+"""Seconds that it may take by the clock: a pipe that nobody writes to costs no processor time."""
 SILENCE = 60.0
 """Seconds after which a process that says nothing is ended: it waits, or cannot be interrupted."""
 MEMORY = 512 * 2**20
@@ -96,7 +98,7 @@ def try_one(
 ) -> None:
     """Make input `number`, have it read, and note what came of it."""
     reader, rng = reader_of(number, seed, readers)
-    path = reader.write(folder, rng)
+    path = reader.made(folder, rng)
     before, started = _most(), time.process_time()
     try:
         with _limited(LIMIT):
@@ -144,7 +146,7 @@ def warm_up(readers: Sequence[Reader] = READERS) -> None:
 
 def _what(error: BaseException) -> str:
     if isinstance(error, Hang):
-        return f"more than {LIMIT:g} s"
+        return f"more than {LIMIT:g} s of work, or {WAIT:g} s of waiting"
     return f"{type(error).__name__}: {str(error)[:160]!r}"
 
 
@@ -164,18 +166,24 @@ def _most() -> int:
 
 @contextmanager
 def _limited(seconds: float) -> Generator[None]:
-    """Raise Hang after so much processor time: a busy machine is no hang."""
+    """Raise Hang after so much processor time, for a busy machine is no hang; or long waiting."""
 
     def ring(*_: Any) -> None:
         raise Hang
 
-    old = signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    timers = (
+        (signal.SIGPROF, signal.ITIMER_PROF, seconds),
+        (signal.SIGALRM, signal.ITIMER_REAL, WAIT),
+    )
+    before = [signal.signal(number, ring) for number, _, _ in timers]
+    for _, timer, most in timers:
+        signal.setitimer(timer, most)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, old)
+        for (number, timer, _), old in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, old)
 
 
 # --- several processes ---

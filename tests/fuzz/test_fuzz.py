@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fuzz import running
+from fuzz import damage, running
 from fuzz.readers import READERS, Reader
 from fuzz.running import Found, reader_of, run, try_many, warm_up
 from headcount.errors import HeadcountError
@@ -29,6 +30,16 @@ def test_damaged_files_are_read_or_refused_with_one_sentence(reader: Reader) -> 
     assert [str(failure) for failure in found.failures] == []
     assert found.count == SHARE
     assert found.refused
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_what_is_no_file_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, reader: Reader) -> None:
+    monkeypatch.setattr(damage, "OFTEN", 1.0)
+    warm_up([reader])
+    found = Found()
+    for _ in try_many(range(12), 1, found, [reader]):
+        pass
+    assert [str(failure) for failure in found.failures] == []
 
 
 def reader_that(answer: Callable[[], Any]) -> Reader:
@@ -67,12 +78,14 @@ def spin() -> None:
         (raises(MemoryError()), "MemoryError"),
         (raises(HeadcountError("")), "no sentence"),
         (spin, r"more than 0\.2 s"),
+        (lambda: time.sleep(60), r"or 0\.3 s of waiting"),
     ],
 )
 def test_what_is_no_sentence_is_seen(
     monkeypatch: pytest.MonkeyPatch, answer: Callable[[], Any], said: str
 ) -> None:
     monkeypatch.setattr(running, "LIMIT", 0.2)
+    monkeypatch.setattr(running, "WAIT", 0.3 if "waiting" in said else 30.0)
     (failure,) = tried(answer).failures
     assert re.search(said, str(failure))
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
 from headcount.errors import UsageError
+from headcount.likeness import clusters
 from headcount.likeness.clusters import (
     _split,
     cluster,
@@ -110,3 +111,37 @@ def test_the_mean_of_several():
 def test_what_makes_no_sense_is_refused(call, says):
     with pytest.raises(UsageError, match=says):
         call()
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Twelve heads are many, and a hundred too many: what holds for thousands, quickly."""
+    monkeypatch.setattr(clusters, "EXACT", 12)
+    monkeypatch.setattr(clusters, "MOST", 100)
+    # what takes minutes for thousands of heads must not be asked
+    monkeypatch.delattr(clusters, "SpectralClustering")
+
+
+@pytest.mark.usefixtures("many")
+def test_thousands_of_heads_are_clustered_at_a_bounded_cost_that_is_said(caplog):
+    assert adjusted_rand_score(GROUPS, cluster(grouped(), 4)) == 1
+    assert "Clustering 16 heads takes up to" in caplog.text
+    same = np.zeros((16, 16))
+    assert len(set(cluster(same, 9))) == 9
+
+
+@pytest.mark.usefixtures("many")
+def test_affinity_propagation_has_fewer_steps_for_thousands_of_heads(monkeypatch, caplog):
+    monkeypatch.setattr(clusters, "MESSAGES", 20)
+    with pytest.raises(UsageError, match=r"did not settle .* in 11 steps"):
+        cluster(grouped())  # 20 for 12 heads, (12 / 16)² of them for 16
+    assert "takes up to 90 s" in caplog.text
+    assert adjusted_rand_score(GROUPS, cluster(grouped(), counter="hdbscan")) == 1
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize("count", [50, None])
+def test_too_many_heads_are_refused(count):
+    values = grouped(np.arange(101) % 4)
+    with pytest.raises(UsageError, match="101 heads of one stack are too many to cluster"):
+        cluster(values, count)

@@ -35,14 +35,15 @@ def test_each_way_has_its_row(family: str) -> None:
     assert (masked.heads, masked.sparsity) == (emptied.heads, emptied.sparsity) == (0, 1)
     assert masked.parameters == dense.parameters > uneven.parameters > emptied.parameters
     assert uneven.ideal == counted.ratio(smaller["uneven"][0])
-    assert emptied.ideal == pytest.approx(1 / (found.ceiling or 0))
+    assert emptied.bound == pytest.approx(found.shapes[0].ceiling)
     for row in found.rows:
         assert 0 < row.seconds.low <= row.seconds.median <= row.seconds.high
         assert row.ratio.low <= row.ratio.median <= row.ratio.high
         assert row.over_ideal == row.ratio.median / (row.ideal or 0)
-    assert (found.batch, found.length, found.rounds) == (2, 9, 6)
+    (shape,) = found.shapes
+    assert (shape.batch, shape.length, shape.rounds) == (2, 9, 6)
     assert found.threads == torch.get_num_threads()
-    assert found.share == counted.share
+    assert shape.share == counted.share
 
 
 def test_what_is_timed_is_what_it_says() -> None:
@@ -75,6 +76,25 @@ def test_onnxruntime_runs_beside_torch() -> None:
     assert [row.name for row in found.rows][3:] == ["onnx dense", "onnx removed uneven"]
     assert [row.kind for row in found.rows][3:] == ["onnx", "onnx"]
     assert found.rows[4].ideal == found.rows[2].ideal
+
+
+def test_every_combination_of_batches_and_lengths_is_timed() -> None:
+    model = build("bert", num_hidden_layers=1)
+    found = time_removed(model, removed(model, "uneven"), batch=(1, 2), length=[4, 8], rounds=6)
+    assert list(map(str, found.shapes)) == [
+        "1 × 4 tokens", "1 × 8 tokens", "2 × 4 tokens", "2 × 8 tokens",
+    ]  # fmt: skip
+    assert len(found.rows) == 4 * 3
+    # attention is a larger part of longer inputs, whatever the batch
+    ideals = [shape.rows[2].ideal for shape in found.shapes]
+    assert ideals[:2] == ideals[2:]
+    assert (ideals[0] or 0) > (ideals[1] or 0)
+    data = found.to_json()
+    assert [(row["batch"], row["length"]) for row in data["timings"][::3]] == [
+        (1, 4), (1, 8), (2, 4), (2, 8),
+    ]  # fmt: skip
+    assert (data["batch"], data["length"]) == (1, 4)
+    assert [shape["batch"] for shape in data["shapes"]] == [1, 1, 2, 2]
 
 
 def test_nothing_removed_is_the_dense_model_alone() -> None:

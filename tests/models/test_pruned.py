@@ -29,3 +29,8 @@ def test_a_save_that_fails_half_way_leaves_the_old_folder_whole(tmp_path, pruned
         small.save_pretrained(folder)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
     assert os.listdir(tmp_path) == ["small"]
+
+
+def test_weights_can_be_read_by_whoever_may_read_the_rest(tmp_path, pruned, odd_rights):
+    pruned[0].save_pretrained(tmp_path / "again")
+    assert odd_rights(tmp_path / "again") == {}

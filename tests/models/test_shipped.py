@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from fuzz.damage import become
 from headcount.errors import NotFoundError
-from headcount.models.load import load_config
+from headcount.models.load import load, load_config
 from headcount.models.shipped import NAMES, locate
+from headcount.tasks.loading import load_tokenizer
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -20,6 +23,17 @@ def test_the_short_name_is_the_bert() -> None:
 
 def test_other_names_stay_as_they_are() -> None:
     assert locate("bert-base-uncased") == "bert-base-uncased"
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_model_folder_with_a_pipe_in_it_is_refused_and_not_waited_for(
+    tmp_path: Path, file: str
+) -> None:
+    shutil.copytree(locate("pocket"), tmp_path / "model")
+    become(tmp_path / "model" / file, "pipe")
+    for open_it in (load, load_tokenizer):
+        with pytest.raises(NotFoundError, match=f"{file}: it is a pipe, not a file"):
+            open_it(tmp_path / "model")
 
 
 def test_a_model_folder_of_the_users_wins_and_no_other_folder(

@@ -15,7 +15,9 @@ from headcount.models.cost import cost
 from headcount.models.speed import bench, plan, random_mask
 from models.zoo import build
 
-QUICK: dict[str, Any] = {"batch": 2, "length": 8, "repeats": 6, "onnx": False}
+QUICK: dict[str, Any] = {
+    "batch": 2, "length": 8, "repeats": 6, "timing_seconds": 0, "onnx": False,
+}  # fmt: skip
 
 
 def test_a_model_in_memory_is_timed_and_stays_as_it_was() -> None:
@@ -39,6 +41,12 @@ def test_one_ratio_or_several() -> None:
     assert [row.heads for row in plan(model, ratio=[0.25, 1]).rows] == [12, 0]
     assert [row.heads for row in plan(model).rows] == [8, 4, 2]
     assert repr(one) == "Plan(removed 50.0 %: 8 heads)"
+    both = plan(model, ratio=0.5, length=[8, 16])
+    assert [row.name for row in both.rows] == [
+        "removed 50.0 %, 8 tokens",
+        "removed 50.0 %, 16 tokens",
+    ]
+    assert both.rows[0].ideal == one.rows[0].ideal != both.rows[1].ideal
 
 
 def test_a_named_model_without_weights_has_random_ones_and_a_note(tmp_path: Path) -> None:
@@ -51,7 +59,9 @@ def test_a_named_model_without_weights_has_random_ones_and_a_note(tmp_path: Path
 
 def test_a_notebook_shows_the_ways_and_escapes_them() -> None:
     found = bench(build("bert"), ratio=0.5, **QUICK)
-    evil = replace(found, rows=(*found.rows, replace(found.rows[0], name="<script>")))
+    (shape,) = found.shapes
+    rows = (*shape.rows, replace(shape.rows[0], name="<script>"))
+    evil = replace(found, shapes=(replace(shape, rows=rows),))
     assert evil._repr_html_().count("<tr>") == 2 + len(found.rows)
     assert "<script>" not in evil._repr_html_()
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcount.errors import UsageError
-from headcount.models.timing import Estimate, Way, alternate, check_rounds, estimate, ratios
+from headcount.models.timing import (
+    Estimate,
+    Way,
+    alternate,
+    check_rounds,
+    estimate,
+    is_precise,
+    ratios,
+    seconds,
+)
 
 
 class Machine:
@@ -54,6 +64,18 @@ def test_a_machine_that_slows_down_does_not_change_the_ratio() -> None:
     assert found["slow"] == Estimate(1.0, 1.0, 1.0)
     assert found["fast"].median == pytest.approx(0.5, rel=0.06)
     assert found["fast"].low <= 0.5 <= found["fast"].high
+
+
+def test_seconds_that_are_shown_have_the_ratio_that_is_shown() -> None:
+    # the medians of both have another quotient than the rounds
+    times = {"dense": [1.0, 2.0, 3.0, 1.0, 2.0, 3.0], "small": [0.8, 1.6, 1.5, 0.8, 1.6, 1.5]}
+    shares, took = ratios(times, "dense"), seconds(times, "dense")
+    assert estimate(times["dense"]).median / estimate(times["small"]).median != pytest.approx(1.25)
+    assert took["dense"] == estimate(times["dense"])
+    assert shares["small"].turned().median == pytest.approx(1.25)
+    assert took["dense"].median / took["small"].median == pytest.approx(1.25)
+    assert took["small"].low / took["dense"].median == pytest.approx(shares["small"].low)
+    assert shares["small"].turned().turned().low == pytest.approx(shares["small"].low)
 
 
 def test_short_runs_are_repeated_within_a_measurement() -> None:
@@ -116,6 +138,46 @@ def test_progress_sees_the_rounds() -> None:
         track=lambda rounds: (seen.append(r) or r for r in rounds),
     )
     assert seen == list(range(7))
+
+
+class Noisy(Machine):
+    """A machine on which `small` takes anything between half and all of its time."""
+
+    def way(self, name: str, seconds: float) -> Way:
+        plain = super().way(name, seconds)
+        shares = itertools.cycle([1.0, 0.5, 0.75, 0.6, 0.9, 0.7, 0.8])
+
+        def run() -> None:
+            before = self.now
+            plain.run()
+            if name == "small":
+                self.now = before + (self.now - before) * next(shares)
+
+        return Way(name=name, run=run)
+
+
+@pytest.mark.parametrize(("limit", "rounds"), [(0, 6), (20, 12), (10_000, None)])
+def test_rounds_go_on_until_the_interval_is_narrow_or_the_time_is_up(limit, rounds) -> None:
+    machine = Noisy()
+    ways = [machine.way("dense", 1.0), machine.way("small", 1.0)]
+    seen: list[int] = []
+    times = alternate(
+        ways, rounds=6, timing_seconds=limit, clock=machine.clock,
+        track=lambda numbers: (seen.append(number) or number for number in numbers),
+    )  # fmt: skip
+    assert len(times["dense"]) == len(times["small"]) == len(seen)
+    assert seen == list(range(len(seen)))
+    assert is_precise(ratios(times, "dense")["small"]) == (rounds is None)
+    before = {name: seconds[:-1] for name, seconds in times.items()}
+    assert not is_precise(ratios(before, "dense")["small"])
+    assert rounds in (None, len(seen))
+
+
+def test_a_quiet_machine_takes_no_round_more() -> None:
+    machine = Machine()
+    ways = [machine.way("dense", 1.0), machine.way("small", 0.5)]
+    times = alternate(ways, rounds=6, timing_seconds=10_000, clock=machine.clock)
+    assert len(times["small"]) == 6
 
 
 def test_too_few_rounds_are_refused() -> None:

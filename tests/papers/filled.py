@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from headcount.heads import Layout, Mask
-from headcount.models.bench import Bench, Row
+from headcount.models.timed import Bench, Row, Shape
 from headcount.models.timing import Estimate
 from headcount.papers.found import Found
 from headcount.studies.plan import Cell
@@ -87,9 +87,9 @@ def timed() -> dict[str, Any]:
             ratio=Estimate(100 * seconds, 99 * seconds, 101 * seconds), memory=int(4000 * ideal))
         for kind, heads, seconds, ideal in ways
     )  # fmt: skip
-    bench = Bench(model="BertModel", batch=8, length=32, reads="32 tokens", rounds=15, share=0.5,
-                  device="cpu", threads=1, ceiling=2.0, rows=rows)  # fmt: skip
-    return bench.to_json()
+    shape = Shape(batch=8, length=32, reads="32 tokens", rounds=15, share=0.5, ceiling=2.0,
+                  rows=rows)  # fmt: skip
+    return Bench(model="BertModel", device="cpu", threads=1, shapes=(shape,)).to_json()
 
 
 def record_of(cell: Cell) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from headcount.tasks.loading import load_tokenizer
 ALWAYS: dict[str, Any] = {
     "steps": 2, "batch_size": 4, "accumulate": 1, "rows": 16, "limit": 6, "draws": 20,
     "max_length": 12, "samples": 4, "importance_samples": 4, "points": 3, "scorer_steps": 2,
-    "repeats": 6, "length": 8, "batch": 2,
+    "repeats": 6, "length": 8, "batch": 2, "timing_seconds": 0,
 }  # fmt: skip
 WHERE_SAID = {"random": 6, "new_tokenizer": 300}
 ROWS = 16

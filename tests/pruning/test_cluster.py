@@ -8,6 +8,7 @@ from headcount.heads import Layout, Stack
 from headcount.likeness.measure import redundancy
 from headcount.models.find import layout
 from headcount.models.remove import remove
+from headcount.pruning import cluster as clusters
 from headcount.pruning.cluster import random_inputs, read_matrices
 from headcount.pruning.select import prepare
 from models.zoo import build
@@ -79,6 +80,23 @@ def test_needs_no_data(family):
     mask = cluster(model, distances="js")(0.5, 0)
     assert len(mask) == layout(model).kept_at(0.5)
     remove(model, mask)  # groups of key-value heads stay removable
+
+
+def test_distances_of_many_heads_are_measured_on_fewer_inputs_and_their_time_is_said(
+    monkeypatch, caplog
+):
+    model = build("bert", num_hidden_layers=2)
+    rows = []
+    real = clusters.random_inputs
+    monkeypatch.setattr(
+        clusters, "random_inputs", lambda *given: rows.append(given[2]) or real(*given)
+    )
+    cluster(model, distances="js")
+    assert (rows, caplog.text) == ([200], "")
+    monkeypatch.setattr(clusters, "MANY", len(layout(model)) // 2)
+    cluster(model, distances="js")
+    assert rows == [200, 50]
+    assert f"Distances between {len(layout(model))} heads take about" in caplog.text
 
 
 def test_random_inputs_fit_a_short_decoder():

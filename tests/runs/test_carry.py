@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
 
 import headcount as hc
 from headcount.errors import UsageError
+from headcount.likeness.options import Likening
 from headcount.runs import cutting
 from headcount.runs.carry import CARRIERS, carry
-from headcount.runs.kinds import Train
+from headcount.runs.kinds import (
+    Bench,
+    Evaluate,
+    Importance,
+    Probe,
+    Redundancy,
+    Roles,
+    Train,
+    Transfer,
+)
 from headcount.runs.run import KINDS, Run
 from headcount.runs.subject import Subjects
-from runs.carriers.asking import FEW, TASK, trained
+from headcount.sensitivity.options import Measuring
+from runs.carriers.asking import FEW, READING, TASK, trained
 
 __all__ = ["trained"]
 
@@ -22,6 +34,33 @@ __all__ = ["trained"]
 def test_every_kind_that_opens_a_model_has_its_carrier():
     assert {each.name for each in KINDS} - {each.name for each in CARRIERS} == {"probe"}
     assert all(callable(CARRIERS[each.name]) for each in CARRIERS)
+
+
+ONE = hc.TrainOptions(steps=1, batch_size=8, log_every=1)
+DRAWS = {
+    "train": (Train(training=ONE, rows=16), "last_loss"),
+    "evaluate": (Evaluate(scoring=FEW), "rows"),
+    "importance": (Importance(measuring=Measuring(samples=4)), "loss"),
+    "redundancy": (Redundancy(reading=READING, likening=Likening(distances=("js",))), "rows"),
+    "roles": (Roles(reading=READING), "rows"),
+    "transfer": (Transfer(finetuned="pocket", reading=READING), "rows"),
+    "prune": (hc.Prune(method=hc.Random(), ratio=0.5, scoring=FEW, baseline=0), "mask"),
+    "bench": (Bench(ratio=(0.5,), batch=1, length=4, repeats=6, onnx=False), "seed"),
+    "probe": (Probe(), "seed"),
+}
+"""Kind of run -> options, and a part of its record that its seed decides."""
+
+
+@pytest.mark.parametrize("kind", [each.name for each in KINDS])
+def test_another_seed_of_the_run_draws_something_else(kind, trained):
+    options, drawn = DRAWS[kind]
+    task = None if kind in ("redundancy", "roles", "transfer", "bench", "probe") else TASK
+    model = "pocket" if kind in ("train", "transfer", "bench") else str(trained[1])
+    run = Run(kind, model, task=task, options=options)
+    first, other = (carry(replace(run, seed=seed)).record for seed in (0, 1))
+    assert first.id != other.id
+    assert first[drawn] != other[drawn]
+    assert other.run.seed == 1 == other.run.to_plain()["seed"]
 
 
 def test_a_run_that_starts_from_another_makes_it_once(trained, tmp_path):

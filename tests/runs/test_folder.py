@@ -59,6 +59,13 @@ def test_a_folder_that_cannot_be_finished_is_not_there(tmp_path, error, seen):
         require_free(tmp_path)
 
 
+def test_weights_can_be_read_by_whoever_may_read_the_rest(tmp_path, odd_rights):
+    model = build("bert")
+    mask = Mask.full(layout(model))
+    write_folder(tmp_path / "out", RECORD, remove(model, mask), mask)
+    assert odd_rights(tmp_path / "out") == {}
+
+
 class BrokenTrace(Trace):
     def save(self, path):
         raise OSError(28, "No space left")

@@ -12,11 +12,15 @@ import torch
 
 import headcount as hc
 from headcount.errors import UsageError
-from headcount.runs.identity import told
+from headcount.pruning.methods import METHODS, make_method
+from headcount.runs.prune import identity_of
+from headcount.runs.record import id_of
+from headcount.runs.subject import make_subject
 from headcount.tasks import Examples
 from headcount.tasks.encoding import encode_texts
 from headcount.training.options import TrainOptions
 from runs import flat
+from runs.options import with_another
 from training.conftest import pets, tiny
 
 TRAIN = TrainOptions(steps=1, batch_size=8)
@@ -165,26 +169,23 @@ def test_the_same_question_goes_on_and_other_versions_are_told(begun, study, cap
     assert "versions.torch was 1.0, now" in caplog.text
 
 
-def test_values_of_any_kind_have_a_name_by_content(tmp_path):
-    file = tmp_path / "a.npz"
-    file.write_bytes(b"1")
-    first = told(file)
-    file.write_bytes(b"2")
-    assert told(file) != first
-    pairs = [
-        ({"encoder": np.eye(2)}, {"encoder": np.eye(2) * 2}),
-        ([{"input_ids": torch.ones(2)}], [{"input_ids": torch.zeros(2)}]),
-        (
-            hc.Scores(hc.Layout.of(encoder=[2]), (1, 2)),
-            hc.Scores(hc.Layout.of(encoder=[2]), (2, 1)),
-        ),
-    ]
-    for one, other in pairs:
-        assert told(one) == told(copy.deepcopy(one)) != told(other)
+FREE = {"repair.train.save_every", "repair.train.save_minutes",
+        "learning.save_every", "learning.save_minutes"}  # fmt: skip
+"""How often a training saves is nothing that a result depends on."""
+NAMED = {"pattern": {"keep": "1x4"}, "layers": {"empty": "0"}}
 
 
-def test_a_text_longer_than_a_file_name_is_told_as_it_is():
-    mask = hc.Mask.full(hc.Layout.of(encoder=[12] * 12))
-    text = json.dumps(mask.to_json())
-    assert told(text) == text
-    assert told("a\0b") == "a\0b"
+@pytest.mark.parametrize("method", [entry.name for entry in METHODS])
+def test_a_cut_depends_on_every_option(model, task, tokenizer, method, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").write_text("the dog\n")
+    subject = make_subject(model, task, tokenizer=tokenizer)
+    repair = hc.Repair(recover=hc.Recovery(), train=TRAIN)
+    made = make_method(method, NAMED.get(method))
+    learning = TRAIN if made.needs == "training" else None
+    options = hc.Prune(method=made, ratio=0.5, repair=repair, learning=learning)
+    first = id_of(identity_of(subject, options, 0))
+    assert first != id_of(identity_of(subject, options, 1))
+    for place, other in with_another(options):
+        same = first == id_of(identity_of(subject, other, 0))
+        assert same == (place in FREE or (place == "learning" and learning is None)), place

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from headcount.sensitivity.options import Measuring
 from headcount.tasks.reading import Reading
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
+from runs.options import with_another
 
 ASKED = {
     "train": Train(training=TrainOptions(epochs=1, steps=4), fraction=0.5, curve_scores=True),
@@ -32,7 +34,7 @@ ASKED = {
     ),
     "roles": Roles(reading=Reading(random=9), describing=Describing(alone=True)),
     "transfer": Transfer(finetuned="b"),
-    "bench": Bench(ratio=(0.5, 0.9), onnx=False),
+    "bench": Bench(ratio=(0.5, 0.9), batch=(1, 8), timing_seconds=5, onnx=False),
     "probe": Probe(wait=0.5, say="here"),
 }
 
@@ -47,6 +49,54 @@ def test_what_is_written_is_read_back(kind):
     assert Run.read(run.to_plain()) == run
 
 
+@pytest.mark.parametrize("kind", ASKED)
+def test_the_key_depends_on_every_option(kind):
+    options = ASKED[kind] if kind == "transfer" else type(ASKED[kind])()
+    run, refused = Run(kind, "a", options=options), set()
+    for place, other in with_another(options):
+        try:
+            assert Run(kind, "a", options=other).key != run.key, place
+        except UsageError:
+            refused.add(place)  # what does not go together
+    assert refused <= {"new_tokenizer", "measuring.normalize"}
+
+
+SEEDED = [kind for kind, options in ASKED.items() if hasattr(options, "seeded")]
+
+
+def seeds(run: Run) -> list[int]:
+    """Every seed in the plain form of a run."""
+
+    def inside(data):
+        for name, value in data.items():
+            if name == "seed":
+                yield value
+            elif isinstance(value, dict):
+                yield from inside(value)
+
+    return list(inside(run.to_plain()))
+
+
+def test_every_kind_whose_options_have_a_seed_says_so():
+    with_seed = {kind for kind in ASKED if len(seeds(Run(kind, "a", options=ASKED[kind]))) > 1}
+    assert with_seed == set(SEEDED)
+
+
+@pytest.mark.parametrize("kind", SEEDED)
+def test_the_seed_of_a_run_has_one_home(kind):
+    options = ASKED[kind]
+    run = Run(kind, "a", options=options)
+    other = replace(run, seed=3)
+    assert (seeds(run), seeds(other), seeds(replace(other, seed=0))) == ([0, 0], [3, 3], [0, 0])
+    assert len({run.key, other.key, replace(run, seed=4).key}) == 3
+    assert getattr(other.asked(type(options)), options.seeded).seed == 3
+    said = replace(options, **{options.seeded: replace(getattr(options, options.seeded), seed=3)})
+    assert Run(kind, "a", options=said) == Run(kind, "a", options=said, seed=3) == other
+    assert Run.read(other.to_plain()) == other
+    with pytest.raises(UsageError, match="run's seed is 4, and its options say 3: say it once"):
+        Run(kind, "a", options=said, seed=4)
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -58,6 +108,15 @@ def test_what_is_written_is_read_back(kind):
 def test_training_that_cannot_be_is_refused(wrong, said):
     with pytest.raises(UsageError, match=said):
         Train(**wrong)
+
+
+def test_a_list_of_one_size_and_the_usual_time_are_what_they_were():
+    assert Bench(batch=(8,), length=(32,)) == Bench(batch=8, length=32)
+    plain = Run("bench", "a", options=Bench(batch=(8,))).to_plain()["options"]
+    assert plain["batch"] == 8
+    assert "timing_seconds" not in plain  # or the runs that are there would have another key
+    with pytest.raises(UsageError, match="A batch is at least 1 example, not 0"):
+        Bench(batch=(1, 0))
 
 
 def test_options_of_another_kind_are_refused():

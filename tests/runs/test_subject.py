@@ -9,6 +9,7 @@ import pytest
 import headcount as hc
 from headcount.errors import NotFoundError, UsageError
 from headcount.runs.subject import Subjects, make_subject, read_texts
+from headcount.tasks.encoding import encode_texts
 from headcount.tasks.looking import Looking
 from headcount.training.scoring import Scoring
 
@@ -67,18 +68,35 @@ def test_given_texts_are_read_once(model, tokenizer, tmp_path):
     subject = make_subject(model, tokenizer=tokenizer)
     found = subject.given(Looking(inputs=file), 16)
     assert len(found) == 2
-    file.unlink()
     assert subject.given(Looking(inputs=str(file)), 16) is found
+    file.write_text("the dog\n")
+    assert len(subject.given(Looking(inputs=str(file)), 16)) == 1
     assert subject.given(Looking(), 16) is None
     batches = [{"input_ids": None}]
     assert subject.given(Looking(inputs=batches), 16) is batches
 
 
+def test_given_rows_are_known_by_what_is_in_them(model, tokenizer):
+    subject = make_subject(model, tokenizer=tokenizer)
+    texts = [["the king", "a cat"], ["the dog"], ["a king sees a cat"]]
+    for text in texts * 2:  # lists that are gone leave their place in memory to the next
+        found = subject.given(Looking(inputs=[*text]), 16)
+        wanted = encode_texts(text, tokenizer, max_length=16)
+        assert found.columns == wanted.columns
+    kept = ["the dog"]
+    first = subject.given(Looking(inputs=kept), 16)
+    assert subject.given(Looking(inputs=["the dog"]), 16) is first
+    kept.append("a cat")
+    assert len(subject.given(Looking(inputs=kept), 16)) == 2
+    stream = Looking(inputs=iter(["the dog", "a cat"]))
+    assert [len(subject.given(stream, 16)) for _ in range(2)] == [2, 2]
+
+
 def test_texts_that_cannot_be_read_are_refused(model, tokenizer, tmp_path):
-    with pytest.raises(NotFoundError, match=r"Cannot read the inputs .*no\.txt: No such file"):
+    with pytest.raises(NotFoundError, match=r"Cannot read the file of inputs .*no\.txt: No such"):
         read_texts(tmp_path / "no.txt", model, tokenizer, 16)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\xff")
-    with pytest.raises(NotFoundError, match="it is not text"):
+    with pytest.raises(UsageError, match="is no file of inputs: it is not UTF-8 text"):
         read_texts(tmp_path / "bytes", model, tokenizer, 16)
     (tmp_path / "empty").write_text("\n \n")
     with pytest.raises(UsageError, match="not a single line of text"):

@@ -10,7 +10,7 @@ import headcount as hc
 from headcount.pruning.methods import as_method
 from headcount.runs.asked import Prune
 from headcount.runs.subject import make_subject
-from headcount.studies.answers import Asked, mean_length, timed
+from headcount.studies.answers import Asked, mean_length, speed_of, timed
 from headcount.training.scoring import Scoring
 
 STATING = Scoring(split="dev:scored:0.5:0", draws=20)
@@ -20,7 +20,7 @@ def asked(model: Any, task: Any, tokenizer: Any, **searching: Any) -> Asked:
     return Asked(
         subject=make_subject(model, task, tokenizer=tokenizer), methods=(as_method("surgeon"),),
         bound=None, like=Prune(method=as_method("surgeon"), repair=hc.Repair()), stating=STATING,
-        searching=hc.Searching(repeats=6, **searching), seed=0, command=None,
+        searching=hc.Searching(repeats=6, timing_seconds=0, **searching), seed=0, command=None,
         report=lambda text: None, note=lambda text: None,
     )  # fmt: skip
 
@@ -38,16 +38,21 @@ def test_the_answer_is_timed_on_rows_like_those_of_the_statement(model, task, to
     lengths = own.subject.scored(STATING).rows.lengths
     assert mean_length(own) == round(lengths.mean())
     mask = hc.Mask.parse("211", own.subject.layout)
-    row, how = timed(own, mask, hc.remove(model, mask))
+    found = timed(own, mask, hc.remove(model, mask))
+    _, row = found.rows
+    speed = speed_of(found)
+    how = speed["timing"]
     assert (how["batch"], how["length"], how["rounds"]) == (2, mean_length(own), 6)
-    assert row.kind == "removed"
-    assert row.heads == 4
-    assert row.ratio.low <= row.ratio.median <= row.ratio.high
-    assert how["milliseconds"]["after"] == pytest.approx(1000 * row.seconds.median)
-    assert (
-        timed(asked(model, task, tokenizer, length=5), mask, hc.remove(model, mask))[1]["length"]
-        == 5
+    assert (row.kind, row.heads) == ("removed", 4)
+    assert speed["speedup"]["value"] == row.speedup.median
+    assert how["bound"] == row.bound
+    assert how["milliseconds"]["before"] / how["milliseconds"]["after"] == pytest.approx(
+        row.speedup.median
     )
+    several = timed(asked(model, task, tokenizer, length=(5, 6)), mask, hc.remove(model, mask))
+    shapes = speed_of(several)["timing"]["shapes"]
+    assert [(shape["batch"], shape["length"]) for shape in shapes] == [(8, 5), (8, 6)]
+    assert shapes[0]["speedup"] != shapes[1]["speedup"]
 
 
 def test_trained_gates_are_told_from_other_methods(model, task, tokenizer):

@@ -12,6 +12,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import headcount as hc
 from headcount.errors import UsageError
 from headcount.models.cost import cost
+from headcount.models.timed import Bench, Row, Shape
+from headcount.models.timing import Estimate
 from headcount.studies import answers, budgets
 from headcount.studies import prices as prices_module
 from headcount.studies.bounds import Budget
@@ -112,11 +114,14 @@ def test_a_search_within_time_is_held_to_what_is_measured(model, task, tokenizer
         rows = [clocked("dense", 1.0)]
         rows += [clocked(f"removed {name}", 0.5 + len(mask) / 24)
                  for name, (mask, _) in removed.items()]  # fmt: skip
-        return SimpleNamespace(rows=rows, device="cpu", threads=1, **how)
+        shape = Shape(batch=how["batch"], length=how["length"], reads="4 tokens", rounds=6,
+                      share=0.5, ceiling=2.0, rows=tuple(rows))  # fmt: skip
+        return Bench(model="Bert", device="cpu", threads=1, shapes=(shape,))
 
     def clocked(name: str, share: float) -> Any:
-        ratio = SimpleNamespace(median=share, low=share - 0.01, high=share + 0.01)
-        return SimpleNamespace(name=name, seconds=SimpleNamespace(median=0.01 * share), ratio=ratio)
+        ratio = Estimate(share, share - 0.01, share + 0.01)
+        return Row(name=name, kind="", heads=0, sparsity=0, seconds=ratio.times(0.01), ratio=ratio,
+                   ideal=share, parameters=0, memory=0)  # fmt: skip
 
     monkeypatch.setattr(prices_module, "time_removed", fake)
     monkeypatch.setattr(answers, "time_removed", fake)
@@ -126,6 +131,7 @@ def test_a_search_within_time_is_held_to_what_is_measured(model, task, tokenizer
     assert data["speedup"]["value"] == pytest.approx(1 / (0.5 + 7 / 24))
     assert data["speedup"]["low"] < data["speedup"]["value"] < data["speedup"]["high"]
     assert data["amount"]["value"] <= data["amount"]["limit"] == pytest.approx(0.008)
+    assert "1.26 × as fast [1.25, 1.28] at 1 × 4 tokens (FLOPs allow 1.26 ×)" in data["sentence"]
     assert "within 0.8 × the latency" in data["sentence"]
     assert set(data["table"]) == {"encoder 4/4"}
 

@@ -9,6 +9,7 @@ import pytest
 
 import headcount as hc
 from headcount.errors import UsageError
+from headcount.runs.kinds import Redundancy, Train
 from headcount.runs.run import Best
 from headcount.studies.planned import read_plan
 from headcount.studies.written import SHIPPED
@@ -75,11 +76,11 @@ def test_runs_are_methods_by_ratios_by_seeds_by_any_option(plan):
 
 def test_a_run_starts_from_the_run_with_its_own_seed(plan):
     base = {cell.run.seed: cell.run for cell in cells(plan, "base")}
-    assert base[1].options.training.seed == 1
+    assert base[1].asked(Train).training.seed == 1
     assert base[1].options.training.learning_rate == 3e-4
     assert all(cell.run.model == base[cell.run.seed] for cell in cells(plan, "cut"))
     near = {cell.run.seed: cell.run for cell in cells(plan, "near")}
-    assert near[1].options.reading.seed == 1
+    assert near[1].asked(Redundancy).reading.seed == 1
     for cell in cells(plan, "cut"):
         if cell.axes["method"] == "cluster":
             assert cell.run.made == (("method.redundancy", near[cell.run.seed]),)
@@ -139,6 +140,8 @@ def wrong(tmp_path: Path, old: str, new: str) -> str:
         ("task: pocket-acceptability", "task: pocket-aceptability", "Did you mean 'pocket-acc"),
         ("- when: {method: cluster}", "- when: {metod: cluster}", "line 24: runs.cut.overrides.0: "
          "the group has no axis 'metod'"),
+        ("steps: 3", "seed: 3", "line 9: runs.base.options.training.seed: the run's seed is 0: "
+         "leave out the one in its options"),
         ("0.25, 0.5]", "0.25, 1.5]", "1.5"),
         ("set: {options.repair.recover: {}}", "set: {options.repair.recover: {}, options.gated: "
          "true}", "Only a model without the heads can be repaired"),

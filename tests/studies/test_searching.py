@@ -14,8 +14,11 @@ from headcount.studies.searching import Searching
         ({"confidence": 1.0}, "The confidence is between 0 and 1"),
         ({"seeds": 0}, "--seeds is at least 1"),
         ({"first_rows": 0}, "--first-rows is at least 1"),
-        ({"batch": 0}, "--batch is at least 1"),
+        ({"batch": 0}, "A batch is at least 1"),
         ({"repeats": 5}, "--repeats is at least 6"),
+        ({"batch": (8, 0)}, "at least 1 example, not 0"),
+        ({"length": 0}, "at least 1 token, not 0"),
+        ({"timing_seconds": -1}, "--timing-seconds is a time of 0"),
     ],
 )
 def test_wrong_options(option, problem) -> None:

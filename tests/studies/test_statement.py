@@ -6,11 +6,20 @@ import pytest
 
 from headcount.studies.statement import Found, sentence_of, unmet_sentence
 
+
+def timed(speedup: Any, *, bound: float | None = 1.5, more: Any = ()) -> dict[str, Any]:
+    """What a search says of time."""
+    shape = {"batch": 8, "reads": "40 tokens", "speedup": speedup, "bound": bound}
+    return {"speedup": speedup, "timing": {"shapes": [shape, *more]}}
+
+
+ONE = {"batch": 1, "reads": "64 tokens", "bound": None,
+       "speedup": {"value": 1.1, "low": 1.05, "high": 1.15}}  # fmt: skip
 DATA: dict[str, Any] = {
     "model": "/models/MiniLM", "task": "mrpc", "metric": "f1", "heads": 72, "kept": 41,
     "full": 0.861, "score": 0.858, "difference": {"value": -0.003, "low": -0.012, "high": 0.006},
     "bound": "1 %", "chance": 0.88, "holds": True, "higher_is_better": True, "by": "loss",
-    "speedup": {"value": 1.34, "low": 1.29, "high": 1.38},
+    **timed({"value": 1.34, "low": 1.29, "high": 1.38}),
     "parameters": {"before": 22_713_216, "after": 20_100_000},
 }  # fmt: skip
 BETTER = {"value": 0.05, "low": 0.02, "high": 0.08, "better": True}
@@ -22,8 +31,8 @@ UNDEFINED = {"value": None, "low": None, "high": None, "better": False}
 def test_the_sentence_says_it_all() -> None:
     assert sentence_of(DATA) == (
         "MiniLM needs 41 of its 72 heads on mrpc: f1 0.861 → 0.858 (−0.003 [−0.012, +0.006]), the "
-        "loss is within 1 % with a chance of 88 %; measured 1.34× [1.29, 1.38] faster, 22.7 M → "
-        "20.1 M parameters."
+        "loss is within 1 % with a chance of 88 %; 1.34 × as fast [1.29, 1.38] at 8 × 40 "
+        "tokens (FLOPs allow 1.50 ×), 22.7 M → 20.1 M parameters."
     )
 
 
@@ -31,8 +40,10 @@ def test_the_sentence_says_it_all() -> None:
     ("change", "said"),
     [
         ({"speedup": None}, "its time was not measured"),
-        ({"speedup": {"value": 1.02, "low": 0.9, "high": 1.2}}, "not told apart from all heads"),
-        ({"speedup": {"value": 0.8, "low": 0.7, "high": 0.9}}, "0.80× [0.70, 0.90] its speed, slo"),
+        (timed({"value": 1.02, "low": 0.9, "high": 1.2}), "(no measurable difference) at 8 × 40"),
+        (timed({"value": 0.8, "low": 0.7, "high": 0.9}), "; 0.80 × as fast [0.70, 0.90] at 8"),
+        (timed({"value": 1.3, "low": 1.2, "high": 1.4}, more=[ONE]),
+         "(FLOPs allow 1.50 ×), 1.10 × as fast [1.05, 1.15] at 1 × 64 tokens, 22.7 M"),
         ({"higher_is_better": False, "metric": "perplexity"}, "the rise is within 1 %"),
         ({"chance": 1.0}, "a chance of over 99 %"),
         ({"chance": 0.001}, "a chance of under 1 %"),

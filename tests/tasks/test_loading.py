@@ -76,6 +76,29 @@ def test_labels_unknown_to_the_model_are_asked_for(
         class_order(model, part)
 
 
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["0=positive"], "no class for: 1. .* Name every label in --labels"),
+        (["0=1"], "no class for: 1"),
+        (["0=positive", "1=1"], "labels 0 and 1 are both the model's class 'positive'"),
+    ],
+)
+def test_named_labels_are_one_to_one_and_whole(
+    labels: list[str], words: str, tokenizer: Any, tmp_path: Path
+) -> None:
+    """`--labels 0=positive` alone made both labels one class: accuracy 0.58 beside F1 1.0."""
+    model = named(tokenizer, "negative", "positive")
+    with pytest.raises(UsageError, match=words):
+        class_order(model, own(tmp_path, ["0", "1"], labels=labels))
+    whole = own(tmp_path, ["0", "1"], labels=["0=positive", "1=negative"])
+    assert class_order(model, whole).tolist() == [1, 0]
+    known = own(tmp_path, ["Negative", "good"], labels="good=positive")  # the other by its name
+    assert class_order(model, known).tolist() == [0, 1]
+    with pytest.raises(UsageError, match="Negative and negative are both"):
+        class_order(model, own(tmp_path, ["Negative", "negative"]))
+
+
 def test_labels_that_are_numbers_are_the_models_numbers(tokenizer: Any, tmp_path: Path) -> None:
     model = named(tokenizer, "LABEL_0", "LABEL_1", "LABEL_2", "LABEL_3")
     assert class_order(model, own(tmp_path, ["3", "0"])).tolist() == [0, 3]

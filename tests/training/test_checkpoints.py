@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from headcount.errors import UsageError
 from headcount.tasks import Task
 from headcount.training import checkpoints
 from headcount.training.finetune import finetune
@@ -67,3 +68,10 @@ def test_weights_come_back_with_buffers(tmp_path: Path) -> None:
     checkpoints.load_weights(other, tmp_path)
     for name, value in model.state_dict().items():
         assert torch.equal(value, other.state_dict()[name]), name
+
+
+def test_weights_that_a_file_lacks_are_named(tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
+    checkpoints.save_weights(model[:1], tmp_path)
+    with pytest.raises(UsageError, match=r"lacks weights of the model: '1\.weight'"):
+        checkpoints.load_weights(model, tmp_path)

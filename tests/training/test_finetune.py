@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.heads import Head, Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate
@@ -155,6 +156,24 @@ def test_a_removed_model_trains_saves_and_loads(tokenizer: Any, task: Task, tmp_
     assert layout(again)["encoder"].heads == (3, 1, 0)
     assert torch.equal(weights(again), weights(small))
     assert evaluate(again, task).scores == trained.evaluation.scores
+
+
+def test_a_run_that_is_done_comes_back_whole_or_not_at_all(tokenizer: Any, tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("the small dog sees a big cat .\n" * 8)
+    (tmp_path / "dev.txt").write_text("a big cat sees the small dog .\n" * 8)
+    task = open_task("causal-lm", data=tmp_path)
+    # transformers saves its lm_head under another name
+    model, again = (build("gpt-neox", vocab_size=len(tokenizer)) for _ in range(2))
+    options = replace(FAST, steps=1, max_length=16)
+    settings = {"tokenizer": tokenizer, "options": options, "out": tmp_path / "a"}
+    finetune(model, task, evaluation=False, **settings)
+    finetune(again, task, evaluation=False, **settings)
+    assert torch.equal(weights(model), weights(again))
+    file = tmp_path / "a" / "model.safetensors"
+    kept = {name: value for name, value in load_file(file).items() if "embed_out" not in name}
+    save_file(kept, file, metadata={"format": "pt"})
+    with pytest.raises(NotFoundError, match=r"lack lm_head\.weight"):
+        finetune(again, task, evaluation=False, **settings)
 
 
 def test_regression_and_label_smoothing(tokenizer: Any, make_task: Callable[..., Task]) -> None:

@@ -106,6 +106,18 @@ def test_only_the_first_of_several_processes_holds_the_folder(
             assert folder == tmp_path
 
 
+def test_model_and_checkpoints_have_the_rights_that_the_umask_leaves(
+    tokenizer: Any, task: Task, tmp_path: Path, odd_rights: Any
+) -> None:
+    settings = {"tokenizer": tokenizer, "options": OPTIONS, "out": tmp_path / "run"}
+    with pytest.raises(KeyboardInterrupt):
+        finetune(interrupt(tiny(tokenizer), 3), task, **settings)
+    assert list((tmp_path / "run").glob("checkpoint-*/model.safetensors"))
+    assert odd_rights(tmp_path / "run") == {}
+    finetune(tiny(tokenizer), task, **settings)
+    assert odd_rights(tmp_path / "run") == {}
+
+
 @pytest.mark.parametrize("moment", ["the model", "the result", "the checkpoints"])
 def test_a_run_killed_before_its_last_files_gets_them(
     moment: str,

@@ -62,6 +62,10 @@ def test_changes():
 
 
 def test_time_and_the_page():
-    timed = {"kind": "removed", "ratio": {"median": 0.8, "low": 0.7, "high": 0.9}, "ideal": 0.75}
-    assert "0.80 [0.70, 0.90] of the time" in tell_bench({"timings": [{"kind": "dense"}, timed]})
+    speedup = {"median": 1.25, "low": 1.1, "high": 1.4}
+    timed = {"kind": "removed", "speedup": speedup, "bound": 1.5}
+    told = tell_bench({"timings": [{"kind": "dense"}, timed]})
+    assert told == "It is 1.25 × as fast [1.10, 1.40]; the FLOPs allow 1.50 × at best."
+    alone = tell_bench({"timings": [{**timed, "bound": None}]})
+    assert alone == "It is 1.25 × as fast [1.10, 1.40]."
     assert tell_report({"bytes": 2_500_000, "files": 9}) == "2.5 MB from 9 files."

@@ -39,16 +39,17 @@ def bench(
     """Time one forward pass: dense, masked, with heads removed, and in onnxruntime.
 
     All run in turn, round after round, so a busy machine slows all of them; what is printed is
-    the median of the ratios to the dense model with its 95 % interval, beside the ideal from
-    FLOPs. Without PRUNED, heads are removed at random: which ones makes no difference to time.
+    how many times as fast as the dense model each is (the median over rounds, with its 95 %
+    interval), beside what the FLOPs allow. Rounds go on until the intervals are within ± 10 %.
+    Without PRUNED, heads are removed at random: which ones makes no difference to time.
 
     Examples: `headcount bench bert-base-uncased` · `headcount bench ./model ./pruned` ·
-    `headcount bench ./config.json --ratio 0.5 0.9 --batch 1 --length 64 --json`
+    `headcount bench ./config.json --ratio 0.5 0.9 --batch 1,8 --length 32,128 --json`
     """
     from headcount.models.speed import check_bench, plan
 
     options = asked.on(Bench(pruned=pruned))
-    check_bench(pruned, options.ratio, options.batch, options.repeats)
+    check_bench(pruned, options.ratio, options.batch, options.length, options.repeats)
     if dry_run:
         how: Any = {"ratio": options.ratio, "length": options.length, "seed": seed}
         ahead = plan(model, pruned, **how)
@@ -59,7 +60,7 @@ def bench(
 
         def track(rounds: Iterable[int]) -> Iterator[int]:
             prepared()
-            yield from progress(rounds, "timing", total=options.repeats)
+            yield from progress(rounds, f"timing, at least {options.repeats} rounds")
 
         found = groups.carried(run, track=track)
     data = found.record.to_json() | {"notes": list(found.value.notes)}

@@ -6,10 +6,11 @@ stdout is data, stderr is talk. A command returns None or its exit code.
 from __future__ import annotations
 
 import json
+import logging
 import math
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -59,6 +60,22 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """What must not be missed, on stderr."""
     say(f"headcount: {text}")
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        warn(record.getMessage())
+
+
+@contextmanager
+def notes() -> Generator[None]:
+    """What the library notes as it works, on stderr like the command's own warnings."""
+    handler, talk = _Notes(), logging.getLogger("headcount")
+    talk.addHandler(handler)
+    try:
+        yield
+    finally:
+        talk.removeHandler(handler)
 
 
 def emit(data: Any, *, as_json: bool, table: RenderableType) -> None:

@@ -18,7 +18,7 @@ from rich import box
 from headcount import __version__
 from headcount.cli import config
 from headcount.cli.commands import COMMANDS
-from headcount.cli.common import say, stdout
+from headcount.cli.common import notes, say, stdout
 from headcount.cli.early import check
 from headcount.cli.failures import PIPE_CLOSED, explain
 from headcount.cli.method_options import help_for
@@ -122,7 +122,7 @@ def run(line: Line) -> int:
         sys.stdout.write(config.write(apps[-1], commands, bound))
         return 0
     check(line.command or "", bound.arguments)
-    with alive(line.command or ""):
+    with alive(line.command or ""), notes():
         code = function(*bound.args, **bound.kwargs)
     return code if isinstance(code, int) else 0
 

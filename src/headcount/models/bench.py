@@ -1,8 +1,8 @@
 """Is it really faster? A model dense, masked and with its heads removed, timed in one run.
 
     found = time_removed(model, {"50 %": (mask, hc.remove(model, mask))}, batch=8, length=128)
-    found.rows[-1].ratio          # time / time of the dense model: median and 95 % interval
-    found.rows[-1].ideal          # FLOPs / FLOPs of the dense model
+    found.rows[-1].speedup        # how many times as fast as dense: median and 95 % interval
+    found.rows[-1].ideal          # FLOPs / FLOPs of the dense model, which bounds it
 
 Masking multiplies by zero and saves no time; removing does, at best down to the ideal.
 """
@@ -10,140 +10,49 @@ Masking multiplies by zero and saves no time; removing does, at best down to the
 from __future__ import annotations
 
 import inspect
-import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import PreTrainedModel
 
-from headcount import html
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask
 from headcount.models.cost import Cost, cost
 from headcount.models.flops import inputs_at
 from headcount.models.gates import gate
-from headcount.models.timing import Estimate, Way, alternate, check_rounds, estimate, ratios
-from headcount.text import line
+from headcount.models.shapes import shapes_of
+from headcount.models.timed import Bench, Row, Shape
+from headcount.models.timing import Estimate, Way, alternate, check_rounds, ratios, seconds
 
 DENSE = "dense"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One way of running the model, and what it took."""
-
-    name: str
-    kind: str
-    """dense, masked, removed or onnx."""
-    heads: int
-    """Heads that do something."""
-    sparsity: float
-    seconds: Estimate
-    """Of one forward pass of the whole batch."""
-    ratio: Estimate
-    """Time as a share of the dense model's."""
-    ideal: float | None
-    """FLOPs as a share of the dense model's, None when they cannot be counted."""
-    parameters: int
-    memory: int
-    """Bytes of the weights, as a safetensors file has them."""
-
-    @property
-    def over_ideal(self) -> float | None:
-        """Measured ratio / ideal ratio."""
-        return self.ratio.median / self.ideal if self.ideal else None
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain dict."""
-        return {**asdict(self), "over_ideal": self.over_ideal}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bench:
-    """What was timed, and how."""
-
-    model: str
-    batch: int
-    length: int
-    reads: str
-    """One example of the batch, in words."""
-    rounds: int
-    device: str
-    threads: int
-    share: float | None
-    """The heads' share of the model's FLOPs."""
-    ceiling: float | None
-    """How many times faster without any head, at best."""
-    rows: tuple[Row, ...]
-    name: str | None = None
-    """The folder, file or name of the dense model; None for one in memory."""
-    pruned: str | None = None
-    """The same of the pruned model, where one was given."""
-    weights: str = "saved"
-    """saved or random: both take the same time."""
-    seed: int = 0
-    notes: tuple[str, ...] = ()
-    """What else is to be known."""
-
-    def __repr__(self) -> str:
-        times = ", ".join(f"{row.name} {row.ratio.median:.3f}" for row in self.rows[1:])
-        about = f"{self.model}, {self.batch} x {self.reads} on {self.device}"
-        brief = f"Bench({about}; {len(self.rows)} ways in {self.rounds} rounds)"
-        return line(f"Bench({about}; {times})", brief)
-
-    def _repr_html_(self) -> str:
-        columns = ["", "heads", "time / dense", "low", "high", "ideal", "ms", "parameters"]
-        rows = [
-            (row.name, row.heads, *asdict(row.ratio).values(), row.ideal,
-             1000 * row.seconds.median, row.parameters)
-            for row in self.rows
-        ]  # fmt: skip
-        return html.table(columns, rows, title=repr(self))
-
-    def to_json(self) -> dict[str, Any]:
-        """What was asked and measured, as plain values."""
-        return {
-            "model": self.name,
-            "pruned": self.pruned,
-            "weights": self.weights,
-            "seed": self.seed,
-            "class": self.model,
-            "batch": self.batch,
-            "length": self.length if "tokens" in self.reads else None,
-            "reads": self.reads,
-            "rounds": self.rounds,
-            "device": self.device,
-            "threads": self.threads,
-            "versions": {name: version(name) for name in ("torch", "transformers")},
-            "machine": platform.machine(),
-            "share_of_flops": self.share,
-            "ceiling": self.ceiling,
-            "timings": [row.to_json() for row in self.rows],
-        }
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Runner:
+    """A way of running a model, whatever the inputs are."""
+
     kind: str
+    name: str
     mask: Mask
     model: PreTrainedModel
-    way: Way
+    way: Callable[[dict[str, Any]], Way]
+    """What is timed on these inputs."""
 
 
 def time_removed(
     dense: PreTrainedModel,
     removed: Mapping[str, tuple[Mask, PreTrainedModel]],
     *,
-    batch: int = 8,
-    length: int | None = None,
+    batch: int | Sequence[int] = 8,
+    length: int | Sequence[int] | None = None,
     rounds: int = 15,
+    timing_seconds: float = 0.0,
     onnx: bool = False,
     masked: bool = True,
     seed: int = 0,
@@ -153,36 +62,49 @@ def time_removed(
     """Time `dense`, the same with the smallest mask applied, and each of the `removed` models.
 
     `removed` has for each name the mask of the heads that were kept and the model without the
-    others. With `onnx`, the dense model and the smallest run in onnxruntime as well; without
-    `masked`, no mask is timed.
+    others. Of several batches and lengths every combination is timed: for `rounds` rounds, and for
+    more until all intervals are within ± 10 % or `timing_seconds` have passed. With `onnx`, the
+    dense model and the smallest run in onnxruntime as well; without `masked`, no mask is timed.
     """
     check_rounds(rounds)
-    if batch < 1:
-        raise UsageError(f"A batch is at least 1 example, not {batch}.")
-    counted = cost(dense, length=length)
-    inputs = inputs_for(dense, batch, counted.length, seed)
-    _require_run(dense, inputs, f"{batch} x {counted.reads}")
-    runners = _runners(dense, counted.layout, removed, inputs)
+    asked = shapes_of(batch, length)
+    counts = {tokens: cost(dense, length=tokens) for _, tokens in asked}
+    first = next(iter(counts.values()))
+    runners = _runners(dense, first.layout, removed)
     runners = [runner for runner in runners if masked or runner.kind != "masked"]
     with tempfile.TemporaryDirectory() as folder:
         if onnx:
             smallest = min(runners, key=lambda runner: (len(runner.mask), runner.kind == "masked"))
             for number, runner in enumerate(dict.fromkeys([runners[0], smallest])):
-                runners.append(_in_onnxruntime(runner, inputs, Path(folder) / str(number)))
-        ways = [runner.way for runner in runners]
-        times = alternate(ways, rounds=rounds, track=track, clock=clock)
-    shares = ratios(times, DENSE)
+                runners.append(_in_onnxruntime(runner, Path(folder) / str(number)))
+        shapes = []
+        for examples, tokens in asked:
+            counted = counts[tokens]
+            inputs = inputs_for(dense, examples, counted.length, seed)
+            _require_run(dense, inputs, f"{examples} x {counted.reads}")
+            times = alternate(
+                [runner.way(inputs) for runner in runners], rounds=rounds,
+                timing_seconds=timing_seconds, track=track, clock=clock,
+            )  # fmt: skip
+            shapes.append(_shape(examples, counted, runners, times))
     return Bench(
-        model=counted.model,
+        model=first.model, device=str(dense.device), threads=torch.get_num_threads(),
+        shapes=tuple(shapes),
+    )  # fmt: skip
+
+
+def _shape(
+    batch: int, counted: Cost, runners: Sequence[_Runner], times: Mapping[str, list[float]]
+) -> Shape:
+    shares, took = ratios(times, DENSE), seconds(times, DENSE)
+    return Shape(
         batch=batch,
         length=counted.length,
         reads=counted.reads,
-        rounds=rounds,
-        device=str(dense.device),
-        threads=torch.get_num_threads(),
+        rounds=len(times[DENSE]),
         share=counted.share,
         ceiling=counted.ceiling,
-        rows=tuple(_row(runner, counted, times, shares) for runner in runners),
+        rows=tuple(_row(runner, counted, took, shares) for runner in runners),
     )
 
 
@@ -217,18 +139,17 @@ def _runners(
     dense: PreTrainedModel,
     layout: Layout,
     removed: Mapping[str, tuple[Mask, PreTrainedModel]],
-    inputs: dict[str, Any],
 ) -> list[_Runner]:
     def runner(kind: str, name: str, mask: Mask, model: PreTrainedModel) -> _Runner:
         # gated only while it runs: the hooks must not slow the dense model down
         around = (lambda: gate(model, mask)) if kind == "masked" else nullcontext
-        way = Way(
-            name=f"{kind} {name}".rstrip(),
-            run=lambda: model(**inputs),
-            around=around,
-            wait=torch.cuda.synchronize if model.device.type == "cuda" else None,
-        )
-        return _Runner(kind=kind, mask=mask, model=model, way=way)
+        full = f"{kind} {name}".rstrip()
+
+        def way(inputs: dict[str, Any]) -> Way:
+            wait = torch.cuda.synchronize if model.device.type == "cuda" else None
+            return Way(name=full, run=lambda: model(**inputs), around=around, wait=wait)
+
+        return _Runner(kind=kind, name=full, mask=mask, model=model, way=way)
 
     found = [runner(DENSE, "", Mask.full(layout), dense)]
     if removed:
@@ -237,7 +158,7 @@ def _runners(
     return found + [runner("removed", name, *pair) for name, pair in removed.items()]
 
 
-def _in_onnxruntime(runner: _Runner, inputs: Mapping[str, Any], folder: Path) -> _Runner:
+def _in_onnxruntime(runner: _Runner, folder: Path) -> _Runner:
     from headcount.models.export import export
 
     export(runner.model, "onnx", folder)
@@ -248,28 +169,31 @@ def _in_onnxruntime(runner: _Runner, inputs: Mapping[str, Any], folder: Path) ->
     session = onnxruntime.InferenceSession(
         folder / "model.onnx", options, providers=["CPUExecutionProvider"]
     )
-    given = dict(inputs)
-    if "input_ids" in given:  # the graph asks for segments; the model takes them to be 0
-        given.setdefault("token_type_ids", torch.zeros_like(given["input_ids"]))
-    feeds = {put.name: given[put.name].cpu().numpy() for put in session.get_inputs()}
-    way = Way(name=f"onnx {runner.way.name}", run=lambda: session.run(None, feeds))
-    return _Runner(kind="onnx", mask=runner.mask, model=runner.model, way=way)
+    name = f"onnx {runner.name}"
+
+    def way(inputs: dict[str, Any]) -> Way:
+        given = dict(inputs)
+        if "input_ids" in given:  # the graph asks for segments; the model takes them to be 0
+            given.setdefault("token_type_ids", torch.zeros_like(given["input_ids"]))
+        feeds = {put.name: given[put.name].cpu().numpy() for put in session.get_inputs()}
+        return Way(name=name, run=lambda: session.run(None, feeds))
+
+    return _Runner(kind="onnx", name=name, mask=runner.mask, model=runner.model, way=way)
 
 
 def _row(
     runner: _Runner,
     counted: Cost,
-    times: Mapping[str, list[float]],
+    took: Mapping[str, Estimate],
     shares: Mapping[str, Estimate],
 ) -> Row:
-    name = runner.way.name
     return Row(
-        name=name,
+        name=runner.name,
         kind=runner.kind,
         heads=len(runner.mask),
         sparsity=runner.mask.sparsity,
-        seconds=estimate(times[name]),
-        ratio=shares[name],
+        seconds=took[runner.name],
+        ratio=shares[runner.name],
         # masked heads are computed all the same
         ideal=1.0 if runner.kind == "masked" else counted.ratio(runner.mask),
         parameters=sum(parameter.numel() for parameter in runner.model.parameters()),

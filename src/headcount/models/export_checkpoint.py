@@ -28,6 +28,7 @@ from headcount.errors import UnsupportedError, UsageError
 from headcount.models import cut
 from headcount.models.export_inputs import Feeds
 from headcount.models.probe import TOLERANCE, relative_difference, run
+from headcount.models.weights import adopt_pooler
 
 MODELLING = "modeling_headcount"
 FOOTER = """
@@ -67,7 +68,7 @@ def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
     for written in ("headcount", "pruned_heads", "auto_map"):
         vars(config).pop(written, None)
     with torch.device("meta"):
-        full: Any = plain_class(model)(config)
+        full: Any = adopt_pooler(plain_class(model)(config), model)
     full.load_state_dict(_in_place(model, full), assign=True)
     full.tie_weights()
     if model.can_generate():
@@ -197,7 +198,7 @@ def _imported(file: Path) -> Generator[Any]:
 def _verified(model: PreTrainedModel, kind: Any, folder: Path, feeds: list[Feeds]) -> float:
     """How far what is in the folder answers from the model; refuses when that is too far."""
     attention = model.config._attn_implementation
-    again = kind.from_pretrained(folder, attn_implementation=attention)
+    again: Any = adopt_pooler(kind.from_pretrained(folder, attn_implementation=attention), model)
     if again.dtype != model.dtype:
         raise UnsupportedError(f"The export has become {again.dtype}; the model is {model.dtype}.")
     again.to(model.device)

@@ -27,6 +27,7 @@ from headcount.models.trusted import (
     require_own_weights,
     require_plain_attention,
 )
+from headcount.models.weights import require_weights
 from headcount.names import require
 
 HEADS = {
@@ -45,6 +46,7 @@ def load(
     name: str | os.PathLike[str],
     *,
     head: str | None = None,
+    new_head: bool = False,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
     model_type: str | None = None,
@@ -53,10 +55,12 @@ def load(
     """The model in a folder, on the hub or shipped here: a `PreTrainedModel`, evaluating.
 
     `head` puts another head on it (see HEADS); the default is what the checkpoint was saved
-    with. `model_type` helps where an old config.json does not name its own. `options` go to
-    `from_pretrained` (dtype, device_map, num_labels, attn_implementation…).
+    with. Weights that the checkpoint lacks are refused by name; with `new_head` those of the head
+    may be new, drawn at random, to be trained. `model_type` helps where an old config.json does
+    not name its own. `options` go to `from_pretrained` (dtype, device_map, num_labels,
+    attn_implementation…).
     """
-    name = locate(name)
+    said, name = str(name), locate(name)
     wanted = {k: options.pop(k) for k in ("num_labels", "id2label", "label2id") if k in options}
     config = load_config(name, trust_remote_code=trust_remote_code, model_type=model_type, **wanted)
     kind = model_class(config, head)
@@ -71,8 +75,7 @@ def load(
         "config": config,
         "trust_remote_code": trust_remote_code,
         "output_loading_info": True,
-        # another number of labels needs a new head; see _require_all_weights
-        "ignore_mismatched_sizes": bool(wanted),
+        "ignore_mismatched_sizes": new_head,  # another number of labels needs a new head
         "use_safetensors": None if allow_pickle else True,
     }
     try:
@@ -84,13 +87,10 @@ def load(
         if type(error).__name__ == "SafetensorError":
             raise NotFoundError(f"The weights in '{name}' cannot be read: {error}.") from error
         if isinstance(error, RuntimeError) and "mismatched" in str(error):
-            raise NotFoundError(
-                f"The weights in '{name}' have other sizes than its config.json says; are both "
-                "from the same folder?"
-            ) from error
+            raise _other_sizes(name, wanted) from error
         raise
     model, report = loaded
-    _require_all_weights(name, model, report)
+    require_weights(said, model, report, new_head=new_head)
     return model.eval()
 
 
@@ -219,17 +219,16 @@ def _config_class(file: Path, model_type: str | None) -> Any:
     )
 
 
-def _require_all_weights(name: str, model: PreTrainedModel, report: Any) -> None:
-    """Refuse weights that lack a site's, or do not fit anywhere but in the head on top."""
-    missing = set(report["missing_keys"])
-    misfits = [key for key, *_ in report["mismatched_keys"]]
-    for key in misfits:
-        if key.startswith(model.base_model_prefix + "."):
-            raise NotFoundError(f"The weights in '{name}' do not fit: {key} has another shape.")
-    for site in sites_of(model) if missing else []:
-        lost = sorted(key for key in missing if key.startswith((site.path + ".", site.out + ".")))
-        if lost:
-            raise NotFoundError(f"The weights in '{name}' lack {lost[0]}; is it another model's?")
+def _other_sizes(name: str, wanted: Mapping[str, Any]) -> NotFoundError:
+    if wanted:
+        return NotFoundError(
+            f"The weights in '{name}' have a head of another size than {', '.join(wanted)} asks "
+            "for: pass new_head=True for a new one, to be trained."
+        )
+    return NotFoundError(
+        f"The weights in '{name}' have other sizes than its config.json says; are both from the "
+        "same folder?"
+    )
 
 
 def _first_line(error: BaseException) -> str:

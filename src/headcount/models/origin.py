@@ -106,7 +106,7 @@ def _companions(source: Path) -> Iterator[Path]:
                 Path(root) / file
                 for root, _, files in os.walk(path)
                 for file in files
-                if _inside(source, Path(root) / file)
+                if (Path(root) / file).is_file() and _inside(source, Path(root) / file)
             ]
             # a folder with weights that is no part of this model is another one: a checkpoint
             if path.name in parts or not any(WEIGHTS.fullmatch(file.name) for file in nested):

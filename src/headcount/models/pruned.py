@@ -11,7 +11,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from headcount.errors import HeadcountError
-from headcount.files import partial_folder
+from headcount.files import partial_folder, share
 from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.card import write_card
@@ -44,6 +44,7 @@ def whole_folder(target: str | os.PathLike[str]) -> Generator[Path]:
     try:
         with partial_folder(target) as made:
             yield made
+            share(made)
             target.mkdir(exist_ok=True)
             for item in sorted(path for path in made.rglob("*") if path.is_file()):
                 place = target / item.relative_to(made)

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError, need_extra
 from headcount.heads import Head, Layout, Mask
-from headcount.models.bench import Bench, time_removed
+from headcount.models.bench import time_removed
 from headcount.models.cost import cost
 from headcount.models.devices import pick_device
 from headcount.models.door import require_pretrained
@@ -29,10 +29,14 @@ from headcount.models.load import load, read_config, skeleton
 from headcount.models.pairs import comparable, mask_between
 from headcount.models.random_weights import has_weights, random_model
 from headcount.models.remove import remove
+from headcount.models.shapes import shapes_of
+from headcount.models.timed import Bench
 from headcount.models.timing import check_rounds
 from headcount.text import line
 
 RATIOS = (0.5, 0.75, 0.9)
+TIMING_SECONDS = 30.0
+"""How long rounds go on at most for an interval within ± 10 %, for inputs of one shape."""
 ONNX = ("onnx", "onnxscript", "onnxruntime")
 Named = str | os.PathLike[str] | PreTrainedModel
 """A model, or its folder, config.json or name."""
@@ -77,9 +81,10 @@ def bench(
     pruned: Named | None = None,
     *,
     ratio: float | Sequence[float] | None = None,
-    batch: int = 8,
-    length: int | None = None,
+    batch: int | Sequence[int] = 8,
+    length: int | Sequence[int] | None = None,
     repeats: int = 15,
+    timing_seconds: float = TIMING_SECONDS,
     onnx: bool | None = None,
     from_config: bool = False,
     allow_pickle: bool = False,
@@ -90,12 +95,14 @@ def bench(
     """Time one forward pass of `model`: dense, masked, with heads removed, and in onnxruntime.
 
     Without `pruned`, shares of the heads (`ratio`: 0.5, 0.75, 0.9) are removed at random: which
-    ones makes no difference to time. All ways run in turn for `repeats` rounds. onnxruntime is
-    timed where it is installed and the device is the CPU, or as `onnx` says. `device`,
+    ones makes no difference to time. All ways run in turn for `repeats` rounds, and for more until
+    all intervals are within ± 10 % or `timing_seconds` have passed. Of several batches and lengths
+    every combination is timed. onnxruntime is timed where it is installed and the device is the
+    CPU, or as `onnx` says. `device`,
     `from_config` (random weights) and `allow_pickle` are for models that are named; a model in
     memory is timed where it is, and stays as it was. `track` goes around the rounds.
     """
-    check_bench(pruned, ratio, batch, repeats)
+    check_bench(pruned, ratio, batch, length, repeats)
     notes: list[str] = []
     where = str(model.device) if isinstance(model, PreTrainedModel) else pick_device(device)
     with_onnx = wants_onnx(onnx, where, notes)
@@ -118,8 +125,8 @@ def bench(
             dense, mask, small = side_by_side(dense, opened(pruned)[0], notes)
             removed = {_share(mask): (mask, small)}
         found = time_removed(
-            dense, removed, batch=batch, length=length, rounds=repeats, onnx=with_onnx, seed=seed,
-            track=track,
+            dense, removed, batch=batch, length=length, rounds=repeats,
+            timing_seconds=timing_seconds, onnx=with_onnx, seed=seed, track=track,
         )  # fmt: skip
     return replace(
         found, name=_name(model), pruned=_name(pruned), weights=weights, seed=seed,
@@ -132,7 +139,7 @@ def plan(
     pruned: Named | None = None,
     *,
     ratio: float | Sequence[float] | None = None,
-    length: int | None = None,
+    length: int | Sequence[int] | None = None,
     seed: int = 0,
 ) -> Plan:
     """The ideals of a bench, from configs alone: no weights are loaded, nothing is timed."""
@@ -142,26 +149,32 @@ def plan(
     if pruned is not None:
         dense, mask, _ = side_by_side(dense, _built(pruned), notes)
         masks[_share(mask)] = mask
-    counted = cost(dense, length=length)
-    masks = masks or random_masks(counted.layout, ratio, seed)
-    rows = [
-        Ideal(name=f"removed {name}", heads=len(mask), ideal=counted.ratio(mask))
-        for name, mask in masks.items()
-    ]
+    counts = [cost(dense, length=tokens) for _, tokens in shapes_of(1, length)]
+    masks = masks or random_masks(counts[0].layout, ratio, seed)
+    rows = []
+    for counted in counts:
+        where = f", {counted.reads}" if len(counts) > 1 else ""
+        rows += [
+            Ideal(name=f"removed {name}{where}", heads=len(mask), ideal=counted.ratio(mask))
+            for name, mask in masks.items()
+        ]
     return Plan(
-        name=_name(model), pruned=_name(pruned), length=counted.length, rows=tuple(rows),
+        name=_name(model), pruned=_name(pruned), length=counts[0].length, rows=tuple(rows),
         notes=tuple(notes),
     )  # fmt: skip
 
 
 def check_bench(
-    pruned: object, ratio: float | Sequence[float] | None, batch: int, repeats: int
+    pruned: object,
+    ratio: float | Sequence[float] | None,
+    batch: int | Sequence[int],
+    length: int | Sequence[int] | None,
+    repeats: int,
 ) -> None:
     """Refuse what cannot be timed, before anything is loaded."""
     if pruned is not None and ratio is not None:
         raise UsageError("Give either PRUNED or --ratio: a pruned model has its own ratio.")
-    if batch < 1:
-        raise UsageError(f"A batch is at least 1 example, not {batch}.")
+    shapes_of(batch, length)
     check_rounds(repeats)
 
 

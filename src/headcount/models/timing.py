@@ -1,8 +1,11 @@
 """Time several ways of running a model against each other, fairly on a busy machine.
 
 All ways run in turn, round after round, so that whatever slows the machine down slows all of
-them. What counts is the ratio within a round; its median over the rounds hardly notices the
-rounds that were disturbed.
+them. There is one statistic, the **speedup**: the median over the rounds of a way's time as a share
+of the base's in the same round, which hardly notices rounds that were disturbed, turned over:
+"1.27 × as fast" is 1 / 0.787. Its interval is that of the median. Seconds that are shown are the
+base's median and that times the share (`seconds`), never two medians of their own: their quotient
+would be another number.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import torch
@@ -22,6 +26,8 @@ from headcount.errors import UsageError
 from headcount.statistics import median_interval
 
 LEAST_ROUNDS = 6  # fewer cannot give a 95 % interval of a median
+PRECISION = 0.1
+"""Rounds go on until the ends of an interval are no further from the median, as a share of it."""
 LEAST_SECONDS = 0.02  # of one measurement: the clock and the calls around it must not matter
 
 
@@ -45,17 +51,34 @@ class Estimate:
     low: float
     high: float
 
+    def times(self, factor: float) -> Estimate:
+        """All of it times a number."""
+        return Estimate(factor * self.median, factor * self.low, factor * self.high)
+
+    def turned(self) -> Estimate:
+        """A share of the time as how many times as fast, or back.
+
+        >>> Estimate(0.8, 0.5, 1.0).turned()
+        Estimate(median=1.25, low=1.0, high=2.0)
+        """
+        return Estimate(1 / self.median, 1 / self.high, 1 / self.low)
+
 
 def alternate(
     ways: Sequence[Way],
     *,
     rounds: int,
+    timing_seconds: float = 0.0,
     warmup: int = 2,
     least: float = LEAST_SECONDS,
     track: Callable[[Iterable[int]], Iterable[int]] = iter,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
-    """Seconds of one run, for every way and round; each round starts with another way."""
+    """Seconds of one run, for every way and round; each round starts with another way.
+
+    There are `rounds` of them, and more until the time of every way as a share of the first one's
+    is within ± 10 % or `timing_seconds` have passed.
+    """
     check_rounds(rounds)
     with torch.inference_mode(), _undisturbed():
         for way in ways:
@@ -64,7 +87,18 @@ def alternate(
         slowest = max(_time(way, 1, clock) for way in ways)
         repeats = max(1, math.ceil(least / slowest)) if slowest > 0 else 1
         times: dict[str, list[float]] = {way.name: [] for way in ways}
-        for number in track(range(rounds)):
+        begun = clock()
+
+        def precise() -> bool:
+            return all(map(is_precise, ratios(times, ways[0].name).values()))
+
+        def numbers() -> Generator[int]:
+            for number in count():
+                if number >= rounds and (clock() - begun >= timing_seconds or precise()):
+                    return
+                yield number
+
+        for number in track(numbers()):
             start = number % len(ways)
             for way in (*ways[start:], *ways[:start]):
                 times[way.name].append(_time(way, repeats, clock))
@@ -79,11 +113,29 @@ def check_rounds(rounds: int) -> None:
         )
 
 
+def is_precise(found: Estimate) -> bool:
+    """Whether the interval is within ± 10 % of the median.
+
+    >>> is_precise(Estimate(0.8, 0.75, 0.87)), is_precise(Estimate(0.8, 0.75, 0.9))
+    (True, False)
+    """
+    return max(found.high - found.median, found.median - found.low) <= PRECISION * found.median
+
+
 def ratios(times: Mapping[str, Sequence[float]], base: str) -> dict[str, Estimate]:
-    """Every way's time as a share of the base's in the same round."""
+    """Every way's time as a share of the base's in the same round: `turned()` is its speedup."""
     return {
         name: estimate([own / other for own, other in zip(seconds, times[base], strict=True)])
         for name, seconds in times.items()
+    }
+
+
+def seconds(times: Mapping[str, Sequence[float]], base: str) -> dict[str, Estimate]:
+    """Seconds of every way that go with `ratios`: the base's median times a way's share of it."""
+    dense = estimate(times[base])
+    shares = ratios(times, base)
+    return {
+        name: dense if name == base else share.times(dense.median) for name, share in shares.items()
     }
 
 

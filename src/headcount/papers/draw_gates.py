@@ -211,12 +211,14 @@ def cost(found: Found, printed: Printed) -> Drawn:
         rows += [[f"{said}, heads alone", flops, left * flops], [said, 1.0, 1 - flops * (1 - left)]]
     rows = [[*row, row[2] / row[1], None, None] for row in rows]
     for each in others:
-        times = (1000 * way["seconds"]["median"] for way in (dense, each))
-        ratio = (each["ratio"][end] for end in ("median", "low", "high"))
+        ratio = [each["ratio"][end] for end in ("median", "low", "high")]
+        before = 1000 * dense["seconds"]["median"]
+        times = (before, before * ratio[0])  # as the paired rounds say, the one statistic
         rows.append([f"milliseconds, {each['name']}", *times, *ratio])
     columns = ["what", "all heads", "after the cut", "ratio", "low", "high"]
     said = f"{timed['class']}, {timed['batch']} × {timed['reads']}, {timed['threads']} thread"
-    note = f"{said}; times are medians of {timed['rounds']} rounds, their ratio with 95 %."
+    rounds = f"{timed['rounds']} paired rounds"
+    note = f"{said}; the ratio is the median of {rounds}, with its 95 % interval."
     title = "What half the heads cost"
     return Drawn(sheets=[Sheet(title=title, columns=columns, rows=rows, note=note)])
 

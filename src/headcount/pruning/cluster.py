@@ -8,6 +8,7 @@ finds the number. The seed is that of the clustering: seeds are the paper's tria
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,6 +38,12 @@ RANDOM = 200
 """Random inputs that distances are measured on when there are no others."""
 LONGEST = 48
 """Tokens of the longest of them."""
+MANY = 1536
+"""Heads of a stack above which fewer random inputs do, and the time is said."""
+PER_INPUT = 5e-7
+"""Seconds of one core for a pair of heads on one such input, measured at 4,096 heads."""
+
+talk = logging.getLogger("headcount")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,11 +153,27 @@ def _measure(model: nn.Module | Layout, given: Given, distances: list[str] | Non
     if isinstance(model, Layout):
         raise UsageError("The method 'cluster' needs a model, or the redundancy of its heads.")
     inputs, tokenizer = given.inputs, given.tokenizer
+    heads = max((stack.total for stack in as_layout(model).stacks), default=0)
     if inputs is None:
-        inputs = random_inputs(model, tokenizer)
+        inputs = random_inputs(model, tokenizer, rows_for_heads(heads))
+    if heads > MANY:
+        talk.warning(
+            "Distances between %s heads take about %.0f s of one core for every input: measure "
+            "them once with headcount redundancy, and pass --redundancy FILE.",
+            f"{heads:,}", PER_INPUT * heads**2,
+        )  # fmt: skip
     if distances is None:
         return redundancy(model, inputs, tokenizer=tokenizer)
     return redundancy(model, inputs, distances, tokenizer=tokenizer)
+
+
+def rows_for_heads(heads: int) -> int:
+    """Random inputs to measure on: of thousands of heads as many as take as long as of `MANY`.
+
+    >>> rows_for_heads(144), rows_for_heads(1536), rows_for_heads(4096)
+    (200, 200, 28)
+    """
+    return RANDOM if heads <= MANY else max(1, int(RANDOM * (MANY / heads) ** 2))
 
 
 def random_inputs(

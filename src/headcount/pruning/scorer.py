@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headcount.errors import NotFoundError, UsageError
-from headcount.files import read_json, whole
+from headcount.files import read_json, require_file, whole
 from headcount.models.capture import Place
 from headcount.text import short
 
@@ -58,6 +58,7 @@ def load_scorer(path: str | Path) -> Scorer:
         if type(width) is not int or not 1 <= width <= WIDEST:
             raise UsageError(f"A scorer is 1 to {WIDEST} wide, not {short(width)}.")
         scorer = Scorer(width)
+        require_file(path, "scorer")
         scorer.load_state_dict(load_file(path))
     except (OSError, NotFoundError) as error:
         raise NotFoundError(f"There is no scorer at {path} with its .json beside it.") from error

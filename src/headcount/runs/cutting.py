@@ -27,8 +27,10 @@ from headcount.runs.asked import Prune
 from headcount.runs.budget import Budget, Counted
 from headcount.runs.notes import Note, few_tokens, log, seen_rows
 from headcount.runs.subject import Subject
+from headcount.runs.values import content
 from headcount.tasks.encoding import Encoded, rows_fingerprint
 from headcount.tasks.glue import HUB, LAYOUTS
+from headcount.tasks.looking import Looking
 from headcount.tasks.metrics import Difference
 from headcount.training.evaluate import evaluate_rows
 from headcount.training.evaluation import Evaluation, difference
@@ -45,6 +47,7 @@ class Prepared:
     decide: Decide
     budget: Budget
     used: dict[str, dict[str, Any]]
+    looking: Looking
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,12 +112,16 @@ class Cutting:
             )
         if method.needs == "training":
             given = Given(training=self._training(name))
-            return Prepared(method.prepare(self.subject.model, given), Budget(), {})
-        key = (id(method), self.seed if method.needs == "rows" else 0)
-        if key not in self.prepared:
+            decide = method.prepare(self.subject.model, given)
+            return Prepared(decide, Budget(), {}, self.asked.looking)
+        asked, seed = self.asked.looking, self.seed if method.needs == "rows" else 0
+        key = content([method, seed, asked.samples, self.asked.scoring.max_length])
+        found = self.prepared.get(key)
+        if found is None or found.looking.inputs is not asked.inputs:
             looking = replace(self, budget=Budget(), used={})
-            self.prepared[key] = Prepared(looking._look(), looking.budget, looking.used)
-        return self.prepared[key]
+            found = Prepared(looking._look(), looking.budget, looking.used, asked)
+            self.prepared[key] = found
+        return found
 
     def _look(self) -> Decide:
         method, data = self.asked.method, None

@@ -7,15 +7,9 @@ device and where the model lay is kept beside it: a difference is told.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from torch import Tensor
 
 from headcount.errors import UsageError
 from headcount.models import fingerprint
@@ -24,7 +18,7 @@ from headcount.pruning.methods import Method, name_of
 from headcount.runs.asked import Prune
 from headcount.runs.record import TOLD
 from headcount.runs.subject import Subject
-from headcount.tasks.encoding import Encoded, rows_fingerprint
+from headcount.runs.values import told
 from headcount.tasks.loading import match
 
 
@@ -118,61 +112,3 @@ def require_same(then: Any, now: Mapping[str, Any], where: Path) -> str | None:
             "it; otherwise --out takes a new or empty folder, and --overwrite starts anew."
         )
     return f"{where} was begun elsewhere and goes on: {parts[1]}." if parts[1] else None
-
-
-def told(value: Any) -> str:
-    """A value of any kind in a few words: itself when short, else a short name for its content.
-
-    >>> told(0.5), told("l1"), told([0.1, 0.2])
-    ('0.5', 'l1', '[0.1, 0.2]')
-    """
-    if isinstance(value, Encoded):
-        return rows_fingerprint(value)
-    if isinstance(value, str | Path) and _is_file(value):
-        return f"{value} {hashlib.blake2b(Path(value).read_bytes(), digest_size=8).hexdigest()}"
-    if value is None or isinstance(value, str | int | float | Path):
-        return str(value)
-    if isinstance(value, list | tuple) and all(isinstance(each, int | float) for each in value):
-        return str(list(value))
-    if isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value):
-        return ", ".join(told(each) for each in value)
-    digest = hashlib.blake2b(digest_size=8)
-    for piece in _pieces(value):
-        digest.update(piece)
-    return f"{type(value).__name__} {digest.hexdigest()}"
-
-
-def _is_file(value: str | Path) -> bool:
-    """Whether it names a file; a mask as JSON is longer than a name can be."""
-    try:
-        return Path(value).is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _pieces(value: Any) -> Iterator[bytes]:
-    """The content of a nest of values, piece by piece."""
-    yield type(value).__name__.encode()
-    if isinstance(value, Tensor):
-        yield f"{tuple(value.shape)}{value.dtype}".encode()
-        yield fingerprint.raw(value).tobytes()
-    elif isinstance(value, np.ndarray):
-        yield f"{value.shape}{value.dtype}".encode()
-        yield np.ascontiguousarray(value).tobytes()
-    elif isinstance(value, Encoded):
-        yield rows_fingerprint(value).encode()
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield str(name).encode()
-            yield from _pieces(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _pieces(item)
-    elif hasattr(value, "to_json"):
-        yield json.dumps(value.to_json(), sort_keys=True, default=str).encode()
-    elif is_dataclass(value):
-        for each in fields(value):
-            yield each.name.encode()
-            yield from _pieces(getattr(value, each.name))
-    elif value is None or isinstance(value, str | int | float):
-        yield str(value).encode()

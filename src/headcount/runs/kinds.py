@@ -1,33 +1,33 @@
 """What can be asked of a model beside a cut: the options of every other kind of run.
 
 Nothing here needs torch. A kind's options are those of the functions that do the work, put
-together; a file of `runs/carriers/` hands them on.
+together; a file of `runs/carriers/` hands them on. `seeded` names the part of a kind's options that
+draws with the seed of the run: see `Run.seed`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from headcount.behaviour.options import Describing
 from headcount.changes.options import Transferring
 from headcount.errors import UsageError
 from headcount.likeness.options import Likening
+from headcount.models.shapes import SEVERAL, check_timing, shapes_of, unlisted
+from headcount.options import by_field
 from headcount.runs.contents import FILE
 from headcount.sensitivity.options import Measuring
 from headcount.tasks.reading import Reading
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 
-SEEDED = {
-    "train": "training.seed", "evaluate": "scoring.seed", "importance": "measuring.seed",
-    "redundancy": "reading.seed", "transfer": "reading.seed",
-}  # fmt: skip
-"""Where the options of a kind have the run's seed."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
     """Train a model on a task's train split, and score it on its dev split."""
+
+    seeded: ClassVar = "training"
 
     training: TrainOptions = field(default_factory=TrainOptions)
     """How it is trained."""
@@ -62,6 +62,8 @@ class Train:
 class Evaluate:
     """Score a model on a task, with all heads and with masks."""
 
+    seeded: ClassVar = "scoring"
+
     scoring: Scoring = field(default_factory=Scoring)
     """What is scored."""
     masks: tuple[str, ...] = field(default=(), metadata=FILE)
@@ -76,6 +78,8 @@ class Evaluate:
 class Importance:
     """How much a task's loss feels each head."""
 
+    seeded: ClassVar = "measuring"
+
     measuring: Measuring = field(default_factory=Measuring)
     """Which rows, and what becomes of the scores."""
     keep: str | None = field(default=None, metadata=FILE)
@@ -86,6 +90,8 @@ class Importance:
 class Redundancy:
     """A distance for every pair of heads."""
 
+    seeded: ClassVar = "reading"
+
     reading: Reading = field(default_factory=Reading)
     """What the model reads."""
     likening: Likening = field(default_factory=Likening)
@@ -95,6 +101,8 @@ class Redundancy:
 @dataclass(frozen=True, kw_only=True)
 class Roles:
     """What every head does on data."""
+
+    seeded: ClassVar = "reading"
 
     reading: Reading = field(default_factory=Reading)
     """What the model reads."""
@@ -107,6 +115,8 @@ class Roles:
 @dataclass(frozen=True, kw_only=True)
 class Transfer:
     """What fine-tuning changed, head by head; the run's model is the first of the two."""
+
+    seeded: ClassVar = "reading"
 
     finetuned: str = field(metadata=FILE)
     """The second model, of the same architecture."""
@@ -124,16 +134,31 @@ class Bench:
     """The same model with heads removed."""
     ratio: tuple[float, ...] | None = None
     """Shares of the heads to remove when no pruned model is given: 0.5 0.75 0.9."""
-    batch: int = 8
-    """Examples in a forward pass."""
-    length: int | None = None
-    """Tokens of each example; 128, or what fits."""
+    batch: int | tuple[int, ...] = field(default=8, metadata=SEVERAL)
+    """Examples in a forward pass; of several numbers each is timed."""
+    length: int | tuple[int, ...] | None = field(default=None, metadata=SEVERAL)
+    """Tokens of each example; of several numbers each is timed; 128, or what fits."""
     repeats: int = 15
-    """Rounds; 6 or more."""
+    """Rounds at least; 6 or more."""
+    timing_seconds: float = 30.0
+    """More rounds until the intervals are within ± 10 %, for so many seconds at most."""
     onnx: bool | None = None
     """Time onnxruntime, too; by default when it is installed and the device is the CPU."""
     from_config: bool = False
     """Use random weights, even where there are others: they take the same time."""
+
+    def __post_init__(self) -> None:
+        shapes_of(self.batch, self.length)
+        check_timing(self.timing_seconds)
+        for name in ("batch", "length"):
+            object.__setattr__(self, name, unlisted(getattr(self, name)))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data without the usual `timing_seconds`: the key of runs that are there stays."""
+        plain = by_field(self)
+        if self.timing_seconds == type(self).timing_seconds:
+            del plain["timing_seconds"]
+        return plain
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from headcount.errors import UsageError
 from headcount.models.opening import Opening
 from headcount.models.shipped import is_shipped
 from headcount.names import nearest
-from headcount.options import Gathered, Options, read, to_plain
+from headcount.options import Gathered, Options, OptionsError, read, to_plain
 from headcount.registry import Registry
 from headcount.runs.contents import by_content, digest, named_files
 from headcount.tasks.source import Source
@@ -70,7 +70,8 @@ class Run:
     opening: Opening = field(default_factory=Opening, kw_only=True)
     """How the model is opened."""
     seed: int = field(default=0, kw_only=True)
-    """Seed of everything random in the run."""
+    """Seed of everything random in the run, and its only home: a seed that the options of a kind
+    say is taken from there, and `asked` and `to_plain` give them the run's."""
     made: tuple[tuple[str, Run], ...] = field(default=(), kw_only=True)
     """Options that name what another run makes: where they stand (`method.redundancy`), the run."""
 
@@ -81,11 +82,18 @@ class Run:
                 f"A run of the kind '{self.kind}' has options of {kind.__name__}, not of "
                 f"{type(self.options).__name__}."
             )
+        part = getattr(kind, "seeded", None)
+        if part is not None and (said := getattr(self.options, part).seed):
+            if self.seed not in (0, said):
+                text = f"The run's seed is {self.seed}, and its options say {said}: say it once."
+                raise OptionsError(text, [(("options", part, "seed"), text)])
+            object.__setattr__(self, "seed", said)
+            object.__setattr__(self, "options", _with_seed(self.options, 0))
 
     def asked(self, kind: type[Asked]) -> Asked:
-        """The options, which are those of the run's kind."""
+        """The options, which are those of the run's kind, with its seed."""
         assert isinstance(self.options, kind)
-        return self.options
+        return _with_seed(self.options, self.seed)
 
     @cached_property
     def key(self) -> str:
@@ -120,7 +128,7 @@ class Run:
 
     def to_plain(self, *, deep: bool = True) -> dict[str, Any]:
         """Plain data; `read` gives the run back. Not `deep`, it leaves out the runs inside."""
-        options = to_plain(self.options)
+        options = to_plain(_with_seed(self.options, self.seed))
         if deep:
             for place, run in self.made:
                 _put(options, place.split("."), run.to_plain())
@@ -227,6 +235,15 @@ def _runs_inside(data: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple
     elif isinstance(data, list | tuple):
         for at, value in enumerate(data):
             yield from _runs_inside(value, (*place, str(at)))
+
+
+def _with_seed(options: Asked, seed: int) -> Asked:
+    """Options of a kind with this seed in the part that draws; as they are where there is none."""
+    part = getattr(options, "seeded", None)
+    if part is None:
+        return options
+    changed: Any = {part: replace(getattr(options, part), seed=seed)}
+    return replace(options, **changed)
 
 
 def _put(data: Any, place: Sequence[str], value: Any) -> None:

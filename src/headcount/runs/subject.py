@@ -13,12 +13,14 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.errors import UsageError
+from headcount.files import LINES, read_text
 from headcount.heads import Layout
 from headcount.models.find import layout
 from headcount.models.opening import Opening
+from headcount.runs.values import content, told
 from headcount.tasks import TASKS, Task
-from headcount.tasks.door import rows_for
+from headcount.tasks.door import passes_on, rows_for
 from headcount.tasks.encoding import Encoded, encode_texts, examples_fingerprint
 from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.tasks.looking import Looking
@@ -92,12 +94,14 @@ class Subject:
         if isinstance(inputs, str | Path):
             path = Path(inputs).expanduser()
             return self.once(
-                ("given", path, max_length),
+                ("given", told(path), max_length),
                 lambda: read_texts(path, self.model, self.tokenizer, max_length),
             )
         how: Any = {"tokenizer": self.tokenizer, "max_length": max_length, "labels": False}
+        if passes_on(inputs):
+            return rows_for(self.model, inputs, **how)
         return self.once(
-            ("given", id(inputs), max_length), lambda: rows_for(self.model, inputs, **how)
+            ("given", content(inputs), max_length), lambda: rows_for(self.model, inputs, **how)
         )
 
     def scored(self, scoring: Scoring) -> ScoredRows:
@@ -180,11 +184,7 @@ class Subjects:
 
 def read_texts(path: Path, model: PreTrainedModel, tokenizer: Any, max_length: int) -> Encoded:
     """A text file's lines as rows of tokens."""
-    try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise NotFoundError(f"Cannot read the inputs {path}: {reason}.") from error
+    lines = [line.strip() for line in read_text(path, "file of inputs", LINES).splitlines()]
     lines = [line for line in lines if line]
     if not lines:
         raise UsageError(f"There is not a single line of text in {path}.")

@@ -10,8 +10,9 @@ import numpy as np
 from transformers import PreTrainedModel
 
 from headcount.heads import Mask
-from headcount.models.bench import Row, time_removed
+from headcount.models.bench import time_removed
 from headcount.models.hooks import evaluating
+from headcount.models.timed import Bench
 from headcount.pruning.methods import Method, name_of
 from headcount.runs.asked import Prune
 from headcount.runs.cutting import used_rows
@@ -201,34 +202,40 @@ def measured(asked: Asked, made: Pruned) -> dict[str, Any]:
     """The measured speed of the answer beside the whole model; None where it was not asked."""
     if not asked.searching.bench:
         return {"speedup": None, "timing": None}
-    asked.report("timing the answer beside the whole model")
-    return speed_of(*timed(asked, made.mask, made.model))
+    asked.report("timing the pruned model beside the whole one")
+    return speed_of(timed(asked, made.mask, made.model))
 
 
-def speed_of(row: Row, timing: dict[str, Any]) -> dict[str, Any]:
-    """How many times faster, from the time as a share of the whole model's."""
-    ratio = row.ratio
-    return {
-        "speedup": {"value": 1 / ratio.median, "low": 1 / ratio.high, "high": 1 / ratio.low},
-        "timing": timing,
-    }
+def speed_of(found: Bench) -> dict[str, Any]:
+    """How many times as fast as the whole model, and how it was timed; every shape in `shapes`."""
+    shapes = []
+    for shape in found.shapes:
+        dense, row = shape.rows
+        speed, plain = row.speedup, shape.to_json()
+        shapes.append(
+            {name: plain[name] for name in ("batch", "length", "reads", "rounds", "precise")}
+            | {
+                "speedup": {"value": speed.median, "low": speed.low, "high": speed.high},
+                "bound": row.bound,
+                "milliseconds": {
+                    "before": 1000 * dense.seconds.median,
+                    "after": 1000 * row.seconds.median,
+                },
+            }
+        )
+    timing = {name: value for name, value in shapes[0].items() if name != "speedup"}
+    timing |= {"device": found.device, "threads": found.threads, "shapes": shapes}
+    return {"speedup": shapes[0]["speedup"], "timing": timing}
 
 
-def timed(asked: Asked, mask: Mask, small: PreTrainedModel) -> tuple[Row, dict[str, Any]]:
-    """The row of the smaller model, timed in turn with the whole one; and how."""
+def timed(asked: Asked, mask: Mask, small: PreTrainedModel) -> Bench:
+    """The smaller model, timed in turn with the whole one on inputs of every shape."""
     how, model = asked.searching, asked.subject.model
-    length = how.length or mean_length(asked)
     with evaluating(model), evaluating(small):
-        found = time_removed(
-            model, {"": (mask, small)}, batch=how.batch, length=length, rounds=how.repeats,
-            masked=False, seed=asked.seed,
+        return time_removed(
+            model, {"": (mask, small)}, batch=how.batch, length=how.length or mean_length(asked),
+            rounds=how.repeats, timing_seconds=how.timing_seconds, masked=False, seed=asked.seed,
         )  # fmt: skip
-    dense, row = found.rows
-    return row, {
-        "batch": found.batch, "length": found.length, "rounds": found.rounds,
-        "device": found.device, "threads": found.threads,
-        "milliseconds": {"before": 1000 * dense.seconds.median, "after": 1000 * row.seconds.median},
-    }  # fmt: skip
 
 
 def mean_length(asked: Asked) -> int:

@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 from headcount.heads import Mask
 from headcount.models.cost import cost
 from headcount.models.remove import remove
+from headcount.models.shapes import shapes_of
 from headcount.pruning.counts import Place
 from headcount.pruning.pattern import Pattern
 from headcount.pruning.surgeon import paths
@@ -95,10 +96,10 @@ def within_budget(asked: Asked, judge: Judge, store: Store, budget: Budget) -> F
     """The cut with the least predicted loss that is measured to be within a budget."""
     how, model = asked.searching, asked.subject.model
     asked.report(f"pricing heads: {budget.kind}")
+    (batch, length), *_ = shapes_of(how.batch, how.length or mean_length(asked))
     prices = prices_of(
-        budget, model, batch=how.batch, length=how.length or mean_length(asked),
-        rounds=how.repeats, seed=asked.seed,
-    )  # fmt: skip
+        budget, model, batch=batch, length=length or 0, rounds=how.repeats, seed=asked.seed
+    )
     cutting = Cutting(subject=asked.subject, asked=asked.like, seed=asked.seed, note=asked.note)
     asked.report("choosing heads: surgeon")
     ways = all_ways(asked.subject.layout, paths(model, cutting.rows("decided")))
@@ -127,7 +128,7 @@ def within_budget(asked: Asked, judge: Judge, store: Store, budget: Budget) -> F
     if budget.kind == "cache":
         data["cache"] = {"before": round(best.before), "after": round(best.amount.value)}
     if best.speedup is None and how.bench:
-        data |= speed_of(*timed(asked, made.mask, made.model))
+        data |= speed_of(timed(asked, made.mask, made.model))
     data["sentence"] = sentence_of(data)
     return Found(data, made.model, made.mask)
 
@@ -169,16 +170,13 @@ def _attempt(asked: Asked, budget: Budget, mask: Mask, predicted: float) -> Atte
         return Attempt(
             mask=mask, predicted=predicted, amount=amount, before=before, timing=None, speedup=None
         )
-    row, timing = timed(asked, mask, small)
-    dense = timing["milliseconds"]["before"] / 1000
-    # the ratio within a round is what is sure on a busy machine
-    amount = Amount(
-        value=dense * row.ratio.median, low=dense * row.ratio.low, high=dense * row.ratio.high
-    )
-    speedup = speed_of(row, timing)["speedup"]
+    found = timed(asked, mask, small)
+    dense, row = found.shapes[0].rows  # of several shapes the first one has the budget
+    took = row.seconds
     return Attempt(
-        mask=mask, predicted=predicted, amount=amount, before=dense, timing=timing, speedup=speedup
-    )
+        mask=mask, predicted=predicted, before=dense.seconds.median, **speed_of(found),
+        amount=Amount(value=took.median, low=took.low, high=took.high),
+    )  # fmt: skip
 
 
 def _counted(budget: Budget, model: PreTrainedModel) -> float:

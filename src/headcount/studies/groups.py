@@ -10,9 +10,9 @@ from typing import Any
 from headcount.errors import HeadcountError, UsageError
 from headcount.models.shipped import is_shipped
 from headcount.names import did_you_mean, nearest
-from headcount.options import Gathered
+from headcount.options import Gathered, OptionsError
 from headcount.runs.check import check_names, check_parts
-from headcount.runs.kinds import SEEDED, Probe
+from headcount.runs.kinds import Probe
 from headcount.runs.run import PARTS, Best, Run
 from headcount.studies.grid import (
     SHORT,
@@ -156,7 +156,6 @@ class Groups:
             if matches(cell, each.get("when", {})):
                 for axis, value in each["set"].items():
                     put(asked, SHORT.get(str(axis), str(axis)), value)
-        _spread_seed(asked)
         told = Gathered()
         run = self._read(_from_file(self._resolved(asked, cell, (), told), self.folder), name, told)
         keep = group.get("keep", self.settings.keep) == "models"
@@ -188,6 +187,10 @@ class Groups:
         run = STAND_IN
         with told.at():
             run = Run.read(asked, name)
+            if asked.get("seed") not in (None, run.seed):
+                way = ("options", getattr(run.options, "seeded", ""), "seed")
+                text = f"the run's seed is {asked['seed']}: leave out the one in its options."
+                raise OptionsError(text, [(way, text)])
             check_parts(run)
         told.refuse()
         return run
@@ -247,19 +250,6 @@ def _agree(axes: Mapping[str, Any], cell: Mapping[str, Any], chosen: Mapping[str
     """Whether two runs have the same values where both have an axis, and nobody says another."""
     said = {axis_named(name, axes) for name in chosen}
     return all(axes[name] == cell[name] for name in axes if name in cell and name not in said)
-
-
-def _spread_seed(asked: dict[str, Any]) -> None:
-    """The run's seed is that of its kind's own options, unless they say one."""
-    place = SEEDED.get(str(asked.get("kind")))
-    if place is None or "seed" not in asked:
-        return
-    part, _, name = place.partition(".")
-    options = dict(asked.get("options") or {})
-    inner = options.get(part)
-    if inner is None or (isinstance(inner, Mapping) and name not in inner):
-        options[part] = {**(inner or {}), name: asked["seed"]}
-        asked["options"] = options
 
 
 def _from_file(asked: dict[str, Any], folder: Path) -> dict[str, Any]:

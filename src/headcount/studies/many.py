@@ -22,6 +22,7 @@ from headcount.runs.notes import Note, rows_sentence
 from headcount.runs.prune import run_of
 from headcount.runs.record import Record, id_of
 from headcount.runs.subject import Subject
+from headcount.runs.values import content
 from headcount.studies.points import Point
 from headcount.studies.store import Store
 from headcount.training.evaluation import Evaluation
@@ -72,7 +73,7 @@ class Study:
 
     def check(self, wanted: Sequence[Wanted]) -> None:
         """Wrong options of what costs nothing to prepare are told before anything is scored."""
-        for first in {id(each.asked.method): each for each in wanted}.values():
+        for first in {content(each.asked.method): each for each in wanted}.values():
             first.asked.share  # noqa: B018
             if first.asked.method.needs in ("nothing", "training"):
                 self.cutting(first).prepare()

@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from headcount.errors import UsageError
-from headcount.files import whole, write_json
+from headcount.files import require_fields, whole, write_json
 from headcount.runs.record import Record, defined
 from headcount.statistics import compare_pairs, deviation, interval
 from headcount.statistics.comparisons import Label
@@ -158,8 +158,9 @@ class Studied(ABC):
 def require_cut(record: Record, where: Path) -> None:
     """Refuse a record that is not one of a cut with scores, or is damaged."""
     try:
-        Point.of(record)
-    except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
+        point = asdict(Point.of(record))
+        require_fields(point, get_type_hints(Point), "a cut")
+    except (KeyError, TypeError, AttributeError, ZeroDivisionError, UsageError) as error:
         raise UsageError(
             f"{where} is no record of a cut, or is damaged ({error}): delete its folder to have "
             "the run done again."

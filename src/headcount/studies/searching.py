@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headcount.errors import UsageError
+from headcount.models.shapes import SEVERAL, check_timing, shapes_of, unlisted
 from headcount.pruning.methods import METHODS
 from headcount.studies.bounds import Bound, Drop
 
@@ -30,12 +31,14 @@ class Searching:
     """Rows that every cut is judged on; more only while it is undecided."""
     bench: bool = True
     """Time the answer beside the model with all its heads."""
-    batch: int = 8
-    """Timing: examples in a forward pass."""
-    length: int | None = None
+    batch: int | tuple[int, ...] = field(default=8, metadata=SEVERAL)
+    """Timing: examples in a forward pass; of several numbers each is timed."""
+    length: int | tuple[int, ...] | None = field(default=None, metadata=SEVERAL)
     """Timing: tokens of each example; as many as the rows that are scored have in the mean."""
     repeats: int = 15
-    """Timing: rounds; 6 or more."""
+    """Timing: rounds at least; 6 or more."""
+    timing_seconds: float = 30.0
+    """Timing: more rounds until the interval is within ± 10 %, for so many seconds at most."""
 
     def __post_init__(self) -> None:
         if not 0 < self.statement < 1:
@@ -44,7 +47,11 @@ class Searching:
             )
         if not 0 < self.confidence < 1:
             raise UsageError(f"The confidence is between 0 and 1, not {self.confidence}.")
-        for name, least in (("seeds", 1), ("first_rows", 1), ("batch", 1), ("repeats", 6)):
+        shapes_of(self.batch, self.length)
+        for name in ("batch", "length"):
+            object.__setattr__(self, name, unlisted(getattr(self, name)))
+        check_timing(self.timing_seconds)
+        for name, least in (("seeds", 1), ("first_rows", 1), ("repeats", 6)):
             if getattr(self, name) < least:
                 said = name.replace("_", "-")
                 raise UsageError(f"--{said} is at least {least}, not {getattr(self, name)}.")

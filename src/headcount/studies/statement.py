@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from headcount.heads import Mask
 from headcount.tasks.metrics import Difference
-from headcount.text import line
+from headcount.text import as_fast, line
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def sentence_of(data: Mapping[str, Any]) -> str:
             text += f", the {rise} is within {data['bound']} {sure}"
         else:
             text += f", the {rise} is not within {data['bound']} here, and on other rows {sure}"
-    parts = [_time(data["speedup"]), f"{_millions(data['parameters'])} parameters"]
+    parts = [*_times(data), f"{_millions(data['parameters'])} parameters"]
     if data.get("cache") is not None:
         parts.append("{before:,} → {after:,} bytes of cache a token".format(**data["cache"]))
     return f"{text}; {', '.join(parts)}."
@@ -123,14 +123,15 @@ def _guessing(data: Mapping[str, Any]) -> str:
     return ""
 
 
-def _time(speedup: Mapping[str, Any] | None) -> str:
-    if speedup is None:
-        return "its time was not measured"
-    text = f"measured {speedup['value']:.2f}× [{speedup['low']:.2f}, {speedup['high']:.2f}]"
-    if speedup["low"] > 1:
-        return f"{text} faster"
-    slower = "slower" if speedup["high"] < 1 else "not told apart from all heads"
-    return f"{text} its speed, {slower}"
+def _times(data: Mapping[str, Any]) -> list[str]:
+    """How fast it is on inputs of every shape, and what FLOPs allow there."""
+    if data["speedup"] is None:
+        return ["its time was not measured"]
+    said = []
+    for shape in data["timing"]["shapes"]:
+        bound = "" if shape["bound"] is None else f" (FLOPs allow {shape['bound']:.2f} ×)"
+        said.append(f"{as_fast(shape['speedup'])} at {shape['batch']} × {shape['reads']}{bound}")
+    return said
 
 
 def _millions(counts: Mapping[str, int]) -> str:

@@ -76,6 +76,17 @@ def rows_for(
     return _of_items(data, tokenizer, max_length)
 
 
+def passes_on(data: Any) -> bool:
+    """Whether `rows_for` makes nothing of it: rows, or batches of tensors, as they are."""
+    if isinstance(data, Encoded):
+        return True
+    if isinstance(data, Mapping):
+        return any(isinstance(value, Tensor) for value in data.values())
+    if isinstance(data, Sequence):
+        return bool(len(data)) and isinstance(data[0], Mapping) and not _is_row(data[0])
+    return not hasattr(data, "column_names")  # a DataLoader
+
+
 def _of_items(data: Iterable[Any], tokenizer: Any, max_length: int) -> Rows:
     """A list or stream: what its first item is decides."""
     if not isinstance(data, Sequence):

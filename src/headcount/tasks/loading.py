@@ -72,7 +72,7 @@ def load_for_task(
             config = load_config(name, **changes)
             _adopt(config, new_tokenizer)
             return model_class(config, HEADS[task.kind])(config).eval()
-        return load(name, head=HEADS[task.kind], **changes, **options)
+        return load(name, head=HEADS[task.kind], new_head=True, **changes, **options)
 
 
 def require_text(name: str | os.PathLike[str]) -> None:
@@ -204,8 +204,9 @@ def class_order(model: PreTrainedModel, task: Task, labels: np.ndarray | None = 
     needed = range(len(order)) if labels is None else sorted({int(label) for label in labels})
     missing = [task.labels[i] for i in needed if order[i] < 0]
     if missing:
+        advice = " Name every label in --labels, once." if task.called else ""
         raise UsageError(
-            f"The data has labels the model has no class for: {_few(missing, 5)}. {shown}"
+            f"The data has labels the model has no class for: {_few(missing, 5)}. {shown}{advice}"
         )
     return np.array(order)
 
@@ -220,15 +221,35 @@ def _few(names: Sequence[str], most: int) -> str:
 
 
 def _match_classes(known: Sequence[str], task: Task) -> list[int] | None:
-    """(task class,) the number of the model's class or -1; None where nothing tells them apart."""
-    names = [name.lower() for name in known]
+    """(task class,) the number of the model's class or -1; None where nothing tells them apart.
+
+    No two labels are one class.
+    """
+    order = _class_numbers([name.lower() for name in known], task)
+    first: dict[int, str] = {}
+    for label, number in zip(task.labels, order or (), strict=False):
+        if number >= 0 and number in first:
+            raise UsageError(
+                f"The labels {first[number]} and {label} are both the model's class "
+                f"'{known[number]}': say which class each of them is, as in --labels LABEL=CLASS."
+            )
+        first[number] = label
+    return order
+
+
+def _class_numbers(names: Sequence[str], task: Task) -> list[int] | None:
     said = dict(task.called)
     if said:
-        wanted = [said.get(label, label).lower() for label in task.labels]
-        return [_place(name, names) for name in wanted]
+        # a label that was left out is known by its name alone: its number may be another's
+        return [
+            _place(said[label].lower(), names)
+            if label in said
+            else _number_of(label.lower(), names)
+            for label in task.labels
+        ]
     wanted = [label.lower() for label in task.labels]
     if set(wanted) & set(names):
-        return [names.index(name) if name in names else -1 for name in wanted]
+        return [_number_of(name, names) for name in wanted]
     if any(name not in (f"label_{i}", str(i)) for i, name in enumerate(names)):
         return None
     if all(name.isdecimal() for name in wanted):
@@ -236,6 +257,10 @@ def _match_classes(known: Sequence[str], task: Task) -> list[int] | None:
     if task.numbered:
         return [i if i < len(names) else -1 for i in range(len(wanted))]
     return None
+
+
+def _number_of(name: str, names: Sequence[str]) -> int:
+    return names.index(name) if name in names else -1
 
 
 def _place(name: str, names: Sequence[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,3 +22,5 @@ class Looking:
     def __post_init__(self) -> None:
         if self.samples < 1:
             raise UsageError(f"At least one row is looked at, not {self.samples}.")
+        if isinstance(self.inputs, Iterator):  # it can be gone through once
+            object.__setattr__(self, "inputs", list(self.inputs))

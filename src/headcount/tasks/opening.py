@@ -43,7 +43,7 @@ def open_model(
     else:
         try:
             loaded = load_for_task(name, task, new_head=False, **how)
-        except UsageError:
+        except (UsageError, NotFoundError):
             if not trains:
                 raise
             loaded, fresh = load_for_task(name, task, seed=seed, **how), True

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from headcount.errors import NotFoundError, UsageError
-from headcount.files import read_json, whole, write_json
+from headcount.files import read_json, require_file, share, whole, write_json
 from headcount.models.fingerprint import differences, versions
 from headcount.text import short
 from headcount.training.curve import FILE as CURVE
@@ -126,7 +126,10 @@ def save_weights(model: nn.Module, folder: Path) -> None:
 def load_weights(model: nn.Module, folder: Path) -> None:
     """Put what `save_weights` saved into the model."""
     own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-    for name, value in read_weights(folder / WEIGHTS).items():
+    weights = read_weights(folder / WEIGHTS)
+    if lost := [name for name, _ in model.named_parameters() if name not in weights]:
+        raise UsageError(f"{folder / WEIGHTS} lacks weights of the model: {short(lost[0])}.")
+    for name, value in weights.items():
         if name not in own or own[name].shape != value.shape:
             raise UsageError(f"{folder / WEIGHTS} has other weights than the model: {short(name)}.")
         with torch.no_grad():
@@ -135,6 +138,7 @@ def load_weights(model: nn.Module, folder: Path) -> None:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """The weights in a file that a run saved."""
+    require_file(path, "weights")
     try:
         return load_file(path)
     except OSError as error:
@@ -182,6 +186,7 @@ class Saver(TrainerCallback):
         self._step, self._time = state.global_step, time.monotonic()
         if state.is_world_process_zero:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            share(folder)
             write_json(folder / MARK, {"step": state.global_step})
 
     def _due(self, state: TrainerState) -> bool:

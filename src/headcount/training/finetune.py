@@ -12,11 +12,13 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.errors import UsageError
+from headcount.errors import UsageError, in_words
 from headcount.files import read_json, require_fields, write_json
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
+from headcount.models.weights import adopt_pooler, require_weights
 from headcount.tasks import Task
+from headcount.tasks.encoding import rows_fingerprint
 from headcount.tasks.task import Limit
 from headcount.text import line
 from headcount.training import checkpoints
@@ -41,6 +43,8 @@ class Trained:
     steps: int
     rows: int
     """Rows trained on."""
+    data: str = ""
+    """A fingerprint of them."""
     seconds: float
     curve: tuple[Point, ...] = field(repr=False)
     evaluation: Evaluation | None = None
@@ -119,6 +123,7 @@ def finetune(
             model=model,
             steps=session.trainer.state.global_step,
             rows=len(session.encoded),
+            data=rows_fingerprint(session.encoded),
             seconds=session.seconds,
             curve=tuple(session.curve.points),
             evaluation=scorer.score() if wanted else None,
@@ -139,12 +144,7 @@ def finished(session: Session, *, model_wanted: bool) -> Trained:
     types = {"steps": int, "seconds": float, "resumed_from": int | None, "evaluation": Any}
     require_fields(result, types, f"{folder / checkpoints.RESULT} is no result of a run")
     if model_wanted:
-        for file in sorted(folder.glob("*.safetensors")):
-            try:
-                weights = checkpoints.read_weights(file)
-                unwrap(model).load_state_dict(weights, strict=False)
-            except RuntimeError as error:
-                raise UsageError(f"{file} has other weights than the model.") from error
+        _load_saved(unwrap(model), folder)
     else:
         checkpoints.load_weights(model, folder)
     found = result["evaluation"]
@@ -152,9 +152,24 @@ def finished(session: Session, *, model_wanted: bool) -> Trained:
         model=model.eval(),
         steps=result["steps"],
         rows=len(session.encoded),
+        data=rows_fingerprint(session.encoded),
         seconds=result["seconds"],
         curve=tuple(read_curve(folder / CURVE)),
         evaluation=Evaluation.from_json(found) if found else None,
         resumed_from=result["resumed_from"],
         out=folder if model_wanted else None,
     )
+
+
+def _load_saved(model: Any, folder: Path) -> None:
+    """The weights of a model that was saved in a folder; its class knows their names there."""
+    how: Any = {"dtype": model.dtype, "output_loading_info": True, "use_safetensors": True}
+    try:
+        saved, report = type(model).from_pretrained(folder, **how)
+        require_weights(str(folder), saved, report, new_head=False)
+        adopt_pooler(saved, model)
+        model.load_state_dict(saved.state_dict())
+    except (RuntimeError, OSError, ValueError) as error:
+        raise UsageError(
+            f"{folder} has other weights than the model: {in_words(error)}."
+        ) from error

@@ -16,7 +16,7 @@ import torch
 from transformers import PreTrainedModel, TrainingArguments
 
 from headcount.errors import UsageError
-from headcount.files import cannot_write, locked
+from headcount.files import cannot_write, locked, share
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded, examples_fingerprint, rows_fingerprint
 from headcount.training import checkpoints
@@ -79,6 +79,7 @@ def save_model(model: PreTrainedModel, tokenizer: Any, folder: Path) -> None:
     try:
         model.save_pretrained(made)
         tokenizer.save_pretrained(made)
+        share(made)
         for item in sorted(made.iterdir()):
             os.replace(item, folder / item.name)
         made.rmdir()

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
+from headcount.text import as_fast
+
 Found = Mapping[str, Any]
 LOOKS = {
     "previous": "at the token before", "next": "at the token behind", "same": "at the token itself",
@@ -104,13 +106,10 @@ def tell_gates(found: Found) -> str:
 
 
 def tell_bench(found: Found) -> str:
-    """How long the smaller model takes."""
-    rows = [row for row in found["timings"] if row["kind"] == "removed"]
-    ratio = rows[-1]["ratio"]
-    return (
-        f"It takes {ratio['median']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}] of the time; "
-        f"{rows[-1]['ideal']:.2f} would be all that the operations allow."
-    )
+    """How fast the smaller model is."""
+    row = [row for row in found["timings"] if row["kind"] == "removed"][-1]
+    limit = "" if row["bound"] is None else f"; the FLOPs allow {row['bound']:.2f} × at best"
+    return f"It is {as_fast(row['speedup'])}{limit}."
 
 
 def tell_report(found: Found) -> str:

@@ -21,6 +21,16 @@ def test_timings_are_the_benchs(subject: Subject, found: Found, files: Path) -> 
     assert made["about"] == "batch 1 × 64 tokens, cpu, 1 thread, 5 rounds"
 
 
+def test_of_several_shapes_each_row_says_its_own(subject: Subject, found: Found) -> None:
+    data = subject.of("bench")[0].data
+    data["shapes"] = [{"batch": 1}, {"batch": 8}]
+    data["timings"] = [row | {"batch": batch, "length": 64}
+                       for batch in (1, 8) for row in data["timings"]]  # fmt: skip
+    names = [row["name"] for row in timings(subject, found)[0]["rows"]]
+    assert names[0] == "dense, 1 × 64 tokens"
+    assert len(set(names)) == len(data["timings"])
+
+
 def test_a_bench_without_its_rows_is_named(subject: Subject, found: Found) -> None:
     del subject.of("bench")[0].data["timings"]
     assert [each["file"] for each in timings(subject, found)] == ["in search"]

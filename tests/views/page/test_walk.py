@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from headcount.errors import NotFoundError
+from fuzz.damage import become
+from headcount.errors import NotFoundError, UsageError
 from headcount.views.page.walk import DEPTH, walk
 
 
@@ -60,6 +62,42 @@ def test_depth_is_bounded_and_said(tmp_path: Path) -> None:
     ((folder, why),) = walk([tmp_path]).skipped
     assert "deep" in why
     assert folder == str(deep.parent)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "why"),
+    [
+        ("record.json", "pipe", "it is a pipe, not a file"),
+        ("attention.npz", "/dev/zero", "it is a device, not a file"),
+        ("mask.json", "loop", "it is a link that leads to itself"),
+        ("mask.json", "nothing", "No such file"),
+    ],
+)
+def test_what_is_no_file_is_named_and_not_waited_for(
+    tmp_path: Path, name: str, what: str, why: str
+) -> None:
+    become(tmp_path / name, what)
+    ((file, said),) = walk([tmp_path]).skipped
+    assert file == str(tmp_path / name)
+    assert why in said
+    (tmp_path / "loop").symlink_to(tmp_path)  # a folder that is inside itself is not gone into
+    assert len(walk([tmp_path]).skipped) == 1
+
+
+def test_a_pipe_is_no_folder_of_runs(tmp_path: Path) -> None:
+    become(tmp_path / "runs", "pipe")
+    with pytest.raises(UsageError, match=r"runs' is a pipe: name folders and files"):
+        walk([tmp_path / "runs"])
+
+
+def test_a_folder_that_cannot_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", refuse)  # as root, all can be read
+    assert walk([tmp_path]).skipped == [(str(tmp_path), "it cannot be read: Permission denied.")]
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:

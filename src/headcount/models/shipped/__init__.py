@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from headcount.errors import NotFoundError
+from headcount.files import require_plain_files
 from headcount.names import did_you_mean
 
 
@@ -38,7 +39,10 @@ def is_shipped(name: str | os.PathLike[str]) -> bool:
 
 def locate(name: str | os.PathLike[str]) -> str:
     """The folder of a shipped model; any other name, or a model folder of yours, stays as it is."""
-    return str(Path(__file__).parent / _full(name)) if is_shipped(name) else str(name)
+    if is_shipped(name):
+        return str(Path(__file__).parent / _full(name))
+    require_plain_files(Path(name))
+    return str(name)
 
 
 def _full(name: str | os.PathLike[str]) -> str:

@@ -18,8 +18,8 @@ def bench(run: Run, out: object, *, track: Track | None = None, **_: Any) -> Cam
     asked = run.asked(Bench)
     found = time_it(
         name_of(run), asked.pruned, ratio=asked.ratio, batch=asked.batch,
-        length=asked.length, repeats=asked.repeats, onnx=asked.onnx,
-        from_config=asked.from_config, allow_pickle=run.opening.allow_pickle,
+        length=asked.length, repeats=asked.repeats, timing_seconds=asked.timing_seconds,
+        onnx=asked.onnx, from_config=asked.from_config, allow_pickle=run.opening.allow_pickle,
         device=run.opening.device, seed=run.seed, **({"track": track} if track else {}),
     )  # fmt: skip
     about = {"model": run.model, "device": run.opening.device, "versions": fingerprint.versions()}

@@ -14,7 +14,6 @@ from headcount.heads import Mask
 from headcount.models import fingerprint
 from headcount.models.numbers import read_mask
 from headcount.models.shipped import locate
-from headcount.options import to_plain
 from headcount.runs.contents import content_of
 from headcount.runs.cutting import used_rows
 from headcount.runs.identity import computed
@@ -81,7 +80,7 @@ def depends_on(
 ) -> dict[str, Any]:
     """What a measurement depends on: what was asked, the rows by content, and the model."""
     asked = computed(Subject(model=model, name=name_of(run)))
-    asked |= {"kind": run.kind, "task": run.task, "options": to_plain(run.options), **more}
+    asked |= {"kind": run.kind, "task": run.task, "options": run.to_plain()["options"], **more}
     return asked | fingerprint.identity(model, tokenizer)
 
 

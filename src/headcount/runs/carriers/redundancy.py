@@ -17,9 +17,9 @@ from headcount.runs.carriers.common import (
     task_of,
     used_inputs,
 )
-from headcount.runs.identity import told
 from headcount.runs.kinds import Redundancy
 from headcount.runs.run import Run
+from headcount.runs.values import told
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.inputs import read_inputs
 from headcount.tasks.opening import open_model

@@ -16,10 +16,10 @@ from headcount.runs.carriers.common import (
     used_inputs,
 )
 from headcount.runs.cutting import used_rows
-from headcount.runs.identity import told
 from headcount.runs.kinds import Roles
 from headcount.runs.run import Run
 from headcount.runs.subject import Subject
+from headcount.runs.values import told
 from headcount.tasks.opening import open_model
 
 

@@ -35,6 +35,9 @@ def train(
         overwrite=overwrite, report=report, logging=logging,
     )  # fmt: skip
     numbers = {name: value for name, value in trained.to_json().items() if name not in COMMON}
+    used = used_rows(rows, "train")
+    if asked.sample is not None:
+        used = used_rows(trained.data, "train", asked.training.seed)
     last = [point["loss"] for point in trained.curve if "loss" in point][-1:]
     record = Record(
         run=run, identity=about, command=command, seconds=round(trained.seconds, 1),
@@ -42,7 +45,7 @@ def train(
             "model": run.model, "task": task.name, **numbers,
             "rows_trained": trained.rows, "last_loss": last[0] if last else None,
         },
-        rows={"trained": used_rows(rows, "train")},
+        rows={"trained": used},
     )  # fmt: skip
     if out is not None and is_first():
         record.save(Path(out).expanduser())

@@ -8,7 +8,6 @@ queue and goes on where it was. The study's folder must be seen by all machines.
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import signal
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import HeadcountError, in_words, need_extra
-from headcount.files import write_json
+from headcount.files import read_json, write_json
 from headcount.runs.run import Run
 from headcount.studies.executors.protocol import Ended, Executing
 from headcount.studies.ledger import Ledger
@@ -193,8 +192,8 @@ def queued(folder: Path) -> dict[str, str]:
     found = {}
     for path in (folder / SUBMITTED).glob("*.json"):
         try:
-            found[path.stem] = str(json.loads(path.read_text(encoding="utf-8"))["job"])
-        except (OSError, ValueError, KeyError):
+            found[path.stem] = str(read_json(path, "SLURM job")["job"])
+        except (HeadcountError, TypeError, KeyError):
             continue
     if not found:
         return {}

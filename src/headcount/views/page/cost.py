@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from headcount.views.page.answer import command_of
@@ -22,7 +23,7 @@ def timings(subject: Subject, found: Found) -> list[dict[str, Any]]:
                     "about": _about(data),
                     "share": number(data.get("share_of_flops")),
                     "ceiling": number(data.get("ceiling")),
-                    "rows": [_row(row) for row in data["timings"]],
+                    "rows": [_row(row, data.get("shapes", ())) for row in data["timings"]],
                     "notes": [text(note) for note in data.get("notes", [])],
                     "command": text(data["command"]) if data.get("command") else None,
                 }
@@ -68,9 +69,10 @@ def _about(data: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _row(row: dict[str, Any]) -> dict[str, Any]:
+def _row(row: dict[str, Any], shapes: Sequence[Any] = ()) -> dict[str, Any]:
+    where = f", {row.get('batch')} × {row.get('length')} tokens" if len(shapes) > 1 else ""
     return {
-        "name": text(row["name"], 60),
+        "name": text(row["name"] + where, 60),
         "kind": text(row.get("kind", ""), 20),
         "heads": number(row.get("heads")),
         "ratio": bounds(row.get("ratio")),

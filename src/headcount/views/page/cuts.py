@@ -108,7 +108,8 @@ def full_of(subject: Subject) -> dict[str, Any] | None:
         if isinstance(full := item.data.get("full"), dict):
             return _full(full)
     for item in subject.of("prune"):
-        if before := (item.data.get("scores") or {}).get("before"):
+        scores = item.data.get("scores")
+        if isinstance(scores, dict) and isinstance(before := scores.get("before"), dict):
             return _full(before)
     for item in subject.of("search"):
         if number(full := item.data.get("full")) is not None:

@@ -31,7 +31,7 @@ def careful(found: Found, item: Item) -> Generator[None]:
         yield
     except DAMAGED as error:
         reason = str(error) if isinstance(error, HeadcountError) else f"it lacks or bends {error}"
-        found.skipped.append((str(item.path), f"left out: {reason}."))
+        found.skipped.append((str(item.path), f"left out: {reason.removesuffix('.')}."))
 
 
 def number(value: Any) -> float | None:

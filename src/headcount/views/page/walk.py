@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
-from headcount.files import read_json
+from headcount.files import read_json, special_file
 from headcount.runs.record import FORMAT
 
 DEPTH = 6
@@ -76,15 +76,20 @@ def walk(paths: Sequence[str | os.PathLike[str]]) -> Found:
         path = Path(given).expanduser()
         if not path.exists():
             raise NotFoundError(f"There is no file or folder '{path}'.")
+        if special := None if path.is_dir() else special_file(path):
+            raise UsageError(f"'{path}' is {special}: name folders and files.")
         for file in _files(path, found):
-            real = file.resolve()
-            if real in seen:
-                continue
-            seen.add(real)
             try:
+                real = file.resolve()
+                if real in seen:
+                    continue
+                seen.add(real)
                 item = _read(file)
             except HeadcountError as error:
                 found.skipped.append((str(file), str(error)))
+                continue
+            except (OSError, RuntimeError):  # as resolve says it
+                found.skipped.append((str(file), "it is a link that leads to itself."))
                 continue
             if item is not None:
                 found.items.append(item)
@@ -96,7 +101,11 @@ def _files(path: Path, found: Found) -> Iterator[Path]:
         yield path
         return
     count = 0
-    for folder, folders, names in os.walk(path):
+
+    def unread(error: OSError) -> None:
+        found.skipped.append((str(error.filename), f"it cannot be read: {error.strerror}."))
+
+    for folder, folders, names in os.walk(path, onerror=unread):
         deep = len(Path(folder).relative_to(path).parts)
         kept = [name for name in folders if not name.startswith((".", "checkpoint-"))]
         if deep >= DEPTH and kept:

@@ -1,0 +1,138 @@
+"""Is what a checkpoint holds what its model needs? transformers draws at random what is missing.
+
+Weights that are missing are refused by name, and so are weights of the model itself that it has no
+place for (a config.json with fewer layers). Legitimate are: tied weights, constants that the class
+computes, a new task head where one is to be trained, and a bare encoder without a pooler.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from torch import nn
+from transformers import PreTrainedModel
+
+from headcount.errors import NotFoundError
+
+talk = logging.getLogger("headcount")
+CONSTANTS = re.compile(
+    r"(^|\.)(position_ids|token_type_ids|inv_freq|relative_position_index|num_batches_tracked"
+    r"|version|_float_tensor|masked_bias|causal_mask|(cross)?attn(\.attention)?\.bias"
+    r"|crossattention\.bias|attention\.bias)$"
+)
+"""Buffers that older versions of transformers saved and newer ones compute."""
+SHOWN = 4
+"""Weights that a message names."""
+_notes: set[str] = set()
+
+
+def require_weights(
+    name: str, model: PreTrainedModel, report: Mapping[str, Any], *, new_head: bool
+) -> None:
+    """Refuse a checkpoint that lacks weights or has others than the model, after it was loaded.
+
+    `report` is transformers' loading info. With `new_head` what stands on top of the model (and
+    the pooler below it) may be new, which is noted; a bare encoder loses a pooler that it lacks.
+    """
+    kind = type(model).__name__
+    for key, *_ in report["mismatched_keys"]:
+        if not is_head(key, model):
+            raise NotFoundError(f"The weights in '{name}' do not fit: {key} has another shape.")
+    missing = {key for key in report["missing_keys"] if not _is_constant(model, key)}
+    if drop_pooler(model, missing):
+        note(
+            f"'{name}' holds no pooler: {kind} is loaded without it ({_listed(missing)} are not "
+            "in the file)."
+        )
+        missing = set()
+    lost = [key for key in missing if not (new_head and is_head(key, model))]
+    if lost:
+        raise NotFoundError(
+            f"The weights in '{name}' lack {_listed(lost)}, which {kind} needs: "
+            + _advice(model, lost)
+        )
+    unknown = [key for key in report["unexpected_keys"] if not CONSTANTS.search(key)]
+    foreign = [key for key in unknown if _is_inside(key, model)]
+    if foreign:
+        raise NotFoundError(
+            f"The weights in '{name}' have {_listed(foreign)}, which {kind} as its config.json "
+            "describes it has no place for: take the config.json that was saved with them."
+        )
+    new = [*missing, *(key for key, *_ in report["mismatched_keys"])]
+    parts = [f"new weights, to be trained, {_listed(new)}"] if new else []
+    parts += [f"weights that {kind} does not use, {_listed(unknown)}"] if unknown else []
+    if parts:
+        note(f"'{name}' has {'; and '.join(parts)}.")
+
+
+def drop_pooler(model: PreTrainedModel, missing: Collection[str]) -> bool:
+    """Take the pooler off a bare encoder where exactly its weights are missing.
+
+    Only of a class that is also built without one; what remains answers as before, without a
+    pooled output of random numbers.
+    """
+    kind = getattr(type(model), "base_class", type(model))
+    pooler = getattr(model, "pooler", None)
+    if (
+        model.base_model is not model
+        or "add_pooling_layer" not in inspect.signature(kind.__init__).parameters
+        or not isinstance(pooler, nn.Module)
+        or set(missing) != {f"pooler.{name}" for name in pooler.state_dict()}
+    ):
+        return False
+    setattr(model, "pooler", None)  # noqa: B010 (no class declares it)
+    return True
+
+
+def adopt_pooler(made: PreTrainedModel, model: PreTrainedModel) -> PreTrainedModel:
+    """`made`, built from the config of `model`, without a pooler where `model` has none."""
+    if getattr(model, "pooler", made) is None and getattr(made, "pooler", None) is not None:
+        setattr(made, "pooler", None)  # noqa: B010
+    return made
+
+
+def is_head(key: str, model: PreTrainedModel) -> bool:
+    """Whether a weight stands on top of the model: a task head, or the pooler that feeds one."""
+    inside = model.base_model is model or key.startswith(model.base_model_prefix + ".")
+    bare = key.removeprefix(model.base_model_prefix + ".")
+    return not inside or bare.startswith("pooler.")
+
+
+def note(text: str) -> None:
+    """Say on stderr what must not be missed, once in a process."""
+    if text not in _notes:
+        _notes.add(text)
+        talk.warning("%s", text)
+
+
+def _is_inside(key: str, model: PreTrainedModel) -> bool:
+    """Whether a weight belongs to a part that the model itself has, but for the pooler."""
+    part = key.removeprefix(model.base_model_prefix + ".").partition(".")[0]
+    return part != "pooler" and part in dict(model.base_model.named_children())
+
+
+def _is_constant(model: PreTrainedModel, key: str) -> bool:
+    """Whether the class computes it (sinusoids, counters), so that no file needs to hold it."""
+    owner = model.get_submodule(key.rpartition(".")[0])
+    return "Sinusoidal" in type(owner).__name__ or not (
+        model.get_parameter_or_buffer(key).is_floating_point()
+    )
+
+
+def _advice(model: PreTrainedModel, lost: Iterable[str]) -> str:
+    if all(is_head(key, model) for key in lost):
+        return (
+            "take the file that was saved with this config.json, or train a new head (headcount "
+            "train; in Python, new_head=True)."
+        )
+    return "take the file that was saved with this config.json."
+
+
+def _listed(keys: Iterable[str]) -> str:
+    first = sorted(keys)
+    shown = ", ".join(first[:SHOWN])
+    return shown if len(first) <= SHOWN else f"{shown} and {len(first) - SHOWN} more"

@@ -1,0 +1,90 @@
+"""Values of any kind by their content: what two of them have in common is never where they lie."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from headcount.models import fingerprint
+from headcount.tasks.encoding import Encoded, rows_fingerprint
+
+
+def told(value: Any) -> str:
+    """A value of any kind in a few words: itself when short, else a short name for its content.
+
+    >>> told(0.5), told("l1"), told([0.1, 0.2])
+    ('0.5', 'l1', '[0.1, 0.2]')
+    """
+    if isinstance(value, Encoded):
+        return rows_fingerprint(value)
+    if isinstance(value, str | Path) and _is_file(value):
+        return f"{value} {hashlib.blake2b(Path(value).read_bytes(), digest_size=8).hexdigest()}"
+    if value is None or isinstance(value, str | int | float | Path):
+        return str(value)
+    if isinstance(value, list | tuple) and all(isinstance(each, int | float) for each in value):
+        return str(list(value))
+    if isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value):
+        return ", ".join(told(each) for each in value)
+    return f"{type(value).__name__} {content(value)}"
+
+
+def content(value: Any) -> str:
+    """A short name for what is in a value; two values with the same are interchangeable.
+
+    >>> content(["a", "b"]) == content(["a", "b"]) != content(["ab"])
+    True
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for piece in _pieces(value):
+        digest.update(len(piece).to_bytes(8, "little") + piece)
+    return digest.hexdigest()
+
+
+def _is_file(value: str | Path) -> bool:
+    """Whether it names a file; a mask as JSON is longer than a name can be."""
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _pieces(value: Any) -> Iterator[bytes]:
+    """The content of a nest of values, piece by piece."""
+    yield type(value).__name__.encode()
+    if value is None or isinstance(value, str | int | float | bytes):
+        yield value if isinstance(value, bytes) else str(value).encode(errors="surrogatepass")
+    elif isinstance(value, Path):
+        yield told(value).encode(errors="surrogateescape")
+    elif isinstance(value, Tensor):
+        yield f"{tuple(value.shape)}{value.dtype}".encode()
+        yield fingerprint.raw(value).tobytes()
+    elif isinstance(value, np.ndarray | np.generic):
+        yield f"{value.shape}{value.dtype}".encode()
+        yield np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, Encoded):
+        yield rows_fingerprint(value).encode()
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _pieces(name)
+            yield from _pieces(item)
+        yield b"end"
+    elif isinstance(value, AbstractSet):
+        yield from sorted(content(item).encode() for item in value)
+        yield b"end"
+    elif is_dataclass(value):
+        for each in fields(value):
+            yield each.name.encode()
+            yield from _pieces(getattr(value, each.name))
+    elif isinstance(value, Iterable) and not isinstance(value, Iterator):
+        for item in value:
+            yield from _pieces(item)
+        yield b"end"
+    else:
+        yield repr(value).encode(errors="surrogatepass")
