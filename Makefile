@@ -74,7 +74,7 @@ check: $(STAMP)
 
 # Strict: a link to a page or a heading that is not there ends the build.
 docs: $(STAMP)
-	$(BIN)/python docs/make_reference.py
+	$(BIN)/python tools/make_reference.py
 	$(BIN)/zensical build --clean --strict
 	@echo "[docs] open site/index.html"
 
@@ -115,7 +115,7 @@ pocket-tasks: $(STAMP)
 reproduction: $(STAMP)
 	$(BIN)/headcount reproduce --all --executor processes
 	$(BIN)/headcount reproduce --write-docs docs/reproduction.md
-	$(BIN)/python docs/pack_records.py reproduce/pocket docs/reproduction/pocket-records.tar.xz
+	$(BIN)/python tools/pack_records.py reproduce/pocket docs/reproduction/pocket-records.tar.xz
 
 # Every input must be read or refused with one sentence; the same seed makes the same inputs.
 COUNT ?= 100000

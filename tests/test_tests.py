@@ -10,6 +10,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "headcount"
+TOOLS = TESTS.parent / "tools"
 # A command's parts are tested through the command, a study's through its runs.
 THROUGH_THEIR_USERS = ("cli", "studies")
 WITHOUT_A_TEST = {
@@ -69,6 +70,7 @@ def test_every_source_file_has_its_tests() -> None:
 
 def test_every_test_file_has_its_source() -> None:
     known = {mirrored(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")}
+    known |= {mirrored(path.relative_to(TOOLS.parent)) for path in TOOLS.rglob("*.py")}
     strangers = {
         path.relative_to(TESTS).as_posix()
         for path in TESTS.rglob("test_*.py")

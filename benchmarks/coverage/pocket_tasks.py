@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+sys.path.insert(0, str(Path(__file__).parents[2]))  # tools/
 
 from headcount.heads import Layout, Mask
 from headcount.models.find import layout
@@ -28,11 +29,11 @@ from headcount.models.shipped import locate
 from headcount.tasks import open_task
 from headcount.tasks.loading import hush, load_for_task, load_tokenizer
 from headcount.tasks.pocket import POCKET_TASKS, examples
-from headcount.tasks.pocket.bags import bag_of_words
 from headcount.training.evaluate import evaluate
 from headcount.training.finetune import finetune
 from headcount.training.options import PRESETS
 from headcount.training.scoring import Scoring
+from tools.pocket.bags import bag_of_words
 
 SHARES = (0.25, 0.5, 0.75)
 DRAWS = 5

@@ -1,6 +1,6 @@
 """The models that come with headcount, so that everything can be tried without a network.
 
-`headcount.tasks.pocket.build` makes their weights anew.
+`tools/pocket/build.py` makes their weights anew.
 """
 
 from __future__ import annotations

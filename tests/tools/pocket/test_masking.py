@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from headcount.tasks.pocket.corpus import APART
-from headcount.tasks.pocket.masking import IGNORED, Masking, corpus_batches
-from headcount.tasks.pocket.tokenizer import bert_tokenizer
+from tools.pocket.masking import IGNORED, Masking, corpus_batches
+from tools.pocket.tokenizer import bert_tokenizer
 
 
 def test_hidden_words_are_asked_for_and_special_ones_are_not() -> None:

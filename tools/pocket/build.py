@@ -1,7 +1,7 @@
 """Make the shipped pocket models anew, from a fixed seed.
 
-    python -m headcount.tasks.pocket.build --out DIR            # both
-    python -m headcount.tasks.pocket.build --out DIR --bert     # one of them
+    python -m tools.pocket.build --out DIR            # both
+    python -m tools.pocket.build --out DIR --bert     # one of them
 
 A killed run goes on from its last checkpoint when the same command is given again. The same
 seed, machine and number of threads give the same bytes. Times are in the folder's README.
@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
-from headcount.tasks.pocket.masking import IGNORED, Masking, corpus_batches
-from headcount.tasks.pocket.pretraining import (
+from tools.pocket.masking import IGNORED, Masking, corpus_batches
+from tools.pocket.pretraining import (
     POOL,
     Batch,
     Batches,
@@ -28,13 +28,13 @@ from headcount.tasks.pocket.pretraining import (
     own_loss,
     pretrain,
 )
-from headcount.tasks.pocket.tokenizer import (
+from tools.pocket.tokenizer import (
     BERT_LENGTH,
     TRANSLATOR_LENGTH,
     bert_tokenizer,
     translator_tokenizer,
 )
-from headcount.tasks.pocket.translating import translation_batches
+from tools.pocket.translating import translation_batches
 
 # First only what is true, with much of it hidden: words and what they come to. Then also pairs
 # that do not belong together, and the question whether they do. Asked from the start, the model
@@ -172,7 +172,7 @@ def _ship(model: Any, tokenizer: Any, folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m headcount.tasks.pocket.build")
+    parser = argparse.ArgumentParser(prog="python -m tools.pocket.build")
     parser.add_argument("--out", type=Path, required=True, help="folder for the models")
     parser.add_argument("--bert", action="store_true", help="make the BERT only")
     parser.add_argument("--translator", action="store_true", help="make the translator only")

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import torch
 
-from headcount.tasks.pocket.tokenizer import translator_tokenizer
-from headcount.tasks.pocket.translating import encode_translations, translation_batches
+from tools.pocket.tokenizer import translator_tokenizer
+from tools.pocket.translating import encode_translations, translation_batches
 
 
 def test_padding_is_not_asked_for() -> None:

@@ -1,6 +1,6 @@
 """Write docs/reference/ from the source: every command, every public name, every method.
 
-python docs/make_reference.py        # make docs does it; the files are not kept
+python tools/make_reference.py        # make docs does it; the files are not kept
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from headcount.cli.main import EPILOGUE, Line, build
 from headcount.options import docs_of
 from headcount.pruning.methods import METHODS
 
-HERE = Path(__file__).parent / "reference"
-MADE = "Made from the source by `docs/make_reference.py`."
+HERE = Path(__file__).parent.parent / "docs" / "reference"
+MADE = "Made from the source by `tools/make_reference.py`."
 
 
 def commands() -> str:

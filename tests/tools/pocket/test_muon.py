@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from headcount.tasks.pocket.muon import Muon, orthogonal
+from tools.pocket.muon import Muon, orthogonal
 
 
 def test_updates_have_singular_values_near_one_and_keep_their_directions() -> None:

@@ -6,8 +6,8 @@ from transformers import AutoTokenizer
 from headcount.models.shipped import locate
 from headcount.tasks.pocket import POCKET_TASKS, examples
 from headcount.tasks.pocket.lexicon import ENGLISH
-from headcount.tasks.pocket.tokenizer import bert_tokenizer, translator_tokenizer
 from headcount.tasks.pocket.translation import vocabulary
+from tools.pocket.tokenizer import bert_tokenizer, translator_tokenizer
 
 
 @pytest.mark.parametrize("task", list(POCKET_TASKS))

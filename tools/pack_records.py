@@ -1,6 +1,6 @@
 """The runs behind docs/reproduction.md in one file, so that the page can be made again from it.
 
-    python docs/pack_records.py reproduce/pocket docs/reproduction/pocket-records.tar.xz
+    python tools/pack_records.py reproduce/pocket docs/reproduction/pocket-records.tar.xz
 
 Models and their vocabularies stay behind: a run that another one starts from is made again where it
 is needed. Runs with a large file of their own (matrices of 144 heads) stay behind whole.
@@ -35,7 +35,7 @@ def main(folder: Path, target: Path) -> None:
             about.uname = about.gname = ""
             with path.open("rb") as file:
                 archive.addfile(about, file)
-    print(f"{target}: {target.stat().st_size:,} bytes")  # noqa: T201
+    print(f"{target}: {target.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ from headcount.models.shipped import NAMES, locate
 from headcount.tasks import open_task
 from headcount.tasks.loading import load_for_task
 from headcount.tasks.pocket import examples
-from headcount.tasks.pocket.bags import bag_of_words
 from headcount.training.evaluate import evaluate
 from headcount.training.finetune import finetune
 from headcount.training.options import PRESETS
 from headcount.training.scoring import Scoring
+from tools.pocket.bags import bag_of_words
 
 PLAIN = Scoring(draws=0)
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from headcount.errors import UsageError
-from headcount.tasks.pocket.muon import Muon
+from tools.pocket.muon import Muon
 
 Batch = dict[str, Tensor]
 Batches = Callable[[int], list[Batch]]

@@ -8,10 +8,10 @@ import torch
 from transformers import BertConfig, BertForPreTraining
 
 from headcount.errors import UsageError
-from headcount.tasks.pocket.build import bert_loss, seeded
-from headcount.tasks.pocket.masking import IGNORED, Masking, corpus_batches
-from headcount.tasks.pocket.pretraining import POOL, Plan, pretrain
-from headcount.tasks.pocket.tokenizer import bert_tokenizer
+from tools.pocket.build import bert_loss, seeded
+from tools.pocket.masking import IGNORED, Masking, corpus_batches
+from tools.pocket.pretraining import POOL, Plan, pretrain
+from tools.pocket.tokenizer import bert_tokenizer
 
 PLAN = Plan(steps=12, batch=4, save_every=3)
 

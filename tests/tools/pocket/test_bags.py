@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.tasks.pocket.bags import bag_of_words
+from tools.pocket.bags import bag_of_words
 
 
 def test_words_are_counted_on_both_sides_and_together() -> None:

@@ -1,6 +1,6 @@
 """The pictures of the page in docs/pictures, taken of a page in a real Chromium.
 
-make demo && .venv/bin/python docs/make_pictures.py demo/report.html
+make demo && .venv/bin/python tools/make_pictures.py demo/report.html
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from PIL import Image
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
 
 from page.chromium import Browser  # noqa: E402
 
@@ -63,7 +63,7 @@ def main(html: Path) -> None:
     """Take them all."""
     with Browser() as browser:
         for picture in PICTURES:
-            take(browser, html, picture, HERE / "pictures" / f"{picture.name}.png")
+            take(browser, html, picture, ROOT / "docs" / "pictures" / f"{picture.name}.png")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""What makes the weights of the shipped pocket models: `python -m tools.pocket.build`."""
