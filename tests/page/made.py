@@ -47,16 +47,20 @@ def score_at(kept: int, heads: int) -> float:
     return round(0.9 - 0.5 * max(0.0, gone - 0.5) ** 1.5 - 0.01 * gone, 6)
 
 
-def scored(value: float, wide: float = 0.02) -> dict[str, Any]:
-    return {"metric": "accuracy", "split": "dev", "score": value, "low": round(value - wide, 6),
-            "high": round(value + wide, 6), "n": 1000}  # fmt: skip
+def scored(value: float, wide: float = 0.02, split: str = "dev", n: int = 1000) -> dict[str, Any]:
+    return {"metric": "accuracy", "split": split, "score": value, "low": round(value - wide, 6),
+            "high": round(value + wide, 6), "n": n}  # fmt: skip
 
 
-def cut(model: str, task: str, mask: Mask, method: str, seed: int, id: str) -> dict[str, Any]:
-    """A record of a prune."""
+def cut(
+    model: str, task: str, mask: Mask, method: str, seed: int, id: str, *, split: str = "dev",
+    n: int = 1000, easier: float = 0.0,
+) -> dict[str, Any]:  # fmt: skip
+    """A record of a prune; on rows that are `easier`, all heads score so much more."""
     heads = len(mask.layout)
     drop = 0.0 if method == "surgeon" else 0.05 * mask.sparsity + 0.002 * seed
-    after, before = score_at(len(mask), heads) - drop, score_at(heads, heads)
+    after, before = score_at(len(mask), heads) - drop + easier, score_at(heads, heads) + easier
+    rows = {"split": split, "n": n}
     lost = round(after - before, 6)
     return record(
         "prune", model, task, id=id, method=method, ratio=round(mask.sparsity, 4), seed=seed,
@@ -64,8 +68,8 @@ def cut(model: str, task: str, mask: Mask, method: str, seed: int, id: str) -> d
         heads={"before": heads, "after": len(mask), "kept": mask.pattern},
         parameters={"before": 1000 * heads + 5000, "after": 1000 * len(mask) + 5000},
         scores={
-            "metric": "accuracy", "split": "dev", "n": 1000, "before": scored(before),
-            "after": scored(round(after, 6)),
+            "metric": "accuracy", **rows, "before": scored(round(before, 6), **rows),
+            "after": scored(round(after, 6), **rows),
             "difference": {"value": lost, "low": lost - 0.01, "high": lost + 0.01},
         },
     )  # fmt: skip
@@ -198,18 +202,21 @@ def filed(folder: Path, layout: Layout, seeds: int = 3) -> Path:
 def _search(folder: Path, layout: Layout, scores: Scores, model: str, task: str) -> None:
     """As `headcount search` writes it."""
     heads, tried = len(layout), []
-    for ratio in (0.75, 0.5):
+    chosen, rest = "dev:chosen:0.5:0", "dev:scored:0.5:0"
+    for ratio, n, easier in ((0.75, 250, 0.07), (0.5, 500, 0.05)):  # more rows where undecided
         kept = layout.kept_at(ratio)
         id = f"tried{ratio:g}"
-        made = cut(model, task, scores.keep_best(kept), "surgeon", 0, id)
+        made = cut(model, task, scores.keep_best(kept), "surgeon", 0, id, split=chosen, n=n,
+                   easier=easier)  # fmt: skip
         write(folder / "runs" / id / "record.json", made)
         tried.append({
-            "method": "surgeon", "kept": kept, "seed": 0, "rows": 1000,
+            "method": "surgeon", "kept": kept, "seed": 0, "rows": n,
             "chance": 0.01 if ratio == 0.5 else 0.4,
             "difference": made["scores"]["difference"], "accepted": ratio == 0.5, "id": id,
         })  # fmt: skip
     last = tried[-1]
-    final = cut(model, task, scores.keep_best(last["kept"]), "surgeon", 0, "final")
+    final = cut(model, task, scores.keep_best(last["kept"]), "surgeon", 0, "final", split=rest,
+                n=500)  # fmt: skip
     write(folder / "model" / "record.json", final)
     write(folder / "search.json", {
         "heads": heads, "kept": last["kept"], "ratio": 0.5, "method": "surgeon",
@@ -220,7 +227,7 @@ def _search(folder: Path, layout: Layout, scores: Scores, model: str, task: str)
         "timing": {"batch": 8, "length": 14, "rounds": 15, "device": "cpu", "threads": 1,
                    "milliseconds": {"before": 14.0, "after": 10.0}},
         "parameters": {"before": 1000 * heads + 5000, "after": 1000 * last["kept"] + 5000},
-        "rows": {use: {"split": f"dev:{use}", "n": 500} for use in ("chosen", "scored")},
+        "rows": {use: {"split": f"dev:{use}:0.5:0", "n": 500} for use in ("chosen", "scored")},
         "tried": tried, "pattern": "",
         "sentence": f"{heads - last['kept']} of the {heads} heads of {model} can go.",
         "out": str(folder),
@@ -298,6 +305,7 @@ def _bench(path: Path, heads: int, model: str) -> None:
             "name": kind, "kind": kind, "heads": kept, "sparsity": 1 - kept / heads,
             "seconds": {"median": 0.01 * share, "low": 0.009 * share, "high": 0.011 * share},
             "ratio": {"median": share, "low": share - 0.02, "high": share + 0.02}, "ideal": share,
+            "speedup": {"median": 1 / share, "low": 1 / (share + 0.02), "high": 1 / (share - 0.02)},
             "parameters": 1000 * kept + 5000, "memory": 4000 * kept + 20000,
         })  # fmt: skip
     write(path, record("bench", model, None, timings=rows, batch=1, reads="64 tokens", rounds=5,

@@ -15,10 +15,21 @@ from headcount.views.page.walk import Found
 def test_timings_are_the_benchs(subject: Subject, found: Found, files: Path) -> None:
     made, _ = timings(subject, found)
     data = json.loads((files / "bench.json").read_text())
-    assert [row["ratio"]["value"] for row in made["rows"]] == [
-        row["ratio"]["median"] for row in data["timings"]
+    assert [row["speedup"]["value"] for row in made["rows"]] == [
+        row["speedup"]["median"] for row in data["timings"]
     ]
+    assert all("ratio" not in row for row in made["rows"])  # one statistic
     assert made["about"] == "batch 1 × 64 tokens, cpu, 1 thread, 5 rounds"
+
+
+def test_a_record_with_shares_of_the_time_alone_is_turned(subject: Subject, found: Found) -> None:
+    for row in subject.of("bench")[0].data["timings"]:
+        del row["speedup"]
+    (removed,) = [r for r in timings(subject, found)[0]["rows"] if r["kind"] == "removed"]
+    assert removed["speedup"] == pytest.approx(
+        {"value": 1 / 0.7, "low": 1 / 0.72, "high": 1 / 0.68}
+    )
+    assert removed["best"] == pytest.approx(1 / 0.7)
 
 
 def test_of_several_shapes_each_row_says_its_own(subject: Subject, found: Found) -> None:
@@ -41,7 +52,7 @@ def test_a_search_is_a_bench_of_its_answer(subject: Subject, found: Found) -> No
     _, made = timings(subject, found)
     dense, cut = made["rows"]
     assert (dense["heads"], cut["heads"]) == (12, 6)
-    assert cut["ratio"] == pytest.approx({"value": 1 / 1.4, "low": 1 / 1.5, "high": 1 / 1.3})
+    assert cut["speedup"] == {"value": 1.4, "low": 1.3, "high": 1.5}
     assert cut["seconds"]["value"] == pytest.approx(0.010)
     assert made["about"] == "batch 8 × 14 tokens, cpu, 1 thread, 15 rounds"
     assert made["command"] == "headcount search model --task task --max-drop 2% --out DIR"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from headcount.heads import Layout, Mask
-from headcount.views.page.cuts import cuts, full_of, label_of, orders, size_of
+from headcount.views.page.cuts import cuts, full_of, label_of, orders, size_of, wholes
 from headcount.views.page.reading import bits
 from headcount.views.page.subjects import Subject, subjects
 from headcount.views.page.walk import Found, walk
@@ -23,7 +25,7 @@ def test_a_cut_is_its_record(subject: Subject, found: Found, files: Path) -> Non
     assert own["mask"] == bits(Mask.from_json(record["mask"]))
     assert own["score"]["value"] == record["scores"]["after"]["score"]
     assert own["difference"] == record["scores"]["difference"]
-    assert (own["study"], own["method"], own["n"]) == ("search", "surgeon", 1000)
+    assert (own["study"], own["method"], own["n"]) == ("search", "surgeon", 500)
 
 
 def test_orders_are_of_one_study_method_and_seed(subject: Subject, found: Found) -> None:
@@ -36,6 +38,52 @@ def test_orders_are_of_one_study_method_and_seed(subject: Subject, found: Found)
     assert listed[0]["method"] == "surgeon"  # as many cuts as random, and better ones
     for order in listed:
         assert len({made[place]["method"] for place in order["cuts"]}) == 1
+
+
+def test_what_a_search_found_is_beside_its_order(subject: Subject, found: Found) -> None:
+    """The answer is scored on the held-out set, and the cuts on the slider on the selection set."""
+    made = cuts(subject, found)
+    (order,) = [each for each in orders(made) if each["study"] == "search"]
+    assert {made[place]["set"] for place in order["cuts"]} == {"selection set"}
+    assert order["rows"] == "250 to 500 rows of dev (selection set)"
+    (held,) = order["held"]
+    assert (made[held]["id"], made[held]["answers"]) == ("final", "search")
+    assert made[held]["rows"] == "500 rows of dev (held-out set)"
+    assert not any(held in each["cuts"] for each in orders(made))
+
+
+def test_a_cut_on_other_rows_does_not_join(tmp_path: Path) -> None:
+    study(tmp_path, LAYOUT, ratios=(0.25, 0.75), seeds=1)
+    mask = Mask.parse("11", LAYOUT)
+    other = cut("model", "task", mask, "surgeon", 0, "own", n=64, easier=0.05)
+    write(tmp_path / "own" / "record.json", other)
+    found = walk([tmp_path])
+    made = cuts(subjects(found)[0], found)
+    (own,) = [each for each in orders(made) if each["study"] is None]
+    assert [made[place]["id"] for place in own["cuts"]] == ["own"]
+
+
+def test_all_heads_once_for_every_set_of_rows(subject: Subject, found: Found) -> None:
+    listed = wholes(cuts(subject, found), full_of(subject))
+    assert {(each["rows"], each["value"]) for each in listed} == {
+        ("1,000 rows of dev", 0.9),
+        ("250 rows of dev (selection set)", 0.97),
+        ("500 rows of dev (selection set)", 0.95),
+        ("500 rows of dev (held-out set)", 0.9),
+    }
+    assert len(listed) == 4
+
+
+def test_a_cut_without_a_difference_has_that_of_its_scores(tmp_path: Path) -> None:
+    study(tmp_path, LAYOUT, ratios=(0.5,), seeds=1)
+    path = tmp_path / "curve" / "runs" / "random0.5-0" / "record.json"
+    data = json.loads(path.read_text())
+    del data["scores"]["difference"]
+    path.write_text(json.dumps(data))
+    found = walk([tmp_path])
+    (own,) = [each for each in cuts(subjects(found)[0], found) if each["id"] == "random0.5-0"]
+    lost = data["scores"]["after"]["score"] - data["scores"]["before"]["score"]
+    assert own["difference"] == {"value": pytest.approx(lost), "low": None, "high": None}
 
 
 def test_a_cut_of_its_own_joins_the_study_that_asks_the_same(tmp_path: Path) -> None:

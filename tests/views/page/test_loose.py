@@ -33,7 +33,8 @@ def made_cut(method: str, seed: int, value: float, kept: int = 6) -> dict:
     bounds = {"value": value, "low": value - 0.1, "high": value + 0.1}
     return {
         "method": method, "seed": seed, "kept": kept, "score": bounds, "metric": "accuracy",
-        "split": "dev:chosen:1", "difference": None, "before": {"value": 0.9}, "n": 9,
+        "split": "dev:chosen:0.5:1", "before": {"value": 0.9}, "n": 9,
+        "difference": {"value": value - 0.9, "low": None, "high": None},
     }  # fmt: skip
 
 
@@ -59,9 +60,29 @@ def test_methods_are_held_against_random_cuts_of_the_same_repair() -> None:
     assert test == tested(rows["surgeon, recovered"])
     assert test["verdict"] == "better"
     assert points["random, recovered"]["all"]["verdict"] == "worse"
-    assert (study["split"], study["full"]) == ("dev", {"value": 0.9})
+    assert (study["rows"], study["full"]) == ("9 rows of dev (selection set)", {"value": 0.9})
 
 
 def test_runs_of_a_search_are_not_tested() -> None:
     study = sum_up("s", CUTS, 12, kind="search", command="headcount search")
     assert all(not point["random"] for each in study["series"] for point in each["points"])
+
+
+def test_of_several_sets_of_rows_the_differences_are_shown() -> None:
+    lost = {"value": -0.1, "low": -0.2, "high": 0.0}
+    easier = made_cut("surgeon, recovered", 0, 0.85, kept=9) | {"n": 4, "before": {"value": 0.95}}
+    study = sum_up("s", [*CUTS, easier | {"difference": lost}], 12, kind="stopped",
+                   command=None)  # fmt: skip
+    assert study["relative"] is True
+    assert study["full"] == {"value": 0.9}  # that of most rows
+    assert study["rows"] == "4 to 9 rows of dev (selection set)"
+    points = {
+        (series["name"], point["kept"]): point["value"]
+        for series in study["series"]
+        for point in series["points"]
+    }
+    assert points["all-heads, recovered", 12] == pytest.approx(0.0)
+    assert points["surgeon, recovered", 9] == pytest.approx(-0.1)
+    alike = sum_up("s", CUTS, 12, kind="stopped", command=None)
+    assert alike["relative"] is False
+    assert alike["series"][0]["points"][0]["value"] == pytest.approx(0.9)

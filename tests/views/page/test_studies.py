@@ -47,9 +47,10 @@ def test_a_study_that_was_stopped_is_summed_up_from_its_runs(tmp_path: Path) -> 
     assert (point["value"], point["low"], point["high"]) == pytest.approx((mean, low, high))
 
 
-def test_one_cut_keeps_its_own_interval(subject: Subject, found: Found) -> None:
+def test_cuts_of_a_search_are_differences_on_their_own_rows(subject: Subject, found: Found) -> None:
     made = cuts(subject, found)
     search = next(s for s in studies(subject, found, made) if s["name"] == "search")
-    own = {c["kept"]: c["score"] for c in made if c["study"] == "search"}
+    assert search["relative"] is True
+    own = {c["kept"]: c["difference"] for c in made if c["study"] == "search"}
     for point in search["series"][0]["points"]:
         assert {k: point[k] for k in ("value", "low", "high")} == own[point["kept"]]

@@ -38,15 +38,15 @@ def timings(subject: Subject, found: Found) -> list[dict[str, Any]]:
 def _searched(item: Item) -> dict[str, Any]:
     """The answer beside the model with all heads, as a bench of two rows."""
     data = item.data
-    took, faster = data["timing"]["milliseconds"], data["speedup"]
-    ratio = {"value": 1 / faster["value"], "low": 1 / faster["high"], "high": 1 / faster["low"]}
+    took = data["timing"]["milliseconds"]
     share = 1 - data["kept"] / data["heads"]
     sizes = data.get("parameters") or {}
     dense = {"name": "all heads", "kind": "dense", "heads": data["heads"],
-             "ratio": {"value": 1.0}, "seconds": {"value": took["before"] / 1000},
+             "speedup": {"value": 1.0}, "seconds": {"value": took["before"] / 1000},
              "parameters": sizes.get("before")}  # fmt: skip
     cut = {"name": f"the answer, {100 * share:.0f} % gone", "kind": "removed",
-           "heads": data["kept"], "ratio": ratio, "seconds": {"value": took["after"] / 1000},
+           "heads": data["kept"], "speedup": data["speedup"],
+           "seconds": {"value": took["after"] / 1000},
            "parameters": sizes.get("after")}  # fmt: skip
     return {
         "file": f"in {item.folder.name}",
@@ -57,6 +57,14 @@ def _searched(item: Item) -> dict[str, Any]:
         "notes": [],
         "command": command_of(data),
     }
+
+
+def _turned(ratio: dict[str, float | None] | None) -> dict[str, float | None] | None:
+    """How many times as fast, where a record has only the share of the dense model's time."""
+    sides = {"value": "value", "low": "high", "high": "low"}
+    known = ratio or {}
+    turned = {side: 1 / old if (old := known.get(own)) else None for side, own in sides.items()}
+    return turned if ratio else None
 
 
 def _about(data: dict[str, Any]) -> str:
@@ -75,9 +83,9 @@ def _row(row: dict[str, Any], shapes: Sequence[Any] = ()) -> dict[str, Any]:
         "name": text(row["name"] + where, 60),
         "kind": text(row.get("kind", ""), 20),
         "heads": number(row.get("heads")),
-        "ratio": bounds(row.get("ratio")),
+        "speedup": bounds(row.get("speedup")) or _turned(bounds(row.get("ratio"))),
         "seconds": bounds(row.get("seconds")),
-        "ideal": number(row.get("ideal")),
+        "best": 1 / ideal if (ideal := number(row.get("ideal"))) else None,
         "parameters": number(row.get("parameters")),
         "memory": number(row.get("memory")),
     }

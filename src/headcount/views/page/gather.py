@@ -9,10 +9,11 @@ from headcount.heads import Layout
 from headcount.views.page.answer import answer, higher_is_better
 from headcount.views.page.changes import gates, transfers
 from headcount.views.page.cost import timings
-from headcount.views.page.cuts import cuts, full_of, orders, size_of
+from headcount.views.page.cuts import cuts, full_of, orders, size_of, wholes
 from headcount.views.page.matrices import agreements, matrices
 from headcount.views.page.quantities import quantities
 from headcount.views.page.reading import bounds, careful, number, short_name, text
+from headcount.views.page.rows import rows_said
 from headcount.views.page.sentences import roles, sentences
 from headcount.views.page.studies import studies
 from headcount.views.page.subjects import Subject, subjects
@@ -35,8 +36,9 @@ def _subject(subject: Subject, found: Found) -> dict[str, Any]:
         "task": subject.task,
         "layout": _layout(subject.layout),
         "full": full,
+        "wholes": wholes(listed, full),
         "higher": higher_is_better((full or {}).get("metric") or ""),
-        "answer": answer(subject, found, listed, full),
+        "answer": answer(subject, found, listed, None),  # a cut's difference is of its own rows
         "quantities": quantities(subject, found, listed),
         "roles": roles(subject, found),
         "cuts": listed,
@@ -86,6 +88,7 @@ def _others(subject: Subject, found: Found) -> list[dict[str, Any]]:
                         "metric": text(scored.get("metric", ""), 60),
                         "split": text(scored.get("split", ""), 60),
                         "n": number(scored.get("n")),
+                        "rows": rows_said([scored]),
                         "command": text(data["command"]) if data.get("command") else None,
                     }
                 )

@@ -8,6 +8,7 @@ from typing import Any
 from headcount.statistics import compare_pairs, interval
 from headcount.views.page.answer import higher_is_better
 from headcount.views.page.reading import bounds, number, text
+from headcount.views.page.rows import rows_said, several
 
 Cut = Mapping[str, Any]
 Place = tuple[str, int]
@@ -19,42 +20,48 @@ def sum_up(
 ) -> dict[str, Any]:
     """Means and intervals over seeds; where there are random cuts, methods tested against them.
 
-    The rows of a search's runs differ, so these are not tested.
+    The rows of a search's runs differ, so these are not tested, and what is shown of them is the
+    difference from all heads on the same rows. So it is of any runs on several sets of rows.
     """
+    relative = kind == "search" or several(own)
+    shown = "difference" if relative else "score"
     groups: dict[Place, list[Cut]] = {}
     for cut in own:
-        if cut["score"]["value"] is not None:
+        if (cut[shown] or {}).get("value") is not None:
             groups.setdefault((cut["method"], cut["kept"]), []).append(cut)
-    tests = {} if kind == "search" else _tests(groups, heads)
+    tests = {} if relative else _tests(groups, heads)
     series: dict[str, list[dict[str, Any]]] = {}
     for place, same in sorted(groups.items(), key=lambda group: -group[0][1]):
-        point = _point(same, heads) | {
+        point = _point(same, heads, shown) | {
             "random": tested(tests.get((place, "random"))),
             "all": tested(tests.get((place, "all-heads"))),
         }
         series.setdefault(place[0], []).append(point)
     first = own[0] if own else {}
-    whole = {cut["before"]["value"]: cut["before"] for cut in own if cut.get("before")}
+    by_rows = sorted(own, key=lambda cut: -(cut.get("n") or 0))
+    whole = {cut["before"]["value"]: cut["before"] for cut in by_rows if cut.get("before")}
+    most = next(iter(whole.values()), None)
     return {
         "name": name,
         "kind": kind,
         "repair": "",
         "metric": first.get("metric", ""),
-        "split": str(first.get("split", "")).split(":")[0],
-        "full": next(iter(whole.values())) if len(whole) == 1 else None,
-        "n": first.get("n"),
+        "rows": rows_said(own),
+        "relative": relative,
+        "full": most if relative or len(whole) == 1 else None,
         "series": [{"name": method, "points": points} for method, points in series.items()],
         "command": command,
     }
 
 
-def _point(same: Sequence[Cut], heads: int) -> dict[str, Any]:
-    mean, low, high = interval([cut["score"]["value"] for cut in same])
+def _point(same: Sequence[Cut], heads: int, shown: str) -> dict[str, Any]:
+    """The mean of scores, or of differences from all heads."""
+    mean, low, high = interval([cut[shown]["value"] for cut in same])
     if len(same) == 1:
-        low, high = same[0]["score"]["low"], same[0]["score"]["high"]
+        low, high = same[0][shown]["low"], same[0][shown]["high"]
     kept = same[0]["kept"]
     return {"kept": kept, "removed": 1 - kept / heads, "value": mean, "low": number(low),
-            "high": number(high), "seeds": len(same),
+            "high": number(high), "seeds": len(same), "rows": rows_said(same),
             "difference": same[0]["difference"] if len(same) == 1 else None}  # fmt: skip
 
 

@@ -197,7 +197,7 @@ def _survival(made: Sequence[Mapping[str, Any]], heads: int) -> list[dict[str, A
     """In what share of all cuts by a method a head stays."""
     groups: dict[str, list[str]] = {}
     for cut in made:
-        if 0 < cut["kept"] < heads:
+        if 0 < cut["kept"] < heads and not cut["answers"]:  # the search has that cut already
             groups.setdefault(cut["method"], []).append(cut["mask"])
     listed = []
     for method, masks in groups.items():

@@ -8,6 +8,7 @@ from typing import Any
 from headcount.views.page.answer import command_of
 from headcount.views.page.loose import sum_up, tested
 from headcount.views.page.reading import bounds, careful, number, text
+from headcount.views.page.rows import rows_said
 from headcount.views.page.subjects import Subject
 from headcount.views.page.walk import Found, Item
 
@@ -69,11 +70,13 @@ def _study(item: Item, heads: int) -> dict[str, Any]:
         "kind": kind,
         "repair": _repair(about),
         "metric": text(about.get("metric", ""), 60),
-        "split": text(about.get("split", ""), 60),
+        "rows": rows_said(
+            [{"split": text(about.get("split", ""), 60), "n": data["full"].get("n")}]
+        ),
+        "relative": False,
         "ratio": number(about.get("ratio")),
         "over": text(about["over"], 60) if about.get("over") else None,
         "full": bounds(data["full"]),
-        "n": number(data["full"].get("n")),
         "series": [{"name": name, "points": points} for name, points in series.items()],
         "command": _command(kind, about, data),
     }

@@ -3,9 +3,9 @@
 
 import { empty, figure, h, select, table } from "./dom.js";
 import { chart } from "./chart.js";
-import { comparison } from "./dots.js";
+import { about, comparison, valueName } from "./dots.js";
 import { brief, fixed, percent, range, share, signed } from "./numbers.js";
-import { shown, worstAllowed } from "./state.js";
+import { allowedChange, shown } from "./state.js";
 import { tests, tried } from "./tests.js";
 
 const ALL = "all-heads";
@@ -40,11 +40,12 @@ function isRandom(series) {
 function curve(study, tools) {
   const lines = study.series.filter((each) => !each.name.startsWith(ALL));
   const x = [...new Set(lines.flatMap((each) => each.points.map((point) => point.removed)))].sort((one, other) => one - other);
-  if (study.full && x[0] > 0) x.unshift(0);
+  const start = study.full && (study.relative ? { value: 0, low: 0, high: 0 } : study.full);
+  if (start && x[0] > 0) x.unshift(0);
   const line = (series, side) => x.map((at) => {
     const point = series.points.find((each) => each.removed === at);
     if (point) return point[side] ?? point.value ?? null;
-    return at === 0 && study.full ? study.full[side] ?? study.full.value : null;
+    return at === 0 && start ? start[side] ?? start.value : null;
   });
   let kind = 0;
   const series = [...lines].sort((one, other) => isRandom(other) - isRandom(one)).map((each) => ({
@@ -52,34 +53,31 @@ function curve(study, tools) {
     ...(isRandom(each) ? { colour: "soft", dash: [6, 4] } : { kind: kind++ }),
   }));
   return figure({
-    id: "curve", title: "How far it can go", tools, lead: `${about(study)} Bands are 95 % intervals over seeds, or over rows where there is one cut.`,
+    id: "curve", title: "How far it can go", tools, lead: `${about(study)}. Bands are 95 % intervals over seeds, or over rows where there is one cut.`,
     command: study.command, table: () => pointTable(study),
-  }, chart({ x, series, marks: marksOf(study), xLabel: "share of heads removed", yLabel: study.metric, xValues: share, height: 360 }));
+  }, chart({ x, series, marks: marksOf(study), xLabel: "share of heads removed", yLabel: valueName(study), xValues: share, height: 360 }));
 }
 
 // All heads, untouched and with the same training; the bound, and the answer.
 function marksOf(study) {
   const { subject, heads } = shown();
-  const { answer } = subject, full = study.full || subject.full, marks = [];
+  const { answer } = subject, { full } = study, level = study.relative ? 0 : full && full.value, marks = [];
   for (const each of study.series.filter((one) => one.name.startsWith(ALL))) {
     marks.push({ y: each.points[0].value, text: `all heads, trained alike ${fixed(each.points[0].value)}`, colour: "ink" });
   }
-  if (full && full.value !== null) marks.push({ y: full.value, text: `all heads ${fixed(full.value)}`, colour: "soft" });
-  const worst = worstAllowed(full);
-  if (worst !== null) marks.push({ y: worst, text: `bound ${signed(worst - full.value)}` });
+  if (full && full.value !== null) marks.push({ y: level, text: study.relative ? "all heads" : `all heads ${fixed(level)}`, colour: "soft" });
+  const worst = allowedChange(full);
+  if (worst !== null) marks.push({ y: level + worst, text: `bound ${signed(worst)}` });
   if (answer.kept) marks.push({ x: 1 - answer.kept / heads.length, text: "the answer" });
   return marks;
-}
-
-function about(study) {
-  return `${study.metric} on ${study.split}${study.n ? `, ${study.n.toLocaleString("en")} rows` : ""}${study.repair ? `, ${study.repair}` : ""}.`;
 }
 
 function pointTable(study) {
   const rows = study.series.flatMap((each) => each.points.map((point) => [
     each.name, point.kept, percent(point.removed, 1), fixed(point.value, 4), range(point, 4), point.seeds,
-    point.difference ? `${signed(point.difference.value)} ${range(point.difference, 3, true)}` : ""]));
-  return table(["method", "heads kept", "removed", study.metric, "95 % interval", "cuts", "from all heads"], rows, "The curve's numbers");
+    study.relative ? point.rows : point.difference ? `${signed(point.difference.value)} ${range(point.difference, 3, true)}` : ""]));
+  return table(["method", "heads kept", "removed", valueName(study), "95 % interval", "cuts", study.relative ? "rows" : "from all heads"],
+    rows, "The curve's numbers");
 }
 
 function sweep(study) {
@@ -95,7 +93,7 @@ function sweep(study) {
   const marks = study.full ? [{ y: study.full.value, text: `all heads ${fixed(study.full.value)}`, colour: "soft" }] : [];
   return figure({
     id: "sweep", title: `What ${study.over} does: score and heads that stay`, command: study.command,
-    lead: `${about(study)} Gates are trained with each value of ${study.over}; it decides how many heads stay. Bands are 95 % intervals over seeds.`,
+    lead: `${about(study)}. Gates are trained with each value of ${study.over}; it decides how many heads stay. Bands are 95 % intervals over seeds.`,
     table: () => table([study.over, "heads kept", "removed", study.metric, "95 % interval", "runs"], rows, "The sweep's numbers"),
   }, chart({ x, series, marks, xLabel: study.over, yLabel: study.metric, rightLabel: "heads kept", height: 300,
     logarithmic: x[0] > 0 && x[x.length - 1] / x[0] > 20 }));

@@ -7,18 +7,28 @@ import { shown } from "./state.js";
 
 const ROW = 30, TOP = 10, FOOT = 30;
 
+// What the points are: scores, or where their rows differ, differences from all heads on the same rows.
+export function valueName(study) {
+  return study.relative ? `${study.metric}, from all heads` : study.metric;
+}
+
+export function about(study) {
+  const what = study.relative ? `${study.metric} less that of all heads on the same rows` : study.metric;
+  return [study.rows ? `${what}: ${study.rows}` : what, study.repair].filter(Boolean).join(", ");
+}
+
 export function comparison(study) {
   const rows = study.series.map((each) => ({ name: each.name, ...each.points[0] }))
     .sort((one, other) => (shown().subject.higher ? 1 : -1) * (other.value - one.value));
   const kept = [...new Set(rows.map((each) => each.kept))];
   const cells = rows.map((row) => [row.name, row.kept, fixed(row.value, 4), range(row, 4), row.seeds,
     row.difference ? `${signed(row.difference.value)} ${range(row.difference, 3, true)}` : ""]);
-  const alike = study.repair === "fine-tuned" ? ", each trained alike" : study.repair ? `, ${study.repair}` : "";
+  const alike = study.repair === "fine-tuned" ? ", each trained alike" : "";
   return figure({
     id: `compare-${study.name}`, title: "Which method keeps most?", command: study.command,
-    lead: `${study.metric} on ${study.split}${study.n ? `, ${study.n.toLocaleString("en")} rows` : ""}, with ${kept.join(" or ")} heads kept${alike}. ` +
+    lead: `${about(study)}, with ${kept.join(" or ")} heads kept${alike}. ` +
       "Strokes are 95 % intervals over seeds; the dashed line is the model as it was, with all heads.",
-    table: () => table(["method", "heads kept", study.metric, "95 % interval", "runs", "from all heads"], cells, "The comparison's numbers"),
+    table: () => table(["method", "heads kept", valueName(study), "95 % interval", "runs", "from all heads"], cells, "The comparison's numbers"),
   }, dots(rows, study));
 }
 
@@ -26,7 +36,7 @@ function dots(rows, study) {
   const box = h("div", { class: "dotrows" });
   fitted(box, (width) => {
     const left = Math.min(180, width * 0.36), right = 62;
-    const full = study.full && study.full.value;
+    const full = study.full && (study.relative ? 0 : study.full.value);
     const values = rows.flatMap((each) => [each.value, each.low ?? each.value, each.high ?? each.value]).concat(full ?? []);
     const [low, high] = [Math.min(...values), Math.max(...values)], space = (high - low) * 0.06 || 0.01;
     const x = (value) => left + ((value - low + space) / (high - low + 2 * space)) * (width - left - right);

@@ -12,7 +12,9 @@ export function fixed(value, digits = 3) {
 
 export function signed(value, digits = 3) {
   if (value === null || value === undefined) return "–";
-  return (value >= 0 ? "+" : "") + typographic(value.toFixed(digits));
+  const text = value.toFixed(digits);
+  if (Number(text) === 0) return text.replace("-", ""); // nothing has no sign
+  return (value > 0 ? "+" : "") + typographic(text);
 }
 
 // Three or four telling digits, whatever the size.

@@ -8,16 +8,17 @@ const COLUMNS = [
   ["what", "what"], ["method", "method"], ["study", "study"], ["seed", "seed"], ["kept", "heads kept"],
   ["removed", "removed"], ["pattern", "kept per layer"], ["score", "score"], ["low", "low"], ["high", "high"],
   ["difference", "difference"], ["difference_low", "low "], ["difference_high", "high "], ["n", "rows"],
-  ["metric", "metric"], ["split", "split"], ["parameters", "parameters"], ["steps", "steps"], ["command", "command"],
+  ["metric", "metric"], ["split", "split"], ["set", "set"], ["rows", "scored on"], ["parameters", "parameters"], ["steps", "steps"], ["command", "command"],
 ];
-const SHOWN = ["what", "method", "study", "seed", "kept", "pattern", "score", "difference", "n"];
+const SHOWN = ["what", "method", "study", "seed", "kept", "pattern", "score", "difference", "rows"];
 const MOST = 200;
 
 export function results() {
   const { subject, heads } = shown();
   const rows = allRows(subject, heads.length);
   if (!rows.length) return null;
-  const view = { rows, by: "score", down: subject.higher, all: rows.length <= MOST };
+  const by = rows.some((row) => row.difference) ? "difference" : "score"; // scores of other rows are not comparable
+  const view = { rows, by, down: subject.higher, all: rows.length <= MOST };
   const place = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All results" });
   const draw = () => empty(place).append(body(view, draw));
   draw();
@@ -28,7 +29,7 @@ export function results() {
     draw();
   } }, `Show all ${rows.length}`);
   return figure({ id: "results", title: "All results", tools: [download, more], command: "headcount report DIR -o report.html",
-    lead: `${rows.length} scores. Choose a column to sort by it.` }, place);
+    lead: `${rows.length} scores. Choose a column to sort by it. A difference is from all heads on the same rows; scores on other rows are not comparable.` }, place);
 }
 
 function allRows(subject, heads) {
@@ -38,16 +39,18 @@ function allRows(subject, heads) {
     score: cut.score && cut.score.value, low: cut.score && cut.score.low, high: cut.score && cut.score.high,
     difference: cut.difference && cut.difference.value, difference_low: cut.difference && cut.difference.low,
     difference_high: cut.difference && cut.difference.high, n: cut.n, metric: cut.metric, split: cut.split,
-    parameters: cut.parameters && cut.parameters[1], steps: cut.steps, command: cut.command,
+    set: cut.set, rows: cut.rows, parameters: cut.parameters && cut.parameters[1], steps: cut.steps, command: cut.command,
   }));
   const others = subject.others.map((each) => ({
     what: each.what, method: each.model, study: "", kept: heads, removed: 0, score: each.score.value,
-    low: each.score.low, high: each.score.high, n: each.n, metric: each.metric, split: each.split, command: each.command,
+    low: each.score.low, high: each.score.high, n: each.n, metric: each.metric, split: each.split, rows: each.rows,
+    command: each.command,
   }));
-  const { full } = subject;
-  const whole = full && full.value !== null ? [{ what: "all heads", method: subject.model, study: "", kept: heads, removed: 0,
-    score: full.value, low: full.low, high: full.high, n: full.n, metric: full.metric, split: full.split }] : [];
-  return [...whole, ...others, ...cuts];
+  const wholes = subject.wholes.map((full) => ({
+    what: "all heads", method: subject.model, study: "", kept: heads, removed: 0, score: full.value, low: full.low,
+    high: full.high, difference: 0, n: full.n, metric: full.metric, split: full.split, rows: full.rows,
+  }));
+  return [...wholes, ...others, ...cuts];
 }
 
 function body(view, draw) {
@@ -71,9 +74,9 @@ function body(view, draw) {
     h("td", {}, row.what), worded(row.method), worded(row.study), h("td", { class: "number" }, row.seed ?? ""),
     h("td", { class: "number" }, `${row.kept} (${percent(row.removed, 0)} gone)`), worded(row.pattern || ""),
     h("td", { class: "number" }, fixed(row.score, 4), h("small", {}, ` ${range(row, 3)}`)),
-    h("td", { class: "number" }, row.difference === undefined || row.difference === null ? "" : signed(row.difference),
+    h("td", { class: "number" }, row.difference === undefined || row.difference === null ? "" : row.what === "all heads" ? "0" : signed(row.difference),
       h("small", {}, ` ${range({ low: row.difference_low, high: row.difference_high }, 3, true)}`)),
-    h("td", { class: "number" }, row.n ?? "")));
+    worded(row.rows || "")));
   return h("table", { class: "results" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows));
 }
 

@@ -80,11 +80,14 @@ export function extent(quantity) {
   return quantity.extent;
 }
 
-// The worst score that a bound on the loss allows: below that of all heads, or above where less is better.
-export function worstAllowed(full) {
+// The largest change that a bound on the loss allows: down from all heads, or up where less is better.
+// A bound in percent is of the score of all heads on the rows at hand.
+export function allowedChange(full) {
   const { answer, higher } = state.subject;
   if (!full || full.value === null || full.value === undefined || !answer.bound) return null;
-  return full.value + (higher ? -1 : 1) * Math.abs(answer.bound);
+  const relative = (answer.asked || "").trim().endsWith("%");
+  const most = relative ? (Number.parseFloat(answer.asked.replace("\u2212", "-")) / 100) * full.value : answer.bound;
+  return (higher ? -1 : 1) * Math.abs(most);
 }
 
 export function shareOf(quantity, place) {

@@ -87,6 +87,6 @@ export function tried() {
     each.chance === null ? "–" : fixed(each.chance, 2), each.accepted ? "accepted" : "refused"]);
   return figure({
     id: "tried", title: "What the search tried", command: answer.command,
-    lead: `${rows.length} cuts, each judged on rows that make no statement: is the loss within the bound${answer.asked ? ` of ${answer.asked}` : ""}, and how likely?`,
+    lead: `${rows.length} cuts, each judged on the selection set, not on the held-out set: is the loss within the bound${answer.asked ? ` of ${answer.asked}` : ""}, and how likely?`,
   }, table(["method", "heads kept", "rows", "sample", "difference from all heads", "chance", ""], rows, "What the search tried"));
 }
