@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,10 @@ from hypothesis import settings
 # Before any test imports transformers: no test may reach for the network.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+# Tests that were started in the background (`nohup make test &`) have inherited deaf ears.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every machine, and no deadline: shared machines are slow at times.
 settings.register_profile("headcount", derandomize=True, deadline=None, database=None)

@@ -141,22 +141,42 @@ def test_a_full_disk_stops_a_study_that_goes_on_later(cli: Cli, file: Path) -> N
     assert asked(cli, "run", file)["counts"]["done"] == 4
 
 
-def heeding_ctrl_c() -> None:
-    """Tests that were started in the background have inherited deaf ears."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def begun(file: Path, *words: str, deaf: bool = False) -> subprocess.Popen[str]:
+    """A driver with a run that lasts, once that has begun; `deaf` as with nohup and &."""
 
+    def ignore() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-def test_ctrl_c_leaves_with_130_and_says_how_to_go_on(file: Path) -> None:
     file.write_text(STUDY.replace("model: none", "model: none, options: {wait: 60}"))
-    line = [sys.executable, "-m", "headcount", "study", "run", str(file)]
-    process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_ctrl_c)
+    line = [sys.executable, "-m", "headcount", "study", "run", str(file), *words]
+    process = subprocess.Popen(
+        line, stderr=subprocess.PIPE, text=True, preexec_fn=ignore if deaf else None
+    )
     until = time.monotonic() + 60
     while not list((file.parent / "probes" / "claims").glob("*/lease-*.json")):
         assert time.monotonic() < until
         time.sleep(0.05)
+    return process
+
+
+def test_ctrl_c_leaves_with_130_and_says_how_to_go_on(file: Path) -> None:
+    process = begun(file)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
+    assert "the same command again goes on" in err
+    assert "Traceback" not in err
+    assert list((file.parent / "probes" / "claims").glob("*/lease-*.json")) == []
+
+
+@pytest.mark.parametrize("executor", ["serial", "processes"])
+def test_a_driver_in_the_background_can_be_ended(file: Path, executor: str) -> None:
+    process = begun(file, "--executor", executor, deaf=True)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert f"kill {process.pid} ends it" in err
     assert "the same command again goes on" in err
     assert "Traceback" not in err
     assert list((file.parent / "probes" / "claims").glob("*/lease-*.json")) == []

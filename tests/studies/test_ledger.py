@@ -219,3 +219,36 @@ def test_clocks_that_a_kill_left_are_swept(ledger: Ledger):
     (ledger.folder / CLAIMS / ".now-1").touch()
     ledger.sweep(["a"])
     assert list((ledger.folder / CLAIMS).iterdir()) == []
+
+
+def test_a_lease_from_the_future_is_stale_after_its_term(tmp_path: Path):
+    ledger = Ledger(tmp_path, lease=0.5)
+    lease = ledger.claim("a")
+    assert lease is not None
+    lease.end()
+    foreign(ledger, "a", 1)
+    os.utime(lease.path, (time.time() + 10**6,) * 2)
+    assert ledger.state("a").name == "running"
+    time.sleep(0.6)
+    assert ledger.state("a").name == "stale"
+
+
+@pytest.mark.parametrize("name", ["lease-000001.json", "lease-٠٠٠٠٠١.json"])
+def test_a_claim_that_leads_nowhere_is_nobody_s(ledger: Ledger, name: str):
+    folder = ledger.folder / CLAIMS / "a"
+    folder.mkdir(parents=True)
+    (folder / name).symlink_to("nowhere")
+    assert ledger.state("a").name in ("planned", "stale")
+    lease = ledger.claim("a")
+    assert lease is not None
+    lease.release()
+
+
+def test_a_run_can_be_taken_over_any_number_of_times(ledger: Ledger):
+    folder = ledger.folder / CLAIMS / "a"
+    folder.mkdir(parents=True)
+    (folder / "again-999999.json").write_text("{}")
+    lease = ledger.claim("a")
+    assert lease is not None
+    assert lease.mine
+    lease.release()

@@ -16,6 +16,7 @@ import pytest
 import headcount as hc
 from headcount.errors import UsageError
 from headcount.studies.executors.protocol import Executing
+from headcount.studies.lease import me
 from headcount.studies.study import Study
 
 PROBES: dict[str, Any] = {
@@ -246,3 +247,89 @@ def test_a_model_that_was_not_kept_is_made_again_when_a_run_starts_from_it(tmp_p
     (second.ledger.folder_of(next(iter(second.asked.by_key))) / "model.safetensors").unlink()
     again = second.run(note=notes.append)  # nothing that starts from it is missing
     assert (again.done, len(notes)) == (2, 1)
+
+
+def test_a_model_that_changes_while_a_study_runs_fails_its_run(tmp_path: Path):
+    """The driver handed such a run over for ever: the worker did another one, under another key."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps({"name": name}))
+    runs = {name: {"kind": "probe", "model": name} for name in ("first", "second")}
+    runs["after"] = {"kind": "probe", "model": {"run": "second"}}
+    study = opened(tmp_path, {"name": "probes", "runs": runs})
+    assert len(study.asked.by_key) == 3
+    (tmp_path / "second" / "config.json").write_text('{"other": 1}')
+    rounds = iter(range(20))
+    found = study.run(progress=lambda done, total: next(rounds))
+    assert (found.done, len(found.failed), len(found.not_run)) == (1, 1, 1)
+    (why,) = found.failed.values()
+    assert "has changed since the study was planned" in why
+    assert str(tmp_path / "second") in why
+    assert study.status().counts["failed"] == 1
+
+
+def test_a_model_that_changes_during_its_run_is_not_published(tmp_path: Path, monkeypatch: Any):
+    from headcount.studies import worker
+
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    study = opened(tmp_path, {"name": "p", "runs": {"a": {"kind": "probe", "model": "model"}}})
+    measure = worker._probe
+
+    def changing(run: Any) -> Any:
+        (tmp_path / "model" / "config.json").write_text('{"other": 1}')
+        return measure(run)
+
+    monkeypatch.setattr(worker, "_probe", changing)
+    found = study.run()
+    assert (found.done, len(found.failed)) == (0, 1)
+    assert os.listdir(tmp_path / "out" / "work") == []  # nothing to go on from
+
+
+def lease_of_another(study: Study, text: str) -> Path:
+    """The first run of a study, claimed by a process that is not this one."""
+    key = next(iter(study.asked.by_key))
+    folder = study.ledger.folder / "claims" / key
+    folder.mkdir(parents=True)
+    (folder / "lease-000001.json").write_text(text, encoding="utf-8")
+    return folder / "lease-000001.json"
+
+
+ELSEWHERE: dict[str, Any] = {
+    "host": "far", "machine": "far", "pid": 7, "began": 1.0, "job": None, "taken": 1.0,
+}  # fmt: skip
+
+
+def test_waiting_for_another_driver_is_said(tmp_path: Path):
+    study = opened(tmp_path, {**PROBES, "lease": 1.5})
+    lease = lease_of_another(study, json.dumps(ELSEWHERE))
+    os.utime(lease, (time.time() + 10**6,) * 2)  # a clock was set back
+    notes: list[str] = []
+    assert study.run(note=notes.append).done == 7
+    assert notes == [
+        "1 run is worked on by process 7 on far: this driver waits, and takes over what gives no "
+        "sign of life for 1.5 seconds."
+    ]
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        {**ELSEWHERE, "pid": -1}, {**ELSEWHERE, "pid": True}, {**ELSEWHERE, "pid": 2**80},
+        {**ELSEWHERE, "began": "x"}, {**ELSEWHERE, "job": 5}, {**ELSEWHERE, "job": [1]},
+        {name: value for name, value in ELSEWHERE.items() if name != "host"}, [], None,
+    ],
+)  # fmt: skip
+def test_a_damaged_lease_is_put_aside(tmp_path: Path, holder: Any):
+    study = opened(tmp_path)
+    if isinstance(holder, dict):
+        holder["machine"] = me()["machine"]
+    lease = lease_of_another(study, json.dumps(holder))
+    assert study.status().counts["stale"] == 1
+    notes: list[str] = []
+    assert study.run(note=notes.append).done == 7
+    (note,) = notes
+    assert f"{lease} is damaged" in note
+    (aside,) = (study.ledger.folder / "damaged").iterdir()
+    assert str(aside) in note
+    assert json.loads(aside.read_text()) == holder

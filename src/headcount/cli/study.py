@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +36,7 @@ EVERY = 2.0
 """Seconds between two looks of `watch`."""
 IDLE = 60.0
 """Seconds without anybody at work after which it gives up."""
+TERMINATED = 128 + signal.SIGTERM
 
 
 def _open(file: Path, out: Path | None) -> Study:
@@ -68,7 +73,7 @@ def run(
     """Carry out what is missing of a study: here, in processes, on Ray or as SLURM jobs.
 
     The same command again, by any executor, goes on after a crash. One failure does not stop the
-    rest; the exit code is 6 then.
+    rest; the exit code is 6 then. Ctrl-C and `kill` end it, and what runs is given back.
 
     Examples: `headcount study run methods.yaml` ·
     `headcount study run methods.yaml --executor processes --workers 4` ·
@@ -87,17 +92,29 @@ def run(
     found = _open(file, out)
     again = "restart" if restart_failed else "retry" if retry_failed else None
     try:
-        with bar(f"study {found.asked.name}") as progress:
+        with _ended_by_kill(), bar(f"study {found.asked.name}") as progress:
             driven = found.run(
                 executing.on(), again=again, update=update, note=warn, progress=progress
             )
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         say(f"headcount: the same command again goes on with the runs in {found.folder}.")
         raise
     if driven.left:
         say(f"headcount: {driven.left} runs are left to {executing.on().executor}; watch them with "
             f"headcount study watch {file}")  # fmt: skip
     _finish(found, as_json, left=driven.left)
+
+
+@contextmanager
+def _ended_by_kill() -> Generator[None]:
+    """Give back what runs at SIGTERM as well: started with `&` or nohup, SIGINT may be ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        say(f"headcount: Ctrl-C is ignored here, as in the background; kill {os.getpid()} ends it.")
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _finish(found: Study, as_json: bool, left: int = 0) -> None:

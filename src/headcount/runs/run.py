@@ -107,10 +107,14 @@ class Run:
         asked["inputs"] = [run.key for run in self.inputs]
         if not isinstance(self.model, str):
             asked["model"] = type(self.model).__name__
-        models = {str(self.model), str(self.opening.tokenizer)}
+        return digest(by_content(asked, self.files))
+
+    @property
+    def files(self) -> set[str]:
+        """What it names that may be a file or a folder: those count by their content."""
+        models = [each for each in (self.model, self.opening.tokenizer) if isinstance(each, str)]
         own = {name for name in models if not is_shipped(name)}
-        names = own.union(named_files(self.source), named_files(self.options))
-        return digest(by_content(asked, names))
+        return own.union(named_files(self.source), named_files(self.options))
 
     @property
     def inputs(self) -> tuple[Run, ...]:

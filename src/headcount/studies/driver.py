@@ -16,7 +16,7 @@ from headcount.errors import HeadcountError
 from headcount.runs.products import MODELS, has_product
 from headcount.runs.record import FormatError
 from headcount.studies.executors.protocol import Ended, Executor
-from headcount.studies.ledger import Ledger, State
+from headcount.studies.ledger import Ledger, State, holder_of
 from headcount.studies.plan import Cell, Plan
 from headcount.studies.worker import Job
 
@@ -56,7 +56,8 @@ class Driver:
     def __post_init__(self) -> None:
         self.queue = deque(self.plan.by_key)
         self.blocked: dict[str, list[str]] = {}
-        self.elsewhere: set[str] = set()
+        self.elsewhere: dict[str, str] = {}
+        self.waited_for: set[str] = set()
         self.submitted: set[str] = set()
         self.deaths: Counter[str] = Counter()
         self.needed: set[str] = set()
@@ -75,6 +76,7 @@ class Driver:
                     break
                 self.progress(list(self.settled.values()).count("done"), total)
                 if not ended and not self.queue and not self.submitted:
+                    self._say_who_works()
                     time.sleep(POLL)  # the rest is another driver's
                 if time.monotonic() - looked > POLL:
                     looked = time.monotonic()
@@ -136,13 +138,17 @@ class Driver:
                 f"it is made again; its record is in {aside}."
             )
             state = self.ledger.state(key)
+        if state.name == "stale" and state.holder is None:
+            aside = self.ledger.put_lease_aside(key, state.epoch)
+            lease = self.ledger.lease_of(key, state.epoch)
+            self.note(f"The lease {lease} is damaged: it is put aside in {aside}.")
         if state.name == "running":
-            self.elsewhere.add(key)
+            self.elsewhere[key] = holder_of(state) or "another process"
         elif state.name in ("done", "failed"):
             self._settle(key, state.name, _why(state))
         else:
             job = Job(
-                run=cell.run.to_plain(), keep=cell.keep, launch=cell.launch,
+                run=cell.run.to_plain(), key=key, keep=cell.keep, launch=cell.launch,
                 threads=settings.threads, lease=settings.lease,
             )  # fmt: skip
             self.submitted.add(key)
@@ -162,8 +168,21 @@ class Driver:
         """See what has become of runs that another driver or worker has."""
         for key, state in self.ledger.states(list(self.elsewhere)).items():
             if state.name != "running":
-                self.elsewhere.discard(key)
+                del self.elsewhere[key]
                 self.queue.append(key)
+
+    def _say_who_works(self) -> None:
+        """Say for whom this driver waits, once for each."""
+        new = {holder for holder in self.elsewhere.values() if holder not in self.waited_for}
+        if not new:
+            return
+        self.waited_for |= new
+        count = sum(holder in new for holder in self.elsewhere.values())
+        runs = "run is" if count == 1 else "runs are"
+        self.note(
+            f"{count} {runs} worked on by {', '.join(sorted(new))}: this driver waits, and takes "
+            f"over what gives no sign of life for {self.ledger.lease:g} seconds."
+        )
 
     def _take_back(self, ended: Ended) -> None:
         """A job has ended, one way or the other; the folder says which."""

@@ -22,9 +22,13 @@ from typing import Any
 
 from headcount.errors import HeadcountError
 from headcount.faults import danger
-from headcount.files import cannot_write
+from headcount.files import cannot_write, read_json, require_fields
 
-NAME = re.compile(r"(lease|failed|again)-(\d{6})\.json")
+NAME = re.compile(r"(lease|failed|again)-([0-9]{6,12})\.json")
+HOLDER: dict[str, Any] = {
+    "host": str, "machine": str, "pid": int, "began": float | None, "job": list | None,
+}  # fmt: skip
+"""What a lease says of its holder."""
 
 
 class LostLeaseError(HeadcountError):
@@ -65,12 +69,23 @@ def _began(pid: int) -> float | None:
         return None
 
 
+def read_holder(path: Path) -> dict[str, Any] | None:
+    """Who holds the lease in this file; None where it is damaged or gone."""
+    try:
+        data = read_json(path, "lease")
+        require_fields(data, HOLDER, "")
+    except HeadcountError:
+        return None
+    job = data["job"] or ["", ""]
+    return data if 0 < data["pid"] < 2**31 and len(job) == 2 else None
+
+
 def is_gone(holder: Mapping[str, Any]) -> bool:
     """Whether the process that holds a lease is known to have ended."""
-    if holder.get("machine") == machine() and isinstance(holder.get("pid"), int):
+    if holder["machine"] == machine():
         began = _began(holder["pid"])
-        return began is None or abs(began - float(holder.get("began") or 0)) > 2
-    job, mine = holder.get("job"), me()["job"]
+        return began is None or abs(began - (holder["began"] or 0)) > 2
+    job, mine = holder["job"], me()["job"]
     # a job that was put back into the queue is here again: it ran before and does not any more
     return bool(job and mine and job[0] == mine[0] and job[1] != mine[1])
 

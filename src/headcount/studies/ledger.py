@@ -4,7 +4,7 @@
     claims/<key>/             lease-000001.json: who works on it; failed-000001.json: why it failed
     work/<key>-000001/        under way, taken along by whoever takes the run over
     studies/<name>.json       which runs a study file asked for
-    damaged/                  records that could not be read, put aside
+    damaged/                  records and leases that could not be read, put aside
 
 A run is planned, running, stale (its worker gave no sign of life), done or failed. Several studies
 may share a folder: a run that two of them ask for is done once.
@@ -25,7 +25,7 @@ from headcount.errors import HeadcountError, UsageError
 from headcount.faults import danger
 from headcount.files import LOCK, cannot_write, read_json, write_json
 from headcount.runs.record import FILE, require_format
-from headcount.studies.lease import NAME, Lease, is_gone, take
+from headcount.studies.lease import NAME, Lease, is_gone, read_holder, take
 
 RUNS, CLAIMS, WORK, STUDIES, DAMAGED = "runs", "claims", "work", "studies", "damaged"
 CLOCK = ".now-"
@@ -40,12 +40,18 @@ class State:
     epoch: int = 0
     """How many workers have had it."""
     holder: Mapping[str, Any] | None = None
-    """Who works on it, or did last."""
+    """Who works on it, or did last; None where the lease is damaged."""
     failure: Mapping[str, Any] | None = None
     """Why it failed."""
 
 
 PLANNED, DONE = State("planned"), State("done")
+
+
+def holder_of(state: State) -> str | None:
+    """Who works on a run, or did last, in words."""
+    holder = state.holder
+    return None if holder is None else f"process {holder['pid']} on {holder['host']}"
 
 
 class Ledger:
@@ -85,17 +91,25 @@ class Ledger:
             return PLANNED
         epoch = max(int(each[2]) for each in marks)
         words = {each[1] for each in marks if int(each[2]) == epoch}
-        holder = _read(folder / f"lease-{epoch:06}.json")
+        lease = self.lease_of(key, epoch)
         if "again" in words:
             return State("planned", epoch)
+        holder = read_holder(lease)
         if "failed" in words:
             return State("failed", epoch, holder, _read(folder / f"failed-{epoch:06}.json"))
         try:
-            age = now - (folder / f"lease-{epoch:06}.json").stat().st_mtime
+            age = now - lease.lstat().st_mtime
         except OSError:
-            return self._claimed(key, now) if _names(folder) else PLANNED  # it was given back
-        gone = age > self.lease or is_gone(holder or {})
+            return State("planned", epoch)  # it was given back
+        if age < 0:  # a clock was set back: its term begins now, unless its worker renews it
+            with suppress(OSError):
+                os.utime(lease)
+        gone = holder is None or age > self.lease or is_gone(holder)
         return State("stale" if gone else "running", epoch, holder)
+
+    def lease_of(self, key: str, epoch: int) -> Path:
+        """The file that says who worked on a run in this epoch."""
+        return self.folder / CLAIMS / key / f"lease-{epoch:06}.json"
 
     def _now(self) -> float:
         """The time as the disk has it: other machines' clocks may differ from ours."""
@@ -133,15 +147,16 @@ class Ledger:
         """What the worker before has left becomes ours: its paths lead nowhere for it from now."""
         work = self.work_of(key, lease.epoch)
         try:
-            for epoch in range(lease.epoch - 1, 0, -1):
-                old = self.work_of(key, epoch)
-                if not work.exists() and old.exists():
+            for old in sorted((self.folder / WORK).glob(f"{key}-*"), key=_number, reverse=True):
+                if old == work:
+                    continue
+                if not work.exists():
                     danger()
                     old.rename(work)
                     danger()
                     for path in work.rglob(LOCK):
                         path.unlink(missing_ok=True)  # it may be held by a process that sleeps
-                elif old.exists():
+                else:
                     shutil.rmtree(old, ignore_errors=True)
             work.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -222,13 +237,29 @@ class Ledger:
 
     def put_aside(self, key: str) -> Path:
         """Move a run whose record cannot be read out of the way."""
+        return self._put_aside(key, self.folder_of(key))
+
+    def put_lease_aside(self, key: str, epoch: int) -> Path:
+        """Move a lease that cannot be read out of the way; its number is not given again."""
+        lease = self.lease_of(key, epoch)
+        (lease.parent / f"again-{epoch:06}.json").touch()
+        return self._put_aside(key, lease)
+
+    def _put_aside(self, key: str, path: Path) -> Path:
         place = self.folder / DAMAGED
-        place.mkdir(parents=True, exist_ok=True)
-        number = sum(name.startswith(key) for name in _names(place))
-        target = place / f"{key}-{number}"
-        danger()
-        self.folder_of(key).rename(target)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            number = sum(name.startswith(key) for name in _names(place))
+            target = place / f"{key}-{number}"
+            danger()
+            path.rename(target)
+        except OSError as error:
+            raise cannot_write(place, error) from error
         return target
+
+
+def _number(path: Path) -> tuple[int, str]:
+    return len(path.name), path.name
 
 
 def _names(folder: Path) -> set[str]:

@@ -20,7 +20,7 @@ from headcount.runs.notes import log
 from headcount.studies.driver import Again, Driven, Driver, Progress
 from headcount.studies.executors.protocol import Executing, Executor, make_executor
 from headcount.studies.gather import Gathered, gather
-from headcount.studies.ledger import STUDIES, Ledger, State
+from headcount.studies.ledger import STUDIES, Ledger, State, holder_of
 from headcount.studies.plan import Plan
 from headcount.studies.planned import read_plan
 
@@ -163,7 +163,7 @@ class Study:
                 if names[key] == "failed"
             ],
             running=[
-                {**each, "state": names[key], "holder": _holder(states[key])}
+                {**each, "state": names[key], "holder": holder_of(states[key])}
                 for key, each in about.items()
                 if names[key] != "failed"
             ],
@@ -235,11 +235,6 @@ class Study:
         except BaseException:
             executor.close()
             raise
-
-
-def _holder(state: State) -> str | None:
-    found = state.holder or {}
-    return f"process {found['pid']} on {found['host']}" if "pid" in found else None
 
 
 def _flat(data: Any, place: str = "") -> dict[str, Any]:

@@ -51,6 +51,8 @@ class Job:
     """A run, and how it is carried out, in plain data."""
 
     run: Mapping[str, Any]
+    key: str | None = None
+    """The run's key when it was planned; what it names may have changed since."""
     keep: bool = False
     """Keep the model it makes."""
     launch: tuple[str, ...] = ()
@@ -69,25 +71,26 @@ def work(folder: str | Path, job: Job | Mapping[str, Any]) -> dict[str, Any]:
     """Carry a run out, unless it is done or another worker's; how that ended."""
     job = job if isinstance(job, Job) else Job(**job)
     ledger, run = Ledger(folder, job.lease), Run.read(job.run)
+    key = job.key or run.key
     lease: Lease | None = None
     try:
         with _undisturbed():
-            lease = ledger.claim(run.key, again=job.again)
+            lease = ledger.claim(key, again=job.again)
         if lease is None:
-            return {"key": run.key, "state": ledger.state(run.key).name, "error": None}
-        made = ledger.work_of(run.key, lease.epoch) / MADE
-        _carry(ledger, run, job, made)
+            return {"key": key, "state": ledger.state(key).name, "error": None}
+        made = ledger.work_of(key, lease.epoch) / MADE
+        _carry(ledger, run, replace(job, key=key), made)
         with _undisturbed():
-            ledger.publish(run.key, lease, made)
-        return {"key": run.key, "state": "done", "error": None}
+            ledger.publish(key, lease, made)
+        return {"key": key, "state": "done", "error": None}
     except (KeyboardInterrupt, SystemExit):
         if lease is not None:
             lease.release()
         raise
     except BaseException as error:
         if lease is None:
-            return {"key": run.key, "state": "unwritten", "error": str(error)}
-        return _failed(ledger, run.key, lease, error)
+            return {"key": key, "state": "unwritten", "error": str(error)}
+        return _failed(ledger, key, lease, error)
 
 
 @contextmanager
@@ -149,6 +152,7 @@ def _carry(ledger: Ledger, run: Run, job: Job, made: Path) -> None:
     """Fill the folder of a run with its record and what it leaves."""
     if (made / FILE).is_file() and (made.parent / f".{MADE}.done").is_file():
         return  # all was there when its worker died
+    _require_unchanged(job, made.parent)
     ready = on_inputs(run, lambda each: ledger.folder_of(each.key)) if run.inputs else run
     if job.launch:
         record = _launched(ready, job, made)
@@ -156,12 +160,32 @@ def _carry(ledger: Ledger, run: Run, job: Job, made: Path) -> None:
         record = _probe(ready)
     else:
         record = _measured(ready, job, made)
+    _require_unchanged(job, made.parent)
     made.mkdir(parents=True, exist_ok=True)
     replace(record, run=run).save(made)
     if run.kind in MODELS and not job.keep:
         _strip(made)
     danger()
     (made.parent / f".{MADE}.done").touch()
+
+
+def _require_unchanged(job: Job, work: Path) -> None:
+    """Refuse a run on other files than were planned with; nothing is left to go on from."""
+    run = Run.read(job.run)
+    if run.key != job.key:
+        shutil.rmtree(work, ignore_errors=True)
+        names = ", ".join(sorted(_files(run))) or "a model or data"
+        raise StudyError(
+            f"What the run reads has changed since the study was planned, or is not the same on "
+            f"this machine: {names}. Put it back and pass --retry-failed, or go on with what is "
+            "there now by --update."
+        )
+
+
+def _files(run: Run) -> set[str]:
+    """The files and folders that a run and those before it name."""
+    own = {name for name in run.files if os.path.isabs(name) or os.path.exists(name)}
+    return own.union(*map(_files, run.inputs))
 
 
 def _probe(run: Run) -> Record:
