@@ -65,6 +65,18 @@ def test_what_is_written_has_the_rights_that_the_umask_leaves(tmp_path, odd_righ
     assert odd_rights(tmp_path / "top") == {}
 
 
+def test_a_folder_is_discarded_and_what_a_link_leads_to_stays(tmp_path):
+    (tmp_path / "a" / "inside").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "b").symlink_to(tmp_path / "elsewhere")
+    for name in ("a", "b", "nothing"):
+        discard(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
+    write_json(tmp_path / "c", 1)
+    with pytest.raises(HeadcountError, match=r"Cannot delete .*x: Not a directory"):
+        discard(tmp_path / "c" / "x")
+
+
 def test_a_file_is_discarded_with_what_was_to_take_its_place(tmp_path):
     for name in ("state", ".state.999999.partial", ".state.9.partial.npz"):
         (tmp_path / name).write_text("x")

@@ -127,8 +127,15 @@ def share(folder: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Delete a file, and what a kill left of one that was to take its place."""
-    path.unlink(missing_ok=True)
+    """Delete a file or folder, and what a kill left of one that was to take its place."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise HeadcountError(f"Cannot delete {path}: {error.strerror or error}.") from error
+    danger()
     sweep(path)
 
 

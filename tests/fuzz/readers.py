@@ -135,12 +135,23 @@ def _read_record(path: Path) -> None:
 
 
 FULL = {"scores": EVALUATION, "said": [0, 1, 1, 0], "right": [0, 1, 0, 0]}
+QUESTION = "12ab"
+
+
+def _full(rng: Random) -> bytes:
+    """What it says is damaged, and its sum is right nevertheless; or anything else is."""
+    from headcount.runs.identity import seal
+
+    if rng.random() < 0.5:
+        with suppress(ValueError):  # the sum of what cannot be written as JSON
+            return json.dumps(seal(damaged(FULL, rng), QUESTION)).encode()
+    return damage.json_file(seal(FULL, QUESTION), rng)
 
 
 def _read_full(path: Path) -> None:
     from headcount.studies.outcome import kept
 
-    found = kept(path.parent)
+    found = kept(path.parent, QUESTION)
     if not path.is_file():
         return  # it is made again
     assert found is not None
@@ -694,7 +705,7 @@ READERS = (
         _file("record.json", lambda rng: damage.json_file(_record(), rng)),
         _read_record,
     ),
-    Reader("full", 4, _file("full.json", lambda rng: damage.json_file(FULL, rng)), _read_full),
+    Reader("full", 4, _file("full.json", _full), _read_full),
     Reader(
         "settings",
         5,

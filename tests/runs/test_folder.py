@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from headcount.errors import HeadcountError, UsageError
@@ -9,7 +11,7 @@ from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.pruning.random import Random
 from headcount.runs.asked import Prune
-from headcount.runs.folder import require_free, write_folder
+from headcount.runs.folder import finished, require_free, workspace, write_folder
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 from models.zoo import build
@@ -79,3 +81,37 @@ def test_without_its_trace_the_folder_is_not_there(tmp_path):
             tmp_path / "out", RECORD, remove(model, mask), mask, trace=BrokenTrace(mask.layout)
         )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_were_changed_after_they_were_written_are_not_believed(tmp_path):
+    model = build("bert")
+    mask = Mask.full(layout(model))
+    out, told = tmp_path / "out", []
+    record = write_folder(out, replace(RECORD, result={**RECORD.result, "mask": mask.to_json()}),
+                          remove(model, mask), mask)  # fmt: skip
+    kept = finished(out, RECORD.identity, told.append)
+    assert kept is not None
+    assert kept[2] == record
+    assert "nothing is computed again" in told[-1]
+    data = bytearray((out / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (out / "model.safetensors").write_bytes(data)
+    with pytest.raises(UsageError, match="has other files than its record was written with"):
+        finished(out, RECORD.identity, told.append)
+
+
+def test_a_workspace_that_does_not_say_whose_it_is_is_emptied(tmp_path):
+    work, about, there = tmp_path / "work", {"seed": 0}, []
+
+    def killed():
+        with workspace(work, about, there.append):
+            there.append((work / "checkpoint-1").exists())
+            (work / "checkpoint-1").mkdir(exist_ok=True)
+            raise KeyboardInterrupt
+
+    for lost in (False, False, True, False):
+        if lost:
+            (work / "settings.json").unlink()
+        with pytest.raises(KeyboardInterrupt):
+            killed()
+    assert there == [False, True, False, True]

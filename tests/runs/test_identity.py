@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,9 @@ import torch
 
 import headcount as hc
 from headcount.errors import UsageError
+from headcount.files import write_json
 from headcount.pruning.methods import METHODS, make_method
+from headcount.runs.identity import read_sealed, seal
 from headcount.runs.prune import identity_of
 from headcount.runs.record import id_of
 from headcount.runs.subject import make_subject
@@ -189,3 +192,24 @@ def test_a_cut_depends_on_every_option(model, task, tokenizer, method, tmp_path,
     for place, other in with_another(options):
         same = first == id_of(identity_of(subject, other, 0))
         assert same == (place in FREE or (place == "learning" and learning is None)), place
+
+
+def test_a_result_is_read_for_its_question_alone(tmp_path):
+    path = tmp_path / "a.json"
+    data = {"score": 0.1 + 0.2, "rows": (1, 2), "none": math.nan}
+    write_json(path, seal(data, "question"))
+    found = read_sealed(path, "result", "question")
+    assert (found["score"], found["rows"], found["id"]) == (0.1 + 0.2, [1, 2], "question")
+    whole = path.read_text()
+    with pytest.raises(UsageError, match=r"a\.json answers another question than this one: delete"):
+        read_sealed(path, "result", "other")
+    for change, said in (
+        (whole.replace("1", "3", 1), "was changed after it was written"),
+        (json.dumps({"score": 1, "id": "question"}), "was changed after it was written"),
+        ("[]", r"is no result \(delete it .*\): it is no object"),
+        ("", r"is no result \(delete it .*\): it is empty"),
+        (whole[:9], r"is no result \(delete it"),
+    ):
+        path.write_text(change)
+        with pytest.raises(UsageError, match=said):
+            read_sealed(path, "result", "question")

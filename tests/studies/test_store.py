@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from headcount.errors import UsageError
@@ -8,6 +9,8 @@ from headcount.runs.asked import Prune
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 from headcount.studies.store import RUNS, opened
+from headcount.tasks.metrics import Outcome, Score
+from headcount.training.evaluation import Evaluation
 
 
 def record(seed: int, score: float = 0.5) -> Record:
@@ -24,6 +27,14 @@ def record(seed: int, score: float = 0.5) -> Record:
             "scores": {"after": scores, "difference": {"value": -0.1, "low": -0.2, "high": 0.0}},
             "budget": {"steps": 0},
         },
+    )
+
+
+def evaluation() -> Evaluation:
+    score = Score(metric="accuracy", value=0.5, low=0.0, high=1.0)
+    rows = np.array([0, 1])
+    return Evaluation(
+        task="a", split="dev", scores=(score,), n=2, seconds=0.1, outcome=Outcome(rows, rows)
     )
 
 
@@ -79,6 +90,64 @@ def test_other_settings_are_refused_unless_overwritten(tmp_path):
     with opened(tmp_path, {"task": "b"}, overwrite=True) as anew:
         assert anew.get(IDS[0]) is None
         assert not (tmp_path / RUNS).exists()
+
+
+def test_the_record_of_another_run_is_refused(tmp_path):
+    with opened(tmp_path, {"task": "a"}) as store:
+        store.add(record(0))
+    (tmp_path / RUNS / IDS[0]).rename(tmp_path / RUNS / IDS[1])
+    with (
+        opened(tmp_path, {"task": "a"}) as again,
+        pytest.raises(UsageError, match=r"record\.json is the record of another run: delete"),
+    ):
+        again.get(IDS[1])
+
+
+def test_lost_settings_are_written_again_where_the_full_model_was_scored_for_this(tmp_path):
+    settings = tmp_path / "settings.json"
+    with opened(tmp_path, {"task": "a"}) as store:
+        store.add(record(0))
+    settings.unlink()
+    with pytest.raises(UsageError, match="does not say what it was begun with"), opened(
+        tmp_path, {"task": "a"}
+    ):  # fmt: skip
+        pass
+    with opened(tmp_path, {"task": "a"}, overwrite=True) as store:
+        store.keep_full(evaluation())
+        store.add(record(0))
+    whole = settings.read_text()
+    settings.unlink()
+    with pytest.raises(UsageError, match=r"full\.json answers another"), opened(
+        tmp_path, {"task": "b"}
+    ):  # fmt: skip
+        pass
+    assert not settings.exists()
+    with opened(tmp_path, {"task": "a"}) as again:
+        assert again.full() == evaluation()
+        assert again.get(IDS[0]) is not None
+    assert settings.read_text() == whole
+
+
+def test_overwriting_deletes_results_first_and_says_what_is_asked_last(tmp_path, monkeypatch):
+    with opened(tmp_path, {"task": "a"}) as store:
+        store.add(record(0))
+    for name in ("answer.json", "full.json"):  # whatever has its place
+        (tmp_path / name).mkdir()
+    seen: list[list[str]] = []
+
+    def look():
+        seen.append(sorted(path.name for path in tmp_path.iterdir() if path.name != ".lock"))
+        assert '"a"' in (tmp_path / "settings.json").read_text()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("headcount.files.danger", look)
+        patch.setattr("headcount.studies.store.write_json", lambda *_: look())
+        with opened(tmp_path, {"task": "b"}, results=["answer.json"], overwrite=True):
+            pass
+    assert seen == [
+        ["full.json", "runs", "settings.json"], ["runs", "settings.json"], ["settings.json"],
+        ["settings.json"],
+    ]  # fmt: skip
 
 
 def test_a_second_store_of_the_same_folder_is_refused(tmp_path):

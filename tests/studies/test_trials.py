@@ -28,7 +28,7 @@ def wanted(repair: bool = False) -> Wanted:
 
 def trials(model, task, tokenizer, folder=None) -> Trials:
     subject = make_subject(model, task, tokenizer=tokenizer)
-    study = Study(subject=subject, store=Store(folder), about={"a": 1}, note=lambda text: None)
+    study = Study(subject=subject, store=Store(folder, "a"), about={"a": 1}, note=lambda text: None)
     return Trials(study=study, scoring=SCORING, first_rows=10, report=lambda text: None)
 
 

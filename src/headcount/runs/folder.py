@@ -8,17 +8,20 @@ from __future__ import annotations
 import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedModel
 
+from headcount.errors import UsageError
 from headcount.files import LOCK, locked, read_json, require_new, whole_folder, write_json
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
 from headcount.models.card import write_card, write_results
 from headcount.models.load import load
 from headcount.models.numbers import original_mask
+from headcount.runs.contents import content_of
 from headcount.runs.identity import require_same
 from headcount.runs.notes import Note
 from headcount.runs.record import FILE as RECORD
@@ -43,6 +46,11 @@ def finished(
     record = load_record(target)
     if told := require_same(record.identity, about, target):
         note(told)
+    if record.get("files") not in (None, content_of(str(target))):
+        raise UsageError(
+            f"{target} has other files than its record was written with: delete it to have it made "
+            "again, or pass --overwrite."
+        )
     note(f"{target} is there already, made by the same question: nothing is computed again.")
     mask = Mask.from_json(record["mask"])  # mask.json has the original model's numbers
     trace = load_trace(target) if (target / FILE).is_file() else None
@@ -66,7 +74,8 @@ def workspace(
         with locked(work):
             if overwrite:
                 _empty(work)
-            if not (work / SETTINGS).is_file():
+            if not (work / SETTINGS).exists():
+                _empty(work)  # nothing says whose it is
                 write_json(work / SETTINGS, dict(about))
             elif told := require_same(read_json(work / SETTINGS, "settings"), about, where or work):
                 note(told)
@@ -99,16 +108,21 @@ def write_folder(
     mask: Mask,
     tokenizer: Any = None,
     trace: Trace | None = None,
-) -> None:
-    """Model, tokenizer, mask.json, record.json, the card with its scores, and gates.npz."""
-    said = record.to_json()
+) -> Record:
+    """Model, tokenizer, mask.json, record.json, the card with its scores, and gates.npz.
+
+    The record is given back as it is written: with a sum over the files of the model.
+    """
     with whole_folder(target, replace=True) as made:
         model.save_pretrained(made)
         if tokenizer is not None:
             tokenizer.save_pretrained(made)
         write_json(made / MASK, original_mask(model, mask).to_json())
-        write_json(made / RECORD, said)
         if trace is not None:
             trace.save(made / FILE)
+        record = replace(record, result={**record.result, "files": content_of(str(made))})
+        said = record.to_json()
+        write_json(made / RECORD, said)
         write_card(model, made, record=said)
         write_results(made, said)
+    return record

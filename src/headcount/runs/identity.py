@@ -7,19 +7,24 @@ device and where the model lay is kept beside it: a difference is told.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from headcount.errors import UsageError
+from headcount.files import LARGEST, parse_json, read_text
 from headcount.models import fingerprint
 from headcount.options import changed, to_plain
 from headcount.pruning.methods import Method, name_of
 from headcount.runs.asked import Prune
+from headcount.runs.contents import digest
 from headcount.runs.record import TOLD
 from headcount.runs.subject import Subject
 from headcount.runs.values import told
 from headcount.tasks.loading import match
+
+AGAIN = "delete it to have it made again, or pass --overwrite to start anew"
 
 
 def identity(
@@ -112,3 +117,22 @@ def require_same(then: Any, now: Mapping[str, Any], where: Path) -> str | None:
             "it; otherwise --out takes a new or empty folder, and --overwrite starts anew."
         )
     return f"{where} was begun elsewhere and goes on: {parts[1]}." if parts[1] else None
+
+
+def seal(data: Mapping[str, Any], id: str) -> dict[str, Any]:
+    """A result as its file has it: with the id of the question it answers, and a sum over all."""
+    plain = json.loads(json.dumps({**data, "id": id}, default=str))
+    return plain | {"sum": digest(plain)}
+
+
+def read_sealed(path: Path, kind: str, id: str, largest: int = LARGEST) -> dict[str, Any]:
+    """A result that `seal` made for this question; refuse one of another, and a changed one."""
+    complaint = f"{path} is no {kind} ({AGAIN})"
+    data = parse_json(read_text(path, kind, largest), complaint)
+    if not isinstance(data, dict):
+        raise UsageError(f"{complaint}: it is no object.")
+    if data.get("id") != id:
+        raise UsageError(f"{path} answers another question than this one: {AGAIN}.")
+    if data.pop("sum", None) != (total := digest(data)):
+        raise UsageError(f"{path} was changed after it was written: {AGAIN}.")
+    return data | {"sum": total}

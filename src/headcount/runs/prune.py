@@ -135,7 +135,7 @@ def prune(
     with held:
         found = _Cut(cutting, report or (lambda text: None)).make(about, notes, command)
         if target is not None:
-            _write(target, found, subject.tokenizer)
+            found = replace(found, record=_write(target, found, subject.tokenizer))
     return found
 
 
@@ -144,10 +144,12 @@ def _learning(learning: TrainOptions | None, repair: Repair) -> TrainOptions | N
     return TrainOptions() if learning is None and repair.train is None else learning
 
 
-def _write(target: Path, found: Pruned, tokenizer: PreTrainedTokenizerBase | None) -> None:
+def _write(target: Path, found: Pruned, tokenizer: PreTrainedTokenizerBase | None) -> Record:
+    record = found.record
     if is_first():
-        write_folder(target, found.record, found.model, found.mask, tokenizer, found.trace)
+        record = write_folder(target, record, found.model, found.mask, tokenizer, found.trace)
     wait_for_all()  # one of several processes may still read what the gates left
+    return record
 
 
 def run_of(subject: Subject, asked: Prune, seed: int) -> Run:

@@ -22,6 +22,7 @@ from headcount.models.shapes import shapes_of
 from headcount.pruning.counts import Place
 from headcount.pruning.pattern import Pattern
 from headcount.pruning.surgeon import paths
+from headcount.runs.asked import Prune
 from headcount.runs.cutting import Cutting
 from headcount.studies.answers import (
     Asked,
@@ -113,8 +114,7 @@ def within_budget(asked: Asked, judge: Judge, store: Store, budget: Budget) -> F
     # of what fits the one with most room used, which is the first
     best = good[0] if good else min(close, key=lambda each: each.share)
     asked.report(f"scoring {len(best.mask)} of {len(best.mask.layout)} heads")
-    exact = Pattern(keep=json.dumps(best.mask.to_json()))
-    cut = replace(asked.like, method=exact, ratio=None, baseline=0, gated=not asked.like.repair)
+    cut = exactly(asked, best.mask)
     judge.judge(lambda kept, seed: Wanted(label="surgeon", asked=cut, seed=seed), len(best.mask))
     made = pruned(asked, cut, asked.seed, store)
     data = common(asked, judge) | stated(asked, judge, made) | extra
@@ -131,6 +131,12 @@ def within_budget(asked: Asked, judge: Judge, store: Store, budget: Budget) -> F
         data |= speed_of(timed(asked, made.mask, made.model))
     data["sentence"] = sentence_of(data)
     return Found(data, made.model, made.mask)
+
+
+def exactly(asked: Asked, mask: Mask) -> Prune:
+    """The pruning that keeps these heads."""
+    exact = Pattern(keep=json.dumps(mask.to_json()))
+    return replace(asked.like, method=exact, ratio=None, baseline=0, gated=not asked.like.repair)
 
 
 def attempted(

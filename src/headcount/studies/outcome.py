@@ -9,27 +9,29 @@ from typing import Any
 import numpy as np
 
 from headcount.errors import UsageError
-from headcount.files import read_json, require_fields, write_json
+from headcount.files import require_fields, write_json
+from headcount.runs.identity import read_sealed, seal
 from headcount.tasks.metrics import Outcome
 from headcount.training.evaluation import Evaluation
 
 FILE = "full.json"
 
 
-def keep(found: Evaluation, folder: Path | None, file: str = FILE) -> Evaluation:
-    """Write the scores of a model and what it said of every row."""
+def keep(found: Evaluation, folder: Path | None, id: str, file: str = FILE) -> Evaluation:
+    """Write the scores of a model and what it said of every row; `id` is that of the question."""
     if folder is not None and found.outcome is not None:
         sides = (found.outcome.predictions, found.outcome.labels)
         rows = [list(map(_plain, side)) for side in sides]
-        write_json(folder / file, {"scores": found.to_json(), "said": rows[0], "right": rows[1]})
+        data = {"scores": found.to_json(), "said": rows[0], "right": rows[1]}
+        write_json(folder / file, seal(data, id))
     return found
 
 
-def kept(folder: Path | None, file: str = FILE) -> Evaluation | None:
-    """What `keep` wrote; None where it did not."""
-    if folder is None or not (folder / file).is_file():
+def kept(folder: Path | None, id: str, file: str = FILE) -> Evaluation | None:
+    """What `keep` wrote for the same question; None where it did not."""
+    if folder is None or not (folder / file).exists():
         return None
-    data = read_json(folder / file, "scores of a model", 2**30)
+    data = read_sealed(folder / file, "score of a model", id, 2**30)
     complaint = f"{folder / file} is no score of a model"
     require_fields(data, {"scores": dict, "said": list, "right": list}, complaint)
     try:

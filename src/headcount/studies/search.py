@@ -8,7 +8,6 @@ call again goes on.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,10 +17,7 @@ from typing import Any
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.errors import UsageError
-from headcount.files import discard, read_json, write_json
-from headcount.heads import Mask
 from headcount.models.find import sites_of
-from headcount.models.load import load
 from headcount.options import to_plain
 from headcount.pruning.methods import Method, as_method, name_of
 from headcount.recovery.options import Recovery
@@ -30,11 +26,12 @@ from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.record import defined
 from headcount.runs.subject import Subject, make_subject
-from headcount.studies.answers import MODEL, Asked, answer_of, no_answer
+from headcount.studies.answers import Asked, answer_of, no_answer
 from headcount.studies.bounds import Drop, read_bound
 from headcount.studies.bracket import fewest, head_counts
 from headcount.studies.budgets import within_budget
 from headcount.studies.judging import Cut, Judge, Verdict
+from headcount.studies.kept import RESULTS, keep_answer, kept_answer
 from headcount.studies.knee import find_knee, worth_of
 from headcount.studies.many import Study
 from headcount.studies.searching import METHODS_TRIED, Searching, check_methods
@@ -48,7 +45,6 @@ from headcount.tasks.task import Task
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 
-FILE = "search.json"
 LEAST = 8
 """Rows that choose, and rows of the statement, at least."""
 Report = Callable[[str], None]
@@ -109,20 +105,14 @@ def search(
 
 def answered(asked: Asked, out: str | Path | None, *, overwrite: bool = False) -> Found:
     """The answer, from the folder where it is there already, else made and written there."""
-    started = time.monotonic()
-    with opened(out, about_search(asked), overwrite=overwrite, note=asked.note) as store:
-        if overwrite:
-            forget(store)
-        if (there := finished(store)) is not None:
-            told = f"{out} is there already, made by the same question: nothing is computed again."
-            asked.note(told)
-            return there
+    started, about = time.monotonic(), about_search(asked)
+    with opened(out, about, results=RESULTS, overwrite=overwrite, note=asked.note) as store:
+        if (earlier := kept_answer(asked, store)) is not None:
+            return earlier
         found = _found(asked, store)
         data = defined(dict(found.data) | {"seconds": round(time.monotonic() - started, 1)})
-        if store.folder is not None:
-            data["out"] = str(out)
-            write_json(store.folder / FILE, data)
-    return replace(found, data=data)
+        data["out"] = None if out is None else str(out)
+        return keep_answer(replace(found, data=data), store)
 
 
 def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Repair:
@@ -182,24 +172,6 @@ def about_search(asked: Asked) -> dict[str, Any]:
         stated=asked.subject.rows_of(str(asked.stating.split)),
         search=to_plain(asked.searching), baseline=asked.like.baseline, first_seed=asked.seed,
     )  # fmt: skip
-
-
-def forget(store: Store) -> None:
-    """Leave nothing of an earlier search."""
-    if store.folder is not None:
-        discard(store.folder / FILE)
-        shutil.rmtree(store.folder / MODEL, ignore_errors=True)
-
-
-def finished(store: Store) -> Found | None:
-    """What an earlier call with the same question wrote."""
-    if store.folder is None or not (store.folder / FILE).is_file():
-        return None
-    data = read_json(store.folder / FILE, "search")
-    folder = store.folder / MODEL
-    if not folder.is_dir():
-        return Found(data)
-    return Found(data, load(folder), Mask.from_json(data["mask"]))
 
 
 def _found(asked: Asked, store: Store) -> Found:

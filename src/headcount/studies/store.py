@@ -6,16 +6,16 @@ with something else is refused, with the difference shown.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headcount.files import locked, read_json, write_json
+from headcount.errors import UsageError
+from headcount.files import discard, locked, read_json, write_json
 from headcount.runs.identity import require_same
 from headcount.runs.notes import Note, log
-from headcount.runs.record import FILE, Record, load_record
+from headcount.runs.record import FILE, Record, id_of, load_record
 from headcount.studies import outcome
 from headcount.studies.points import require_cut
 from headcount.training.checkpoints import SETTINGS
@@ -27,8 +27,10 @@ RUNS = "runs"
 class Store:
     """Finished runs by the ids of their identities, in a folder where there is one."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None, id: str) -> None:
         self.folder = folder
+        self.id = id
+        """Of the question that all its files answer."""
         self.done: dict[str, Record] = {}
         self.before: Evaluation | None = None
         """The model that every cut is held against."""
@@ -40,8 +42,13 @@ class Store:
     def get(self, id: str) -> Record | None:
         """The record of a run that is done."""
         where = self.folder_of(id)
-        if id not in self.done and where is not None and (where / FILE).is_file():
+        if id not in self.done and where is not None and (where / FILE).exists():
             record = load_record(where)
+            if record.id != id:
+                raise UsageError(
+                    f"{where / FILE} is the record of another run: delete its folder to have the "
+                    "run done again."
+                )
             require_cut(record, where / FILE)
             self.done[id] = record
         return self.done.get(id)
@@ -56,31 +63,45 @@ class Store:
 
     def full(self) -> Evaluation | None:
         """The model with all its heads, where it was scored."""
-        return self.before or outcome.kept(self.folder)
+        return self.before or outcome.kept(self.folder, self.id)
 
     def keep_full(self, found: Evaluation) -> Evaluation:
         """Keep the score of the model with all its heads."""
-        self.before = outcome.keep(found, self.folder)
+        self.before = outcome.keep(found, self.folder, self.id)
         return found
 
 
 @contextmanager
 def opened(
-    out: str | Path | None, about: Mapping[str, Any], *, overwrite: bool = False, note: Note = log
+    out: str | Path | None,
+    about: Mapping[str, Any],
+    *,
+    results: Sequence[str] = (),
+    overwrite: bool = False,
+    note: Note = log,
 ) -> Generator[Store]:
-    """The store of a study, held while it is worked on: a second process is refused."""
-    if out is None:
-        yield Store()
+    """The store of a study, held while it is worked on: a second process is refused.
+
+    `results` are the names of what it comes to, most final first: `overwrite` deletes them, too.
+    """
+    store = Store(None if out is None else Path(out).expanduser(), id_of(about))
+    if store.folder is None:
+        yield store
         return
-    folder = Path(out).expanduser()
-    with locked(folder):
+    with locked(store.folder):
+        settings = store.folder / SETTINGS
         if overwrite:
-            shutil.rmtree(folder / RUNS, ignore_errors=True)
-            for name in (outcome.FILE, SETTINGS):
-                (folder / name).unlink(missing_ok=True)
-        settings = folder / SETTINGS
-        if not settings.is_file():
+            for name in (*results, outcome.FILE, RUNS):
+                discard(store.folder / name)
+            # last: until here it is the folder of the earlier question
             write_json(settings, dict(about))
-        elif told := require_same(read_json(settings, "settings of a study"), about, folder):
-            note(told)
-        yield Store(folder)
+        elif settings.exists():
+            then = read_json(settings, "settings of a study")
+            if told := require_same(then, about, store.folder):
+                note(told)
+        else:
+            held = any((store.folder / name).exists() for name in (*results, RUNS))
+            if held and store.full() is None:
+                require_same(None, about, store.folder)
+            write_json(settings, dict(about))
+        yield store

@@ -104,7 +104,7 @@ class Trials:
         """What an earlier call wrote, where its record is there, too."""
         if self.study.store.get(id) is None:
             return None
-        return outcome.kept(self.study.store.folder_of(id), SAID)
+        return outcome.kept(self.study.store.folder_of(id), id, SAID)
 
     def _score(
         self, wanted: Wanted, id: str, said: Evaluation | None, numbers: np.ndarray
@@ -133,7 +133,7 @@ class Trials:
             # the record first: what was said is only taken where there is one
             store.add(self.study.record_of(made.cutting, result, seconds))
             where = store.folder_of(id)
-            outcome.keep(found, where, SAID)
+            outcome.keep(found, where, id, SAID)
         return found
 
     def _make(self, cutting: Cutting, wanted: Wanted, id: str) -> _Made:

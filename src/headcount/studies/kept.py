@@ -1,0 +1,94 @@
+"""The answer that a finished search left in its folder, and whether it is the one asked for.
+
+search.json has the id of its question and a sum over itself, and the same of the model beside it.
+What is missing is made again; what is of another question, or was changed, is refused by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headcount.errors import UsageError
+from headcount.files import write_json
+from headcount.heads import Mask
+from headcount.models.load import load
+from headcount.pruning.methods import name_of
+from headcount.runs.asked import Prune
+from headcount.runs.contents import content_of
+from headcount.runs.folder import work_of
+from headcount.runs.identity import AGAIN, read_sealed, seal
+from headcount.runs.record import load_record
+from headcount.studies.answers import MODEL, Asked, pruned
+from headcount.studies.budgets import exactly
+from headcount.studies.statement import Found
+from headcount.studies.store import Store
+
+FILE = "search.json"
+RESULTS = (FILE, "search.png", "search.svg", MODEL, work_of(Path(MODEL)).name)
+"""What a search leaves beside its runs."""
+
+
+def keep_answer(found: Found, store: Store) -> Found:
+    """Write search.json, where there is a folder."""
+    checkpoint = None
+    if store.folder is not None and found.model is not None:
+        checkpoint = _checkpoint(store.folder / MODEL)
+    data = seal({**found.data, "checkpoint": checkpoint}, store.id)
+    if store.folder is not None:
+        write_json(store.folder / FILE, data)
+    return replace(found, data=data)
+
+
+def kept_answer(asked: Asked, store: Store) -> Found | None:
+    """What an earlier call with the same question wrote; a model that is gone is made again."""
+    if store.folder is None or not (store.folder / FILE).exists():
+        return None
+    data = read_sealed(store.folder / FILE, "search", store.id)
+    folder, wanted = store.folder / MODEL, data["checkpoint"]
+    if wanted is not None and (
+        not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    ):
+        return _made_again(asked, data, store)
+    if wanted is not None and _checkpoint(folder) != wanted:
+        raise UsageError(f"{folder} is not the model that this search wrote: {AGAIN}.")
+    asked.note(
+        f"{store.folder} is there already, made by the same question: nothing is computed again."
+    )
+    if wanted is None:
+        return Found(data)
+    return Found(data, load(folder), Mask.from_json(data["mask"]))
+
+
+def _is_gone(folder: Path) -> bool:
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+
+
+def _made_again(asked: Asked, data: Mapping[str, Any], store: Store) -> Found | None:
+    """The answer with its model pruned once more; None where that came out otherwise."""
+    assert store.folder is not None
+    folder = store.folder / MODEL
+    asked.note(f"{folder} is gone: it is made again.")
+    model = pruned(asked, _pruning(asked, data), data["seed"], store)
+    if _checkpoint(folder) == data["checkpoint"]:
+        return Found(data, model.model, model.mask)
+    asked.note(
+        f"{folder} has other weights than it had, made with other versions or on another device: "
+        "what it scores is measured anew."
+    )
+    return None
+
+
+def _pruning(asked: Asked, data: Mapping[str, Any]) -> Prune:
+    """How the answer was pruned."""
+    if data["by"] == "budget":
+        return exactly(asked, Mask.from_json(data["mask"]))
+    method = next(method for method in asked.methods if name_of(method) == data["method"])
+    return asked.cut(method)(data["kept"], data["seed"]).asked
+
+
+def _checkpoint(folder: Path) -> dict[str, str | None]:
+    """A pruned model by what it was made for and by what its files hold."""
+    return {"id": load_record(folder).id, "files": content_of(str(folder))}
