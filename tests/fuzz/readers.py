@@ -19,6 +19,7 @@ import numpy as np
 import yaml
 
 from fuzz import damage
+from fuzz.configs import read_config, write_config
 from fuzz.trees import Gentle, damaged, dumped
 
 LAYOUT = {"encoder": {"heads": [2, 3], "groups": [2, 3], "uses": [1, 1]}}
@@ -745,5 +746,6 @@ READERS = (
     Reader("text", 2, _write_text, _read_text),
     Reader("options", 3, _file("headcount.toml", _options), _read_options),
     Reader("pruned", 4, _write_pruned, _read_pruned),
+    Reader("config", 2, write_config, read_config),
     Reader("page", 3, _write_page, _read_page),
 )

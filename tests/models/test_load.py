@@ -10,8 +10,9 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 
 from headcount.errors import NotFoundError, UnsupportedError, UsageError
+from headcount.models.config import load_config
 from headcount.models.find import layout
-from headcount.models.load import load, load_config, skeleton
+from headcount.models.load import load, skeleton
 from headcount.models.probe import probe_inputs, relative_difference, run
 from headcount.models.remove import remove
 from models.zoo import build, masks

@@ -122,3 +122,55 @@ def test_names(tmp_path, monkeypatch):
     assert base_name(config) == "./half"
     config._name_or_path = ""
     assert base_name(config) == ""
+
+
+@pytest.fixture
+def with_code(tmp_path):
+    """A folder that names code of its own, and has it."""
+    folder = tmp_path / "foreign"
+    build("bert").save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["auto_map"] = {"AutoModel": "modeling_foreign.Model"}
+    (folder / "config.json").write_text(json.dumps(config))
+    words = {"auto_map": {"AutoTokenizer": ["words.Words", None]}, "a": {"auto_map": 1, "b": 2}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(words))
+    (folder / "modeling_foreign.py").write_text("raise SystemExit('it ran')")
+    (folder / "more").mkdir()
+    (folder / "more" / "words.py").write_text("raise SystemExit('it ran')")
+    return folder
+
+
+def test_code_of_a_folder_is_not_carried_along_and_that_is_said(with_code, tmp_path, caplog):
+    model = load(with_code)
+    (note,) = [text for text in caplog.messages if "code of its own" in text]
+    assert "(auto_map in its config.json, modeling_foreign.py)" in note
+    small = remove(model, mixed(layout(model)))
+    small.save_pretrained(tmp_path / "small")
+    model.save_pretrained(tmp_path / "trained")
+    export(load(tmp_path / "small"), "zeroed", tmp_path / "full")
+    for made in ("small", "full", "trained"):
+        assert not list((tmp_path / made).rglob("*.py")), made
+        assert "auto_map" not in (tmp_path / made / "config.json").read_text(), made
+    for made in ("small", "full"):
+        assert json.loads((tmp_path / made / "tokenizer_config.json").read_text()) == {
+            "a": {"b": 2}
+        }
+
+
+def test_a_model_that_transformers_loaded_leaves_its_code_too(with_code, tmp_path, caplog):
+    from transformers import BertForSequenceClassification
+
+    model = BertForSequenceClassification.from_pretrained(with_code)
+    assert model.config.auto_map
+    remove(model, mixed(layout(model))).save_pretrained(tmp_path / "small")
+    assert "code of its own" in caplog.text
+    assert "auto_map" not in (tmp_path / "small" / "config.json").read_text()
+    assert not list((tmp_path / "small").rglob("*.py"))
+
+
+def test_the_code_of_a_standalone_export_is_its_own(tmp_path):
+    model = build("bert")
+    small = remove(model, mixed(layout(model)))
+    export(small, "standalone", tmp_path / "alone")
+    assert "auto_map" in (tmp_path / "alone" / "config.json").read_text()
+    assert list((tmp_path / "alone").glob("*.py"))

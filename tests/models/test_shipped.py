@@ -7,7 +7,8 @@ import pytest
 
 from fuzz.damage import become
 from headcount.errors import NotFoundError
-from headcount.models.load import load, load_config
+from headcount.models.config import load_config
+from headcount.models.load import load
 from headcount.models.shipped import NAMES, locate
 from headcount.tasks.loading import load_tokenizer
 

@@ -9,9 +9,10 @@ import pytest
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.heads import Mask
+from headcount.models.config import load_config
 from headcount.models.find import layout
 from headcount.models.instructions import checksum
-from headcount.models.load import load, load_config, skeleton
+from headcount.models.load import load, skeleton
 from headcount.models.probe import probe_inputs, relative_difference, run
 from headcount.models.remove import remove
 from headcount.models.trusted import require_instructions

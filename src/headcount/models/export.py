@@ -40,7 +40,7 @@ from headcount.models.export_inputs import (
 )
 from headcount.models.export_onnx import write_onnx
 from headcount.models.find import unwrap
-from headcount.models.origin import base_name, copy_companions
+from headcount.models.origin import base_name, copy_companions, leave_code
 from headcount.models.probe import require_finite, run
 from headcount.models.pruned import whole_folder
 from headcount.models.tokenizers import has_tokenizer
@@ -156,6 +156,7 @@ def export(
         probes = find_probes(bare, tokenizer, rows)
     for feeds in probes.feeds:
         require_finite(bare, run(bare, feeds))
+    leave_code(name, bare.config)
     with whole_folder(folder) as made:
         difference = chosen.write(bare, made, probes.feeds)
         copy_companions(name, made)

@@ -19,7 +19,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.errors import UnsupportedError, UsageError
 from headcount.models.hooks import hooked
-from headcount.models.probe import probe_inputs
+from headcount.models.probe import probe_inputs, text_config
 
 DEFAULT_LENGTH = 128
 POSITIONS = ("max_position_embeddings", "max_target_positions")
@@ -40,7 +40,7 @@ class Counted:
 
 def fitting_length(config: PreTrainedConfig, length: int | None) -> int:
     """`length`, refused when the model has no positions for it; by default 128 or what fits."""
-    text = config.get_text_config()
+    text = text_config(config)
     named = [getattr(text, name, None) for name in POSITIONS]
     longest = min((size for size in named if isinstance(size, int) and size > 0), default=None)
     if length is None:

@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
-from transformers import CONFIG_MAPPING, AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import HeadcountError, NotFoundError, UnsupportedError
+from headcount.errors import (
+    HeadcountError,
+    MissingExtraError,
+    NotFoundError,
+    UnsupportedError,
+    in_words,
+)
 from headcount.heads import Head, Mask
 from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
+from headcount.models.config import describes_none, load_config, model_class
 from headcount.models.find import layout_of, sites_of
 from headcount.models.instructions import Way, instructions
+from headcount.models.origin import leave_code
 from headcount.models.pruned import pruned_class
 from headcount.models.seen import watch_lending
-from headcount.models.shipped import locate, no_model
-from headcount.models.trusted import (
-    plain_skeleton,
-    require_instructions,
+from headcount.models.shipped import locate
+from headcount.models.trusted import plain_skeleton, require_instructions
+from headcount.models.weights import (
+    require_fitting,
     require_own_weights,
-    require_plain_attention,
+    require_plain_weights,
+    require_weights,
 )
-from headcount.models.weights import require_weights
-from headcount.names import require
-
-HEADS = {
-    "base": "AutoModel",
-    "sequence-classification": "AutoModelForSequenceClassification",
-    "token-classification": "AutoModelForTokenClassification",
-    "masked-lm": "AutoModelForMaskedLM",
-    "causal-lm": "AutoModelForCausalLM",
-    "seq2seq-lm": "AutoModelForSeq2SeqLM",
-    "image-classification": "AutoModelForImageClassification",
-}
-"""What stands on top of the model, and the transformers class that brings it."""
 
 
 def load(
@@ -54,23 +47,27 @@ def load(
 ) -> PreTrainedModel:
     """The model in a folder, on the hub or shipped here: a `PreTrainedModel`, evaluating.
 
-    `head` puts another head on it (see HEADS); the default is what the checkpoint was saved
-    with. Weights that the checkpoint lacks are refused by name; with `new_head` those of the head
-    may be new, drawn at random, to be trained. `model_type` helps where an old config.json does
-    not name its own. `options` go to `from_pretrained` (dtype, device_map, num_labels,
-    attn_implementation…).
+    `head` puts another head on it (HEADS in config.py); the default is what the checkpoint was
+    saved with. Weights that the checkpoint lacks are refused by name; with `new_head` those of the
+    head may be new, drawn at random, to be trained. `model_type` helps where an old config.json
+    does not name its own. `options` go to `from_pretrained` (dtype, device_map, num_labels,
+    attn_implementation…). No code of the folder is run, and none goes into what is saved.
     """
     said, name = str(name), locate(name)
     wanted = {k: options.pop(k) for k in ("num_labels", "id2label", "label2id") if k in options}
     config = load_config(name, trust_remote_code=trust_remote_code, model_type=model_type, **wanted)
     kind = model_class(config, head)
     require_own_weights(name, allow_pickle)
+    require_plain_weights(name, config)
+    leave_code(name, config)
     if getattr(config, "headcount", None) is not None:
-        require_instructions(config, kind, _saved_class(config, kind))
+        require_fitting(name, require_instructions(config, kind, _saved_class(config, kind)))
         kind = pruned_class(kind)
-    elif getattr(config, "pruned_heads", None):
-        config.headcount = from_pruned_heads(kind, config)
-        kind = pruned_class(kind)
+    else:
+        require_fitting(name, plain_skeleton(config, kind))
+        if getattr(config, "pruned_heads", None):
+            config.headcount = from_pruned_heads(kind, config)
+            kind = pruned_class(kind)
     options |= {
         "config": config,
         "trust_remote_code": trust_remote_code,
@@ -81,44 +78,11 @@ def load(
     try:
         with bars_on_terminals_only():
             loaded: Any = kind.from_pretrained(name, **options)
-    except OSError as error:
-        raise NotFoundError(f"Cannot load '{name}': {_first_line(error)}") from error
     except Exception as error:
-        if type(error).__name__ == "SafetensorError":
-            raise NotFoundError(f"The weights in '{name}' cannot be read: {error}.") from error
-        if isinstance(error, RuntimeError) and "mismatched" in str(error):
-            raise _other_sizes(name, wanted) from error
-        raise
+        raise _cannot_load(name, kind, wanted, error) from error
     model, report = loaded
     require_weights(said, model, report, new_head=new_head)
     return model.eval()
-
-
-def load_config(
-    name: str | os.PathLike[str],
-    *,
-    trust_remote_code: bool = False,
-    model_type: str | None = None,
-    **changes: Any,
-) -> PreTrainedConfig:
-    """The config of a model folder, a config.json or a hub name."""
-    name = locate(name)
-    path = Path(name)
-    file = path / "config.json" if path.is_dir() else path
-    if path.is_dir() and not file.is_file():
-        raise NotFoundError(f"'{name}' is not a model folder: it has no config.json.")
-    kind: Any = _config_class(file, model_type) if file.is_file() else AutoConfig
-    try:
-        config = kind.from_pretrained(name, trust_remote_code=trust_remote_code, **changes)
-    except json.JSONDecodeError as error:
-        raise NotFoundError(f"{file} is not JSON: {error}.") from error
-    except (OSError, ValueError) as error:
-        if isinstance(error, ValueError) and file.is_file():
-            raise UnsupportedError(f"'{name}': {_first_line(error)}") from error
-        raise no_model(name) from error
-    if not trust_remote_code:
-        require_plain_attention(name, config)
-    return config
 
 
 def read_config(name: str) -> tuple[PreTrainedConfig, type[PreTrainedModel]]:
@@ -134,23 +98,8 @@ def read_config(name: str) -> tuple[PreTrainedConfig, type[PreTrainedModel]]:
     except HeadcountError:
         raise
     except Exception as error:
-        raise _describes_none(name, error) from error
+        raise describes_none(name, error) from error
     return config, kind
-
-
-def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTrainedModel]:
-    """The transformers class for this config: the one it was saved with, or one with `head`."""
-    if head is not None:
-        require("head", head, HEADS)
-    for saved in getattr(config, "architectures", None) or []:
-        if head is None and isinstance(getattr(transformers, saved, None), type):
-            return getattr(transformers, saved)
-    mapping: Any = getattr(transformers, HEADS[head or "base"])._model_mapping
-    if type(config) not in mapping:
-        what = f"{head} model" if head else "model"
-        raise UnsupportedError(f"transformers has no {what} for '{config.model_type}'.")
-    found = mapping[type(config)]
-    return found[0] if isinstance(found, (tuple, list)) else found
 
 
 def skeleton(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> PreTrainedModel:
@@ -200,23 +149,21 @@ def from_pruned_heads(kind: type[PreTrainedModel], config: PreTrainedConfig) -> 
     return instructions(model, sites, mask, watch_lending(model, sites), Way())
 
 
-def _config_class(file: Path, model_type: str | None) -> Any:
-    """AutoConfig, or the class itself when config.json forgot to write its model type."""
-    try:
-        written = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
-        raise NotFoundError(f"{file} cannot be read as JSON: {error}.") from error
-    if not isinstance(written, dict) or "model_type" in written:
-        return AutoConfig
-    for saved in written.get("architectures") or []:
-        kind = getattr(getattr(transformers, saved, None), "config_class", None)
-        if kind is not None:
-            return kind
-    if model_type is not None and model_type in CONFIG_MAPPING:
-        return CONFIG_MAPPING[model_type]
-    raise UnsupportedError(
-        f"{file} does not say which model_type it is for: write it there, or pass model_type=."
-    )
+def _cannot_load(
+    name: str, kind: type[PreTrainedModel], wanted: Mapping[str, Any], error: Exception
+) -> Exception:
+    """What transformers raised while it loaded a model, as a refusal."""
+    if isinstance(error, HeadcountError | MemoryError | torch.OutOfMemoryError):
+        return error
+    if isinstance(error, OSError):
+        return NotFoundError(f"Cannot load '{name}': {_first_line(error)}")
+    if type(error).__name__ == "SafetensorError":
+        return NotFoundError(f"The weights in '{name}' cannot be read: {error}.")
+    if isinstance(error, RuntimeError) and "mismatched" in str(error):
+        return _other_sizes(name, wanted)
+    if isinstance(error, ImportError):
+        return MissingExtraError(f"Cannot load '{name}': {_first_line(error)}")
+    return UnsupportedError(f"Cannot load '{name}' as {kind.__name__}: {in_words(error)}")
 
 
 def _other_sizes(name: str, wanted: Mapping[str, Any]) -> NotFoundError:
@@ -233,8 +180,3 @@ def _other_sizes(name: str, wanted: Mapping[str, Any]) -> NotFoundError:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def _describes_none(name: str, error: Exception) -> UnsupportedError:
-    reason = " ".join(str(error).split()) or type(error).__name__
-    return UnsupportedError(f"The config of '{name}' describes no model: {reason[:200]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import shutil
@@ -11,10 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub import metadata_load, snapshot_download
+from transformers import PreTrainedConfig
 
 from headcount.errors import HeadcountError
-from headcount.files import read_json
+from headcount.files import read_bytes, read_json
 from headcount.models.bars import bars_on_terminals_only
+from headcount.models.config import parts_of
+from headcount.models.tokenizers import LARGEST as JSON
+from headcount.models.weights import SHOWN, note
 
 HUB = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 WEIGHTS = re.compile(
@@ -37,6 +42,8 @@ OWN = {
 SMALL = ("*.json", "*.txt", "*.md", "*.model", "*.spm", "*.jinja", "LICENSE*", "[0-9]_*/*")
 """What is fetched of a model on the hub besides its weights; `1_Pooling` and the like are whole."""
 
+CODE = (".py", ".pyc", ".so")
+"""Endings of files that can be run; none of them goes into what is written."""
 INHERITED = (
     "base_model",
     "license",
@@ -83,14 +90,47 @@ def copy_companions(name: str, folder: Path) -> None:
     """Copy every file of a model's folder that is not weights, config or a record.
 
     That is its tokenizer, its processor, and what others keep there: the modules of
-    sentence-transformers (`modules.json`, `1_Pooling`), a license, code of its own.
+    sentence-transformers (`modules.json`, `1_Pooling`), a license. Code stays where it is.
     """
     source = folder_of(name)
     for path in _companions(source) if source is not None else ():
         target = folder / path.relative_to(source)  # pyright: ignore[reportArgumentType]
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+            if not _copy_without_code(path, target):
+                shutil.copyfile(path, target)
+
+
+def leave_code(name: str, config: PreTrainedConfig) -> None:
+    """Take what points to code out of a config, and note that none is run nor carried along."""
+    named = [vars(part).pop("auto_map", None) for part in parts_of(config)]
+    folder = Path(name)
+    files = [path.name for path in sorted(folder.glob("*.py"))] if folder.is_dir() else []
+    parts = ["auto_map in its config.json"] * any(named) + files[:SHOWN]
+    if parts:
+        more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
+        note(
+            f"'{name}' has code of its own ({', '.join(parts)}{more}): headcount runs none of it, "
+            "and what it writes has none of it."
+        )
+
+
+def _copy_without_code(path: Path, target: Path) -> bool:
+    """Copy a JSON file without the `auto_map` in it; False where there is none."""
+    if path.suffix != ".json" or b'"auto_map"' not in read_bytes(path, "file", JSON):
+        return False
+    try:
+        data = read_json(path, "file", JSON)
+    except HeadcountError:
+        return False
+    target.write_text(json.dumps(_without_code(data), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    return True
+
+
+def _without_code(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _without_code(value) for key, value in data.items() if key != "auto_map"}
+    return [_without_code(value) for value in data] if isinstance(data, list) else data
 
 
 def _companions(source: Path) -> Iterator[Path]:
@@ -99,14 +139,17 @@ def _companions(source: Path) -> Iterator[Path]:
         if path.name.startswith("."):
             continue
         if path.is_file():
-            if path.name not in OWN and not WEIGHTS.fullmatch(path.name) and _inside(source, path):
+            plain = path.name not in OWN and path.suffix not in CODE
+            if plain and not WEIGHTS.fullmatch(path.name) and _inside(source, path):
                 yield path
         elif not path.is_symlink():
             nested = [
                 Path(root) / file
                 for root, _, files in os.walk(path)
                 for file in files
-                if (Path(root) / file).is_file() and _inside(source, Path(root) / file)
+                if (Path(root) / file).is_file()
+                and Path(file).suffix not in CODE
+                and _inside(source, Path(root) / file)
             ]
             # a folder with weights that is no part of this model is another one: a checkpoint
             if path.name in parts or not any(WEIGHTS.fullmatch(file.name) for file in nested):

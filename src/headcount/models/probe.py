@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.errors import HeadcountError, UnsupportedError, UsageError
 from headcount.models.hooks import evaluating
 from headcount.models.memory import remembered
 
@@ -21,6 +22,8 @@ TOLERANCE = {
 }
 """Largest accepted difference between removed and masked, relative to the largest value."""
 
+LARGEST = 2**27
+"""Numbers in a probe input: a batch of two images has a few hundred thousand."""
 MEDIA = ("pixel_values", "input_features", "input_values")
 
 
@@ -33,6 +36,11 @@ def probe_inputs(model: nn.Module, *, batch: int = 2, length: int = 7, seed: int
     generator = torch.Generator().manual_seed(seed)
 
     def floats(*shape: int) -> Tensor:
+        if math.prod(shape) > LARGEST:
+            raise UnsupportedError(
+                f"{type(model).__name__} takes inputs of {' x '.join(map(str, shape))} numbers, by "
+                f"its config; headcount makes up at most {LARGEST:,}."
+            )
         return torch.randn(*shape, generator=generator).to(device, _float_dtype(model))
 
     inputs: dict[str, Tensor] = {}
@@ -106,16 +114,16 @@ def find_probe(model: nn.Module, *, length: int = 7, seed: int = 0) -> dict[str,
 def _probe(model: nn.Module, length: int, seed: int) -> dict[str, Any]:
     first: Exception | None = None
     for batch, masked, all_kinds in ((2, 1, 1), (2, 0, 1), (1, 0, 1), (2, 1, 0), (1, 0, 0)):
-        inputs = probe_inputs(model, batch=batch, length=length, seed=seed)
-        if not masked:
-            inputs.pop("attention_mask", None)
-        if not all_kinds:
-            # models for text and images take text alone, and images only with their own tokens
-            inputs = {name: value for name, value in inputs.items() if name not in MEDIA}
         try:
+            inputs = probe_inputs(model, batch=batch, length=length, seed=seed)
+            if not masked:
+                inputs.pop("attention_mask", None)
+            if not all_kinds:
+                # models for text and images take text alone, and images only with their own tokens
+                inputs = {name: value for name, value in inputs.items() if name not in MEDIA}
             run(model, inputs)
-        except UsageError:
-            raise  # another thread has the model: no input would do
+        except HeadcountError:
+            raise  # another thread has the model, or no input is known: none would do
         except Exception as error:
             first = first or error
         else:
@@ -184,7 +192,7 @@ def _image_shape(config: Any) -> tuple[int, int, int]:
 
 
 def _tokens(config: Any, batch: int, length: int, generator: torch.Generator) -> Tensor:
-    text = _text_config(config)
+    text = text_config(config)
     vocabulary = getattr(text, "vocab_size", None) or getattr(config, "vocab_size", 30)
     special = {
         value
@@ -201,7 +209,8 @@ def _tokens(config: Any, batch: int, length: int, generator: torch.Generator) ->
     return ids
 
 
-def _text_config(config: Any) -> Any:
+def text_config(config: Any) -> Any:
+    """The part of a config that is about tokens."""
     if not hasattr(config, "get_text_config"):
         return config
     try:

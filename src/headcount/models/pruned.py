@@ -15,7 +15,7 @@ from headcount.files import partial_folder, share
 from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.card import write_card
-from headcount.models.origin import copy_companions
+from headcount.models.origin import copy_companions, leave_code
 
 
 class PrunedModel(cut.Pruned):
@@ -24,6 +24,7 @@ class PrunedModel(cut.Pruned):
     def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any):
         """Write the folder whole or not at all: weights, config, card, and what lay beside them."""
         source = getattr(self.config, "_name_or_path", "") or ""
+        leave_code(source, self.config)
         if kwargs.get("push_to_hub"):
             kwargs.setdefault("repo_id", Path(save_directory).name)
         with whole_folder(save_directory) as folder, bars_on_terminals_only():

@@ -32,7 +32,9 @@ def open_tokenizer(name: str) -> Any:
             )
     with tokenizing():
         # said at once, or transformers would ask on the terminal
-        return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        tokenizer.init_kwargs.pop("auto_map", None)  # or it would be saved, and lead nowhere
+        return tokenizer
 
 
 @contextmanager

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
-from headcount.files import read_json
+from headcount.errors import HeadcountError, NotFoundError
 from headcount.heads import STACKS
+from headcount.models.config import describes_none, silent
 from headcount.models.instructions import VERSION, attributes, checksum
 from headcount.models.seen import Seen, watch_lending
 from headcount.models.sites import PER_HEAD_PARAMETERS, Site, find_sites, linear_sizes
@@ -46,13 +44,10 @@ EMPTY = ("", "skip", "relative-skip")
 def plain_skeleton(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> PreTrainedModel:
     """The model with all its heads and no memory for its weights."""
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), silent():
             return kind(config).eval()
     except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UnsupportedError(
-            f"The config of '{kind.__name__}' describes no model: {reason[:200]}"
-        ) from error
+        raise describes_none(kind.__name__, error) from error
 
 
 def require_instructions(
@@ -215,64 +210,6 @@ def _about_projections(entry: dict[str, Any], site: Site, module: nn.Module) -> 
         if sizes is None or sizes[1] != width[kind] * site.head_dim:
             return f"{_short(child)} is no projection with rows of the kind {kind}"
     return ""
-
-
-def require_plain_attention(name: str, config: PreTrainedConfig) -> None:
-    """Refuse a config that asks for attention or other code from a repository."""
-    told = [item for part in _parts(config) for item in vars(part).items()]
-    for key, value in told:
-        if "_implementation" not in key:
-            continue
-        for asked in value.values() if isinstance(value, dict) else (value,):
-            if isinstance(asked, str) and "/" in asked:
-                raise UsageError(
-                    f"The config of '{name}' asks for code from the repository {_short(asked)}: "
-                    f"take {key.removesuffix('_internal')} out of its config.json, or pass "
-                    "trust_remote_code=True if you trust it."
-                )
-
-
-def _parts(config: PreTrainedConfig) -> Iterator[PreTrainedConfig]:
-    yield config
-    for value in vars(config).values():
-        if isinstance(value, PreTrainedConfig):
-            yield from _parts(value)
-
-
-def require_own_weights(name: str, allow_pickle: bool) -> None:
-    """Refuse a folder whose weights are pickled, are not there, or lie somewhere else."""
-    folder = Path(name)
-    if not folder.is_dir():
-        return
-    if not allow_pickle and not any(folder.glob("*.safetensors")):
-        if any(folder.glob("*.bin")):
-            raise UsageError(
-                f"'{name}' has only pickled weights (.bin), which can run code when they are "
-                "loaded. Pass --allow-pickle (allow_pickle=True) if you trust them."
-            )
-        if not any(folder.glob("*.safetensors.index.json")):
-            raise NotFoundError(f"'{name}' has a config but no weights (no *.safetensors).")
-    for index in sorted(folder.glob("*.index.json")):
-        whole = folder / index.name.removesuffix(".index.json")
-        if whole.is_file() or (whole.suffix == ".bin" and not allow_pickle):
-            continue  # transformers does not read it
-        told = read_json(index, "index of weights")
-        files = told.get("weight_map") if isinstance(told, dict) else None
-        if not isinstance(files, dict):
-            raise UsageError(f"{index} is no index of weights: it has no weight_map.")
-        _require_files(index, set(map(str, files.values())), allow_pickle)
-
-
-def _require_files(index: Path, files: set[str], allow_pickle: bool) -> None:
-    for file in sorted(files):
-        if Path(file).name != file or "\\" in file:
-            raise UsageError(
-                f"{index} names weights outside its folder ({_short(file)}), which are not read."
-            )
-        if not allow_pickle and not file.endswith(".safetensors"):
-            raise UsageError(f"{index} names {_short(file)}, which is not a .safetensors file.")
-        if not (index.parent / file).is_file():
-            raise NotFoundError(f"{index} names {_short(file)}, which is not there.")
 
 
 def _short(value: object) -> str:

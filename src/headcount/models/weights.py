@@ -1,5 +1,7 @@
 """Is what a checkpoint holds what its model needs? transformers draws at random what is missing.
 
+Before it is loaded: its files are safe to read, not quantised, and not far smaller than the model.
+
 Weights that are missing are refused by name, and so are weights of the model itself that it has no
 place for (a config.json with fewer layers). Legitimate are: tied weights, constants that the class
 computes, a new task head where one is to be trained, and a bare encoder without a pooler.
@@ -11,12 +13,15 @@ import inspect
 import logging
 import re
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import NotFoundError
+from headcount.errors import NotFoundError, UnsupportedError, UsageError
+from headcount.files import read_json
+from headcount.text import short
 
 talk = logging.getLogger("headcount")
 CONSTANTS = re.compile(
@@ -27,7 +32,72 @@ CONSTANTS = re.compile(
 """Buffers that older versions of transformers saved and newer ones compute."""
 SHOWN = 4
 """Weights that a message names."""
+LARGER, SLACK = 16, 2**26
+"""Numbers of a model to a byte of its files, and how many more: a new head, tables of positions."""
 _notes: set[str] = set()
+
+
+def require_plain_weights(name: str, config: PreTrainedConfig) -> None:
+    """Refuse a model whose weights are quantised: heads are rows of plain ones."""
+    packed: Any = getattr(config, "quantization_config", None)
+    if packed is not None:
+        method = packed.get("quant_method") if isinstance(packed, dict) else None
+        raise UnsupportedError(
+            f"The weights in '{name}' are quantised (quantization_config in its config.json"
+            f"{f', {short(method)}' if method else ''}), and headcount works on plain ones: take "
+            "the model it was made from, or save it dequantised."
+        )
+
+
+def require_fitting(name: str, bones: PreTrainedModel) -> None:
+    """Refuse a config of a far larger model than the folder has weights for, before it is built."""
+    folder = Path(name)
+    if not folder.is_dir():
+        return
+    files = (path for path in folder.iterdir() if path.suffix in (".safetensors", ".bin"))
+    room = sum(path.stat().st_size for path in files)
+    needed = sum(tensor.numel() for tensor in (*bones.parameters(), *bones.buffers()))
+    if needed > LARGER * room + SLACK:
+        raise NotFoundError(
+            f"The config of '{name}' describes a model of {needed:,} weights, and its files have "
+            f"{room:,} bytes: take the config.json that was saved with them."
+        )
+
+
+def require_own_weights(name: str, allow_pickle: bool) -> None:
+    """Refuse a folder whose weights are pickled, are not there, or lie somewhere else."""
+    folder = Path(name)
+    if not folder.is_dir():
+        return
+    if not allow_pickle and not any(folder.glob("*.safetensors")):
+        if any(folder.glob("*.bin")):
+            raise UsageError(
+                f"'{name}' has only pickled weights (.bin), which can run code when they are "
+                "loaded. Pass --allow-pickle (allow_pickle=True) if you trust them."
+            )
+        if not any(folder.glob("*.safetensors.index.json")):
+            raise NotFoundError(f"'{name}' has a config but no weights (no *.safetensors).")
+    for index in sorted(folder.glob("*.index.json")):
+        whole = folder / index.name.removesuffix(".index.json")
+        if whole.is_file() or (whole.suffix == ".bin" and not allow_pickle):
+            continue  # transformers does not read it
+        told = read_json(index, "index of weights")
+        files = told.get("weight_map") if isinstance(told, dict) else None
+        if not isinstance(files, dict):
+            raise UsageError(f"{index} is no index of weights: it has no weight_map.")
+        _require_files(index, set(map(str, files.values())), allow_pickle)
+
+
+def _require_files(index: Path, files: set[str], allow_pickle: bool) -> None:
+    for file in sorted(files):
+        if Path(file).name != file or "\\" in file:
+            raise UsageError(
+                f"{index} names weights outside its folder ({short(file)}), which are not read."
+            )
+        if not allow_pickle and not file.endswith(".safetensors"):
+            raise UsageError(f"{index} names {short(file)}, which is not a .safetensors file.")
+        if not (index.parent / file).is_file():
+            raise NotFoundError(f"{index} names {short(file)}, which is not there.")
 
 
 def require_weights(

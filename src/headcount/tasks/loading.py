@@ -12,8 +12,9 @@ import torch
 from transformers import PreTrainedModel
 
 from headcount.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
+from headcount.models.config import load_config, model_class
 from headcount.models.find import sites_of
-from headcount.models.load import load, load_config, model_class, skeleton
+from headcount.models.load import load, skeleton
 from headcount.models.probe import reads_text, takes
 from headcount.models.shipped import locate
 from headcount.models.tokenizers import has_tokenizer, open_tokenizer, tokenizing
