@@ -1,14 +1,22 @@
-"""Names that a user may get wrong: the nearest known one, and one refusal for all of them."""
+"""Names that a user may get wrong: the nearest known one, and one refusal for all of them.
+
+And the one name that nobody should have to read: that of a drawn half of a split.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 from headcount.errors import UsageError
 
 LONGEST = 100
 """Characters of the longest name that is offered: what is longer is no name."""
+HALF = re.compile(r"(.+):(chosen|scored):([0-9.]+):([0-9]+)")
+"""The name of a half of a split: the split, its side, the share that is scored, the seed."""
+SETS = {"chosen": "selection set", "scored": "held-out set"}
+"""A half of a split -> what it is for."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -51,3 +59,26 @@ def require(kind: str, name: str, known: Iterable[str]) -> str:
     if name not in known:
         raise unknown(f"There is no {kind} '{name}'", name, known)
     return name
+
+
+def split_words(split: object, rows: int | None = None) -> str:
+    """A split as people call it, with its number of rows where that is given.
+
+    >>> split_words("dev"), split_words("dev", 1000)
+    ('dev', '1,000 rows of dev')
+    >>> split_words("dev:scored:0.5:0", 400), split_words("dev:chosen:0.3:7")
+    ('half of dev (held-out set, 400 rows)', '70 % of dev (selection set, drawn with seed 7)')
+    """
+    half = HALF.fullmatch(str(split))
+    if half is None:
+        return str(split) if rows is None else f"{rows:,} rows of {split}"
+    name, side, number, seed = half.groups()
+    try:
+        share = float(number)
+    except ValueError:
+        return str(split)
+    share = share if side == "scored" else 1 - share
+    about = [SETS[side]] + ([f"drawn with seed {seed}"] if int(seed) else [])
+    about += [] if rows is None else [f"{rows:,} rows"]
+    part = "half" if share == 0.5 else f"{100 * share:.3g} %"
+    return f"{part} of {name} ({', '.join(about)})"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import shlex
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -132,3 +134,20 @@ def test_a_value_of_another_shape_is_refused(cli: Any, tmp_path: Path, text: str
     assert ran.code == 2
     assert ran.out == ""
     assert text.split()[0] in ran.err
+
+
+def test_a_record_has_the_whole_line_with_what_the_file_gave(
+    cli: Any, folder: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(
+        f"[evaluate]\nmodel = '{folder}'\ntask = 'pocket-sentiment'\nlimit = 8\ndraws = 5\n"
+    )
+    ran = cli("evaluate", "--config", file, "--draws", 6, "--json")
+    assert ran.code == 0, ran.err
+    first = json.loads(ran.out)
+    program, *words = shlex.split(first["command"])
+    assert program == "headcount"
+    assert "--config" not in words
+    again = json.loads(cli(*words).out)
+    assert (again["id"], again["scores"]) == (first["id"], first["scores"])

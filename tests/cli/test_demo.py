@@ -38,6 +38,9 @@ def test_the_demo_tells_its_story_to_the_end(cli, tmp_path, monkeypatch):
     ran = cli("demo", "--out", out)
     assert ran.code == 0, ran.err
     answer = json.loads((out / "search" / "search.json").read_text())
+    assert answer["command"].startswith(
+        f"headcount search {out}/pocket --task pocket-acceptability"
+    )
     story = " ".join(ran.out.split())
     assert story.count(answer["sentence"]) == 2
     assert f"The page is {out / 'report.html'}" in ran.out

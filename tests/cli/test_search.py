@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,7 +11,11 @@ from dataclasses import replace
 import pytest
 
 from headcount.studies import answers, judging
+from headcount.tasks import TASKS
+from headcount.tasks.source import Source
 from headcount.tasks.within import Within
+from headcount.views.page.gather import gather
+from headcount.views.page.walk import walk
 
 LINE = ("--task", "pocket-sentiment", "--limit", 24, "--samples", 16, "--draws", 40)
 FEW = (*LINE, "--seeds", 1, "--baseline", 1)
@@ -149,3 +156,69 @@ def test_another_bound_in_the_same_folder_is_refused(cli, folder, tmp_path):
     assert ran.code == 2
     assert "bound was 50 %, now 40 %" in ran.err
     assert cli(*line, "--max-drop", "40%", "--overwrite").code == 0
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """Rows of one's own: a train and a test file with columns that no command could guess."""
+    task = TASKS["pocket-sentiment"](Source(size=64))
+    (tmp_path / "mine").mkdir()
+    for split, name in (("train", "train"), ("dev", "test")):
+        rows = task.load(split, limit=64)
+        lines = [
+            f'"{text}",{label}' for text, label in zip(rows.texts[0], rows.labels, strict=True)
+        ]
+        (tmp_path / "mine" / f"{name}.csv").write_text("\n".join(["remark,mood", *lines]))
+    return tmp_path / "mine"
+
+
+def test_the_printed_commands_run_in_another_place(cli, folder, mine, tmp_path, monkeypatch):
+    shutil.copytree(folder, tmp_path / "model")
+    rows = ("--task", "classification", "--data", mine, "--columns", "remark", "--label", "mood")
+    few = ("--samples", 16, "--draws", 40, "--seeds", 1, "--baseline", 1, "--no-bench")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    ran = cli("search", tmp_path / "model", *rows, *few, "--max-drop", "50%", "--out", "found",
+              "--json")  # fmt: skip
+    assert ran.code == 0, ran.err
+    first = json.loads(ran.out)
+    (page,) = gather(walk([tmp_path / "here"]))["subjects"]
+    card = (tmp_path / "here" / "found" / "model" / "README.md").read_text()
+    (fenced,) = re.findall(r"```sh\n(.*)\n```", card)
+    assert str(tmp_path) not in fenced
+    for place, line in (("there", page["answer"]["command"]), ("card", fenced)):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        if place == "card":  # it has no paths of this machine: model and rows lie beside
+            shutil.copytree(tmp_path / "model", "model")
+            shutil.copytree(mine, "mine")
+        program, *words = shlex.split(line)
+        assert program == "headcount"
+        again = cli(*words)
+        assert again.code == 0, again.err
+        kept = json.loads((tmp_path / place / "found" / "search.json").read_text())
+        same = ("kept", "mask", "score", "difference", "chance")
+        assert [kept[name] for name in same] == [first[name] for name in same]
+
+
+def test_a_test_file_as_dev_is_said_and_recorded_and_no_inner_name_stands_in_a_sentence(
+    cli, folder, mine, tmp_path
+):
+    rows = ("--task", "classification", "--data", mine, "--columns", "remark", "--label", "mood")
+    few = ("--samples", 16, "--draws", 40, "--seeds", 1, "--baseline", 1, "--no-bench")
+    ran = cli("search", folder, *rows, *few, "--max-drop", "50%", "--out", tmp_path / "s")
+    assert ran.code == 0, ran.err
+    (note,) = [line for line in ran.err.splitlines() if "test.csv" in line]
+    assert "'test.csv' is taken as dev" in note
+    data = json.loads((tmp_path / "s" / "search.json").read_text())
+    model = json.loads((tmp_path / "s" / "model" / "record.json").read_text())
+    for kept in (data, model):
+        assert [each for each in kept["notes"] if "'test.csv' is taken as dev" in each]
+    card = (tmp_path / "s" / "model" / "README.md").read_text()
+    page = json.dumps(gather(walk([tmp_path / "s"])))
+    assert "half of dev (held-out set, 32 rows)" in ran.out
+    assert "half of dev (held-out set" in card
+    assert "half of dev (held-out set" in page
+    for shown in (ran.out, ran.err, data["sentence"], card, page):
+        assert "dev:scored" not in shown
+        assert "dev:chosen" not in shown

@@ -115,7 +115,7 @@ def test_results_as_the_hub_reads_them(tmp_path):
         yaml.safe_load((tmp_path / ".eval_results" / "mrpc.yaml").read_text())
     )
     assert (entry.dataset_id, entry.task_id, entry.value) == ("nyu-mll/glue", "mrpc", 0.85)
-    assert "408 rows of the dev split" in entry.notes
+    assert "408 rows of dev, 95 %" in entry.notes
     long = {"scores": RECORD["scores"] | {"task": "a" * 5000}}  # as a damaged record has it
     write_results(tmp_path, long)
     assert (tmp_path / ".eval_results" / f"{'a' * 60}.yaml").is_file()
@@ -186,3 +186,13 @@ def test_commands_keep_their_names_and_lose_their_paths():
     assert "/home" not in said
     assert "~" not in said
     assert without_paths("headcount prune org/name --ratio 0.5").endswith("org/name --ratio 0.5")
+
+
+def test_the_name_of_a_half_is_in_no_card(small, tmp_path):
+    scores = RECORD["scores"] | {"split": "dev:scored:0.5:0"}
+    text = card(small, record=RECORD | {"scores": scores})
+    write_results(tmp_path, {"scores": scores})
+    results = (tmp_path / ".eval_results" / "mrpc.yaml").read_text()
+    assert "half of dev (held-out set), n = 408" in text
+    assert "half of dev (held-out set, 408 rows)" in " ".join(results.split())
+    assert "dev:scored" not in text + results

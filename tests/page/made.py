@@ -130,7 +130,8 @@ def _compare(folder: Path, layout: Layout, model: str, task: str) -> None:
         summary.append(row)
     about = _about(layout, model, task) | {"ratio": 0.5, "train": {"steps": 10}}
     write(folder / "compare.json", {"about": about, "full": scored(0.9), "summary": summary,
-                                    "points": []})  # fmt: skip
+                                    "points": [],
+                                    "command": f"headcount compare {model}"})  # fmt: skip
 
 
 def _sweep(folder: Path, layout: Layout, model: str, task: str) -> None:
@@ -144,7 +145,7 @@ def _sweep(folder: Path, layout: Layout, model: str, task: str) -> None:
     ]  # fmt: skip
     about = _about(layout, model, task) | {"over": "mu", "method": "straight-through"}
     write(folder / "sweep.json", {"about": about, "full": scored(0.9), "summary": summary,
-                                  "points": []})  # fmt: skip
+                                  "points": [], "command": f"headcount sweep {model}"})  # fmt: skip
 
 
 def _curve(folder: Path, layout: Layout, scores: Scores, model: str, task: str, seeds: int,
@@ -173,7 +174,8 @@ def _curve(folder: Path, layout: Layout, scores: Scores, model: str, task: str, 
             summary.append(row)
     about = _about(layout, model, task)
     full = scored(score_at(heads, heads))
-    write(folder / "curve.json", {"about": about, "full": full, "summary": summary, "points": []})
+    write(folder / "curve.json", {"about": about, "full": full, "summary": summary, "points": [],
+                                  "command": f"headcount curve {model}"})  # fmt: skip
 
 
 def filed(folder: Path, layout: Layout, seeds: int = 3) -> Path:
@@ -228,7 +230,7 @@ def _search(folder: Path, layout: Layout, scores: Scores, model: str, task: str)
                    "milliseconds": {"before": 14.0, "after": 10.0}},
         "parameters": {"before": 1000 * heads + 5000, "after": 1000 * last["kept"] + 5000},
         "rows": {use: {"split": f"dev:{use}:0.5:0", "n": 500} for use in ("chosen", "scored")},
-        "tried": tried, "pattern": "",
+        "tried": tried, "pattern": "", "command": f"headcount search {model} --data rows",
         "sentence": f"{heads - last['kept']} of the {heads} heads of {model} can go.",
         "out": str(folder),
     })  # fmt: skip
@@ -353,6 +355,7 @@ def attention(folder: Path, layout: Layout, model: str, tokens: int = 9) -> None
     sides = {"queries": words, "keys": words}
     write(folder / "attention.json", {
         "model": model, "pruned": "small", "text": " ".join(words), "target": None, "cut": 0,
+        "command": f"headcount attention {model} small",
         "tokens": {stack.name: sides for stack in layout.stacks}, "heads": rows,
     })  # fmt: skip
     np.savez_compressed(folder / "attention.npz", **arrays)

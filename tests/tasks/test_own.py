@@ -104,3 +104,19 @@ def test_broken_files(
     (tmp_path / name).write_bytes(content)
     with pytest.raises(error, match=message):
         open_task("classification", data=tmp_path / name, columns="a", label="b")
+
+
+@pytest.mark.parametrize(("name", "noted"), [("test.csv", True), ("validation.csv", False)])
+def test_a_test_file_that_is_taken_as_dev_is_said(tmp_path, caplog, name, noted) -> None:
+    write(tmp_path / "train.csv")
+    write(tmp_path / name)
+    task = open_task("classification", data=tmp_path, columns="body", label="y")
+    assert task.evaluation == "dev"
+    assert bool(task.notes) == noted
+    assert [record.getMessage() for record in caplog.records] == list(task.notes)
+    assert all("'test.csv' is taken as dev" in note for note in task.notes)
+    named = open_task(
+        "classification", train=tmp_path / "train.csv", dev=tmp_path / name, columns="body",
+        label="y",
+    )  # fmt: skip
+    assert named.notes == ()

@@ -54,7 +54,8 @@ def attention(
     ).only(stack=asked.stack, layers=asked.layer, heads=asked.head)
     if maps.cut:
         warn(f"{maps.cut} tokens were cut: more than --max-length, or than the model.")
-    data = plain({"model": model, "pruned": pruned, **maps.to_json()})
+    named = {"model": model, "pruned": pruned, "command": groups.command_line()}
+    data = plain({**named, **maps.to_json()})
     if out is not None:
         names, large = [Path(name).name for name in given], bool(asked.layer or asked.head)
         save(maps, data, out, names, large, figures=figures)

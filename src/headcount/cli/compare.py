@@ -71,5 +71,5 @@ def compare(
             overwrite=cut.overwrite, progress=progress, note=warn,
             logging=cut.logging.on(),
         )  # fmt: skip
-    found.save(out, "compare")
+    found.save(out, "compare", groups.command_line())
     emit(found.to_json() | {"out": out}, as_json=as_json, table=compare_table(found))

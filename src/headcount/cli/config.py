@@ -26,8 +26,11 @@ from headcount.files import read_text
 from headcount.names import did_you_mean
 
 
-def read(path: Path) -> Provider:
-    """What hands the options in `path` to cyclopts; all mistakes of the file are said at once."""
+def read(path: Path, filled: dict[str, list[str]] | None = None) -> Provider:
+    """What hands the options in `path` to cyclopts; all mistakes of the file are said at once.
+
+    `filled` takes those that were handed over as words of a command line, by their option.
+    """
     text = read_text(path, "config file")
     try:
         data = tomllib.loads(text)
@@ -48,6 +51,9 @@ def read(path: Path) -> Provider:
                 mistakes.append(f"there is no option '{key}'.{did_you_mean(key, known)}")
             elif not argument.tokens:  # the command line wins
                 mistakes += _fill(argument, key, value, str(path))
+                if filled is not None:
+                    option, words = _words(argument, value)
+                    filled[option] = words
         if mistakes:
             raise UsageError(f"In the config file '{path}': {' '.join(mistakes)}")
 
@@ -101,6 +107,15 @@ def _fill(argument: Argument, key: str, value: Any, source: str) -> Iterator[str
     except CycloptsError as error:
         error.verbose = False
         yield str(error)
+
+
+def _words(argument: Argument, value: Any) -> tuple[str, list[str]]:
+    """(The option, nothing for an argument by its place; it and its value as they are typed.)"""
+    name = next((name for name in argument.names if name.startswith("--")), "")
+    if isinstance(value, bool):
+        return name, [name if value else f"--no-{name.removeprefix('--')}"]
+    values = [str(item) for item in value] if isinstance(value, list) else [str(value)]
+    return name, [name, *values] if name else values
 
 
 def write(app: App, commands: tuple[str, ...], bound: inspect.BoundArguments) -> str:

@@ -82,7 +82,7 @@ def curve(
             logging=cut.logging.on(),
         )  # fmt: skip
     after = f", {repair}" if repair else ""
-    found.save(out, "curve")
+    found.save(out, "curve", groups.command_line())
     if figures:
         from headcount.views.curves import save_figures
 

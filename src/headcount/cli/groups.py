@@ -17,6 +17,7 @@ from cyclopts import Parameter
 from headcount.behaviour.options import Describing
 from headcount.changes.options import Sentence, Transferring
 from headcount.cli.common import emit, warn
+from headcount.cli.progress import typed_words
 from headcount.cli.typed import Typed, typed
 from headcount.likeness.options import Agreeing, Likening
 from headcount.models.opening import Opening
@@ -178,8 +179,9 @@ def carried(run: Run, out: Path | None = None, **how: Any) -> Carried:
 
 
 def command_line() -> str:
-    """What was typed, for the record."""
-    return shlex.join(["headcount", *sys.argv[1:]])
+    """The whole line of the command that is running, for the record."""
+    words = typed_words()
+    return shlex.join(["headcount", *(sys.argv[1:] if words is None else words)])
 
 
 def would(what: str, plan: dict[str, Any], as_json: bool) -> None:

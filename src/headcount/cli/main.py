@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cyclopts import App, Parameter
@@ -49,6 +49,8 @@ class Line:
     debug: bool = False
     print_config: bool = False
     config: Path | None = None
+    filled: dict[str, list[str]] = field(default_factory=dict)
+    """The words of the options that the config file gave, by the name of each."""
 
     @classmethod
     def read(cls, argv: Sequence[str]) -> Line:
@@ -72,6 +74,14 @@ class Line:
         return line
 
     @property
+    def whole(self) -> list[str]:
+        """The command line with what came from the config file typed out."""
+        places = [word for key, words in self.filled.items() if not key for word in words]
+        named = [word for key, words in self.filled.items() if key for word in words]
+        at = 1 + self.tokens.index(self.command) if self.command else 0
+        return [*self.tokens[:at], *places, *self.tokens[at:], *named]
+
+    @property
     def command(self) -> str | None:
         """The first word that is no option."""
         return next((token for token in self.tokens if not token.startswith("-")), None)
@@ -93,7 +103,7 @@ def build(line: Line) -> App:
         default_parameter=Parameter(
             negative_iterable=(), consume_multiple=True, show_default=as_typed
         ),
-        config=[*([config.read(line.config)] if line.config else []), tidy],
+        config=[*([config.read(line.config, line.filled)] if line.config else []), tidy],
         console=stdout(),
         print_error=False,
         exit_on_error=False,
@@ -122,7 +132,7 @@ def run(line: Line) -> int:
         sys.stdout.write(config.write(apps[-1], commands, bound))
         return 0
     check(line.command or "", bound.arguments)
-    with alive(line.command or ""), notes():
+    with alive(line.command or "", line.whole), notes():
         code = function(*bound.args, **bound.kwargs)
     return code if isinstance(code, int) else 0
 

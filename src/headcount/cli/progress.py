@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -33,6 +33,8 @@ class Doing:
     """What is being done; set by the command, read by the thread that tells it."""
 
     command: str = ""
+    words: Sequence[str] = ()
+    """The whole command line, for the record."""
     text: str = ""
     since: float = field(default_factory=time.monotonic)
 
@@ -49,9 +51,9 @@ _doing: list[Doing] = []  # a command may run others, as the demo does: the last
 
 
 @contextmanager
-def alive(command: str) -> Generator[None]:
+def alive(command: str, words: Sequence[str] = ()) -> Generator[None]:
     """Around a command: lines on stderr while it runs, unless a terminal shows bars."""
-    _doing.append(Doing(command))
+    _doing.append(Doing(command, words))
     stop = threading.Event()
     teller = threading.Thread(target=_tell, args=(stop,), name=TELLER, daemon=True)
     # of several processes the first speaks for all; a command inside another has a teller already
@@ -71,6 +73,11 @@ def _tell(stop: threading.Event) -> None:
     while not stop.wait(EVERY):
         for doing in _doing[-1:]:
             say(doing.line())
+
+
+def typed_words() -> list[str] | None:
+    """The words of the command that is running, the innermost one; None outside of any."""
+    return list(_doing[-1].words) if _doing else None
 
 
 def _note(text: str) -> None:

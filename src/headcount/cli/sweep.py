@@ -68,7 +68,7 @@ def sweep(
             scoring=cut.rows(), out=out, overwrite=cut.overwrite, progress=progress, note=warn,
             logging=cut.logging.on(),
         )  # fmt: skip
-    found.save(out, "sweep")
+    found.save(out, "sweep", groups.command_line())
     if figures:
         from headcount.views.sweep import save_figure
 

@@ -22,6 +22,7 @@ from huggingface_hub.utils import yaml_dump
 
 from headcount import __version__
 from headcount.models.origin import base_name, front_matter, hub_name
+from headcount.names import split_words
 from headcount.text import printable
 
 TEMPLATE = """---
@@ -236,7 +237,8 @@ def _table(record: Mapping[str, Any]) -> str:
     scores = record.get("scores")
     if scores is None:
         return "It was not scored: no task was given."
-    on = f"{escaped(scores['task'])} {escaped(scores['split'])}, n = {escaped(scores['n'])}"
+    on = f"{escaped(scores['task'])} {escaped(split_words(scores['split']))}, n = "
+    on += escaped(scores["n"])
     rows = [f"| {on} | {escaped(scores['metric'])} |", "|---|---|"]
     for name, each in (("all heads", scores["before"]), ("this model", scores["after"])):
         interval = f"[{_number(each['low'])}, {_number(each['high'])}]"
@@ -265,7 +267,7 @@ def _index(record: Mapping[str, Any], title: str, tag: str) -> dict[str, Any]:
             task_type=tag,
             dataset_type=printable(scores.get("dataset", {}).get("id", scores["task"])),
             dataset_name=printable(scores["task"]),
-            dataset_split=printable(scores["split"]),
+            dataset_split=printable(str(scores["split"]).partition(":")[0]),
             metric_type=printable(scores["metric"]),
             metric_value=float(scores["after"]["score"]),
         )
@@ -284,7 +286,7 @@ def write_results(folder: Path, record: Mapping[str, Any]) -> None:
             task_id=scores["dataset"]["task"],
             value=round(float(after["score"]), 6),
             notes=(
-                f"{scores['metric']} on {scores['n']} rows of the {scores['split']} split, 95 % "
+                f"{scores['metric']} on {split_words(scores['split'], scores['n'])}, 95 % "
                 f"interval {after['low']:.4f} to {after['high']:.4f}; headcount {__version__}"
             ),
         )

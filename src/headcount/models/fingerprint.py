@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 import headcount
 from headcount.models.find import unwrap
+from headcount.names import split_words
 
 NOISE = {"name_or_path", "dtype", "torch_dtype", "transformers_version", "architectures"}
 """What a config says of its file and not of the model; also every name that begins with `_`."""
@@ -131,5 +132,5 @@ def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
 
 
 def _short(value: Any) -> str:
-    text = str(value)
+    text = split_words(value)
     return text if len(text) <= 60 else text[:57] + "…"

@@ -75,7 +75,7 @@ def carry(
     result = {name: each for name, each in found.result.items() if name not in COMMON}
     record = Record(
         run=run, identity=found.identity, result=result, rows=found.rows, command=command,
-        seconds=round(time.monotonic() - started, 1),
+        notes=found.notes, seconds=round(time.monotonic() - started, 1),
     )  # fmt: skip
     return Carried(record, found.value)
 

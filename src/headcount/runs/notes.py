@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headcount.names import split_words
 from headcount.tasks.metrics import get_metric
 
 if TYPE_CHECKING:
@@ -78,12 +79,16 @@ def rows_sentence(rows: Mapping[str, Mapping[str, Any]]) -> str:
     >>> train = {"split": "train", "n": 512, "seed": 0}
     >>> rows_sentence({"decided": train, "scored": {"split": "dev", "n": 872, "seed": None}})
     'Decided on 512 rows of train (seed 0), scored on 872 rows of dev.'
+    >>> rows_sentence({"scored": {"split": "dev:scored:0.5:0", "n": 400, "seed": None}})
+    'Scored on half of dev (held-out set, 400 rows).'
     """
     parts = []
     for use, each in rows.items():
-        count = "rows" if each["n"] is None else f"{each['n']:,} rows"
-        seed = "" if each["seed"] is None else f" (seed {each['seed']})"
-        where = " that were given" if each["split"] == "given" else f" of {each['split']}{seed}"
-        parts.append(f"{use} on {count}{where}")
+        count, split = each["n"], each["split"]
+        where = f"rows of {split_words(split)}" if count is None else split_words(split, count)
+        where += "" if each["seed"] is None else f" (seed {each['seed']})"
+        if split == "given":
+            where = "rows that were given" if count is None else f"{count:,} rows that were given"
+        parts.append(f"{use} on {where}")
     text = ", ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""

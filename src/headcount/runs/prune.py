@@ -113,7 +113,7 @@ def prune(
     place = Path(work).expanduser() if work is not None else target and work_of(target)
     if target is not None and is_first():
         require_free(target)
-    notes: list[str] = []
+    notes = [] if subject.task is None else list(subject.task.notes)
 
     def tell(text: str) -> None:
         notes.append(text)

@@ -112,8 +112,10 @@ def common(asked: Asked, judge: Judge) -> dict[str, Any]:
         "heads": len(layout),
         "bound": None if asked.bound is None else str(asked.bound),
         "confidence": asked.searching.confidence,
+        "command": asked.command,
         **_chose(asked, judge),
         "tried": sorted(tried, key=lambda one: (one["method"], -one["kept"], one["seed"])),
+        "notes": list(task.notes),
         "out": None,
     }
 

@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 
 from headcount.errors import UsageError
 from headcount.files import require_fields, whole, write_json
+from headcount.names import split_words
 from headcount.runs.record import Record, defined
 from headcount.statistics import compare_pairs, deviation, interval
 from headcount.statistics.comparisons import Label
@@ -113,10 +114,10 @@ class Studied(ABC):
             "points": [point.to_json() for point in self.points],
         }
 
-    def save(self, folder: str | Path, name: str) -> None:
-        """Write NAME.json, and all points as one table, NAME.parquet."""
+    def save(self, folder: str | Path, name: str, command: str | None = None) -> None:
+        """Write NAME.json, with the command that made it, and all points as NAME.parquet."""
         folder = Path(folder)
-        write_json(folder / f"{name}.json", defined(self.to_json()))
+        write_json(folder / f"{name}.json", defined(self.to_json()) | {"command": command})
         write_parquet(self.points, self.full["score"], folder / f"{name}.parquet")
 
     def group(self, own: Sequence[Point]) -> dict[str, Any]:
@@ -144,7 +145,7 @@ class Studied(ABC):
         return compare_pairs(scores, pairs, higher_is_better=better)
 
     def __repr__(self) -> str:
-        task = f"{self.about['task']} {self.about['split']}"
+        task = f"{self.about['task']} {split_words(self.about['split'])}"
         return f"{type(self).__name__}({task}, {self.metric}: {len(self.points)} cuts)"
 
     def _repr_html_(self) -> str:

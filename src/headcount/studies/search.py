@@ -18,6 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.errors import UsageError
 from headcount.models.find import sites_of
+from headcount.names import split_words
 from headcount.options import to_plain
 from headcount.pruning.methods import Method, as_method, name_of
 from headcount.recovery.options import Recovery
@@ -148,9 +149,9 @@ def rows_to_search(
         count = len(subject.scored(rows))
         if count < LEAST:
             raise UsageError(
-                f"Task '{task.name}' has too few rows to search on: {count} in '{rows.split}', and "
-                f"at least {LEAST} choose and {LEAST} others make the statement. Name two splits "
-                "with --choose-split and --split, or give more rows."
+                f"Task '{task.name}' has too few rows to search on: {count} in "
+                f"{split_words(rows.split)}, and at least {LEAST} choose and {LEAST} others make "
+                "the statement. Name two splits with --choose-split and --split, or give more rows."
             )
     if other is not None and subject.scored(choosing).fingerprint == (
         subject.scored(stating).fingerprint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.tasks.files import read_lines
-from headcount.tasks.own import evaluated, find_splits
+from headcount.tasks.own import evaluated, find_splits, test_as_dev
 from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Kind, Task
@@ -50,5 +50,6 @@ def _language_task(kind: Kind, source: Source, metrics: tuple[str, ...]) -> Task
         splits=splits,
         evaluation=evaluated(splits),
         parts=parts,
+        notes=test_as_dev(files, source),
         packed=packed,
     )

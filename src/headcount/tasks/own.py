@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from headcount.errors import NotFoundError, UsageError
@@ -14,6 +15,7 @@ from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Kind, Task
 
+talk = logging.getLogger("headcount")
 STEMS = {"train": ("train",), "dev": ("dev", "validation", "valid", "val", "test")}
 
 
@@ -28,16 +30,19 @@ def classification(source: Source) -> Task:
         for split, (path, table) in tables.items()
     }
     metrics = ("accuracy", "f1", "matthews") if len(names) == 2 else ("accuracy", "matthews")
-    return _task("classification", source, names, metrics, splits)
+    notes = test_as_dev({split: path for split, (path, _) in tables.items()}, source)
+    return _task("classification", source, names, metrics, splits, notes)
 
 
 def regression(source: Source) -> Task:
     """Scores are numbers; predictions are ranked against them (Spearman)."""
+    tables = _tables(source, "regression")
     splits = {
         split: Examples(_texts(table, source), numbers(table[_label(source)], path))
-        for split, (path, table) in _tables(source, "regression").items()
+        for split, (path, table) in tables.items()
     }
-    return _task("regression", source, (), ("spearman", "pearson"), splits)
+    notes = test_as_dev({split: path for split, (path, _) in tables.items()}, source)
+    return _task("regression", source, (), ("spearman", "pearson"), splits, notes)
 
 
 def origin(source: Source) -> str:
@@ -51,6 +56,19 @@ def evaluated(splits: Iterable[str]) -> str:
     """The split that is scored when none is named."""
     names = list(splits)
     return "dev" if "dev" in names else names[0]
+
+
+def test_as_dev(splits: Mapping[str, Path], source: Source) -> tuple[str, ...]:
+    """The note, given once here, that the rows of a test split are those that are scored as dev."""
+    path = splits.get("dev")
+    if path is None or path.stem != "test" or "train" not in splits or source.dev is not None:
+        return ()
+    note = (
+        f"'{path.name}' is taken as dev, because there is no dev or validation split: what is "
+        "chosen by its score is chosen on test rows. Pass --train and --dev for other files."
+    )
+    talk.warning("%s", note)
+    return (note,)
 
 
 def find_splits(source: Source, suffixes: tuple[str, ...] | None = None) -> dict[str, Path]:
@@ -81,7 +99,7 @@ def read_splits(source: Source, columns: list[str], kind: str) -> dict[str, tupl
         name, _, config = source.hub.partition(":")
         return {
             split: (
-                Path(name),
+                Path(name) / there,
                 hub.columns(hub.fetch(name, config or None, there, kind), columns, name),
             )
             for split, there in hub.split_names(name, config or None, kind).items()
@@ -109,6 +127,7 @@ def _task(
     labels: tuple[str, ...],
     metrics: tuple[str, ...],
     splits: dict[str, Examples],
+    notes: tuple[str, ...],
 ) -> Task:
     splits, parts = apart(splits, origin(source))
     return Task(
@@ -123,6 +142,7 @@ def _task(
         splits=tuple(splits),
         evaluation=evaluated(splits),
         parts=parts,
+        notes=notes,
     )
 
 

@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 
 from headcount.errors import UsageError
+from headcount.names import HALF, SETS
 from headcount.tasks.task import Examples
 
 SEED = 0
 """Not that of a run: rows that decided under one seed must not be scored under another."""
 SCORED = 1 / 3
 """Share of the rows that are scored."""
-SIDES = ("chosen", "scored")
+SIDES = tuple(SETS)
 """The halves of a split."""
 WORDS = 32
 """A text of a single line is cut into pieces of so many words, or into four."""
@@ -89,7 +90,7 @@ def half_name(split: str, side: str, share: float, seed: int) -> str:
 
 def read_half(name: str) -> tuple[str, str, float, int] | None:
     """What `half_name` was given; None where it is the name of no half."""
-    found = re.fullmatch(rf"(.+):({'|'.join(SIDES)}):([0-9.]+):([0-9]+)", name)
+    found = HALF.fullmatch(name)
     if found is None:
         return None
     try:

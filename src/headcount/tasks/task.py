@@ -85,6 +85,8 @@ class Task:
     """The split that is evaluated on when none is named."""
     parts: Parts | None = field(default=None, repr=False, compare=False)
     """Which rows are in which split, where a single file was split."""
+    notes: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """What a record of these rows must say."""
     packed: bool = False
     """Language modelling: texts are joined and cut into blocks instead of one row per line."""
 

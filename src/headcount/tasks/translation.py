@@ -7,15 +7,17 @@ from pathlib import Path
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.tasks.files import listing, read_lines
-from headcount.tasks.own import STEMS, evaluated, origin, read_splits
+from headcount.tasks.own import STEMS, evaluated, origin, read_splits, test_as_dev
 from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Task
 
+Loaders = dict[str, Callable[[], Examples]]
+
 
 def translation(source: Source) -> Task:
     """`train.en` beside `train.de`, or two `columns` of a table; scored by sacrebleu."""
-    splits = _from_table(source) if source.columns else _from_parallel(source)
+    splits, notes = _from_table(source) if source.columns else _from_parallel(source)
     names, load, parts = tuple(splits), lambda split: splits[split](), None
     if len(splits) == 1:
         divided, parts = apart({name: load(name) for name in names}, origin(source))
@@ -29,10 +31,11 @@ def translation(source: Source) -> Task:
         splits=names,
         evaluation=evaluated(names),
         parts=parts,
+        notes=notes,
     )
 
 
-def _from_table(source: Source) -> dict[str, Callable[[], Examples]]:
+def _from_table(source: Source) -> tuple[Loaders, tuple[str, ...]]:
     if len(source.columns) != 2:
         raise UsageError("A translation has two text columns: pass --columns SOURCE TARGET.")
     tables = read_splits(source, list(source.columns), "translation")
@@ -40,10 +43,11 @@ def _from_table(source: Source) -> dict[str, Callable[[], Examples]]:
         split: Examples(tuple(table[column] for column in source.columns))
         for split, (_, table) in tables.items()
     }
-    return {split: lambda examples=examples: examples for split, examples in rows.items()}
+    notes = test_as_dev({split: path for split, (path, _) in tables.items()}, source)
+    return {split: lambda examples=examples: examples for split, examples in rows.items()}, notes
 
 
-def _from_parallel(source: Source) -> dict[str, Callable[[], Examples]]:
+def _from_parallel(source: Source) -> tuple[Loaders, tuple[str, ...]]:
     if source.languages is None:
         raise UsageError(
             "Task 'translation' needs the endings of its two files: pass --languages en de "
@@ -65,7 +69,8 @@ def _from_parallel(source: Source) -> dict[str, Callable[[], Examples]]:
             f"No parallel files like train.{first} and train.{second} in '{folder}'; "
             f"found {listing(folder)}."
         )
-    return {split: lambda pair=pair: _parallel(*pair) for split, pair in found.items()}
+    notes = test_as_dev({split: pair[0] for split, pair in found.items()}, source)
+    return {split: lambda pair=pair: _parallel(*pair) for split, pair in found.items()}, notes
 
 
 def _parallel(first: Path, second: Path) -> Examples:

@@ -18,7 +18,7 @@ def test_a_search_answers_itself(subject: Subject, found: Found) -> None:
     assert said["sentence"] == "6 of the 12 heads of model can go."
     assert made[said["cut"]]["id"] == "final"
     assert (said["bound"], said["holds"], said["from"]) == (pytest.approx(0.018), True, "search")
-    assert said["note"].startswith("Chosen on 500 rows of dev; the statement is about 500")
+    assert said["note"].startswith("Chosen on half of dev (selection set, 500 rows); the ")
     assert [each["accepted"] for each in said["tried"]] == [False, True]
 
 
@@ -81,7 +81,25 @@ def test_less_is_better_for_some_metrics(
 def test_nothing_was_scored(subject: Subject, found: Found) -> None:
     said = answer(without_search(subject), found, [], None)
     assert said["sentence"] == "model has 12 heads; no cut of them has been scored on task yet."
-    assert said["command"] == "headcount search model --task task --out search"
+    assert said["command"] == "headcount search model --task task --max-drop 1% --out search"
+
+
+def test_what_to_ask_next_names_the_rows(subject: Subject, found: Found) -> None:
+    source = {"data": "my rows", "columns": ["a", "b"], "label": "y", "hub": None}
+    for item in without_search(subject).items:
+        if isinstance(item.data, dict) and "run" in item.data:
+            item.data["run"]["source"] = source
+    said = answer(subject, found, [], None)
+    assert said["command"] == (
+        "headcount search model --task task --data 'my rows' --columns a b --label y "
+        "--max-drop 1% --out search"
+    )
+
+
+def test_a_command_that_was_not_kept_is_not_made_up(subject: Subject, found: Found) -> None:
+    assert answer(subject, found, [], None)["command"] == "headcount search model --data rows"
+    del subject.of("search")[0].data["command"]
+    assert answer(subject, found, [], None)["command"] is None
 
 
 def test_no_cut_holds(subject: Subject, found: Found) -> None:

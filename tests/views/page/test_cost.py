@@ -55,4 +55,4 @@ def test_a_search_is_a_bench_of_its_answer(subject: Subject, found: Found) -> No
     assert cut["speedup"] == {"value": 1.4, "low": 1.3, "high": 1.5}
     assert cut["seconds"]["value"] == pytest.approx(0.010)
     assert made["about"] == "batch 8 × 14 tokens, cpu, 1 thread, 15 rounds"
-    assert made["command"] == "headcount search model --task task --max-drop 2% --out DIR"
+    assert made["command"] == "headcount search model --data rows"

@@ -40,6 +40,7 @@ class Came:
     identity: Mapping[str, Any]
     rows: Mapping[str, Any]
     value: Any
+    notes: tuple[str, ...] = ()
 
 
 def name_of(run: Run) -> str:

@@ -35,7 +35,7 @@ def evaluate(run: Run, out: object, *, subjects: Subjects | None = None, **_: An
     scored = {"split": rows.split, "n": found[0].n, "seed": asked.scoring.seed}
     about = depends_on(run, subject.model, subject.tokenizer, scored=rows.fingerprint)
     used = {"scored": scored | {"fingerprint": rows.fingerprint}}
-    return Came(result, about, used, (found, lost))
+    return Came(result, about, used, (found, lost), subject.need_task().notes)
 
 
 def plan(run: Run) -> dict[str, Any]:

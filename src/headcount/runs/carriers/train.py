@@ -45,7 +45,7 @@ def train(
             "model": run.model, "task": task.name, **numbers,
             "rows_trained": trained.rows, "last_loss": last[0] if last else None,
         },
-        rows={"trained": used},
+        rows={"trained": used}, notes=task.notes,
     )  # fmt: skip
     if out is not None and is_first():
         record.save(Path(out).expanduser())

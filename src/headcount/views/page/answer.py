@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headcount.errors import HeadcountError
+from headcount.names import split_words
+from headcount.views.page.commands import LONGEST, command_in
 from headcount.views.page.reading import bounds, careful, number, text
 from headcount.views.page.subjects import Subject
 from headcount.views.page.walk import Found, Item
@@ -58,30 +60,9 @@ def _searched(item: Item, subject: Subject, made: Sequence[Mapping[str, Any]]) -
         "parameters": [before, after] if before and after else None,
         "cut": places[0] if places else None,
         "note": _rows(data.get("rows")),
-        "command": text(data["command"]) if data.get("command") else command_of(data),
+        "command": command_in(data),
         "tried": [_tried(row) for row in data.get("tried", []) if isinstance(row, Mapping)],
     }
-
-
-BUDGET = re.compile(r"([\d.,]+) ?(×|ms)?.*\b(latency|parameters|cache)")
-"""A budget as a search writes it: 0.8 × the latency, 12 ms of latency, 20,000,000 of parameters."""
-
-
-def command_of(data: Mapping[str, Any]) -> str:
-    """The search as it would be typed.
-
-    >>> command_of({"model": "m", "task": "t", "by": "budget", "bound": "0.8 × the latency"})
-    'headcount search m --task t --max-latency 0.8x --out DIR'
-    """
-    words = ["headcount search", text(data.get("model", "MODEL"), 120)]
-    words += ["--task", text(data.get("task", "TASK"), 60)]
-    bound = str(data.get("bound") or "")
-    if found := BUDGET.match(bound):
-        unit = {"×": "x", "ms": "ms"}.get(found[2] or "", "")
-        words += [f"--max-{found[3]}", found[1].replace(",", "") + unit]
-    elif bound:
-        words += ["--max-drop", text(bound.replace(" ", ""), 40)]
-    return " ".join([*words, "--out", "DIR"])
 
 
 def _tried(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,10 +89,9 @@ def _rows(rows: Any) -> str:
     if not isinstance(rows, Mapping) or not {"chosen", "scored"} <= set(rows):
         return ""
     chosen, scored = (
-        f"{rows[use]['n']:,} rows of {text(str(rows[use]['split']).split(':')[0], 40)}"
-        for use in ("chosen", "scored")
+        text(split_words(rows[use]["split"], rows[use]["n"]), 80) for use in ("chosen", "scored")
     )
-    return f"Chosen on {chosen}; the statement is about {scored} that chose nothing."
+    return f"Chosen on {chosen}; the statement is about {scored}, which chose nothing."
 
 
 def _smallest(
@@ -145,8 +125,22 @@ def _smallest(
         return plain | {"sentence": said}
     of = f" on {subject.task}" if subject.task else ""
     said = f"{subject.model} has {heads} heads; no cut of them has been scored{of} yet."
-    asks = f"headcount search {subject.model} --task {subject.task or 'TASK'} --out search"
-    return plain | {"sentence": said, "command": asks}
+    return plain | {"sentence": said, "command": _to_ask(subject)}
+
+
+def _to_ask(subject: Subject) -> str | None:
+    """The search that would answer, on the model and the rows that its records name."""
+    runs = [item.data.get("run") for item in subject.items if isinstance(item.data, Mapping)]
+    run = next((run for run in runs if isinstance(run, Mapping) and run.get("task")), None)
+    if run is None or not isinstance(run.get("model"), str):
+        return None
+    words = ["headcount", "search", run["model"], "--task", str(run["task"])]
+    source = run.get("source")
+    for name, value in (source if isinstance(source, Mapping) else {}).items():
+        values = value if isinstance(value, list) else [value]
+        if value is not None and values:
+            words += [f"--{name}", *map(str, values)]
+    return text(shlex.join([*words, "--max-drop", "1%", "--out", "search"]), LONGEST)
 
 
 def _mean_loss(made: Sequence[Mapping[str, Any]], own: Sequence[int]) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headcount.views.page.commands import command_beside
+from headcount.views.page.commands import command_beside, command_in
 from headcount.views.page.models import labels
 from headcount.views.page.reading import (
     by_head,
@@ -62,7 +62,7 @@ def _transfer(item: Item, subject: Subject) -> dict[str, Any]:
             {key: number(row.get(key)) for key in ("at", "value", "chance")}
             for row in data.get("recall") or []
         ],
-        "command": text(data["command"]) if data.get("command") else None,
+        "command": command_in(data),
     }
 
 

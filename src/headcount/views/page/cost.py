@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headcount.views.page.answer import command_of
+from headcount.views.page.commands import command_in
 from headcount.views.page.reading import bounds, careful, number, text
 from headcount.views.page.subjects import Subject
 from headcount.views.page.walk import Found, Item
@@ -25,7 +25,7 @@ def timings(subject: Subject, found: Found) -> list[dict[str, Any]]:
                     "ceiling": number(data.get("ceiling")),
                     "rows": [_row(row, data.get("shapes", ())) for row in data["timings"]],
                     "notes": [text(note) for note in data.get("notes", [])],
-                    "command": text(data["command"]) if data.get("command") else None,
+                    "command": command_in(data),
                 }
             )
     for item in subject.of("search"):
@@ -55,7 +55,7 @@ def _searched(item: Item) -> dict[str, Any]:
         "ceiling": None,
         "rows": [_row(dense), _row(cut)],
         "notes": [],
-        "command": command_of(data),
+        "command": command_in(data),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from headcount.heads import Layout, Mask
 from headcount.views.page.answer import higher_is_better
 from headcount.views.page.axes import axes_of, label_of
+from headcount.views.page.commands import command_in
 from headcount.views.page.reading import bits, bounds, careful, number, text
 from headcount.views.page.rows import rows_said, set_of
 from headcount.views.page.subjects import Subject
@@ -66,7 +67,7 @@ def _cut(item: Item, layout: Layout, axes: str = "") -> dict[str, Any]:
         "steps": number((record.get("budget") or {}).get("steps")),
         "rows_said": text(record.get("rows_said", "")),
         "notes": [text(note) for note in record.get("notes", [])],
-        "command": _command(item),
+        "command": command_in(record),
         "seconds": number(record.get("seconds")),
     }
 
@@ -77,11 +78,6 @@ def _change(after: Any, before: Any) -> dict[str, float | None] | None:
     if new is None or old is None:
         return None
     return {"value": new - old, "low": None, "high": None}
-
-
-def _command(item: Item) -> str | None:
-    said = item.data.get("command")
-    return text(said) if said else None
 
 
 def _parameters(record: Mapping[str, Any]) -> list[float | None] | None:

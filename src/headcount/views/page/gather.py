@@ -6,8 +6,10 @@ from typing import Any
 
 from headcount import __version__
 from headcount.heads import Layout
+from headcount.names import split_words
 from headcount.views.page.answer import answer, higher_is_better
 from headcount.views.page.changes import gates, transfers
+from headcount.views.page.commands import command_in
 from headcount.views.page.cost import timings
 from headcount.views.page.cuts import cuts, full_of, orders, size_of, wholes
 from headcount.views.page.matrices import agreements, matrices
@@ -30,7 +32,7 @@ def gather(found: Found) -> dict[str, Any]:
 def _subject(subject: Subject, found: Found) -> dict[str, Any]:
     listed = cuts(subject, found)
     full = full_of(subject)
-    return {
+    made = {
         "name": subject.name,
         "model": subject.model,
         "task": subject.task,
@@ -53,6 +55,10 @@ def _subject(subject: Subject, found: Found) -> dict[str, Any]:
         "sentences": sentences(subject, found),
         "bench": timings(subject, found),
     }
+    for scored in (*listed, *made["wholes"], *([full] if full else [])):
+        # the name of a half was needed to tell sets of rows apart, and is not for people
+        scored["split"] = text(split_words(scored.get("split") or ""), 60)
+    return made
 
 
 def _layout(layout: Layout) -> list[dict[str, Any]]:
@@ -86,10 +92,10 @@ def _others(subject: Subject, found: Found) -> list[dict[str, Any]]:
                         "model": short_name(data.get("model") or "?"),
                         "score": bounds(scored),
                         "metric": text(scored.get("metric", ""), 60),
-                        "split": text(scored.get("split", ""), 60),
+                        "split": text(split_words(scored.get("split", "")), 60),
                         "n": number(scored.get("n")),
                         "rows": rows_said([scored]),
-                        "command": text(data["command"]) if data.get("command") else None,
+                        "command": command_in(data),
                     }
                 )
     return listed

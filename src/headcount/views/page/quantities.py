@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headcount.heads import Layout
-from headcount.views.page.commands import command_beside
+from headcount.views.page.commands import command_beside, command_in
 from headcount.views.page.matrices import own_first
 from headcount.views.page.reading import by_head, careful, number, numbers, short_name, text
 from headcount.views.page.subjects import Subject
@@ -72,8 +72,7 @@ def _quantity(key: str, values: Sequence[float | None], **more: Any) -> dict[str
 
 
 def _said(item: Item) -> dict[str, Any]:
-    command = item.data.get("command") if isinstance(item.data, Mapping) else None
-    return {"from": item.path.name, "command": text(command) if command else None}
+    return {"from": item.path.name, "command": command_in(item.data)}
 
 
 def _importance(item: Item, layout: Layout) -> list[dict[str, Any]]:

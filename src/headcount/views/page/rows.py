@@ -11,12 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from headcount.names import SETS
 from headcount.tasks.parts import read_half
 from headcount.views.page.reading import number
 from headcount.views.page.walk import Item
-
-SETS = {"chosen": "selection set", "scored": "held-out set"}
-"""A half of a split -> what it is for."""
 
 
 def set_of(item: Item, split: str, searches: Iterable[Path]) -> str:

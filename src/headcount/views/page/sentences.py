@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headcount.heads import Layout
+from headcount.views.page.commands import command_in
 from headcount.views.page.reading import careful, number, numbers, packed, text
 from headcount.views.page.subjects import Subject
 from headcount.views.page.walk import Found, Item
@@ -54,7 +55,7 @@ def _sentence(item: Item, layout: Layout) -> dict[str, Any]:
             for stack, own in data["tokens"].items()
         },
         "heads": [_row(rows.get(tuple(head))) for head in layout],
-        "command": _command(data),
+        "command": command_in(data),
     }  # fmt: skip
 
 
@@ -70,11 +71,6 @@ def _row(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
         "gone": "after" in row and row["after"] is None,
         "divergence": number(row.get("divergence")),
     }
-
-
-def _command(data: Mapping[str, Any]) -> str:
-    models = " ".join(text(data[name], 120) for name in ("model", "pruned") if data.get(name))
-    return f"headcount attention {models or 'MODEL'} --text “{text(data['text'], 80)}” --out DIR"
 
 
 def _maps(item: Item, found: Found, layout: Layout, left: int) -> tuple[dict[str, Any] | None, int]:
@@ -131,7 +127,7 @@ def roles(subject: Subject, found: Found) -> dict[str, Any] | None:
                 "names": [None if name is None else text(name, 40) for name in names],
                 "count": number(data.get("count")),
                 "examples": examples,
-                "command": text(data["command"]) if data.get("command") else None,
+                "command": command_in(data),
             }
     return None
 

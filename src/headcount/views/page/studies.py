@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headcount.views.page.answer import command_of
+from headcount.views.page.commands import command_in
 from headcount.views.page.loose import sum_up, tested
 from headcount.views.page.reading import bounds, careful, number, text
 from headcount.views.page.rows import rows_said
@@ -41,7 +41,7 @@ def _kinds(subject: Subject, found: Found) -> dict[str, tuple[str, str | None]]:
         for item in found.of("file")
     }
     searches = {
-        item.folder.name: ("search", command_of(item.data)) for item in subject.of("search")
+        item.folder.name: ("search", command_in(item.data)) for item in subject.of("search")
     }
     return {**files, **searches}
 
@@ -78,7 +78,7 @@ def _study(item: Item, heads: int) -> dict[str, Any]:
         "over": text(about["over"], 60) if about.get("over") else None,
         "full": bounds(data["full"]),
         "series": [{"name": name, "points": points} for name, points in series.items()],
-        "command": _command(kind, about, data),
+        "command": command_in(data),
     }
 
 
@@ -86,20 +86,3 @@ def _repair(about: Mapping[str, Any]) -> str:
     parts = ["recovered"] if about.get("recover") else []
     parts += ["fine-tuned"] if about.get("finetune") or about.get("train") else []
     return ", ".join(parts)
-
-
-def _command(kind: str, about: Mapping[str, Any], data: Mapping[str, Any]) -> str:
-    """The command that makes it, as far as the study tells."""
-    model, task = text(about.get("model", "MODEL"), 120), text(about.get("task", "TASK"), 60)
-    words = ["headcount", kind, model, "--task", task]
-    methods = list(dict.fromkeys(text(row["method"], 60) for row in data["summary"]
-                                 if "method" in row))  # fmt: skip
-    words += ["--methods", ",".join(methods)] if methods else []
-    ratios = sorted({row["ratio"] for row in data["summary"] if number(row.get("ratio"))})
-    words += ["--ratios", ",".join(f"{ratio:g}" for ratio in ratios)] if ratios else []
-    words += ["--ratio", f"{about['ratio']:g}"] if number(about.get("ratio")) else []
-    seeds = max((row.get("seeds") or 0 for row in data["summary"]), default=0)
-    words += ["--seeds", str(seeds)] if seeds else []
-    words += ["--recover"] if about.get("recover") else []
-    words += ["--finetune"] if about.get("finetune") else []
-    return " ".join([*words, "--out", "DIR"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from headcount.heads import Mask
+from headcount.names import split_words
 from headcount.views.tables.amounts import interval, parameters, scored
 from headcount.views.tables.columns import table
 
@@ -79,10 +80,10 @@ def curve_table(found: Studied) -> Table:
         for row in summary
     ]
     columns = ["method", "ratio", "kept", "seeds", "mean", "sd", "worst to best", "relative"]
-    title = f"{about['task']} {about['split']}, {found.metric}, n = {full['n']}"
+    title = f"{about['task']} {split_words(about['split'])}, {found.metric}, n = {full['n']}"
     said = (
         f"Methods and recovery look at up to {about['samples']} rows of {about['looked_at']}; "
-        f"{full['n']} rows of {about['split']} are scored."
+        f"{split_words(about['split'], full['n'])} are scored."
     )
     told = verdicts(summary, "random", lambda row: f"{row['method']} at {row['ratio']:g}")
     built = table([*columns, "from all heads"], rows, title=title)
@@ -116,7 +117,7 @@ def compare_table(found: Studied) -> Table:
     columns = ["method", "kept", "seeds", "mean", "95 % interval", "against random"]
     columns += ["95 % interval ", "p, corrected", "from the given model", "from all-heads"]
     columns += ["epochs", "rows measured"]
-    title = f"{about['task']} {about['split']}, {found.metric}, n = {full['n']}, "
+    title = f"{about['task']} {split_words(about['split'])}, {found.metric}, n = {full['n']}, "
     title += f"{100 * about['ratio']:g} % of the heads removed"
     told = [
         verdicts(summary, other, lambda row: row["method"]) for other in ("random", "all-heads")
@@ -148,7 +149,7 @@ def sweep_table(found: Any) -> Table:
     ]
     columns = [over, "seeds", "kept", "sparsity", "95 % interval", found.metric, "95 % interval "]
     columns += ["relative", "from all heads", "all gates closed"]
-    title = f"{about['method']} on {about['task']} {about['split']}, n = {full['n']}"
+    title = f"{about['method']} on {about['task']} {split_words(about['split'])}, n = {full['n']}"
     trends = found.trends().items()
     said = [f"Spearman of {over} and {what}: {_trend(trend)}" for what, trend in trends]
     said += [verdicts(summary, "all heads", lambda row: f"{over} {row['value']:g}")]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from headcount.names import split_words
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
@@ -30,4 +31,4 @@ def page(found: list[Evaluation], lost: list[list[Difference]]) -> Table:
     ]
     against = ["from all heads"] if lost else []
     columns = ["heads kept", "metric", "score", "95 % interval", *against, "n", "seconds"]
-    return table(columns, rows, title=f"{found[0].task} {found[0].split}")
+    return table(columns, rows, title=f"{found[0].task} {split_words(found[0].split)}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from headcount.names import split_words
 from headcount.views.tables.amounts import amount
 from headcount.views.tables.columns import table
 from headcount.views.tables.cuts import prune_table
@@ -45,7 +46,7 @@ def train_table(record: Mapping[str, Any]) -> Table:
 
         scored = Evaluation.from_json(found)
         rows += [
-            (f"{scored.split} {each.metric}", f"{each.shown} {each.interval}".rstrip())
+            (f"{split_words(scored.split)} {each.metric}", f"{each.shown} {each.interval}".rstrip())
             for each in scored.scores
         ]
         rows.append(("n", str(scored.n)))

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
+from headcount.names import split_words
 from headcount.views.tables.amounts import interval, percent, scored
 from headcount.views.tables.columns import table
 from headcount.views.tables.grid import kept_grid
@@ -50,6 +51,6 @@ def rows_said(rows: Mapping[str, Any]) -> str:
     >>> rows_said({"decided": {"split": "train", "n": 512}, "scored": None})
     'Decided on 512 rows of train.'
     """
-    said = [f"{use} on {each['n']:,} rows of {each['split']}" for use, each in rows.items() if each]
-    text = ", ".join(said)
+    used = {use: each for use, each in rows.items() if each}
+    text = ", ".join(f"{use} on {split_words(x['split'], x['n'])}" for use, x in used.items())
     return f"{text[:1].upper()}{text[1:]}." if text else ""

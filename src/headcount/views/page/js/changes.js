@@ -139,12 +139,8 @@ function path(trace, tools) {
     id: "gates", title: "Gates over training", tools,
     lead: `${trace.method}${trace.task ? ` on ${trace.task}` : ""}: ${trace.closings} closings, ${trace.reopenings} reopenings of ${heads.length} gates.`,
     table: () => table(["step", "gates open", name], x.map((step) => [step, opened.get(step) ?? "", brief(side.get(step) ?? null)]), "Gates by step"),
-    command: gateCommand(trace),
+    command: trace.command,
   }, chart({ x, series, marks, xLabel: "step", yLabel: "gates open", rightLabel: side.size ? name : undefined, height: 260 }));
-}
-
-function gateCommand(trace) {
-  return trace.command || `headcount prune MODEL --method ${trace.method} --task ${trace.task || "TASK"} --out DIR`;
 }
 
 // Every gate at every noted step: a row for each head, a column for each step.
@@ -217,6 +213,6 @@ function raster(trace) {
   byKey(canvas, heads.length, "gates");
   const key = h("p", { class: "rank" }, h("i", { class: "swatch", style: { background: css(signedColour(-0.8)) } }), " below zero ",
     h("i", { class: "swatch", style: { background: css(signedColour(0.8)) } }), " above zero; pale is closed");
-  return figure({ id: "raster", title: "Every gate, step by step", command: gateCommand(trace),
+  return figure({ id: "raster", title: "Every gate, step by step", command: trace.command,
     lead: "A row is a head, a column a step that was noted; pick a row to pick its head." }, box, key);
 }

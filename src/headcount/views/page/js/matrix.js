@@ -48,16 +48,12 @@ function views(view, again) {
     select("Order", [["layer", "by layer"], ["cluster", "like heads together"]], view.order, (order) => choose({ order })),
   ];
   const map = figure({
-    id: "matrix", title: "How alike the heads are", tools, command: commandOf(matrix),
+    id: "matrix", title: "How alike the heads are", tools, command: matrix.command,
     lead: `Dark is alike, bright is different: ${matrix.distance} of every two heads of ${matrix.model}, mean over ${matrix.count} inputs (${matrix.inputs}); ` +
       `mean ${fixed(matrix.mean)}, largest standard error ${brief(matrix.error)}.`,
     table: () => nearestTable(view.values, matrix),
   }, heatmap(view), scale(matrix));
   return h("div", { class: "halves wide" }, map, h("div", {}, gapFigure(matrix), treeFigure(matrix)));
-}
-
-function commandOf(matrix) {
-  return matrix.command || `headcount redundancy MODEL --distances ${matrix.distance} --out ${matrix.file}.npz`;
 }
 
 function scale(matrix) {
