@@ -188,9 +188,9 @@ def test_commands_keep_their_names_and_lose_their_paths():
     assert without_paths("headcount prune org/name --ratio 0.5").endswith("org/name --ratio 0.5")
 
 
-def test_the_name_of_a_half_is_in_no_card(small, tmp_path):
+def test_the_name_of_a_half_is_in_no_card(tmp_path):
     scores = RECORD["scores"] | {"split": "dev:scored:0.5:0"}
-    text = card(small, record=RECORD | {"scores": scores})
+    text = card(pruned(), record=RECORD | {"scores": scores})
     write_results(tmp_path, {"scores": scores})
     results = (tmp_path / ".eval_results" / "mrpc.yaml").read_text()
     assert "half of dev (held-out set), n = 408" in text
