@@ -55,6 +55,18 @@ def line(*ways: str, most: int = LINE) -> str:
     return next((way for way in shown if len(way) <= most), cut)
 
 
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> duration(0.4), duration(250), duration(3 * 3600 + 125)
+    ('0 s', '4 min 10 s', '3 h 2 min')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes // 60:,} h {minutes % 60} min"
+
+
 def as_fast(speedup: Mapping[str, Any]) -> str:
     """A measured speedup with its interval, the one way it is said everywhere.
 

@@ -99,6 +99,28 @@ def test_bad_input_is_one_sentence(
     assert not (file.parent / "probes" / "runs").exists()
 
 
+def test_mistakes_of_a_study_file_stand_one_a_line(cli: Cli, file: Path) -> None:
+    file.write_text(STUDY.replace("seeds: 3", 'seeds: x, launch: 5, "a\\nb": 1'))
+    ran = cli("study", "plan", file)
+    assert ran.code == 2
+    first, *lines = ran.err.splitlines()
+    assert first == f"headcount: {file} has 3 mistakes."
+    assert [line.split(":")[1].strip() for line in lines] == [
+        "runs.each.a\\x0ab", "runs.each.launch", "runs.each.seeds",
+    ]  # fmt: skip
+    assert all(line.startswith("  line 4: ") for line in lines)
+
+
+def test_very_many_runs_need_a_yes(cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headcount.studies.groups.MANY", 3)
+    for verb in ("plan", "run", "status", "table", "watch"):
+        ran = cli("study", verb, file)
+        assert (ran.code, ran.out) == (2, "")
+        assert "Pass --yes" in ran.err
+    assert asked(cli, "plan", file, "--yes")["runs"] == 4
+    assert asked(cli, "run", file, "--yes")["counts"]["done"] == 4
+
+
 @pytest.mark.parametrize(("module", "extra"), [("ray", "ray"), ("submitit", "slurm")])
 def test_what_is_not_installed_is_named_with_its_command(
     cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch, module: str, extra: str

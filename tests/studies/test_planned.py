@@ -145,6 +145,24 @@ def wrong(tmp_path: Path, old: str, new: str) -> str:
         ("0.25, 0.5]", "0.25, 1.5]", "1.5"),
         ("set: {options.repair.recover: {}}", "set: {options.repair.recover: {}, options.gated: "
          "true}", "Only a model without the heads can be repaired"),
+        ("    ratios:", "    launch: 5\n    ratios:", "line 19: runs.cut.launch: launch is "
+         "a command, or a list of its words"),
+        ("    ratios:", "    launch: {a: 1}\n    ratios:", "line 19: runs.cut.launch: launch is"),
+        ("    ratios:", "    launch: [a, 1]\n    ratios:", "line 19: runs.cut.launch: launch is"),
+        ("    ratios:", "    keep: model\n    ratios:", "line 19: runs.cut.keep: keep is "
+         "'records' or 'models', not 'model'"),
+        ("    ratios:", "    keep: [models]\n    ratios:", "line 19: runs.cut.keep: keep is"),
+        ("name: methods", "keep: model", "line 1: keep:"),
+        ("{method: cluster}", "3", "line 24: runs.cut.overrides.0.when: 'when' has axes with"),
+        ("{method: cluster}", "[method]", "runs.cut.overrides.0.when: 'when' has axes with"),
+        ("{baseline: 0}", "x", "line 21: runs.cut.options: "),
+        ("{training: {preset: pocket, steps: 3}}", "[x]", "line 9: runs.base.options: "),
+        ("{training: {preset: pocket, steps: 3}}", "x", "line 9: runs.base.options: "),
+        ("task: pocket-acceptability", "options: x", "line 3: defaults.options: "),
+        ("    seeds: 2\n    options: {baseline", "    seeds: 9999999999\n    options: {baseline",
+         "line 20: runs.cut.seeds: seeds has at most 10,000,000 values"),
+        ("    ratios:", f"    seconds: {10**400}\n    ratios:", "runs.cut.seconds: seconds of a"),
+        ("    ratios:", "    seconds: .inf\n    ratios:", "runs.cut.seconds: seconds of a run are"),
         ("name: methods", "nam: methods", "line 1: nam: a study has no 'nam'. Did you mean 'name'"),
     ],
 )  # fmt: skip
@@ -236,3 +254,79 @@ def test_shipped_studies_can_be_planned_and_are_kept_here(name: str):
     plan = read_plan(name)
     assert (plan.name, plan.out) == (name, Path(name))
     assert plan.settings.about
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "a/b", "/tmp/x", "..", ".", "a\\b", "a\0b", "a\nb", " ", "a" * 151, "é" * 80]
+)
+def test_a_name_that_leads_elsewhere_is_refused(name: str):
+    """A study's files are named by it: they were written outside of its folder."""
+    with pytest.raises(UsageError, match="a study's name is also that of its files"):
+        hc.study({"name": name, "runs": {"a": {"kind": "probe", "model": "none"}}})
+
+
+def test_a_name_is_that_of_the_file_where_it_says_none(tmp_path: Path):
+    path = tmp_path / f"{'a' * 200}.yaml"
+    path.write_text("runs: {a: {kind: probe, model: none}}", encoding="utf-8")
+    with pytest.raises(UsageError, match="150 letters at most"):
+        hc.study(path)
+
+
+class Counted(int):
+    """A seed that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__
+
+
+@pytest.mark.parametrize("word", ["run", "each"])
+def test_a_plan_compares_each_run_a_few_times(monkeypatch: pytest.MonkeyPatch, word: str):
+    """Each run was compared with each that it could start from: 40 s for 10,000 runs."""
+    count = 400
+    seeds = [Counted(seed) for seed in range(count)]
+    base = {"kind": "probe", "model": "none", "seeds": seeds}
+    after = {"kind": "probe", "model": {word: "base"}, "seeds": seeds}
+    monkeypatch.setattr(Counted, "compared", 0)
+    plan = read_plan({"runs": {"base": base, "after": after}})
+    assert len(plan.by_key) == 2 * count
+    assert [cell.run.inputs[0].seed for cell in cells(plan, "after")] == list(range(count))
+    assert Counted.compared < 20 * count
+
+
+def test_a_run_may_be_chosen_on_an_axis_that_both_have():
+    base = {"kind": "probe", "model": "none", "seeds": 3}
+    after = {"kind": "probe", "model": {"run": "base", "seed": 0}, "seeds": 2}
+    plan = read_plan({"runs": {"base": base, "after": after}})
+    assert [cell.run.inputs[0].seed for cell in cells(plan, "after")] == [0, 0]
+
+
+def test_more_runs_than_anybody_wants_are_asked_for_twice():
+    many = {
+        "kind": "probe",
+        "model": "none",
+        "grid": {f"options.a{at}": [1, 2] for at in range(60)},
+    }
+    with pytest.raises(UsageError, match=r"more than 100,000 runs: 1,152,921.* Pass --yes"):
+        read_plan({"runs": {"many": many}})
+
+
+def test_all_groups_count(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("headcount.studies.groups.MANY", 5)
+    several = {"kind": "probe", "model": "none", "seeds": 3}
+    runs = {"a": several, "b": {**several, "options": {"say": "b"}}}
+    with pytest.raises(UsageError, match="more than 5 runs: 6 or more"):
+        read_plan({"runs": runs})
+    assert len(read_plan({"runs": runs}, many=True).cells) == 6
+
+
+def test_groups_in_a_row_end_somewhere():
+    runs: dict[str, Any] = {"g0": {"kind": "probe", "model": "none"}}
+    for at in range(1, 400):
+        runs[f"g{at}"] = {"kind": "probe", "model": {"run": f"g{at - 1}"}}
+    with pytest.raises(UsageError, match="start from each other more than 50 deep"):
+        read_plan({"runs": dict(reversed(runs.items()))})

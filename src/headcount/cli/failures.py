@@ -19,9 +19,13 @@ from cyclopts import (
 
 from headcount.errors import HeadcountError
 from headcount.extras import CORE
+from headcount.studies.written import StudyFileError
+from headcount.text import printable
 
 PACKAGES = {module: name for name, module in CORE.items()}
 INTERRUPTED = 130
+LINES = 100
+"""Mistakes of a study file that are shown, one a line."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 WROTE_LESS = re.compile(
     "No space left|Disk quota exceeded|File too large|StorageFull|FileTooLarge|file write failed|"
@@ -43,6 +47,10 @@ def explain(error: BaseException) -> tuple[str, int]:
     if _disk_is_full(error):
         return f"{_unwritten(error)} {ADVICE}", 1
     match error:
+        case StudyFileError() if len(error.several) > 1:
+            left = len(error.several) - LINES
+            more = [f"and {left} more"] if left > 0 else []
+            return "\n  ".join(map(printable, [error.text, *error.several[:LINES], *more])), 2
         case HeadcountError():
             return str(error), error.exit_code
         case UnusedCliTokensError() if error.unused_tokens:

@@ -31,6 +31,7 @@ study = App(name="study", help="Many runs from one file: plan them, run them any
 File = Annotated[Path, Parameter(help="A study file (YAML, TOML, JSON), or a shipped study.")]
 Out = Annotated[Path | None, Parameter(help="The study's folder, in place of the file's own.")]
 Flag = Parameter(negative=())
+Yes = Annotated[bool, Parameter(negative=(), help="Allow more than 100,000 runs.")]
 EXECUTED = Executed()
 EVERY = 2.0
 """Seconds between two looks of `watch`."""
@@ -39,14 +40,14 @@ IDLE = 60.0
 TERMINATED = 128 + signal.SIGTERM
 
 
-def _open(file: Path, out: Path | None) -> Study:
+def _open(file: Path, out: Path | None, yes: bool) -> Study:
     from headcount.studies.study import study as opened
 
-    return opened(file, out)
+    return opened(file, out, many=yes)
 
 
 @study.command
-def plan(file: File, /, *, out: Out = None, as_json: Json = False) -> None:
+def plan(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = False) -> None:
     """Count the runs of a study file, and say how long those that are missing may take.
 
     Every mistake of the file is told at once, and nothing is run. Hours are judged by finished runs
@@ -54,7 +55,7 @@ def plan(file: File, /, *, out: Out = None, as_json: Json = False) -> None:
 
     Examples: `headcount study plan methods.yaml` · `headcount study plan grid`
     """
-    found = _open(file, out).plan()
+    found = _open(file, out, yes).plan()
     emit(found.to_json(), as_json=as_json, table=tables.plan_table(found))
 
 
@@ -68,6 +69,7 @@ def run(
     retry_failed: Annotated[bool, Flag] = False,
     restart_failed: Annotated[bool, Flag] = False,
     update: Annotated[bool, Flag] = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Carry out what is missing of a study: here, in processes, on Ray or as SLURM jobs.
@@ -89,7 +91,7 @@ def run(
     update
         Go on although the study file has changed.
     """
-    found = _open(file, out)
+    found = _open(file, out, yes)
     again = "restart" if restart_failed else "retry" if retry_failed else None
     try:
         with _ended_by_kill(), bar(f"study {found.asked.name}") as progress:
@@ -135,22 +137,22 @@ def _finish(found: Study, as_json: bool, left: int = 0) -> None:
 
 
 @study.command
-def status(file: File, /, *, out: Out = None, as_json: Json = False) -> None:
+def status(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = False) -> None:
     """What became of the runs of a study: done, running, stale, failed, not run, planned.
 
     Examples: `headcount study status methods.yaml`
     """
-    found = _open(file, out).status()
+    found = _open(file, out, yes).status()
     emit(found.to_json(), as_json=as_json, table=tables.status_table(found))
 
 
 @study.command
-def table(file: File, /, *, out: Out = None, as_json: Json = False) -> None:
+def table(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = False) -> None:
     """The finished runs: means over seeds with intervals, and all of them as CSV and Parquet.
 
     Examples: `headcount study table methods.yaml`
     """
-    opened = _open(file, out)
+    opened = _open(file, out, yes)
     found = opened.table()
     for text in found.damaged:
         warn(text)
@@ -161,14 +163,14 @@ def table(file: File, /, *, out: Out = None, as_json: Json = False) -> None:
 
 
 @study.command
-def watch(file: File, /, *, out: Out = None, as_json: Json = False) -> None:
+def watch(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = False) -> None:
     """Look at a study until all its runs are over, whoever carries them out.
 
     Where nobody works on what is left, and no SLURM job is to come, it ends with exit code 6.
 
     Examples: `headcount study watch methods.yaml`
     """
-    found, last, seen = _open(file, out), "", time.monotonic()
+    found, last, seen = _open(file, out, yes), "", time.monotonic()
     with bar(f"study {found.asked.name}") as progress:
         while not (now := found.status()).over:
             line = tables.status_line(now)

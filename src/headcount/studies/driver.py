@@ -55,6 +55,7 @@ class Driver:
 
     def __post_init__(self) -> None:
         self.queue = deque(self.plan.by_key)
+        self.done = 0
         self.blocked: dict[str, list[str]] = {}
         self.elsewhere: dict[str, str] = {}
         self.waited_for: set[str] = set()
@@ -74,7 +75,7 @@ class Driver:
                     self._take_back(each)
                 if self.executor.leaves and not self.queue:
                     break
-                self.progress(list(self.settled.values()).count("done"), total)
+                self.progress(self.done, total)
                 if not ended and not self.queue and not self.submitted:
                     self._say_who_works()
                     time.sleep(POLL)  # the rest is another driver's
@@ -160,6 +161,7 @@ class Driver:
 
     def _settle(self, key: str, state: str, why: str | None = None) -> None:
         self.settled[key] = state
+        self.done += state == "done"
         if why is not None:
             self.why[key] = why
         self.queue.extendleft(reversed(self.blocked.pop(key, [])))

@@ -7,17 +7,23 @@ for cell in cells(group): ...             # {"seed": 0, "options.ratio": 0.25}, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from headcount.errors import UsageError
-from headcount.options import Gathered
+from headcount.options import Gathered, OptionsError
+from headcount.text import short
 
 SHORT: dict[str, str] = {"models": "model", "tasks": "task", "methods": "options.method",
          "ratios": "options.ratio", "seeds": "seed"}  # fmt: skip
 """Axes with a name of their own in a group, and where their values go."""
+MOST = 10_000_000
+"""Seeds of a group."""
 Cell = dict[str, Any]
 """Axis (a dotted place in a run) -> its value."""
+Row = TypeVar("Row")
+Indexed = dict[tuple[Any, ...], list[Row]]
+"""Values on some axes -> what has them."""
 
 
 def axes_of(group: Mapping[str, Any], told: Gathered | None = None) -> dict[str, list[Any]]:
@@ -63,14 +69,45 @@ def written_at(place: Sequence[str], group: Mapping[str, Any], cell: Cell) -> tu
 def values_of(name: str, values: Any) -> list[Any]:
     """The values of an axis; a number of seeds is so many of them, from 0."""
     if name in ("seeds", "seed") and isinstance(values, int) and not isinstance(values, bool):
+        if values > MOST:
+            raise UsageError(f"{name} has at most {MOST:,} values, not {short(values)}.")
         values = list(range(values))
     if not isinstance(values, list):
         values = [values]
     if not values:
         raise UsageError(f"{name} has no values.")
-    if twice := [value for at, value in enumerate(values) if value in values[:at]]:
-        raise UsageError(f"{name} has {twice[0]!r} twice.")
+    seen: set[Any] = set()
+    for value in values:
+        if (known := frozen(value)) in seen:
+            raise UsageError(f"{name} has {value!r} twice.")
+        seen.add(known)
     return values
+
+
+def frozen(value: Any) -> Any:
+    """A value that can be looked up: equal for equal values, and only for those.
+
+    >>> frozen({"a": [1]}) == frozen({"a": [1.0]}), frozen([1]) == frozen([2])
+    (True, False)
+    """
+    if isinstance(value, Mapping):
+        return frozenset((name, frozen(item)) for name, item in value.items())
+    return tuple(map(frozen, value)) if isinstance(value, list) else value
+
+
+def by_values(
+    rows: Iterable[Row], axes: Sequence[str], cell: Callable[[Row], Cell]
+) -> Indexed[Row]:
+    """Rows by the values that the `cell` of each has on these axes, in their order."""
+    found: Indexed[Row] = {}
+    for row in rows:
+        found.setdefault(values_at(cell(row), axes), []).append(row)
+    return found
+
+
+def values_at(cell: Mapping[str, Any], axes: Sequence[str]) -> tuple[Any, ...]:
+    """What a combination has on these axes, to look up by."""
+    return tuple(frozen(cell[axis]) for axis in axes)
 
 
 def cells(axes: Mapping[str, Sequence[Any]]) -> Iterator[Cell]:
@@ -132,11 +169,14 @@ def put(data: dict[str, Any], place: str, value: Any) -> None:
     for each in place.split(",")[1:]:
         put(data, each.strip(), value)
     *way, last = place.partition(",")[0].strip().split(".")
-    for name in way:
+    for at, name in enumerate(way):
         inner = data.get(name)
         if isinstance(inner, str) and name == "method":
             inner = {"name": inner}
-        data[name] = dict(inner) if isinstance(inner, Mapping) else {}
+        if not isinstance(inner, Mapping | None):
+            text = f"{name} has names with values, not {short(inner)}."
+            raise OptionsError(text, [(tuple(way[: at + 1]), text)])
+        data[name] = dict(inner or {})
         data = data[name]
     data[last] = value
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from headcount.errors import HeadcountError, UsageError
-from headcount.models.shipped import is_shipped
 from headcount.names import did_you_mean, nearest
 from headcount.options import Gathered, OptionsError
 from headcount.runs.check import check_names, check_parts
@@ -16,18 +15,23 @@ from headcount.runs.kinds import Probe
 from headcount.runs.run import PARTS, Best, Run
 from headcount.studies.grid import (
     SHORT,
+    Indexed,
     axes_of,
     axis_named,
+    by_values,
     cells,
+    frozen,
     label,
     matches,
     merged,
     named,
     put,
+    values_at,
     written_at,
 )
+from headcount.studies.parts import conditions_of, from_file, keep_of, launch_of, seconds_of
 from headcount.studies.plan import Cell, Settings
-from headcount.studies.written import Written
+from headcount.studies.written import StudyFileError, Written
 
 GROUP = (*PARTS, *SHORT, "grid", "overrides", "exclude", "keep", "launch",
          "seconds", "about")  # fmt: skip
@@ -37,56 +41,99 @@ STAND_IN = Run("probe", "none", options=Probe())
 """In place of a run that has mistakes."""
 SURELY = 0.75
 """How like a known name another is when it is read as that one, to see what else is wrong."""
+MANY = 100_000
+"""Runs of a study beyond which the caller is asked whether that is meant."""
+DEEPEST = 50
+"""Groups that start from each other in a row."""
+Built = tuple[dict[str, Any], Cell]
+"""A run of a group, and its values on all axes."""
 
 
 class Groups:
     """The groups of a study file, built one after the other, each when it is first asked for."""
 
     def __init__(
-        self, written: Written, settings: Settings, groups: Mapping[str, Any], elsewhere: bool
-    ) -> None:
+        self, written: Written, settings: Settings, groups: Mapping[str, Any], elsewhere: bool,
+        many: bool,
+    ) -> None:  # fmt: skip
         self.written, self.settings, self.groups = written, settings, groups
         self.elsewhere = elsewhere
-        self.done: dict[str, list[tuple[dict[str, Any], Cell]]] = {}
+        self.done: dict[str, list[Built]] = {}
         self.under_way: list[str] = []
         self.broken: set[str] = set()
+        self.many, self.count = many, 0
+        self.lookups: dict[Any, Indexed[Built]] = {}
+        """Groups by the axes that a reference goes by, for those that chose the same of them."""
 
     def build(self, name: str) -> list[Cell]:
         """The runs of a group."""
         return [cell for _, cell in self._built(name)]
 
-    def _built(self, name: str) -> list[tuple[dict[str, Any], Cell]]:
+    def _built(self, name: str) -> list[Built]:
         if name not in self.done:
+            if len(self.under_way) >= DEEPEST:
+                raise UsageError(f"groups start from each other more than {DEEPEST} deep.")
             self.under_way.append(name)
             before = len(self.written.mistakes)
-            self.done[name] = list(self._make(name))
+            try:
+                self.done[name] = list(self._make(name))
+            finally:
+                self.under_way.pop()
             if len(self.written.mistakes) > before:
                 self.broken.add(name)
-            self.under_way.pop()
         return self.done[name]
 
-    def _make(self, name: str) -> Iterator[tuple[dict[str, Any], Cell]]:
+    def _make(self, name: str) -> Iterator[Built]:
         place, group = ("runs", name), self.groups[name]
         if not isinstance(group, Mapping):
             self.written.wrong(place, "a group of runs has names with values.")
             return
         told, group = Gathered(), self._as_meant(group, place)
         axes = axes_of(group, told)
-        exclude = self._conditions(group, "exclude", axes, place)
-        overrides = self._conditions(group, "overrides", axes, place)
+        exclude = conditions_of(group, "exclude", axes, place, self.written)
+        overrides = conditions_of(group, "overrides", axes, place, self.written)
         for inner, text in told.mistakes:
             self.written.wrong((*place, *inner), text)
-        for (theirs, model), own in itertools.product(
-            self._starts(group, place), list(cells(axes))
-        ):
+        launch = launch_of(group, place, self.written)
+        keep = keep_of(group, place, self.written, self.settings.keep)
+        seconds = seconds_of(group, place, self.written)
+        for theirs, model, own in self._combined(self._starts(group, place), axes):
             cell = {**theirs, **own}
-            if not _agree(theirs, own, {}) or any(matches(cell, each) for each in exclude):
+            if any(matches(cell, each) for each in exclude):
                 continue
             try:
-                yield cell, self._run(name, group, own, cell, overrides, model)
+                run = self._run(name, group, own, cell, overrides, model)
+                yield cell, Cell(
+                    group=name, run=run, launch=launch, keep=keep, seconds=seconds,
+                    axes={label(axis): named(value) for axis, value in cell.items()},
+                )  # fmt: skip
             except HeadcountError as error:
                 for inner, text in error.mistakes or [((), str(error))]:
                     self.written.wrong(self._place(name, group, own, inner), text)
+
+    def _combined(
+        self, starts: Sequence[tuple[dict[str, Any], Run | None]], axes: Mapping[str, list[Any]]
+    ) -> Iterator[tuple[dict[str, Any], Run | None, dict[str, Any]]]:
+        """Every run to start from with every combination of axes that agrees with its own."""
+        self._count(math.prod(map(len, axes.values())))
+        shared = [axis for axis in axes if axis in starts[0][0]] if starts else []
+        agreeing = by_values(cells(axes), shared, lambda own: own)
+        pairs = [
+            (theirs, model, agreeing.get(values_at(theirs, shared), [])) for theirs, model in starts
+        ]
+        self._count(sum(len(several) for _, _, several in pairs))
+        self.count += sum(len(several) for _, _, several in pairs)
+        for theirs, model, several in pairs:
+            for own in several:
+                yield theirs, model, own
+
+    def _count(self, more: int) -> None:
+        """Refuse more runs than anybody asks for by mistake."""
+        if not self.many and self.count + more > MANY:
+            raise StudyFileError(
+                f"{self.written.path} asks for more than {MANY:,} runs: {self.count + more:,} or "
+                "more. Pass --yes if that is what you want."
+            )
 
     def _as_meant(self, group: Mapping[str, Any], place: Sequence[str]) -> dict[str, Any]:
         """A group with the names that a group has: a typing error is told, and read as meant."""
@@ -121,22 +168,6 @@ class Groups:
             self.written.note((*place, "model"), error)
             return [({}, STAND_IN)]
 
-    def _conditions(self, group: Any, part: str, axes: Any, place: Any) -> list[Any]:
-        found = group.get(part, [])
-        if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
-            self.written.wrong((*place, part), f"{part} is a list of conditions.")
-            return []
-        for at, each in enumerate(found):
-            when = each.get("when", {}) if part == "overrides" else each
-            for axis in when:
-                if axis_named(axis, axes) is None:
-                    hint = did_you_mean(axis, axes) or f" It has: {', '.join(axes)}."
-                    where = (*place, part, str(at))
-                    self.written.wrong(where, f"the group has no axis '{axis}'.{hint}")
-            if part == "overrides" and not isinstance(each.get("set"), Mapping):
-                self.written.wrong((*place, part, str(at)), "an override has 'when' and 'set'.")
-        return [each for each in found if part == "exclude" or isinstance(each.get("set"), Mapping)]
-
     def _run(
         self,
         name: str,
@@ -145,7 +176,7 @@ class Groups:
         cell: dict[str, Any],
         overrides: list[Any],
         model: Run | None,
-    ) -> Cell:
+    ) -> Run:
         """One run; `cell` has its `own` axes and those of the run whose model it starts from."""
         asked: Any = {part: group[part] for part in PARTS if part in group}
         asked = merged(self.written.data.get("defaults", {}), asked)
@@ -157,22 +188,7 @@ class Groups:
                 for axis, value in each["set"].items():
                     put(asked, SHORT.get(str(axis), str(axis)), value)
         told = Gathered()
-        run = self._read(_from_file(self._resolved(asked, cell, (), told), self.folder), name, told)
-        keep = group.get("keep", self.settings.keep) == "models"
-        launch = group.get("launch", ())
-        words = launch.split() if isinstance(launch, str) else launch
-        axes = {label(axis): named(value) for axis, value in cell.items()}
-        return Cell(
-            group=name, axes=axes, run=run, launch=tuple(map(str, words)), keep=keep,
-            seconds=self._seconds(name, group.get("seconds")),
-        )  # fmt: skip
-
-    def _seconds(self, name: str, said: Any) -> float | None:
-        if isinstance(said, int | float) and not isinstance(said, bool) and said > 0:
-            return float(said)
-        if said is not None:
-            self.written.wrong(("runs", name, "seconds"), "seconds of a run are a number above 0.")
-        return None
+        return self._read(from_file(self._resolved(asked, cell, (), told), self.folder), name, told)
 
     @property
     def folder(self) -> Path:
@@ -222,14 +238,7 @@ class Groups:
         if group in self.under_way:
             way = " → ".join([*self.under_way, group])
             raise UsageError(f"runs cannot start from themselves: {way}.")
-        found = [
-            (axes, each.run)
-            for axes, each in self._built(group)
-            if all(
-                axes[axis] == cell[axis] for axis in axes if axis in cell and not chosen.get(axis)
-            )
-            and matches(axes, chosen)
-        ]
+        found = self._looked_up(group, chosen, cell)
         if group in self.broken:
             return [({}, STAND_IN)]  # its own mistakes are told; what refers to it may have others
         if not found:
@@ -245,30 +254,17 @@ class Groups:
             )
         return found
 
-
-def _agree(axes: Mapping[str, Any], cell: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
-    """Whether two runs have the same values where both have an axis, and nobody says another."""
-    said = {axis_named(name, axes) for name in chosen}
-    return all(axes[name] == cell[name] for name in axes if name in cell and name not in said)
-
-
-def _from_file(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A run with paths as they are meant by a file in this folder."""
-    found = dict(asked)
-    if isinstance(found.get("model"), str):
-        name = found["model"]
-        own = (folder / Path(name) / "config.json").is_file()
-        found["model"] = name if is_shipped(name) and not own else _path(name, folder)
-    source = found.get("source")
-    if isinstance(source, Mapping):
-        names = ("data", "train", "dev")
-        found["source"] = {
-            key: _path(value, folder) if key in names and isinstance(value, str) else value
-            for key, value in source.items()
-        }
-    return found
-
-
-def _path(text: str, folder: Path) -> str:
-    path = folder / Path(text).expanduser()
-    return str(path.resolve()) if path.exists() else text
+    def _looked_up(
+        self, group: str, chosen: Mapping[str, Any], cell: dict[str, Any]
+    ) -> list[tuple[dict[str, Any], Run]]:
+        """Runs of a group with what is chosen, and the values of `cell` on other axes of both."""
+        built = self._built(group)
+        axes = built[0][0] if built else {}
+        said = {axis_named(name, axes) for name in chosen}
+        shared = tuple(axis for axis in axes if axis in cell and axis not in said)
+        key = (group, frozen(chosen), shared)
+        if key not in self.lookups:
+            rows = (row for row in built if matches(row[0], chosen))
+            self.lookups[key] = by_values(rows, shared, lambda row: row[0])
+        found = self.lookups[key].get(values_at(cell, shared), [])
+        return [(axes, each.run) for axes, each in found]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from headcount.errors import UsageError
+from headcount.options import OptionsError
 from headcount.runs.contents import digest
 from headcount.runs.run import Run
 from headcount.studies.written import SHIPPED
+from headcount.text import printable, short
+
+LONGEST = 150
+"""Bytes of a study's name: its files have longer ones while they are written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +42,19 @@ class Settings:
     def __post_init__(self) -> None:
         if self.threads < 1 or self.retries < 0 or self.lease <= 0:
             raise UsageError("threads is 1 or more, retries 0 or more, lease above 0 seconds.")
+
+
+def require_name(name: str) -> None:
+    """Refuse a name of a study that cannot be that of its files, or leads to others."""
+    text = printable(name)
+    if text != name or "/" in name or "\\" in name or name.strip(". ") == "":
+        said = "a study's name is also that of its files: it has no slashes and is not '..'"
+    elif len(os.fsencode(name)) > LONGEST:
+        said = f"a study's name is also that of its files: it has {LONGEST} letters at most"
+    else:
+        return
+    text = f"{said}, unlike {short(name)}."
+    raise OptionsError(text, [(("name",), text)])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,7 +105,6 @@ class Plan:
     def by_key(self) -> dict[str, Cell]:
         """Every run once, those that others start from before them."""
         found: dict[str, Cell] = {}
-        needed = {each.key for cell in self.cells for each in _all_inputs(cell.run)}
         own = {cell.key: cell for cell in self.cells}
 
         def add(run: Run, cell: Cell | None) -> None:
@@ -94,21 +112,14 @@ class Plan:
                 return
             for each in run.inputs:
                 add(each, own.get(each.key))
-            cell = cell or Cell(group="", axes={}, run=run)
-            keep = cell.keep or run.key in needed
-            found[run.key] = replace(cell, keep=keep)
+            found[run.key] = cell or Cell(group="", axes={}, run=run)
 
         for cell in self.cells:
             add(cell.run, cell)
-        return found
+        needed = {each.key for cell in found.values() for each in cell.run.inputs}
+        return {key: replace(cell, keep=cell.keep or key in needed) for key, cell in found.items()}
 
     @property
     def digest(self) -> str:
         """A short name for everything that is asked, whatever the file looks like."""
         return digest(sorted(self.by_key))
-
-
-def _all_inputs(run: Run) -> Iterator[Run]:
-    for each in run.inputs:
-        yield each
-        yield from _all_inputs(each)

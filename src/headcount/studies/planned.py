@@ -17,14 +17,17 @@ from headcount.errors import UsageError
 from headcount.names import did_you_mean
 from headcount.options import read
 from headcount.studies.groups import Groups
-from headcount.studies.plan import Plan, Settings
+from headcount.studies.plan import Plan, Settings, require_name
 from headcount.studies.written import Written, read_written
 
 
-def read_plan(path: str | Path | Mapping[str, Any] | Written, *, elsewhere: bool = False) -> Plan:
+def read_plan(
+    path: str | Path | Mapping[str, Any] | Written, *, elsewhere: bool = False, many: bool = False
+) -> Plan:
     """The plan of a study file, or of the same as a mapping; all mistakes are told at once.
 
-    `elsewhere` plans for another machine: models need not be found from here.
+    `elsewhere` plans for another machine: models need not be found from here. `many` allows over
+    100,000 runs.
     """
     if isinstance(path, Mapping):
         written = Written(path=Path("study"), data=dict(path))
@@ -39,6 +42,7 @@ def read_plan(path: str | Path | Mapping[str, Any] | Written, *, elsewhere: bool
     try:
         asked = {name: data[name] for name in Settings.__dataclass_fields__ if name in data}
         settings = read(Settings, asked, "study")
+        require_name(settings.name or written.path.stem)
     except UsageError as error:
         written.note((), error)
     groups = data.get("runs")
@@ -48,7 +52,7 @@ def read_plan(path: str | Path | Mapping[str, Any] | Written, *, elsewhere: bool
     if not isinstance(data.get("defaults", {}), Mapping):
         written.wrong(("defaults",), "defaults are parts of a run, by name.")
         data["defaults"] = {}
-    made = Groups(written, settings, groups, elsewhere)
+    made = Groups(written, settings, groups, elsewhere, many)
     found = [cell for name in groups for cell in made.build(name)]
     written.refuse()
     return Plan(path=written.path, settings=_at_home(settings, written), cells=found, data=data)

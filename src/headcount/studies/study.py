@@ -265,11 +265,13 @@ def _difference(then: Mapping[str, Any], now: Mapping[str, Any], most: int = 8) 
     return f"{'; '.join(told)} ({gone} runs of before are gone, {come} are new)"
 
 
-def study(file: str | Path | Mapping[str, Any], out: str | Path | None = None) -> Study:
+def study(
+    file: str | Path | Mapping[str, Any], out: str | Path | None = None, *, many: bool = False
+) -> Study:
     """A study file, or the same as a mapping, and the folder of its runs.
 
     `file` is YAML, TOML or JSON, or the name of a study that ships with headcount; `out` is where
-    its runs are kept, in place of what the file says.
+    its runs are kept, in place of what the file says; `many` allows over 100,000 runs.
     """
-    asked = read_plan(file)
+    asked = read_plan(file, many=many)
     return Study(asked, Path(out).expanduser() if out is not None else asked.out)

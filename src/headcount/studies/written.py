@@ -24,9 +24,13 @@ MOST = 200_000
 
 
 class StudyFileError(UsageError):
-    """A study file with mistakes: all of them."""
+    """A study file with mistakes: all of them, in one line as text, and one by one."""
 
     most = 20_000
+
+    def __init__(self, text: str, several: Sequence[str] = ()) -> None:
+        super().__init__(f"{text} {' | '.join(several)}" if several else text)
+        self.text, self.several = text, several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +40,12 @@ class Written:
     path: Path
     data: dict[str, Any]
     lines: dict[Place, int] = field(default_factory=dict, repr=False)
-    mistakes: list[tuple[Place, str]] = field(default_factory=list)
+    mistakes: dict[tuple[Place, str], None] = field(default_factory=dict)
+    """In their order, each once."""
 
     def wrong(self, place: Sequence[str], text: str) -> None:
         """Note a mistake; the same one of many runs is told once."""
-        if (mistake := (tuple(place), text)) not in self.mistakes:
-            self.mistakes.append(mistake)
+        self.mistakes[tuple(place), text] = None
 
     def note(self, place: Sequence[str], error: HeadcountError) -> None:
         """Note every mistake of a refusal at its own place below `place`."""
@@ -58,7 +62,7 @@ class Written:
             for line, place, text in told
         ]
         count = "a mistake" if len(said) == 1 else f"{len(said)} mistakes"
-        raise StudyFileError(f"{self.path} has {count}. {' | '.join(said)}")
+        raise StudyFileError(f"{self.path} has {count}.", said)
 
     def _line(self, place: Place) -> int:
         """The line of the nearest thing that is written there."""

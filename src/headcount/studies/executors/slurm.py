@@ -144,7 +144,9 @@ class OnSlurm:
         """Arrays for each level of what waits for what."""
         ids: dict[str, str] = {key: _array(job) for key, job in self.queued.items()}
         while self.taken:
-            level = [k for k, (_, after) in self.taken.items() if not set(after) & set(self.taken)]
+            level = [
+                k for k, (_, after) in self.taken.items() if self.taken.keys().isdisjoint(after)
+            ]
             before = {ids[each] for key in level for each in self.taken[key][1] if each in ids}
             for start in range(0, len(level), LARGEST):
                 keys = level[start : start + LARGEST]

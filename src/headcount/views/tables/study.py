@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from headcount.text import duration
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ def plan_table(found: Planned) -> Table:
     hours = "not known: no run is done that they could be judged by"
     if found.hours is not None:
         by = f"{found.judged_by} finished runs" if found.judged_by else "what its file says"
-        hours = f"{found.hours:.2f}, one at a time, judged by {by}"
+        hours = f"{duration(3600 * found.hours)}, one at a time, judged by {by}"
         if found.unjudged:
             hours += f"; {found.unjudged} runs more are of a kind that nothing is known of"
-    rows.append(("hours left", hours))
+    rows.append(("time left", hours))
     return table(["study", found.name], rows)
 
 
