@@ -38,7 +38,7 @@ from headcount.tasks import open_task
 ROWS = {"train": 96, "dev": 64}
 MOST = 4
 """Kills of one run before it is left alone."""
-VOLATILE = {"seconds", "resumed_from", "versions"}
+VOLATILE = {"seconds", "resumed_from", "versions", "sum"}
 FIGURES = {".png", ".svg"}
 
 TASK = ["--task", "classification", "--data", "../data", "--columns", "text", "--label", "label"]

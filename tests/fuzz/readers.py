@@ -20,6 +20,7 @@ import yaml
 
 from fuzz import damage
 from fuzz.configs import read_config, write_config
+from fuzz.searches import read_search, write_search
 from fuzz.trees import Gentle, damaged, dumped
 
 LAYOUT = {"encoder": {"heads": [2, 3], "groups": [2, 3], "uses": [1, 1]}}
@@ -696,6 +697,11 @@ def _read_page(path: Path) -> None:
         raise HeadcountError(found.skipped[0][1])
 
 
+def _write_search(folder: Path, rng: Random) -> Path:
+    (folder / "s").mkdir()
+    return write_search(folder / "s", rng, _record(), FULL, _pruned())
+
+
 READERS = (
     Reader("mask", 12, _file("mask.json", lambda rng: damage.json_file(MASK, rng)), _read_mask),
     Reader("scores", 6, _file("a.json", lambda rng: damage.json_file(SCORES, rng)), _read_scores),
@@ -748,4 +754,5 @@ READERS = (
     Reader("pruned", 4, _write_pruned, _read_pruned),
     Reader("config", 2, write_config, read_config),
     Reader("page", 3, _write_page, _read_page),
+    Reader("search", 3, _write_search, read_search),
 )

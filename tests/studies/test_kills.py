@@ -1,4 +1,4 @@
-"""A study killed at drawn writes and renames, and run again; benchmarks/coverage has more."""
+"""Studies and searches killed at writes and renames, and run again; see benchmarks/coverage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 import headcount as hc
+from headcount.cli.main import main
 from headcount.studies.study import Study
+from training.conftest import tiny
 
 PROBES: dict[str, Any] = {
     "name": "probes",
@@ -88,3 +90,35 @@ def test_a_result_that_nobody_acknowledged_is_not_made_again(tmp_path: Path, who
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert rows(study) == want
     assert list((study.folder / "claims").iterdir()) == []
+
+
+def asked_for(folder: Path, bound: str) -> list[str]:
+    line = ["search", str(folder / "model"), "--task", "pocket-sentiment", "--limit", "24"]
+    line += ["--samples", "16", "--draws", "40", "--seeds", "1", "--baseline", "0", "--no-bench"]
+    return [*line, "--max-drop", bound, "--out", str(folder / "out")]
+
+
+def answer(folder: Path) -> dict[str, Any]:
+    data = json.loads((folder / "out" / "search.json").read_text())
+    return {name: value for name, value in data.items() if name not in ("seconds", "sum")}
+
+
+def test_a_search_over_another_answer_survives_kills(tmp_path: Path, tokenizer: Any):
+    """Killed while the earlier answer goes, and when the folder is the new question's."""
+    tiny(tokenizer).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    earlier, line = asked_for(tmp_path, "50%"), asked_for(tmp_path, "10%")
+    assert main(line) in (0, 6)
+    want = answer(tmp_path)
+    assert main([*earlier, "--overwrite"]) in (0, 6)
+    assert answer(tmp_path) != want
+    for at, refused in ((4, True), (9, False)):
+        command = [sys.executable, "-m", "headcount", *line, "--overwrite"]
+        environment = {**os.environ, "HEADCOUNT_KILL_AT": str(at)}
+        done = subprocess.run(command, env=environment, capture_output=True)
+        assert done.returncode == -signal.SIGKILL
+        assert not (tmp_path / "out" / "search.json").exists()
+        if refused:  # it is still the earlier question's
+            assert main(line) == 2
+    assert main(line) in (0, 6)
+    assert answer(tmp_path) == want
