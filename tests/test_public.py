@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -102,3 +103,97 @@ def test_the_rule_sees_what_it_should():
 def test_help_shows_the_signature():
     shown = str(inspect.signature(hc.redundancy))
     assert shown.startswith("(model: 'nn.Module', inputs: 'Data', distances: 'str | Iterable[str]'")
+
+
+NO_MODEL = {"number": 5, "nothing": None, "mapping": {"model": 1}}
+TASK = "pocket-sentiment"
+
+
+def gated(model: Any) -> None:
+    with hc.gate(model, {0: [1]}):
+        pass
+
+
+TAKES_MODEL: dict[str, Callable[[Any], Any]] = {
+    "attention": lambda model: hc.attention(model, "a text"),
+    "bench": lambda model: hc.bench(model),
+    "compare": lambda model: hc.compare(model, TASK),
+    "curve": lambda model: hc.curve(model, TASK),
+    "evaluate": lambda model: hc.evaluate(model, TASK),
+    "export": lambda model: hc.export(model, "zeroed", "unused"),
+    "gate": gated,
+    "importance": lambda model: hc.importance(model, TASK),
+    "inspect": lambda model: hc.inspect(model),
+    "layout": lambda model: hc.layout(model),
+    "prune": lambda model: hc.prune(model, ratio=0.5),
+    "recover": lambda model: hc.recover(model, model, ["a text"]),
+    "redundancy": lambda model: hc.redundancy(model, ["a text"]),
+    "remove": lambda model: hc.remove(model, {0: [1]}),
+    "roles": lambda model: hc.roles(model),
+    "search": lambda model: hc.search(model, TASK, max_drop=0.01),
+    "select": lambda model: hc.select(model, "random", 0.5),
+    "sweep": lambda model: hc.sweep(model, TASK, "mu", [0.1]),
+    "train": lambda model: hc.train(model, TASK),
+    "transfer": lambda model: hc.transfer(model, model, ["a text"]),
+}
+"""Every public function that takes a model, called with everything else right."""
+
+
+@pytest.mark.parametrize("given", NO_MODEL)
+@pytest.mark.parametrize("name", TAKES_MODEL)
+def test_what_is_no_model_is_refused_in_a_sentence(name: str, given: str) -> None:
+    with pytest.raises(hc.HeadcountError, match="model"):
+        TAKES_MODEL[name](NO_MODEL[given])
+
+
+@pytest.mark.parametrize("name", TAKES_MODEL)
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_name_that_leads_nowhere_is_refused_in_a_sentence(name: str, kind: type) -> None:
+    with pytest.raises(
+        hc.HeadcountError, match=r"[Nn]o model|not a name|no model folder|not Posix"
+    ):
+        TAKES_MODEL[name](kind("./none"))
+
+
+@pytest.mark.parametrize("name", ["evaluate", "compare", "curve", "search", "sweep", "train"])
+def test_a_model_without_the_tasks_head_is_refused_as_in_the_shell(name: str) -> None:
+    with pytest.raises(hc.HeadcountError, match="no head for classification, which pocket-sent"):
+        TAKES_MODEL[name](hc.load("pocket"))
+
+
+@pytest.mark.parametrize("name", ["evaluate", "compare", "curve", "search", "sweep", "importance"])
+def test_a_name_without_the_tasks_head_is_refused_as_in_the_shell(name: str) -> None:
+    with pytest.raises(hc.HeadcountError, match=r"was saved as .* without a head for classificat"):
+        TAKES_MODEL[name]("pocket")
+
+
+def test_other_things_that_are_no_tasks_files_or_runs() -> None:
+    for call, says in [
+        (lambda: hc.curve("pocket", 5), "A task is"),  # pyright: ignore[reportArgumentType]
+        (lambda: hc.train("pocket", 5), "A task is"),  # pyright: ignore[reportArgumentType]
+        (lambda: hc.run("pocket"), "hc.run takes a hc.Run"),  # pyright: ignore[reportArgumentType]
+        (lambda: hc.study(5), "study"),  # pyright: ignore[reportArgumentType]
+        (lambda: hc.report(5), "file"),  # pyright: ignore[reportArgumentType]
+        (lambda: hc.load(5), "model"),  # pyright: ignore[reportArgumentType]
+        (lambda: hc.load(None), "model"),  # pyright: ignore[reportArgumentType]
+        (lambda: hc.load_record(5), "record"),  # pyright: ignore[reportArgumentType]
+        (lambda: hc.load_roles(5), "roles"),  # pyright: ignore[reportArgumentType]
+        (lambda: hc.load_redundancy(None), "redundancy"),  # pyright: ignore[reportArgumentType]
+        (lambda: hc.difference(0.5, 0.4), "what hc.evaluate gives"),  # pyright: ignore[reportArgumentType]
+    ]:
+        with pytest.raises(hc.HeadcountError, match=says):
+            call()
+
+
+def test_a_name_works_where_a_task_says_which_head(tmp_path: Path) -> None:
+    options = hc.TrainOptions(steps=1, batch_size=4)
+    trained = hc.train("pocket", TASK, options=options, limit=8, evaluation=False, out=tmp_path)
+    assert trained.steps == 1
+    few = hc.Scoring(limit=20, draws=0)
+    found = hc.evaluate(str(tmp_path), TASK, scoring=few)
+    assert hc.evaluate(tmp_path, TASK, scoring=few).scores == found.scores
+    by_layer = hc.evaluate(tmp_path, TASK, {0: [1, 2]}, scoring=few)
+    assert by_layer.mask is not None
+    assert by_layer.mask.counts() == {"encoder": (6, 8, 8, 8, 8, 8)}
+    several = hc.evaluate(trained.model, TASK, ["888888", {0: [1, 2]}], scoring=few)
+    assert [each.score for each in several] == [found.score, by_layer.score]

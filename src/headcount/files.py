@@ -244,6 +244,13 @@ def read_bytes(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) 
     raise UsageError(f"{path} is no {kind}: it has more than {largest:,} bytes.")
 
 
+def as_path(given: str | os.PathLike[str], kind: str) -> Path:
+    """The path that was named; anything else is refused in a sentence."""
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"A {kind} is named by a text or a path, not {short(given)}.")
+    return Path(given).expanduser()
+
+
 def read_text(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) -> str:
     """The text of a small file."""
     try:

@@ -3,12 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
 from torch import nn
 from transformers import BertModel
 
 from headcount.errors import UsageError
-from headcount.heads import Mask, Scores
+from headcount.heads import Mask
 from headcount.models.capture import capture
 from headcount.models.find import layout
 from headcount.models.gates import gate
@@ -64,15 +63,3 @@ def test_a_peft_model(name):
     model.bert.encoder.layer[0].attention.self.query = adapted(32, 32)
     with pytest.raises(UsageError, match=r"peft's .*: pass model.merge_and_unload()"):
         DOORS[name](model, mask)
-
-
-@pytest.mark.parametrize("name", ["hc.remove", "hc.gate"])
-def test_text_scores_or_numbers_in_place_of_a_mask(name):
-    model = build("bert")
-    full = layout(model)
-    with pytest.raises(UsageError, match=r"not text: hc.Mask.parse\('777777', hc.layout\(model\)"):
-        DOORS[name](model, "777777")
-    with pytest.raises(UsageError, match=r"scores.keep_best"):
-        DOORS[name](model, Scores(full, (0.0,) * len(full)))
-    with pytest.raises(UsageError, match=r"takes a mask, not Tensor: hc.Mask.full"):
-        DOORS[name](model, torch.ones(4, 4))

@@ -205,6 +205,45 @@ def test_attention_that_an_input_does_not_reach_is_no_mistake():
     assert relative_difference(run(gpt, inputs), masked) == 0
 
 
+def closed_first(bert):
+    heads = layout(bert)
+    return Mask.full(heads).drop([("encoder", 0, 1), ("encoder", 0, 3)])
+
+
+@pytest.mark.parametrize("form", ["by layer", "rows", "tensor", "tensors", "json"])
+def test_a_mask_in_any_form_closes_the_same_heads(bert, form):
+    inputs, mask = probe_inputs(bert), closed_first(bert)
+    rows = [[1, 0, 1, 0], *([[1] * 4] * (len(layout(bert)["encoder"].heads) - 1))]
+    given = {
+        "by layer": {0: [1, 3]},
+        "rows": rows,
+        "tensor": torch.tensor(rows),
+        "tensors": list(torch.tensor(rows).float()),
+        "json": mask.to_json(),
+    }[form]
+    with gate(bert, mask):
+        wanted = run(bert, inputs)
+    with gate(bert, given):
+        assert relative_difference(wanted, run(bert, inputs)) == 0
+    assert relative_difference(wanted, run(bert, inputs)) > 0
+
+
+def test_a_head_mask_tensor_keeps_its_numbers_and_its_gradient(bert):
+    heads = torch.full((len(layout(bert)["encoder"].heads), 4), 0.5, requires_grad=True)
+    with gate(bert, heads):
+        logits(bert, probe_inputs(bert)).sum().backward()
+    assert heads.grad is not None
+    assert (heads.grad != 0).any()
+    for wrong, says in [
+        (torch.ones(4), "1 axis"),
+        (heads[:1], "1 gates for the encoder"),
+        ({"encoder": torch.tensor(1.0)}, "0 axes"),
+        ({0: torch.tensor([9])}, "9 is not a head of encoder layer 0"),
+    ]:
+        with pytest.raises(UsageError, match=says), gate(bert, wrong):
+            pass
+
+
 def test_refuses_what_does_not_fit(bert):
     with (
         pytest.raises(UsageError, match="another layout"),

@@ -51,6 +51,21 @@ def test_same_number_in_every_group_is_allowed_and_part_of_one_is_not():
         remove(model, Mask.full(full).drop([Head("decoder", 1, 0)]))
 
 
+def test_a_mask_in_any_form_removes_the_same_heads():
+    model = build("bert")
+    rows = [[1, 0, 1, 0], *([[1] * 4] * (len(layout(model)["encoder"].heads) - 1))]
+    wanted = remove(model, Mask.full(layout(model)).drop([("encoder", 0, 1), ("encoder", 0, 3)]))
+    for given in ({0: [1, 3]}, rows, torch.tensor(rows), torch.tensor(rows).bool()):
+        small = remove(model, given)
+        assert small.config.headcount == wanted.config.headcount
+        inputs = probe_inputs(model)
+        assert relative_difference(run(wanted, inputs), run(small, inputs)) == 0
+    with pytest.raises(UsageError, match="does not say whether they stay or go"):
+        remove(model, [("encoder", 0, 1)])
+    with pytest.raises(UsageError, match=r"may be an old or a new number"):
+        remove(wanted, {0: [1]})
+
+
 def test_refuses_a_mask_for_another_model():
     with pytest.raises(UsageError, match="another layout"):
         remove(build("bert"), Mask.full(Layout.of(encoder=[4, 4])))

@@ -30,6 +30,7 @@ from headcount.behaviour.tokens import marks_of
 from headcount.errors import UsageError
 from headcount.heads import Layout
 from headcount.likeness.inputs import Stream, open_stream
+from headcount.models.door import require_pretrained
 from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
@@ -74,7 +75,7 @@ def roles(
     that the model runs several times counts with the mean over its runs.
     """
     options = Describing(examples=examples, ridge=ridge, time=time, alone=alone, limit=limit)
-    bare: Any = unwrap(model)
+    bare: Any = require_pretrained(unwrap(model), "hc.roles")
     if isinstance(inputs, Task):
         task = task if task is not None else inputs
     if alone and task is None:

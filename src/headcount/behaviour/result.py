@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from headcount import html
 from headcount.behaviour.words import CLEAR, QUANTITIES, ROLES
 from headcount.errors import UsageError
-from headcount.files import read_json, write_json
+from headcount.files import as_path, read_json, write_json
 from headcount.heads import Head, Layout
 from headcount.likeness.result import DAMAGED
 from headcount.names import unknown
@@ -198,7 +198,7 @@ def _way(values: Array, chance: Array | None) -> Array:
 
 def load_roles(path: str | os.PathLike[str]) -> Roles:
     """The value that `Roles.save` or `headcount roles --out` wrote."""
-    data = read_json(Path(path), "roles")
+    data = read_json(as_path(path, "file of roles"), "roles")
     own = isinstance(data, dict) and data.get("format") == FORMAT
     if not own and not (isinstance(data, dict) and data.get("kind") == "roles"):
         raise UsageError(f"{path} is no file of roles.")

@@ -19,6 +19,8 @@ from headcount.changes.recall import Ranked, Recall, recall_curve
 from headcount.changes.weights import WeightChange, weight_change
 from headcount.errors import UsageError
 from headcount.heads import Layout, Scores
+from headcount.models.door import require_model
+from headcount.models.find import unwrap
 from headcount.text import line
 
 if TYPE_CHECKING:
@@ -115,6 +117,8 @@ def transfer(
     name, as `hc.importance` gives; each is correlated with the drift. `name` says what the inputs
     are; `progress(done, total)` is called after each batch.
     """
+    for model in (pretrained, finetuned):
+        require_model(unwrap(model), "hc.transfer")
     named = importance if isinstance(importance, Mapping) else {"importance": importance}
     given = {key: scores for key, scores in named.items() if scores is not None}
     change = weight_change(pretrained, finetuned)

@@ -22,6 +22,7 @@ from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Layout, Mask
 from headcount.likeness.inputs import Batch, model_inputs, open_stream
 from headcount.models.capture import Place, capture
+from headcount.models.door import require_pretrained
 from headcount.models.find import layout, sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.pairs import mask_between
@@ -48,6 +49,7 @@ def attention(
     for name, given in (("text", text), ("pair", pair), ("target", target)):
         if given is not None and not (isinstance(given, str) and given.strip()):
             raise UsageError(f"The {name} is empty: attention needs words to look at.")
+    require_pretrained(unwrap(model), "hc.attention")
     sites_of(model)
     if not _reads_text(model):
         raise UnsupportedError(f"{type(model).__name__} reads no text, or not only: no map of it.")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headcount.files import read_text
-
 if TYPE_CHECKING:
     from headcount.heads import Mask
 
@@ -16,10 +14,4 @@ def mask_of(typed: str, model: Any) -> Mask:
     from headcount.models.find import layout
     from headcount.models.numbers import read_mask
 
-    heads = model if isinstance(model, Layout) else layout(model)
-    return read_mask(mask_text(typed), model, heads)
-
-
-def mask_text(typed: str) -> str:
-    """The mask's text: what was typed, or what is in the file that was named."""
-    return read_text(typed, "mask") if typed.endswith(".json") else typed
+    return read_mask(typed, model, model if isinstance(model, Layout) else layout(model))

@@ -13,9 +13,9 @@ from cyclopts import Parameter
 
 from headcount.cli import groups
 from headcount.cli.common import say
-from headcount.cli.masks import mask_text
 from headcount.cli.typed import Typed, make_typed, typed
 from headcount.errors import UsageError
+from headcount.heads.as_mask import mask_text
 from headcount.options import types_of
 from headcount.pruning.methods import METHODS, Method, make_method
 from headcount.training.logging import Logging

@@ -30,6 +30,7 @@ from headcount.likeness.kernels.threads import count as usable_threads
 from headcount.likeness.names import check_names
 from headcount.likeness.result import Key, Redundancy
 from headcount.likeness.running import Running, load_state, save_state
+from headcount.models.door import require_model
 from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import identity, versions
@@ -81,7 +82,7 @@ def redundancy(
     names = check_names(distances, options or {})
     if tolerance is not None and not tolerance > 0:
         raise UsageError(f"The tolerance of the standard error is above 0, not {tolerance}.")
-    bare = unwrap(model)
+    bare = require_model(unwrap(model), "hc.redundancy")
     layout = layout_of_model(bare)
     if all(stack.total < 2 for stack in layout.stacks):
         raise UsageError(f"Redundancy is between two heads; this model has {layout}.")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from headcount import html
 from headcount.arrays import read_npz
 from headcount.errors import HeadcountError, NotFoundError, UsageError
-from headcount.files import parse_json, whole
+from headcount.files import as_path, parse_json, whole
 from headcount.heads import Head, Layout
 from headcount.names import unknown
 from headcount.text import line, short
@@ -199,7 +199,7 @@ def summary(measured: Measured) -> dict[str, float]:
 
 def load_redundancy(path: str | os.PathLike[str]) -> Redundancy:
     """The value that `Redundancy.save` wrote; nothing in the file is ever run."""
-    about, arrays = read_arrays(path, FORMAT, "redundancy file")
+    about, arrays = read_arrays(as_path(path, "redundancy file"), FORMAT, "redundancy file")
     try:
         measured = {
             (stack, name): Measured(

@@ -1,4 +1,4 @@
-"""The door of every function that takes a model or a mask: one sentence for anything else."""
+"""The door of every function that takes a model: one sentence for anything else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
-from headcount.heads import Mask, Scores
 
 
 def require_model(model: Any, function: str) -> nn.Module:
@@ -42,22 +41,6 @@ def require_pretrained(model: Any, function: str) -> PreTrainedModel:
             f"{function} takes a transformers model, not {type(model).__name__}; hc.load gives one."
         )
     return model
-
-
-def require_mask(mask: Any, function: str) -> Mask:
-    """`mask` when it is one; else how to make one of what was given."""
-    if isinstance(mask, str):
-        raise UsageError(
-            f"{function} takes a mask, not text: hc.Mask.parse({mask!r}, hc.layout(model))."
-        )
-    if isinstance(mask, Scores):
-        raise UsageError(f"{function} takes a mask, not scores: scores.keep_best(count) gives one.")
-    if not isinstance(mask, Mask):
-        raise UsageError(
-            f"{function} takes a mask, not {type(mask).__name__}: "
-            "hc.Mask.full(hc.layout(model)).drop([(stack, layer, head), …]) gives one."
-        )
-    return mask
 
 
 def _from_peft(model: nn.Module) -> bool:

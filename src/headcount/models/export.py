@@ -25,6 +25,7 @@ from headcount import __version__
 from headcount.errors import HeadcountError, UsageError, need_extra
 from headcount.files import read_json
 from headcount.models.card import card, escaped, front, write_results
+from headcount.models.door import require_pretrained
 from headcount.models.export_checkpoint import (
     auto_names,
     plain_class,
@@ -145,9 +146,7 @@ def export(
     which it is verified as well; `probe` takes the place of all that: the graph has its inputs.
     """
     chosen, folder = check(to, folder)
-    bare = unwrap(model)
-    if not isinstance(bare, PreTrainedModel):
-        raise UsageError(f"hc.export takes a transformers model, not {type(bare).__name__}.")
+    bare = require_pretrained(unwrap(model), "hc.export")
     name = getattr(bare.config, "_name_or_path", "") or ""
     tokenizer = tokenizer or find_tokenizer(name)
     if probe is not None:

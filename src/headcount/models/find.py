@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from headcount.errors import UnsupportedError, UsageError
-from headcount.heads import Layout, Stack
+from headcount.heads import Layout, Mask, Stack
+from headcount.heads.as_mask import MaskLike
 from headcount.models.door import require_model
 from headcount.models.hooks import hooked
 from headcount.models.memory import remembered
-from headcount.models.numbers import numbered
+from headcount.models.numbers import numbered, read_mask
 from headcount.models.probe import find_probe, run
 from headcount.models.sites import Site, find_sites
 from headcount.models.unread import Unread, describe, find_unread
@@ -120,3 +121,10 @@ def require_layout(model: nn.Module, asked: Layout) -> None:
         (s.name, s.heads, s.groups) for s in asked.stacks
     ]:
         raise UsageError(f"The mask is for another layout: {asked}, not {own}.")
+
+
+def mask_for(model: nn.Module, given: MaskLike | Tensor) -> Mask:
+    """The mask of this model that was given, in whatever form; one of another model is refused."""
+    mask = given if isinstance(given, Mask) else read_mask(given, model, layout(model))
+    require_layout(model, mask.layout)
+    return mask

@@ -21,9 +21,10 @@ import torch
 from torch import Tensor, nn
 
 from headcount.errors import UnsupportedError, UsageError
-from headcount.heads import Layout, Mask
-from headcount.models.door import require_mask, require_model
-from headcount.models.find import require_layout, sites_of, unwrap
+from headcount.heads import Layout
+from headcount.heads.as_mask import MaskLike
+from headcount.models.door import require_model
+from headcount.models.find import mask_for, sites_of, unwrap
 from headcount.models.hooks import hooked
 from headcount.models.sites import Site
 
@@ -55,13 +56,16 @@ def open_gates(
 
 
 @contextmanager
-def gate(model: nn.Module, gates: Mask | Gates) -> Generator[nn.Module]:
-    """Multiply each head's output by its gate inside the `with`."""
+def gate(model: nn.Module, gates: MaskLike | Gates | Tensor) -> Generator[nn.Module]:
+    """Multiply each head's output by its gate inside the `with`.
+
+    `gates` is a mask, in any form that `hc.remove` takes, or tensors of numbers: for each stack one
+    per layer, or a single one of layers x heads for a model of one stack.
+    """
     bare = require_model(unwrap(model), "hc.gate")
-    if not isinstance(gates, Mapping):
-        gates = require_mask(gates, "hc.gate")
     sites = sites_of(bare)
-    by_site = _from_mask(bare, sites, gates) if isinstance(gates, Mask) else _check(sites, gates)
+    values = _tensors(gates, sites)
+    by_site = _from_mask(bare, sites, gates) if values is None else _check(sites, values)
     hooks = [
         hook
         for site, g in by_site
@@ -77,8 +81,28 @@ def gate(model: nn.Module, gates: Mask | Gates) -> Generator[nn.Module]:
         _forget_compiled()
 
 
-def _from_mask(model: nn.Module, sites: list[Site], mask: Mask) -> list[tuple[Site, Tensor]]:
-    require_layout(model, mask.layout)
+def _tensors(given: Any, sites: list[Site]) -> Gates | None:
+    """Gates that are tensors, by stack: they may be trained, or be per example; None for a mask."""
+    if isinstance(given, Mapping):
+        named = all(isinstance(name, str) and not name.isdecimal() for name in given)
+        return given if named and all(map(_are_rows, given.values())) else None
+    stacks = {site.stack for site in sites}
+    if len(stacks) == 1 and _are_rows(given) and len(given):
+        return {stacks.pop(): list(given)}
+    return None
+
+
+def _are_rows(value: Any) -> bool:
+    """Whether it has a tensor for each layer."""
+    if isinstance(value, Tensor):
+        return value.ndim > 1
+    return isinstance(value, list | tuple | nn.ParameterList) and all(
+        row is None or isinstance(row, Tensor) for row in value
+    )
+
+
+def _from_mask(model: nn.Module, sites: list[Site], given: Any) -> list[tuple[Site, Tensor]]:
+    mask = mask_for(model, given)
     gates = []
     for site in sites:
         kept = set(mask.indices(site.stack, site.layer))

@@ -16,6 +16,7 @@ from headcount.errors import (
     UnsupportedError,
     in_words,
 )
+from headcount.files import as_path
 from headcount.heads import Head, Mask
 from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
@@ -53,6 +54,7 @@ def load(
     does not name its own. `options` go to `from_pretrained` (dtype, device_map, num_labels,
     attn_implementation…). No code of the folder is run, and none goes into what is saved.
     """
+    as_path(name, "model")
     said, name = str(name), locate(name)
     wanted = {k: options.pop(k) for k in ("num_labels", "id2label", "label2id") if k in options}
     config = load_config(name, trust_remote_code=trust_remote_code, model_type=model_type, **wanted)

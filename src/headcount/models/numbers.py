@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from headcount.errors import UsageError
 from headcount.files import parse_json
 from headcount.heads import Head, Layout, Mask, Stack
+from headcount.heads.as_mask import MaskLike, as_mask, mask_text
 from headcount.models.sites import Site, find_sites
 
 
@@ -69,13 +71,16 @@ def original_mask(model: Any, mask: Mask) -> Mask:
     return Mask.of(Layout(tuple(stacks)), kept)
 
 
-def read_mask(text: str, model: Any, layout: Layout) -> Mask:
-    """The mask that a text says for a model of this layout; `model` may be the layout itself.
+def read_mask(given: MaskLike | Tensor, model: Any, layout: Layout) -> Mask:
+    """The mask of a model of this layout; `model` may be the layout itself.
 
     JSON for a pruned model may also be a mask of the original, such as the mask.json of a later
     cut: its heads are found by the numbers they had there.
     """
     pruned = getattr(getattr(model, "config", None), "headcount", None)
+    if not isinstance(given, str | Path):
+        return as_mask(given, layout)
+    text = mask_text(given)
     if not pruned or not text.lstrip().startswith("{"):
         return Mask.parse(text, layout)
     mask = Mask.from_json(parse_json(text, "This mask is not JSON"))

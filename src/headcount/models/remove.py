@@ -13,9 +13,10 @@ from transformers import PreTrainedModel
 
 from headcount.errors import HeadcountError, UnsupportedError, UsageError, in_words
 from headcount.heads import Mask
+from headcount.heads.as_mask import MaskLike
 from headcount.models import cut
-from headcount.models.door import require_mask, require_pretrained
-from headcount.models.find import require_layout, sites_of, unwrap
+from headcount.models.door import require_pretrained
+from headcount.models.find import mask_for, sites_of, unwrap
 from headcount.models.instructions import Way, emptied_kinds, instructions
 from headcount.models.memory import remembered
 from headcount.models.probe import find_probe, require_finite
@@ -26,15 +27,21 @@ from headcount.models.verify import Judge
 
 
 def remove(
-    model: PreTrainedModel, mask: Mask, *, probe: Mapping[str, Tensor] | None = None
+    model: PreTrainedModel,
+    mask: MaskLike | Tensor,
+    *,
+    probe: Mapping[str, Tensor] | None = None,
 ) -> PreTrainedModel:
     """A copy of `model` with only the mask's heads, verified against the masked model.
+
+    `mask` may also be heads to remove by layer (`{0: [1, 3]}`), a table of 0 and 1 (layers x
+    heads), a text such as "777322", or a mask.json.
 
     Every removal runs both on `probe` (made up when not given), at once and through a key-value
     cache where the model has one, and is refused when they differ by more than rounding explains.
     """
     model = require_pretrained(unwrap(model), "hc.remove")
-    require_layout(model, require_mask(mask, "hc.remove").layout)
+    mask = mask_for(model, mask)
     found = sites_of(model)
     sites = [place for site in found for place in site.each()]
     for site in sites:

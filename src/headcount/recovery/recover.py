@@ -28,6 +28,7 @@ from torch import nn
 
 from headcount.errors import UnsupportedError, UsageError
 from headcount.models.batches import Batches, batches_for, counted_tokens
+from headcount.models.door import require_model
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows, write_rows
@@ -70,6 +71,8 @@ def recover(
     `data` needs no labels: texts (with the `tokenizer`), rows of tokens, batches, or a task or its
     name. `report` gets (layers done, all layers).
     """
+    for each in (small, model):
+        require_model(unwrap(each), "hc.recover")
     rows = rows_for(model, data, tokenizer=tokenizer)
     recover_layers(small, model, rows, options=options, report=report)
     return small

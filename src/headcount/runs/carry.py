@@ -20,6 +20,7 @@ from headcount.runs.probe import probe
 from headcount.runs.products import MODELS, on_inputs, target_of
 from headcount.runs.record import COMMON, FILE, Record
 from headcount.runs.run import KINDS, Run
+from headcount.text import short
 
 RUNS = "runs"
 """The folder of runs that others start from."""
@@ -47,6 +48,10 @@ def run(
     `store` is where runs that this one starts from are found and kept: beside `out` when left out.
     `report` and `note` are those of the function that does the work.
     """
+    if not isinstance(asked, Run):
+        raise UsageError(
+            f"hc.run takes a hc.Run, not {short(asked)}: hc.Run('evaluate', 'model', task='sst2')."
+        )
     how: dict[str, Any] = {"store": store, "overwrite": overwrite, "command": command}
     return carry(asked, out, report=report, note=note, **how).record
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import UsageError
-from headcount.files import read_json, require_fields, write_json
+from headcount.files import as_path, read_json, require_fields, write_json
 from headcount.runs.run import Run
 
 FORMAT = 1
@@ -191,7 +191,7 @@ def defined(value: Any) -> Any:
 
 def load_record(path: str | Path) -> Record:
     """The record in a folder or file."""
-    path = Path(path).expanduser()
+    path = as_path(path, "record")
     file = path / FILE if path.is_dir() else path
     return Record.from_json(read_json(file, "record"), str(file))
 

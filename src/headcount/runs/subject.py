@@ -5,6 +5,7 @@ What is loaded, encoded or looked up for one run is there for the next run of th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,12 +20,12 @@ from headcount.heads import Layout
 from headcount.models.find import layout
 from headcount.models.opening import Opening
 from headcount.runs.values import content, told
-from headcount.tasks import TASKS, Task
+from headcount.tasks import TASKS, Task, open_task
 from headcount.tasks.door import passes_on, rows_for
 from headcount.tasks.encoding import Encoded, encode_texts, examples_fingerprint
 from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.tasks.looking import Looking
-from headcount.tasks.opening import open_model
+from headcount.tasks.opening import model_for, open_model
 from headcount.tasks.rows import labelled_rows, split_to_look_at
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples
@@ -131,7 +132,7 @@ def _once(loader: Callable[[str], Examples]) -> Callable[[str], Examples]:
 
 
 def make_subject(
-    model: Subject | PreTrainedModel | str,
+    model: Subject | PreTrainedModel | str | os.PathLike[str],
     task: Task | str | None = None,
     *,
     tokenizer: Any = None,
@@ -147,16 +148,18 @@ def make_subject(
     if isinstance(model, Subject):
         return model
     source, opening = source or Source(), opening or Opening()
-    rows = TASKS[task](source) if isinstance(task, str) else task
-    if isinstance(model, str):
-        loaded, found, fresh = open_model(model, opening, rows, trains=trains, seed=seed)
+    rows = TASKS[task](source) if isinstance(task, str) else task and open_task(task)
+    if isinstance(model, str | os.PathLike):
+        name = os.fspath(model)
+        loaded, found, fresh = open_model(name, opening, rows, trains=trains, seed=seed)
         return Subject(
-            model=loaded, tokenizer=tokenizer or found, task=rows, name=model, source=source,
+            model=loaded, tokenizer=tokenizer or found, task=rows, name=name, source=source,
             opening=opening, fresh=fresh, by_name=True,
         )  # fmt: skip
+    held: PreTrainedModel = model_for(model, "headcount", rows)
     if tokenizer is None and rows is not None:
-        tokenizer = tokenizer_of(model)
-    return Subject(model=model, tokenizer=tokenizer, task=rows, source=source, opening=opening)
+        tokenizer = tokenizer_of(held)
+    return Subject(model=held, tokenizer=tokenizer, task=rows, source=source, opening=opening)
 
 
 class Subjects:

@@ -6,6 +6,7 @@ batch. Only gates are differentiated: no gradient of a weight is ever computed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,14 +18,16 @@ from torch import Tensor, nn
 
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
+from headcount.heads.as_mask import MaskLike
 from headcount.models.batches import TOKENS, batches_for
-from headcount.models.find import layout, require_layout, unwrap
+from headcount.models.find import layout, mask_for, unwrap
 from headcount.models.gates import gate, open_gates
 from headcount.models.hooks import evaluating, held
 from headcount.sensitivity.losses import example_losses, kind_of
 from headcount.sensitivity.options import require_norm
 from headcount.tasks import TASKS, Task, open_task
 from headcount.tasks.door import Data, rows_for
+from headcount.tasks.opening import model_for
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -81,7 +84,7 @@ class Importance(Scores):
 
 
 def importance(
-    model: nn.Module,
+    model: nn.Module | str | os.PathLike[str],
     data: Data,
     *,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -90,26 +93,26 @@ def importance(
     samples: int | None = 1000,
     max_length: int = 128,
     seed: int = 0,
-    mask: Mask | None = None,
+    mask: MaskLike | Tensor | None = None,
     kind: str | None = None,
     tokens: int = TOKENS,
     report: Callable[[int], None] | None = None,
 ) -> Importance:
     """E |∂L/∂ξ| of every head over the examples of `data`, which has labels.
 
-    `data` is a task or its name, rows of tokens or texts with labels, or batches as a DataLoader
-    gives them; texts need the `tokenizer`. Of a task a seeded sample of `samples` rows is taken, of
-    the train split or the `split` that is named. `mask` closes heads while the others are scored
-    (its closed heads get what opening them would change). `kind` names the loss where the model's
+    `model` may be named where `data` is a task; `data` is a task or its name, rows of tokens or
+    texts with labels, or batches as a DataLoader gives them; texts need the `tokenizer`. Of a task
+    a seeded sample of `samples` rows is taken, of the train split or the `split` that is named.
+    `mask` closes heads while the others are scored (its closed heads get what opening them would
+    change); it has any form that `hc.remove` takes. `kind` names the loss where the model's
     answer does not tell; `report` is called with the examples done so far.
     """
     require_norm(normalize)
-    bare = unwrap(model)
-    heads = layout(bare)
-    if mask is not None:
-        require_layout(bare, mask.layout)
     if isinstance(data, str) and data in TASKS:
         data = open_task(data)
+    bare = unwrap(model_for(model, "hc.importance", data if isinstance(data, Task) else None))
+    heads = layout(bare)
+    closed = None if mask is None else mask_for(bare, mask)
     if kind is None and isinstance(data, Task):
         kind = data.kind
     how = {"limit": samples, "seed": seed, "max_length": max_length}
@@ -121,7 +124,7 @@ def importance(
         for inputs, labels in batches_for(bare, data, tokens=tokens):
             if labels is None:
                 raise UsageError("Importance needs labels: a batch has no 'labels'.")
-            gates = _gates(bare, heads, mask, len(labels))
+            gates = _gates(bare, heads, closed, len(labels))
             flat = [value for values in gates.values() for value in values]
             with gate(bare, gates), torch.enable_grad():
                 logits = logits_of(bare, inputs)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
-from headcount.files import read_text
+from headcount.files import as_path, read_text
 
 Place = tuple[str, ...]
 """The way to a value: names of objects and numbers of lists, from the top of the file."""
@@ -73,7 +73,7 @@ class Written:
 
 def find(name: str | Path) -> Path:
     """The file of this name, or the study of this name that ships with headcount."""
-    path = Path(name).expanduser()
+    path = as_path(name, "study")
     if path.is_file():
         return path
     shipped = {each.stem: each for each in sorted(SHIPPED.glob("*.yaml"))}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from headcount.errors import UsageError
 from headcount.registry import Registry
 from headcount.tasks.pocket.world import POCKET_TASKS
 from headcount.tasks.source import make_source
 from headcount.tasks.task import Task
+from headcount.text import short
 
 TASKS = Registry("task")
 for _name, _summary in {
@@ -48,4 +50,6 @@ for _name, _pocket in POCKET_TASKS.items():
 
 def open_task(task: str | Task, **source: object) -> Task:
     """The task of this name on the data the settings of `Source` describe; a Task stays itself."""
+    if not isinstance(task, str | Task):
+        raise UsageError(f"A task is a name of headcount ls tasks or a Task, not {short(task)}.")
     return task if isinstance(task, Task) else TASKS[task](make_source(**source))

@@ -279,6 +279,29 @@ def _has_classes(config: Any, task: Task) -> bool:
     return order is not None and min(order) >= 0
 
 
+def require_head(model: PreTrainedModel, task: Task) -> None:
+    """Refuse a model whose class has another head than the task's, or none.
+
+    A class of your own answers for itself, and so does one that writes texts.
+    """
+    kind: Any = getattr(type(model), "base_class", type(model))
+    writes = task.kind in ("causal-lm", "translation") and model.can_generate()
+    if writes or not kind.__module__.startswith("transformers."):
+        return
+    head = HEADS[task.kind]
+    try:
+        wanted = model_class(model.config, head)
+    except UnsupportedError:
+        wanted = ()
+    if not isinstance(model, wanted):
+        name = model.name_or_path or "MODEL"
+        raise UsageError(
+            f"{kind.__name__} has no head for {task.kind}, which {task.name} needs: "
+            f"hc.train('{name}', '{task.name}') trains one, and hc.load('{name}', head='{head}') "
+            "loads one that was saved."
+        )
+
+
 def _require_head(name: str | os.PathLike[str], config: Any, task: Task) -> None:
     saved = " ".join(getattr(config, "architectures", None) or ["nothing"])
     marks = {

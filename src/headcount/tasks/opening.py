@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
+from torch import nn
 from transformers import PreTrainedModel
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.models.devices import pick_device
+from headcount.models.door import require_pretrained
+from headcount.models.find import unwrap
 from headcount.models.load import load
 from headcount.models.opening import Opening
-from headcount.tasks.loading import load_for_task, load_tokenizer, match, require_text
+from headcount.tasks.loading import (
+    load_for_task,
+    load_tokenizer,
+    match,
+    require_head,
+    require_text,
+)
 from headcount.tasks.task import Task
 
 
@@ -49,6 +59,18 @@ def open_model(
             loaded, fresh = load_for_task(name, task, seed=seed, **how), True
     match(loaded, tokenizer)
     return loaded.to(device), tokenizer, fresh
+
+
+def model_for(
+    model: nn.Module | str | os.PathLike[str], function: str, task: Task | None = None
+) -> Any:
+    """A model that may be named, or wrapped, with a head for the task where there is one."""
+    if isinstance(model, str | os.PathLike):
+        return open_model(os.fspath(model), Opening(), task)[0]
+    bare = require_pretrained(unwrap(model), function)
+    if task is not None:
+        require_head(bare, task)
+    return model
 
 
 def _tokenizer_if_any(name: str, opening: Opening) -> Any:

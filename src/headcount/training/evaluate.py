@@ -10,19 +10,24 @@ Rows are sorted by length and padded as little as possible.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.errors import UsageError
 from headcount.heads import Mask
+from headcount.heads.as_mask import MaskLike, are_several
+from headcount.models.find import mask_for, unwrap
 from headcount.tasks import Task, bleu, open_task
 from headcount.tasks.door import Data
 from headcount.tasks.loading import match, require_finite, tokenizer_of
 from headcount.tasks.metrics import Outcome, score
+from headcount.tasks.opening import model_for
 from headcount.tasks.task import Examples
 from headcount.training.evaluation import Evaluation
 from headcount.training.forward import run_masks
@@ -38,9 +43,9 @@ LOGITS = 2**25
 
 @overload
 def evaluate(
-    model: PreTrainedModel,
+    model: PreTrainedModel | str | Path,
     task: Data,
-    masks: Mask | None = None,
+    masks: Mask | str | Path | Mapping[int, object] | Mapping[str, object] | Tensor | None = None,
     *,
     scoring: Scoring = ...,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -50,9 +55,9 @@ def evaluate(
 ) -> Evaluation: ...
 @overload
 def evaluate(
-    model: PreTrainedModel,
+    model: PreTrainedModel | str | Path,
     task: Data,
-    masks: Sequence[Mask],
+    masks: Sequence[MaskLike | Tensor],
     *,
     scoring: Scoring = ...,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -61,9 +66,9 @@ def evaluate(
     share: bool = True,
 ) -> list[Evaluation]: ...
 def evaluate(
-    model: PreTrainedModel,
+    model: PreTrainedModel | str | Path,
     task: Data,
-    masks: Mask | Sequence[Mask] | None = None,
+    masks: MaskLike | Tensor | Sequence[MaskLike | Tensor] | None = None,
     *,
     scoring: Scoring = Scoring(),  # noqa: B008
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -73,6 +78,7 @@ def evaluate(
 ) -> Evaluation | list[Evaluation]:
     """Score a model as it is, with one mask, or with several in one pass over the data.
 
+    `model` may be named. A mask is whatever `hc.remove` takes; several of them are a list.
     `task` is a task or its name, or rows with labels: tokenised rows, a `datasets.Dataset`, a
     DataLoader or batches of tensors, and texts for a causal language model. Their labels are the
     model's own numbers; classes are scored by accuracy, numbers by Spearman, tokens by perplexity.
@@ -80,19 +86,24 @@ def evaluate(
     `tokens` is the size of a batch, padding included; `beams` how many translations are kept while
     translating; `share` false runs the masks one by one.
     """
-    if isinstance(masks, Sequence) and not masks:
+    if isinstance(masks, list | tuple) and not masks:
         raise UsageError("There are no masks to evaluate.")
-    if isinstance(task, str | Task):
-        tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
-        rows = scored_rows(model, open_task(task), tokenizer, scoring)
+    known = open_task(task) if isinstance(task, str | Task) else None
+    loaded: PreTrainedModel = model_for(model, "hc.evaluate", known)
+    several = None
+    if masks is not None:
+        separate: Any = masks if are_several(masks) else [masks]
+        several = [mask_for(unwrap(loaded), mask) for mask in separate]
+    if known is not None:
+        tokenizer = tokenizer if tokenizer is not None else tokenizer_of(loaded)
+        rows = scored_rows(loaded, known, tokenizer, scoring)
     else:
-        rows = given_rows(model, task, tokenizer, scoring)
-    several = [masks] if isinstance(masks, Mask) else masks
+        rows = given_rows(loaded, task, tokenizer, scoring)
     found = evaluate_rows(
-        model, rows, several, tokenizer=tokenizer, scoring=scoring, tokens=tokens, beams=beams,
+        loaded, rows, several, tokenizer=tokenizer, scoring=scoring, tokens=tokens, beams=beams,
         share=share,
     )  # fmt: skip
-    return found[0] if masks is None or isinstance(masks, Mask) else found
+    return found if are_several(masks) else found[0]
 
 
 def evaluate_rows(

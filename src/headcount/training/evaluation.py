@@ -16,7 +16,7 @@ from headcount.files import require_fields, whole
 from headcount.heads import Mask
 from headcount.tasks import metrics
 from headcount.tasks.metrics import Difference, Outcome, Score
-from headcount.text import line
+from headcount.text import line, short
 from headcount.training.scoring import Scoring
 
 
@@ -141,6 +141,9 @@ def difference(
 
     `metric` is one of the task's, its score when left out.
     """
+    for each in (before, after):
+        if not isinstance(each, Evaluation):
+            raise UsageError(f"hc.difference takes what hc.evaluate gives, not {short(each)}.")
     if (before.task, before.split) != (after.task, after.split):
         raise UsageError(
             "A difference needs the same rows before and after, not "

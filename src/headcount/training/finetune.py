@@ -6,6 +6,7 @@ run survives a crash: the same call again goes on from the last checkpoint.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from headcount.files import read_json, require_fields, write_json
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
 from headcount.models.weights import adopt_pooler, require_weights
-from headcount.tasks import Task
+from headcount.tasks import Task, open_task
 from headcount.tasks.encoding import rows_fingerprint
+from headcount.tasks.loading import load_for_task
+from headcount.tasks.opening import model_for
 from headcount.tasks.task import Limit
 from headcount.text import line
 from headcount.training import checkpoints
@@ -77,7 +80,7 @@ class Trained:
 
 
 def finetune(
-    model: PreTrainedModel,
+    model: PreTrainedModel | str | os.PathLike[str],
     task: str | Task,
     *,
     options: TrainOptions | None = None,
@@ -94,6 +97,7 @@ def finetune(
 ) -> Trained:
     """Train `model` in place on the task's train split, then score it on its dev split.
 
+    A model that is named is loaded with a head for the task, a new one where it has none.
     `out` is a folder for the finished model, in which a killed run goes on. `work`, in its place,
     is one for the caller to delete: a killed run goes on there, and a finished one is given again,
     but there is no model to load. `limit` trains on a seeded sample of the rows. `curve_scores`
@@ -102,9 +106,12 @@ def finetune(
     """
     if out is not None and work is not None:
         raise UsageError("Pass out or work, not both: a run has one folder.")
-    session = Session(
-        model, task, tokenizer, options or TrainOptions(), limit=limit, logging=logging
-    )
+    task, options = open_task(task), options or TrainOptions()
+    if isinstance(model, str | os.PathLike):
+        model = load_for_task(model, task, seed=options.seed)
+    else:
+        model_for(model, "hc.train", task)
+    session = Session(model, task, tokenizer, options, limit=limit, logging=logging)
     home = work if out is None else out
     settings: dict[str, Any] = {}
     if home is not None:

@@ -9,7 +9,6 @@ from typing import Any
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.errors import UsageError
-from headcount.files import read_text
 from headcount.heads import Mask
 from headcount.models import fingerprint
 from headcount.models.numbers import read_mask
@@ -72,8 +71,7 @@ def open_run(run: Run, subjects: Subjects | None = None, *, trains: bool = False
 
 def mask_of(text: str, subject: Subject) -> Mask:
     """A mask as it is typed, or what is in the file that is named."""
-    said = read_text(text, "mask") if text.endswith(".json") else text
-    return read_mask(said, subject.model, subject.layout)
+    return read_mask(text, subject.model, subject.layout)
 
 
 def depends_on(

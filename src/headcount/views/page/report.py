@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import NotFoundError, UsageError
-from headcount.files import whole
+from headcount.files import as_path, whole
 from headcount.text import line
 
 
@@ -62,6 +62,7 @@ def report(
     if not paths:
         raise UsageError("Name at least one folder or file to make a page of.")
     target = _target(out)
+    paths = tuple(as_path(path, "file or folder") for path in paths)
     found = walk(paths)
     if not found.items:
         for name, why in found.skipped:
