@@ -33,8 +33,8 @@ def test_all_claims_have_words_a_threshold_and_a_test():
 @pytest.mark.parametrize(
     ("value", "low", "high", "over", "under"),
     [
-        (0.9, 0.8, 1.0, "holds", "does not"),
-        (0.5, 0.4, 0.6, "does not", "holds"),
+        (0.9, 0.8, 1.0, "holds", "does not hold"),
+        (0.5, 0.4, 0.6, "does not hold", "holds"),
         (0.7, 0.6, 0.8, "undecided", "undecided"),
         (0.7, math.nan, math.nan, "undecided", "undecided"),
     ],
@@ -48,13 +48,13 @@ def test_a_verdict_is_on_which_side_the_interval_lies(
 def test_a_claim_about_every_one_of_several_is_as_good_as_the_worst():
     assert worst(["holds", "holds"]) == "holds"
     assert worst(["holds", "undecided"]) == "undecided"
-    assert worst(["undecided", "does not", "holds"]) == "does not"
+    assert worst(["undecided", "does not hold", "holds"]) == "does not hold"
 
 
 def test_a_claim_is_not_run_while_a_run_is_missing(tmp_path: Path):
     found = filled(tmp_path, "tuned", "random")
     whole = judge(read_claims()["WL4"], found, "pocket")
-    assert whole.word == "does not"
+    assert whole.word == "does not hold"
     assert whole.done == whole.total == 36
     shutil.rmtree(found.runs("random", ratio=0.9)[0].folder)
     part = judge(read_claims()["WL4"], Found(found.plan, found.folder), "pocket")

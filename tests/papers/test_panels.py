@@ -21,6 +21,43 @@ def test_a_band_may_be_the_interval():
     assert band[:, 1].min() < 0.2
 
 
+def test_points_are_not_joined_where_nothing_was_measured_between():
+    """Cut at 75 and 85 % alone: no line from all heads over three quarters of the axis."""
+    cluster = {0.0: [0.8, 0.9], 0.75: [0.4], 0.85: [0.3]}
+    random = {0.0: [0.8], 0.3: [0.7], 0.6: [0.5], 0.9: [0.2]}
+    panel = Lines(title="T", lines={"cluster": cluster, "random": random}, x="x", y="y")
+    (axes,) = lines_figure([panel]).axes
+    drawn = [line.get_xdata().tolist() for line in axes.get_lines()]
+    assert drawn == [[0.0], [0.75, 0.85], [0.0, 0.3, 0.6, 0.9]]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["cluster", "random"]
+    (alone,) = axes.collections[0].get_segments()
+    assert alone.tolist() == [[0.0, 0.8], [0.0, 0.9]]  # its ends are still there
+
+
+def test_a_wide_gap_is_one_of_the_axis_as_it_is_drawn():
+    line = {0.001: [1.0], 0.01: [1.0], 1.0: [1.0], 10.0: [1.0]}
+    for logarithmic, drawn in ((True, 1), (False, 2)):
+        panel = Lines(title="T", lines={"a": line}, x="x", y="y", logarithmic=logarithmic)
+        assert len(lines_figure([panel]).axes[0].get_lines()) == drawn
+
+
+def test_colours_have_a_middle_where_there_are_values_on_both_sides():
+    plain, mixed = np.array([[1.0, 0.2], [0.2, 1.0]]), np.array([[1.0, -0.6], [-0.6, 1.0]])
+    names = ["a", "b"]
+    both = squares_figure({"T": (names, plain), "U": (names, mixed)})
+    images = [axes.images[0] for axes in both.axes if axes.images]
+    assert [(i.cmap.name, *i.get_clim()) for i in images] == [("RdBu_r", -1, 1)] * 2
+    for figure in (
+        squares_figure({"T": (names, plain)}),
+        table_figure("T", names, names, plain, label="r"),
+    ):
+        assert (figure.axes[0].images[0].cmap.name, *figure.axes[0].images[0].get_clim()) == (
+            "viridis", 0, 1,
+        )  # fmt: skip
+    inks = [text.get_color() for text in both.axes[1].texts]
+    assert inks == ["white", "black", "black", "white"]
+
+
 def test_numbers_are_written_into_squares_and_tables():
     values = np.array([[1.0, 0.25], [0.25, 1.0]])
     square = squares_figure({"T": (["a", "b"], values)}).axes[0]

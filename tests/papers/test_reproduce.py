@@ -35,7 +35,7 @@ def test_an_item_is_drawn_beside_the_papers_numbers_and_its_claims_judged(there:
     assert str(half[1]).startswith("0.710 [")
     assert [number.value for number in half[-4:]] == [83.02, 90.9, 90.04, 92.0]
     assert [each.claim.code for each in made.verdicts] == ["WL4"]
-    assert made.verdicts[0].word == "does not"
+    assert made.verdicts[0].word == "does not hold"
     names = {path.name for path in made.files}
     assert names == {f"weak-link-table-4{end}" for end in (".md", ".csv", ".json")}
     data = json.loads((there / "items" / "weak-link-table-4.json").read_text())
@@ -53,7 +53,7 @@ def test_without_its_runs_an_item_is_not_drawn(there: Path):
 def test_claims_are_judged_from_the_runs_that_are_there(there: Path):
     found = {each.claim.code: each for each in hc.claims(there)}
     assert len(found) == 36
-    assert found["WL4"].word == "does not"
+    assert found["WL4"].word == "does not hold"
     assert found["AA1"].word == "not run"
 
 

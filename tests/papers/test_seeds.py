@@ -69,11 +69,11 @@ def test_an_interval_is_over_seeds() -> None:
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        (at_least(0), ["holds", "does not", "undecided", "holds", "undecided"]),
-        (more_than(0), ["holds", "does not", "undecided", "does not", "undecided"]),
-        (at_most(0), ["does not", "holds", "undecided", "holds", "undecided"]),
-        (less_than(0), ["does not", "holds", "undecided", "does not", "undecided"]),
-        (no_difference, ["does not", "does not", "holds", "holds", "undecided"]),
+        (at_least(0), ["holds", "does not hold", "undecided", "holds", "undecided"]),
+        (more_than(0), ["holds", "does not hold", "undecided", "does not hold", "undecided"]),
+        (at_most(0), ["does not hold", "holds", "undecided", "holds", "undecided"]),
+        (less_than(0), ["does not hold", "holds", "undecided", "does not hold", "undecided"]),
+        (no_difference, ["does not hold", "does not hold", "holds", "holds", "undecided"]),
     ],
 )
 def test_rules(rule: seeds.Rule, words: list[str]) -> None:
@@ -82,7 +82,7 @@ def test_rules(rule: seeds.Rule, words: list[str]) -> None:
 
 
 def test_a_part_that_does_not_hold_settles_the_whole() -> None:
-    assert of_all(["holds", "not run", "does not"]) == "does not"
+    assert of_all(["holds", "not run", "does not hold"]) == "does not hold"
     assert of_all(["holds", "not run", "undecided"]) == "not run"
     assert of_all(["holds", "undecided"]) == "undecided"
     assert of_all(["holds", "holds"]) == "holds"

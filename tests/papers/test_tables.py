@@ -29,7 +29,7 @@ def test_items_and_claims_are_lines(tmp_path: Path):
     found = filled(tmp_path, "tuned", "random")
     own = [judge(read_claims()[code], found, "pocket") for code in ("WL4", "WL5")]
     said = printed(claims_table(own))
-    assert "does not" in said
+    assert "does not hold" in said
     assert "6 of 6 runs are done" in said  # of what WL5 needs, this plan has `tuned` only
     assert counts_line({"holds": 2, "not run": 1}) == "2 holds, 1 not run"
 

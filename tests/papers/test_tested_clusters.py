@@ -36,8 +36,8 @@ def plant(
     ("losses", "wide", "word", "share"),
     [
         ((0.01, 0.03), 1.0, "holds", 1.0),
-        ((0.01, 0.2), 1.0, "does not", 0.5),  # one of two is not most
-        ((0.3, 0.2), 1.0, "does not", 0.0),
+        ((0.01, 0.2), 1.0, "does not hold", 0.5),  # one of two is not most
+        ((0.3, 0.2), 1.0, "does not hold", 0.0),
         ((0.01, 0.045), 20.0, "undecided", 1.0),
     ],
 )
@@ -54,7 +54,7 @@ def test_zero_shot_cuts_lose_as_planted(
 
 def test_each_of_both_ratios_has_its_line(tmp_path: Path) -> None:
     found = plant(tmp_path, dict.fromkeys(TASKS, 0.01), at_85=0.4).judge("RA8")
-    assert [row.verdict for row in found.tested[:2]] == ["holds", "does not"]
+    assert [row.verdict for row in found.tested[:2]] == ["holds", "does not hold"]
     assert ["75 %" in found.tested[0].what, "85 %" in found.tested[1].what] == [True, True]
     assert len(found.tested) == 2 + 4
     assert found.tested[2].note == ""  # nothing to compare with
@@ -69,7 +69,7 @@ def test_random_heads_stand_beside_and_the_other_reading_is_told_apart(tmp_path:
     assert found.tested[2].note == "random heads lose 0.350 at 70 %, 0.450 at 90 %"
     other = [row for row in found.tested if "clusters of one distance" in row.what]
     assert found.word == "holds"
-    assert {row.verdict for row in other} == {"does not"}
+    assert {row.verdict for row in other} == {"does not hold"}
 
 
 LAYOUT = Layout.of(encoder=[4] * 6)
@@ -100,8 +100,8 @@ ENDS = {0: 3, 1: 3, 2: 1, 3: 1, 4: 2, 5: 2}
     ("gone", "late", "spared", "word", "never"),
     [
         (ENDS, 0, True, "holds", 6),
-        (ENDS, 0, False, "does not", 0),  # each middle head goes once
-        ({0: 1, 1: 1, 2: 3, 3: 3, 4: 3, 5: 3}, 0, True, "does not", 2),
+        (ENDS, 0, False, "does not hold", 0),  # each middle head goes once
+        ({0: 1, 1: 1, 2: 3, 3: 3, 4: 3, 5: 3}, 0, True, "does not hold", 2),
         (ENDS, 7, True, "undecided", 6),
     ],
 )
@@ -127,11 +127,11 @@ def test_heads_that_stay_at_one_ratio_and_by_one_distance_are_counted(tmp_path: 
     made.fill("chance-one", lambda cell: _gone(of[cell.axes["distances"][0]]))
     found = made.judge("RA9")
     never = {row.what.split(", ", 1)[1]: row for row in found.tested if "never go" in row.what}
-    assert found.word == "does not"
+    assert found.word == "does not hold"
     assert never["at 25 % alone"].value == 0
     js, dcor = (never[f"at any ratio, clusters of {name} only"] for name in of)
     assert (js.value, js.verdict, js.seeds) == (6, "holds", 5)
-    assert (dcor.value, dcor.verdict) == (0, "does not")
+    assert (dcor.value, dcor.verdict) == (0, "does not hold")
 
 
 def test_the_shares_of_thirds_are_means_over_clusterings(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def at(both: int, needed: int, kept: int = 40, x: float = 0.75) -> dict[str, obj
 
 @pytest.mark.parametrize(
     ("both", "word"),
-    [((29, 30, 30), "holds"), ((10, 11, 12), "does not"), ((24, 27, 30), "undecided")],
+    [((29, 30, 30), "holds"), ((10, 11, 12), "does not hold"), ((24, 27, 30), "undecided")],
 )
 def test_recall_comes_out_as_planted(tmp_path: Path, both: Sequence[int], word: Word) -> None:
     rows = {
@@ -57,7 +57,7 @@ def test_a_task_that_needs_no_heads_has_no_recall(tmp_path: Path) -> None:
     rows[TASKS[0]] = {"recall": [at(2, 10)]}
     found = plant(tmp_path / "c", rows).judge("LO4")
     (row,) = found.tested  # the only task decides by its own interval
-    assert (found.word, row.n, row.high) == ("does not", 10, pytest.approx(0.5561, abs=1e-4))
+    assert (found.word, row.n, row.high) == ("does not hold", 10, pytest.approx(0.5561, abs=1e-4))
 
 
 def layers(values: Sequence[float]) -> dict[str, object]:
@@ -74,7 +74,7 @@ MIXED = [0.3, 0.1, 0.4, 0.2, 0.5, 0.3]
 
 
 @pytest.mark.parametrize(
-    ("values", "word"), [(UP, "holds"), (DOWN, "does not"), (MIXED, "undecided")]
+    ("values", "word"), [(UP, "holds"), (DOWN, "does not hold"), (MIXED, "undecided")]
 )
 def test_layers_drift_as_planted(tmp_path: Path, values: list[float], word: Word) -> None:
     found = plant(tmp_path, {task: layers(values) for task in TASKS}).judge("LO6")
@@ -93,7 +93,12 @@ def test_the_mean_over_tasks_decides(tmp_path: Path) -> None:
     steep = [10 * value for value in UP]
     rows = {TASKS[0]: layers(DOWN), TASKS[1]: layers(DOWN), TASKS[2]: layers(steep)}
     found = plant(tmp_path, rows).judge("LO6")
-    assert [row.verdict for row in found.tested[:4]] == ["holds", "does not", "does not", "holds"]
+    assert [row.verdict for row in found.tested[:4]] == [
+        "holds",
+        "does not hold",
+        "does not hold",
+        "holds",
+    ]
 
 
 def correlated(r: float, n: int) -> dict[str, object]:
@@ -109,8 +114,8 @@ def correlated(r: float, n: int) -> dict[str, object]:
     ("r", "n", "word"),
     [
         (0.02, 5000, "holds"),
-        (0.6, 48, "does not"),
-        (-0.6, 48, "does not"),  # the other way is a correlation, too
+        (0.6, 48, "does not hold"),
+        (-0.6, 48, "does not hold"),  # the other way is a correlation, too
         (0.05, 48, "undecided"),
     ],
 )

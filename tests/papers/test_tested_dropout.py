@@ -72,8 +72,8 @@ def all_of(shape: Shape, **others: Shape) -> dict[str, Shape]:
     [
         (all_of(n_shape), 0.001, "holds"),
         (all_of(n_shape, attention=flat), 0.001, "holds"),  # told, but it does not decide
-        (all_of(falling), 0.001, "does not"),
-        (all_of(n_shape, hidden=falling), 0.001, "does not"),
+        (all_of(falling), 0.001, "does not hold"),
+        (all_of(n_shape, hidden=falling), 0.001, "does not hold"),
         (all_of(flat), 0.05, "undecided"),
     ],
 )
@@ -111,7 +111,7 @@ def test_longer_trainings_have_a_line_of_their_own_and_decide_nothing(tmp_path: 
 
     made.fill("alike-long", matrices=rises, layout=LAYOUT)
     found = made.judge("RA10")
-    assert found.word == "does not"
+    assert found.word == "does not hold"
     assert found.tested[-1].what.endswith("hidden dropout, trained twice as long (up)")
     assert found.tested[-1].value == pytest.approx(0.1, abs=1e-4)
     assert found.tested[-1].verdict == "holds"
@@ -128,8 +128,8 @@ def test_a_segment_with_one_ratio_takes_the_nearest_beyond() -> None:
     [
         (all_of(falling), 0.001, "holds"),
         (all_of(falling, attention=rising), 0.001, "holds"),
-        (all_of(rising), 0.001, "does not"),
-        (all_of(falling, both=rising), 0.001, "does not"),
+        (all_of(rising), 0.001, "does not hold"),
+        (all_of(falling, both=rising), 0.001, "does not hold"),
         (all_of(flat), 0.05, "undecided"),
     ],
 )
@@ -152,8 +152,8 @@ def test_the_note_counts_the_steps_that_fall(tmp_path: Path) -> None:
     ("js", "dcor", "wide", "word"),
     [
         (all_of(falling, attention=flat), all_of(falling, attention=flat), 0.001, "holds"),
-        (all_of(flat, attention=falling), all_of(flat, attention=falling), 0.001, "does not"),
-        (all_of(falling, attention=flat), all_of(flat, attention=rising), 0.001, "does not"),
+        (all_of(flat, attention=falling), all_of(flat, attention=falling), 0.001, "does not hold"),
+        (all_of(falling, attention=flat), all_of(flat, attention=rising), 0.001, "does not hold"),
         (all_of(flat), all_of(flat), 0.05, "undecided"),
     ],
 )

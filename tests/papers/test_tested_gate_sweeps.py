@@ -35,7 +35,7 @@ def test_a_larger_rate_closes_more() -> None:
 
 def test_a_larger_rate_closes_fewer() -> None:
     first, *_ = verdict("AA6", swept(lambda rate, seed: 10 + 10 * RATES.index(rate) + seed))
-    assert first.verdict == "does not"
+    assert first.verdict == "does not hold"
     assert first.value < -0.9
 
 
@@ -108,7 +108,7 @@ FINE = (0.8, 0.79, 0.81)
     ("beyond", "word"),
     [
         ((0.1, 0.12, 0.11), "holds"),
-        ((0.85, 0.84, 0.85), "does not"),
+        ((0.85, 0.84, 0.85), "does not hold"),
         ((0.8, 0.7, 0.9), "undecided"),
     ],
 )

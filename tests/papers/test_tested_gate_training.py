@@ -40,7 +40,7 @@ def half(
 
 @pytest.mark.parametrize(
     ("reopened", "word"),
-    [((4, 5, 6), "holds"), ((0, 0, 0), "does not"), ((0, 0, 9), "undecided")],
+    [((4, 5, 6), "holds"), ((0, 0, 0), "does not hold"), ((0, 0, 9), "undecided")],
 )
 def test_gates_open_again(reopened: tuple[int, ...], word: str) -> None:
     first, kept, *others = verdict("AA4", half(reopened))
@@ -49,7 +49,7 @@ def test_gates_open_again(reopened: tuple[int, ...], word: str) -> None:
     assert not others
     if word == "holds":
         assert kept.value == pytest.approx((1 / 4 + 1 / 5 + 1 / 6) / 3)
-    if word == "does not":
+    if word == "does not hold":
         assert kept.verdict == "not run"  # of none, none is open at the end
 
 
@@ -63,7 +63,7 @@ def test_gates_open_again_without_a_ratio() -> None:
         closed: dict[str, Any] = {"all_closed": {"step": 3}}  # no trace is left of it
         found.add("rates", axes | {"seed": 9}, prune(0.1, **closed))
     first, _, free, *_ = verdict("AA4", found)
-    assert (first.verdict, free.verdict) == ("holds", "does not")
+    assert (first.verdict, free.verdict) == ("holds", "does not hold")
     assert "no ratio asked for" in free.what
 
 
@@ -71,7 +71,7 @@ def test_gates_open_again_without_a_ratio() -> None:
     ("left", "word", "value"),
     [
         (((5, 5, 5, 5, 2, 2), (5, 5, 4, 6, 3, 1), (5, 5, 5, 5, 1, 2)), "holds", -0.3958333),
-        (((3, 3, 3, 3, 6, 6), (3, 3, 3, 3, 6, 5), (3, 3, 3, 3, 6, 7)), "does not", 0.375),
+        (((3, 3, 3, 3, 6, 6), (3, 3, 3, 3, 6, 5), (3, 3, 3, 3, 6, 7)), "does not hold", 0.375),
         (((4, 4, 4, 4, 4, 4), (5, 5, 4, 4, 2, 4), (4, 3, 3, 3, 5, 6)), "undecided", 0.0),
     ],
 )
@@ -104,8 +104,8 @@ def test_layers_are_counted_over_all_stacks() -> None:
     ("gaps", "word"),
     [
         ((0.05, 0.06, 0.04), "holds"),
-        ((0.0, 0.0, 0.0), "does not"),
-        ((-0.05, -0.06, -0.04), "does not"),
+        ((0.0, 0.0, 0.0), "does not hold"),
+        ((-0.05, -0.06, -0.04), "does not hold"),
         ((-0.1, 0.0, 0.2), "undecided"),
     ],
 )
@@ -121,7 +121,7 @@ def test_train_and_test(gaps: tuple[float, ...], word: str) -> None:
 def test_a_gap_of_our_gates_counts_against_them() -> None:
     gaps = {"hard-concrete": (0.05, 0.06, 0.04), "straight-through": (0.15, 0.16, 0.15)}
     first, *_ = verdict("AA8", half(gaps=gaps))
-    assert first.verdict == "does not"
+    assert first.verdict == "does not hold"
     assert "gap is 0" not in first.note
 
 

@@ -38,7 +38,7 @@ def compared(
     ("leads", "noise", "word", "closest"),
     [
         ((0.1, 0.2, 0.3, 0.05), 1.0, "holds", "meta"),
-        ((0.1, -0.1, 0.3, 0.2), 1.0, "does not", "importance"),
+        ((0.1, -0.1, 0.3, 0.2), 1.0, "does not hold", "importance"),
         ((0.1, 0.001, 0.3, 0.2), 1.0, "undecided", "importance"),
         ((0.1, 0.1, 0.3, 0.2), 90.0, "undecided", "random"),
     ],
@@ -89,7 +89,7 @@ def test_a_rival_without_runs_is_said() -> None:
         "No run of meta removes half the heads."
     ]
     worse = verdict("AA1", compared(dict.fromkeys(RIVALS[:3], -0.1)))
-    assert worse[0].verdict == "does not"  # whatever meta would do
+    assert worse[0].verdict == "does not hold"  # whatever meta would do
 
 
 def test_both_readings_of_the_gradient() -> None:
@@ -97,7 +97,7 @@ def test_both_readings_of_the_gradient() -> None:
     first, second, *_ = verdict(
         "AA1", compared(leads, readings=("softplus", "softplus-derivative"))
     )
-    assert [first.verdict, second.verdict] == ["holds", "does not"]
+    assert [first.verdict, second.verdict] == ["holds", "does not hold"]
     assert "(softplus)" in first.what
     assert "(softplus-derivative)" in second.what
     assert "not run" not in first.note
@@ -141,8 +141,8 @@ def curve(
     ("scores", "shift", "word", "value"),
     [
         ({36: 0.9, 24: 0.9, 12: 0.8, 6: 0.7}, 0, "holds", 0.75),
-        ({36: 0.9, 24: 0.8, 12: 0.7, 6: 0.7}, 0, "does not", 0.5),
-        ({36: 0.79, 24: 0.79, 12: 0.7, 6: 0.7}, 0, "does not", 0.0),
+        ({36: 0.9, 24: 0.8, 12: 0.7, 6: 0.7}, 0, "does not hold", 0.5),
+        ({36: 0.79, 24: 0.79, 12: 0.7, 6: 0.7}, 0, "does not hold", 0.0),
         ({36: 0.9, 24: 0.9, 12: 0.8, 6: 0.7}, 24, "undecided", (0.75 + 0.75 + 0.25) / 3),
     ],
 )
@@ -157,7 +157,7 @@ def test_no_loss(scores: dict[int, float], shift: int, word: str, value: float) 
 def test_a_ratio_that_comes_back_is_not_steady() -> None:
     first, steady, *_ = verdict("AA2", curve({36: 0.9, 24: 0.7, 12: 0.9, 6: 0.7}))
     assert (first.value, steady.value) == pytest.approx((0.75, 0.25))
-    assert steady.verdict == "does not"
+    assert steady.verdict == "does not hold"
 
 
 def test_no_loss_against_the_model_as_given() -> None:
@@ -173,10 +173,10 @@ def test_within_one_point_and_one_percent() -> None:
     scores = {36: 0.5, 24: 0.498, 6: 0.492}
     points, share, *_ = verdict("AA3", curve(scores, whole=0.5))
     assert (points.verdict, points.value) == ("holds", pytest.approx(0.875))
-    assert (share.verdict, share.value) == ("does not", pytest.approx(0.5))
+    assert (share.verdict, share.value) == ("does not hold", pytest.approx(0.5))
     assert "1 point " in points.what
     first, *_ = verdict("AA3", curve({36: 0.8, 12: 0.795, 6: 0.7}))
-    assert (first.verdict, first.value) == ("does not", pytest.approx(0.75))
+    assert (first.verdict, first.value) == ("does not hold", pytest.approx(0.75))
     shifted = curve({36: 0.8, 12: 0.795, 6: 0.795}, shift=6)
     assert verdict("AA3", shifted)[0].verdict == "undecided"
 

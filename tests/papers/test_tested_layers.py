@@ -50,7 +50,7 @@ FLAT = 0.5 + 0.1 * np.random.default_rng(1).standard_normal(GAP.shape)
 
 @pytest.mark.parametrize(
     ("matrix", "word"),
-    [(0.2 + 0.05 * GAP, "holds"), (0.7 - 0.05 * GAP, "does not"), (FLAT, "undecided")],
+    [(0.2 + 0.05 * GAP, "holds"), (0.7 - 0.05 * GAP, "does not hold"), (FLAT, "undecided")],
 )
 def test_near_layers_are_alike_as_planted(tmp_path: Path, matrix: np.ndarray, word: Word) -> None:
     found = plant(tmp_path, lambda *_: matrix).judge("RA3")
@@ -76,7 +76,7 @@ def test_distances_and_phases_have_lines_of_their_own(tmp_path: Path) -> None:
     found = plant(tmp_path, value, "near-tuned").judge("RA3")
     words = {row.what.partition("distance, ")[2]: row.verdict for row in found.tested}
     assert found.word == words["cos"] == "holds"
-    assert words["js"] == words["mean of seven distances, fine-tuned"] == "does not"
+    assert words["js"] == words["mean of seven distances, fine-tuned"] == "does not hold"
 
 
 def test_few_heads_that_seem_in_order_are_not_enough(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def blocks(labels: list[int], spread: float = 0.0) -> np.ndarray:
     ("matrix", "word", "labels"),
     [
         (blocks([0, 0, 0, 1, 1, 1, 2, 2]), "holds", "0-0-0-1-1-1-2-2"),
-        (blocks([0, 1, 0, 1, 0, 1, 2, 2]), "does not", "0-1-0-1-0-1-2-2"),
+        (blocks([0, 1, 0, 1, 0, 1, 2, 2]), "does not hold", "0-1-0-1-0-1-2-2"),
     ],
 )
 def test_groups_of_layers_come_out_as_planted(
@@ -117,7 +117,7 @@ def test_groups_of_layers_come_out_as_planted(
     found = plant(tmp_path, lambda *_: matrix, "near-tuned").judge("RA4")
     assert found.word == word
     assert f"clusters {labels}, " in found.tested[0].note
-    assert ("not contiguous" in found.tested[0].note) is (word == "does not")
+    assert ("not contiguous" in found.tested[0].note) is (word == "does not hold")
     assert len(found.tested) == 2 + 4 + 2
 
 
@@ -134,7 +134,7 @@ def test_groups_that_a_few_heads_make_are_undecided(tmp_path: Path) -> None:
 
 def test_the_first_layer_alone_may_spoil_the_groups(tmp_path: Path) -> None:
     found = plant(tmp_path, lambda *_: blocks([1, 0, 0, 1, 1, 1, 2, 2])).judge("RA4")
-    assert found.word == "does not"
+    assert found.word == "does not hold"
     assert found.tested[1].what.endswith("without the first layer")
     assert found.tested[1].verdict == "holds"
     assert found.tested[1].n == found.tested[0].n - 4
@@ -147,5 +147,5 @@ def test_only_token_based_distances_decide_on_groups(tmp_path: Path) -> None:
 
     found = plant(tmp_path, value).judge("RA4")
     assert found.word == "holds"
-    assert found.tested[-1].verdict == "does not"
+    assert found.tested[-1].verdict == "does not hold"
     assert "sentence-based" in found.tested[-1].what

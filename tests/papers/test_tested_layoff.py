@@ -39,7 +39,7 @@ def at_half(by_norm: Mapping[str, float], **tasks: float) -> Kept:
 
 @pytest.mark.parametrize(
     ("share", "wide", "word"),
-    [(0.95, 1.0, "holds"), (0.8, 1.0, "does not"), (0.91, 5.0, "undecided")],
+    [(0.95, 1.0, "holds"), (0.8, 1.0, "does not hold"), (0.91, 5.0, "undecided")],
 )
 def test_half_the_heads_keep_what_was_planted(
     tmp_path: Path, share: float, wide: float, word: Word
@@ -66,7 +66,7 @@ def test_tasks_and_the_other_reading_have_lines_of_their_own(tmp_path: Path) -> 
     assert by_task["pocket-entailment"].verdict == "holds"
     assert by_task["pocket-sentiment"].value == pytest.approx(0.91)
     again = [row for row in found.tested if "measured again" in row.what]
-    assert {row.verdict for row in again} == {"does not"}
+    assert {row.verdict for row in again} == {"does not hold"}
     assert len(again) == 4
 
 
@@ -76,7 +76,7 @@ def line(slope: float) -> Kept:
 
 @pytest.mark.parametrize(
     ("own", "shared", "wide", "word"),
-    [(0.2, 0.9, 1.0, "holds"), (0.9, 0.2, 1.0, "does not"), (0.5, 0.51, 1.0, "undecided")],
+    [(0.2, 0.9, 1.0, "holds"), (0.9, 0.2, 1.0, "does not hold"), (0.5, 0.51, 1.0, "undecided")],
 )
 def test_shared_layers_lose_as_planted(
     tmp_path: Path, own: float, shared: float, wide: float, word: Word
@@ -120,8 +120,12 @@ def test_shared_layers_wait_for_the_tasks_that_are_planned(tmp_path: Path) -> No
     ("slopes", "word", "parts"),
     [
         ({"l1": 0.2, "l2": 0.5, "none": 0.9}, "holds", ["holds", "holds"]),
-        ({"l1": 0.5, "l2": 0.2, "none": 0.9}, "does not", ["does not", "holds"]),
-        ({"l1": 0.5, "l2": 0.5, "none": 0.5}, "does not", ["does not", "does not"]),  # the same
+        ({"l1": 0.5, "l2": 0.2, "none": 0.9}, "does not hold", ["does not hold", "holds"]),
+        (
+            {"l1": 0.5, "l2": 0.5, "none": 0.5},
+            "does not hold",
+            ["does not hold", "does not hold"],
+        ),  # the same
     ],
 )
 def test_norms_come_out_as_planted(
@@ -150,7 +154,7 @@ def test_norms_that_seeds_do_not_agree_on_are_undecided(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("slope", "wide", "word"),
-    [(0.3, 1.0, "holds"), (1.0, 1.0, "does not"), (0.5, 5.0, "undecided")],
+    [(0.3, 1.0, "holds"), (1.0, 1.0, "does not hold"), (0.5, 5.0, "undecided")],
 )
 def test_words_need_the_heads_that_were_planted(
     tmp_path: Path, slope: float, wide: float, word: Word
@@ -175,7 +179,7 @@ def test_the_heads_needed_are_those_before_the_first_fall() -> None:
     ("shares", "wide", "word", "value"),
     [
         ((1.0, 0.995), 1.0, "holds", 1.0),
-        ((1.0, 0.9), 1.0, "does not", 0.5),
+        ((1.0, 0.9), 1.0, "does not hold", 0.5),
         ((1.0, 0.985), 3.0, "undecided", 1.0),
     ],
 )

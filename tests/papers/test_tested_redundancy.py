@@ -65,7 +65,7 @@ def by_distance(group: str, inputs: str, d: str) -> str:
 
 @pytest.mark.parametrize(("code", "own"), [("RA1", TOKEN_BASED), ("RA2", SENTENCE_BASED)])
 @pytest.mark.parametrize(
-    ("share", "word"), [(0.02, "holds"), (0.2, "undecided"), (0.8, "does not")]
+    ("share", "word"), [(0.02, "holds"), (0.2, "undecided"), (0.8, "does not hold")]
 )
 def test_distances_agree_as_planted(
     tmp_path: Path, code: str, own: tuple[str, ...], share: float, word: Word
@@ -92,7 +92,7 @@ def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path:
 
     made = plant(tmp_path, value, "near", "near-random")
     beside_near(made, "looks")
-    assert made.judge("RA1").word == "does not"
+    assert made.judge("RA1").word == "does not hold"
     assert not any("spread" in row.what for row in made.judge("RA1").tested)  # not measured yet
     spread = np.where(diffuse, 0.9, 0.5) - np.arange(HEADS) / 1000
     special = np.arange(HEADS) // 2 % 2 / 10 + np.arange(HEADS) / 1000  # diffuse or not, as much
@@ -103,13 +103,16 @@ def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path:
     rows = [row for row in found.tested if "equal attention" in row.note]
     quarter, least, most, peaked, flat, *held = rows
     assert (found.word, quarter.verdict, least.verdict, most.verdict) == (
-        "does not", "holds", "holds", "does not"
+        "does not hold", "holds", "holds", "does not hold"
     )  # fmt: skip
     assert (quarter.n, least.n, most.n) == (15, 10, 10)
     assert "entropy of 48 to 50 % of" in quarter.note
-    assert (peaked.verdict, flat.verdict) == ("holds", "does not")  # no diffuse head has a peak
+    assert (peaked.verdict, flat.verdict) == (
+        "holds",
+        "does not hold",
+    )  # no diffuse head has a peak
     less, more, elsewhere, there = held
-    assert (less.verdict, more.verdict) == ("holds", "does not")
+    assert (less.verdict, more.verdict) == ("holds", "does not hold")
     assert max(elsewhere.value, there.value) < 0.7 < less.value
 
 
@@ -121,7 +124,7 @@ def test_short_inputs_have_lines_of_their_own_and_decide_nothing(tmp_path: Path)
     for code in ("RA1", "RA2", "RA6"):
         found = made.judge(code)
         (row,) = (row for row in found.tested if "cut to 12 tokens" in row.what)
-        assert (found.word, row.verdict) == ("does not", "holds")
+        assert (found.word, row.verdict) == ("does not hold", "holds")
         assert row.value == pytest.approx(1)
 
 
@@ -130,7 +133,7 @@ def test_bc_alone_may_disagree_and_a_line_leaves_it_out(tmp_path: Path) -> None:
         return noise(inputs) if d == "bc" else alike(0.02, by_distance)(group, inputs, d)
 
     found = plant(tmp_path, value, "near", "near-random").judge("RA1")
-    assert found.word == "does not"
+    assert found.word == "does not hold"
     assert found.tested[-1].verdict == "holds"
     assert "whichever way bc is read" in found.tested[-1].note
 
@@ -142,8 +145,8 @@ def test_one_input_decides_and_fine_tuned_models_have_a_line(tmp_path: Path) -> 
 
     found = plant(tmp_path, value, *GROUPS).judge("RA1")
     words = {row.what.rpartition("bc, ")[2]: row.verdict for row in found.tested}
-    assert found.word == "does not"
-    assert words["pocket-sentiment"] == words["fine-tuned, all inputs"] == "does not"
+    assert found.word == "does not hold"
+    assert words["pocket-sentiment"] == words["fine-tuned, all inputs"] == "does not hold"
     assert words["pocket-entailment"] == words["random tokens"] == "holds"
 
 
@@ -162,8 +165,12 @@ def tuned_by(share: float, shift: float = 0.0) -> Plant:
     [
         (tuned_by(0.02), "holds", ("holds", "holds")),
         (tuned_by(0.1), "undecided", ("undecided", "holds")),
-        (tuned_by(0.6), "does not", ("does not", "does not")),
-        (tuned_by(0.0, 0.8), "does not", ("holds", "does not")),  # alike, but further apart
+        (tuned_by(0.6), "does not hold", ("does not hold", "does not hold")),
+        (
+            tuned_by(0.0, 0.8),
+            "does not hold",
+            ("holds", "does not hold"),
+        ),  # alike, but further apart
     ],
 )
 def test_phases_are_alike_as_planted(
@@ -193,7 +200,7 @@ def test_a_slower_training_has_lines_of_its_own_and_decides_nothing(tmp_path: Pa
     made.fill("near-slow", matrices=unmoved, layout=LAYOUT)
     found = made.judge("RA5")
     slow = [row for row in found.tested if "a fifth of the learning rate" in row.what]
-    assert found.word == "does not"
+    assert found.word == "does not hold"
     assert [row.verdict for row in slow] == ["holds"] * 5
     assert {round(row.value, 6) for row in slow} == {1}
 
@@ -203,7 +210,7 @@ def by_inputs(group: str, inputs: str, d: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("share", "word"), [(0.02, "holds"), (0.14, "undecided"), (0.8, "does not")]
+    ("share", "word"), [(0.02, "holds"), (0.14, "undecided"), (0.8, "does not hold")]
 )
 def test_inputs_agree_as_planted(tmp_path: Path, share: float, word: Word) -> None:
     found = plant(tmp_path, alike(share, by_inputs), "near", "near-random").judge("RA6")
@@ -218,7 +225,7 @@ def test_random_tokens_alone_may_be_unlike(tmp_path: Path) -> None:
 
     found = plant(tmp_path, value, *GROUPS).judge("RA6")
     words = [row.verdict for row in found.tested]
-    assert words[:4] == ["does not", "holds", "does not", "holds"]
+    assert words[:4] == ["does not hold", "holds", "does not hold", "holds"]
 
 
 def by_kind(group: str, inputs: str, d: str) -> str:
@@ -240,7 +247,7 @@ def in_kinds(of: Callable[[str, str, str], str], share: float) -> Plant:
     ("value", "word"),
     [
         (in_kinds(by_kind, 0.4), "holds"),
-        (in_kinds(against_kind, 0.4), "does not"),
+        (in_kinds(against_kind, 0.4), "does not hold"),
         (in_kinds(by_inputs, 0.4), "undecided"),
     ],
 )

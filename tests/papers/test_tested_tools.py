@@ -27,8 +27,8 @@ from papers.made import Made, cut
 
 def test_what_is_noted_joins_what_was() -> None:
     own = claims.Tested(what="x", value=1.0, verdict="holds", note="a")
-    assert noted(own, "b", "does not") == claims.Tested(
-        what="x", value=1.0, verdict="does not", note="a; b"
+    assert noted(own, "b", "does not hold") == claims.Tested(
+        what="x", value=1.0, verdict="does not hold", note="a; b"
     )
     assert noted(own, "").note == "a"
     assert noted(own, "b").verdict == "holds"
@@ -37,17 +37,17 @@ def test_what_is_noted_joins_what_was() -> None:
 @pytest.mark.parametrize(
     ("words", "verdict", "ends"),
     [
-        (["holds", "holds", "does not"], "holds", (2 / 3, 2 / 3)),
-        (["holds", "does not"], "does not", (0.5, 0.5)),  # half are not most
+        (["holds", "holds", "does not hold"], "holds", (2 / 3, 2 / 3)),
+        (["holds", "does not hold"], "does not hold", (0.5, 0.5)),  # half are not most
         (["holds", "undecided"], "undecided", (0.5, 1.0)),
-        (["undecided", "does not", "does not"], "does not", (0.0, 1 / 3)),
+        (["undecided", "does not hold", "does not hold"], "does not hold", (0.0, 1 / 3)),
     ],
 )
 def test_most_of_the_tasks_is_more_than_half_of_them(
     words: list[Word], verdict: Word, ends: tuple[float, float]
 ) -> None:
     tasks = [claims.Tested(what="x", value=1.0, verdict=word, seeds=3) for word in words]
-    found = on_most("most", tasks, [word != "does not" for word in words])
+    found = on_most("most", tasks, [word != "does not hold" for word in words])
     assert (found.verdict, (found.low, found.high)) == (verdict, ends)
     assert (found.seeds, found.n, found.of) == (3, len(words), "tasks")
 
@@ -108,4 +108,4 @@ def test_few_points_in_order_may_be_so_by_chance() -> None:
     down = ranks_go_together("x", range(6), [6, 5, 3, 4, 2, 1], more_than(0.0))
     plain = correlate(range(6), [6, 5, 3, 4, 2, 1])
     assert (down.low, down.high) == pytest.approx((plain.spearman_low, plain.spearman_high))
-    assert down.verdict == "does not"
+    assert down.verdict == "does not hold"

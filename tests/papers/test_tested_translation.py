@@ -27,11 +27,11 @@ def translated(drops: dict[float, float], noise: float = 1.0) -> Planted:
     ("drops", "noise", "word", "first_ratio"),
     [
         ({0.25: 0.0, 0.6: 0.05, 0.75: 0.5}, 1.0, "holds", "60 %"),
-        ({0.25: 0.0, 0.6: 0.5, 0.75: 0.5}, 1.0, "does not", "60 %"),
-        ({0.25: 0.0, 0.6: 0.05, 0.75: 1.5}, 1.0, "does not", "75 %"),
+        ({0.25: 0.0, 0.6: 0.5, 0.75: 0.5}, 1.0, "does not hold", "60 %"),
+        ({0.25: 0.0, 0.6: 0.05, 0.75: 1.5}, 1.0, "does not hold", "75 %"),
         ({0.25: 0.0, 0.6: 0.05, 0.75: 0.5}, 9.0, "undecided", "60 %"),
         ({0.25: 0.0, 0.6: 0.05}, 1.0, "not run", "75 %"),
-        ({0.25: 0.0, 0.6: 0.5}, 1.0, "does not", "60 %"),
+        ({0.25: 0.0, 0.6: 0.5}, 1.0, "does not hold", "60 %"),
     ],
 )
 def test_lost_at_random(
@@ -56,7 +56,7 @@ def test_a_second_pair_of_languages_counts_where_it_was_run() -> None:
         for cell in cells:
             found.add(f"{group}-de", cell.axes, german._records[cell.key])
     first, *others = verdict("WL1", found)
-    assert (first.verdict, first.value) == ("does not", pytest.approx(1.5))
+    assert (first.verdict, first.value) == ("does not hold", pytest.approx(1.5))
     assert "into German" in first.what
     assert [each.verdict for each in others] == ["holds"] * 3
 
@@ -84,14 +84,14 @@ def test_patterns_that_differ_by_chance() -> None:
     assert first.value == pytest.approx(0.04)
     assert "not excluded" in first.note
     assert "interval over seeds" in second.what
-    assert [each.verdict for each in by_ratio] == ["does not"] * 5
+    assert [each.verdict for each in by_ratio] == ["does not hold"] * 5
     assert "25 % removed" in by_ratio[0].what
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_patterns_that_differ(sign: int) -> None:
     first, second, *_ = verdict("WL2", patterned(lambda place, seed: sign * (1 + 0.1 * place)))
-    assert (first.verdict, second.verdict) == ("does not", "does not")
+    assert (first.verdict, second.verdict) == ("does not hold", "does not hold")
     # kept minus lost, the lower layers of the encoder being those thought important
     assert first.value == pytest.approx(sign * 1.2)
 
@@ -133,7 +133,7 @@ def test_no_component_matters() -> None:
 
 def test_one_component_matters() -> None:
     first, *others = verdict("WL3", starved({"encoder": 0.0, "cross": 2.0, "decoder": 0.0}))
-    assert first.verdict == "does not"
+    assert first.verdict == "does not hold"
     assert "cross" in first.what
     assert abs(first.value) == pytest.approx(2.0, abs=0.03)
     without = [each for each in others if "cross" not in each.what]

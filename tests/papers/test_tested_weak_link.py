@@ -28,7 +28,7 @@ def at_random(drop: float, noise: float = 1.0, ratios: tuple[float, ...] = (0.3,
 
 @pytest.mark.parametrize(
     ("drop", "noise", "word"),
-    [(0.002, 1.0, "holds"), (0.05, 1.0, "does not"), (0.01, 1.0, "undecided"),
+    [(0.002, 1.0, "holds"), (0.05, 1.0, "does not hold"), (0.01, 1.0, "undecided"),
      (0.05, 30.0, "undecided")],
 )  # fmt: skip
 def test_half_at_random(drop: float, noise: float, word: str) -> None:
@@ -37,7 +37,7 @@ def test_half_at_random(drop: float, noise: float, word: str) -> None:
     assert first.value == pytest.approx(drop)
     # points of a score of 0.8 are 0.8 of a share of it; the other ratio is told as well
     assert others[0].value == pytest.approx(0.8 * drop)
-    assert any("30 %" in each.what and each.verdict == "does not" for each in others)
+    assert any("30 %" in each.what and each.verdict == "does not hold" for each in others)
 
 
 def test_half_at_random_leaves_out_a_task_whose_whole_model_scores_nothing() -> None:
@@ -85,7 +85,7 @@ def emptied(lost: Mapping[str, float], noise: float = 1.0, layers: int = 12) -> 
     ("lost", "word"),
     [
         ({"top:1": 0.02, "bottom:1": 0.02, "top:6": 0.1, "bottom:6": 0.1}, "holds"),
-        ({"top:1": 0.02, "bottom:1": 0.08, "top:6": 0.1, "bottom:6": 0.2}, "does not"),
+        ({"top:1": 0.02, "bottom:1": 0.08, "top:6": 0.1, "bottom:6": 0.2}, "does not hold"),
         ({"top:1": 0.05, "bottom:6": 0.2}, "not run"),
     ],
 )
@@ -95,7 +95,7 @@ def test_top_or_bottom(lost: dict[str, float], word: str) -> None:
     if word == "holds":
         assert "not excluded" in first.note
         assert "Layers emptied: 1, 6." in first.note
-    if word == "does not":
+    if word == "does not hold":
         assert first.value == pytest.approx(0.08)
         assert [round(each.value, 3) for each in others] == [0.06, 0.1, 0.08, 0.08]
 
@@ -125,7 +125,7 @@ def test_the_middle_is_worse() -> None:
 def test_the_middle_is_better() -> None:
     swapped = dict(zip(MIDDLE, (0.02, 0.1, 0.1, 0.3), strict=True))
     first, *_ = verdict("WL6", emptied(swapped))
-    assert (first.verdict, first.value) == ("does not", 0.0)
+    assert (first.verdict, first.value) == ("does not hold", 0.0)
 
 
 def test_the_middle_is_one_or_the_other() -> None:
@@ -150,8 +150,8 @@ HALVES = {"top:6": 0.2, "bottom:6": 0.1, "top:3": 0.9, "bottom:3": 0.9}
 @pytest.mark.parametrize(
     ("odd", "even", "words"),
     [
-        (0.05, 0.3, ["holds", "does not"]),
-        (0.3, 0.05, ["does not", "holds"]),
+        (0.05, 0.3, ["holds", "does not hold"]),
+        (0.3, 0.05, ["does not hold", "holds"]),
         (0.15, 0.15, ["undecided", "undecided"]),
     ],
 )
@@ -197,7 +197,7 @@ def moved(
     ("spreads", "word"),
     [
         ({"half": (0.04, 0.05), "top:3": (0.05, 0.06)}, "holds"),
-        ({"half": (0.4, 0.5), "top:3": (0.5, 0.6)}, "does not"),
+        ({"half": (0.4, 0.5), "top:3": (0.5, 0.6)}, "does not hold"),
         ({"half": (0.05, 0.3), "top:3": (0.04, 0.2)}, "undecided"),
         # the mean is below, but one run is not: any two layers of any cut, says the paper
         ({"half": tuple(0.01 + n / 1e4 for n in range(20)), "odd": (0.11,)},
@@ -223,7 +223,11 @@ def test_what_was_varied_stands_below_and_decides_nothing() -> None:
     moved({"half": (0.04, 0.05), "top:3": (0.05, 0.06)}, "moved-slow", found)
     moved({"whole": (0.3, 0.31, 0.32)}, "moved-whole", found)
     first, *_, whole, slow = verdict("WL8", found)
-    assert (first.verdict, whole.verdict, slow.verdict) == ("does not", "does not", "holds")
+    assert (first.verdict, whole.verdict, slow.verdict) == (
+        "does not hold",
+        "does not hold",
+        "holds",
+    )
     assert whole.what.endswith("no head removed")
     assert (slow.n, slow.value) == (4, pytest.approx(0.05))
 

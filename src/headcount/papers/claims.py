@@ -1,6 +1,6 @@
 """The papers' claims: what each says, and a test of it from finished runs.
 
-    verdict = judge(CLAIMS["LO1"], found)       # holds, does not, undecided, or not run
+    verdict = judge(CLAIMS["LO1"], found)       # holds, does not hold, undecided, or not run
 
 A claim is undecided where the interval of its statistic includes both sides of its threshold.
 `data/claims.yaml` has the words, the files `tested_*.py` have the tests.
@@ -19,7 +19,7 @@ from typing import Any, Literal
 from headcount.files import read_text
 from headcount.papers.found import Found
 
-Word = Literal["holds", "does not", "undecided", "not run"]
+Word = Literal["holds", "does not hold", "undecided", "not run"]
 ROOMS = (
     "tested_clusters",
     "tested_drift",
@@ -31,7 +31,7 @@ ROOMS = (
     "tested_weak_link",
 )
 """Where the tests are; a file adds its own when it is imported."""
-WORDS: tuple[Word, ...] = ("holds", "does not", "undecided", "not run")
+WORDS: tuple[Word, ...] = ("holds", "does not hold", "undecided", "not run")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,7 @@ def above(value: float, low: float, high: float, threshold: float) -> Word:
         return "undecided"
     if low >= threshold and value >= threshold:
         return "holds"
-    return "does not" if high < threshold else "undecided"
+    return "does not hold" if high < threshold else "undecided"
 
 
 def below(value: float, low: float, high: float, threshold: float) -> Word:
@@ -166,12 +166,12 @@ def below(value: float, low: float, high: float, threshold: float) -> Word:
         return "undecided"
     if high <= threshold and value <= threshold:
         return "holds"
-    return "does not" if low > threshold else "undecided"
+    return "does not hold" if low > threshold else "undecided"
 
 
 def worst(words: Sequence[Word]) -> Word:
     """The verdict on a claim that says something of every one of several."""
-    for word in ("not run", "does not", "undecided"):
+    for word in ("not run", "does not hold", "undecided"):
         if word in words:
             return word
     return "holds"

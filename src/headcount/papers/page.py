@@ -41,10 +41,10 @@ Every table and figure of four papers by one command each, and a verdict for eve
 **This page is generated** (`headcount reproduce --write-docs docs/reproduction.md`): its numbers \
 come from the records of runs, the papers' own from data files with the cell that they stand in.
 
-Verdicts: *holds* and *does not* where the 95 % interval of the statistic lies on one side of the \
-threshold, *undecided* where it includes both sides, *not run* where a run is missing. A threshold \
-marked † is ours, where a paper says only “high” or “similar”. Where no seeds are named everything \
-was drawn once, with seed 0, and the interval is over heads or layers."""
+Verdicts: *holds* and *does not hold* where the 95 % interval of the statistic lies on one side of \
+the threshold, *undecided* where it includes both sides, *not run* where a run is missing. A \
+threshold marked † is ours, where a paper says only “high” or “similar”. Where no seeds are named \
+everything was drawn once, with seed 0, and the interval is over heads or layers."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -147,7 +147,7 @@ def no_difference(value: float, low: float, high: float) -> Word:
     """Holds while the interval includes 0."""
     if math.isnan(low) or math.isnan(high):
         return "undecided"
-    return "holds" if low <= 0 <= high else "does not"
+    return "holds" if low <= 0 <= high else "does not hold"
 
 
 def unexcluded(tested: Tested) -> Tested:
@@ -161,7 +161,7 @@ def unexcluded(tested: Tested) -> Tested:
 
 def of_all(words: Sequence[Word]) -> Word:
     """The verdict on a claim of several parts: one that does not hold settles it."""
-    return "does not" if "does not" in words else worst(words)
+    return "does not hold" if "does not hold" in words else worst(words)
 
 
 def percent(share: float) -> str:

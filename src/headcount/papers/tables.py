@@ -14,7 +14,7 @@ from headcount.papers.items import Item
 from headcount.papers.reproduce import Reproduced
 from headcount.views.tables.columns import table
 
-STYLES = {"holds": "green", "does not": "red", "undecided": "yellow", "not run": "dim"}
+STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow", "not run": "dim"}
 
 
 def items_table(items: Iterable[Item]) -> Table:

@@ -115,7 +115,8 @@ def _spared(said: str, gone: Gone) -> Tested:
     never, heads = _never(gone)
     return Tested(
         what=f"middle heads that never go, {said}", value=never,
-        verdict="holds" if never else "does not", seeds=len(next(iter(gone.values()))), n=heads,
+        verdict="holds" if never else "does not hold", seeds=len(next(iter(gone.values()))),
+        n=heads,
         of="heads of the middle third", note="a count of these clusterings: it has no interval",
     )  # fmt: skip
 

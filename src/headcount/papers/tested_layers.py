@@ -119,7 +119,7 @@ def _groups(what: str, matrix: Matrix, layers: np.ndarray) -> Tested:
     low, high, _ = percentiles(drawn)
     word = at_least(0.8)(own.adjusted_rand, low, high)
     if word == "holds" and not own.contiguous:
-        word = "does not"
+        word = "does not hold"
     labels = "-".join(map(str, own.labels))
     said = "contiguous" if own.contiguous else "not contiguous"
     note = f"clusters {labels}, {said}; contiguous in {percent(runs / CLUSTERINGS)} of draws"

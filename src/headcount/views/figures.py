@@ -61,6 +61,20 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout=engine)
 
 
+def scale_of(*squares: np.ndarray) -> dict[str, Any]:
+    """Colours of correlations for `imshow`: two, white at 0, where some are below; else one."""
+    low = min(float(np.nanmin(values)) for values in squares)
+    if low < 0:
+        return {"cmap": "RdBu_r", "vmin": -1.0, "vmax": 1.0}
+    return {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0}
+
+
+def ink_on(image: Any, value: float) -> str:
+    """Black or white, whichever can be read on the colour of a value."""
+    red, green, blue, _ = image.cmap(image.norm(value))
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
+
+
 def colour_bar(image: Any, axes: Any, label: str = "", *, size: float = 7) -> Any:
     """A scale to the right of `axes`, exactly as high as what is drawn there."""
     bar = axes.figure.colorbar(image, cax=axes.inset_axes((1.04, 0, 0.05, 1)))

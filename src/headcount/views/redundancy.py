@@ -11,7 +11,15 @@ import numpy as np
 from headcount.likeness.compare import Comparison, Pair
 from headcount.likeness.layers import layers_of
 from headcount.likeness.result import Redundancy
-from headcount.views.figures import COLOURS, STYLE, colour_bar, need_matplotlib, new_figure
+from headcount.views.figures import (
+    COLOURS,
+    STYLE,
+    colour_bar,
+    ink_on,
+    need_matplotlib,
+    new_figure,
+    scale_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,12 +142,12 @@ def _squares(
 
 
 def _agreement(axes: Any, title: str, names: list[str], r: np.ndarray) -> None:
-    axes.imshow(r, cmap=MAP, vmin=min(0.0, float(r.min())), vmax=1)
+    image = axes.imshow(r, **scale_of(r))
     for i in range(len(names)):
         for j in range(len(names)):
             if i != j and len(names) <= 12:
-                colour = "black" if r[i, j] > 0.6 else "white"
                 text = f"{round(r[i, j], 2) + 0.0:.2f}".replace("0.", ".", 1)
+                colour = ink_on(image, r[i, j])
                 axes.text(j, i, text, ha="center", va="center", fontsize=7, color=colour)
     turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     long = max(map(len, names)) > 5
