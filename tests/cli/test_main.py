@@ -108,6 +108,22 @@ def test_a_command_speaks_for_itself_in_its_own_help(cli: Cli) -> None:
     assert "A dummy, in short." not in ran.out
 
 
+def test_examples_stand_one_a_line(cli: Cli) -> None:
+    below = [("redundancy", "compare"), *(("study", verb) for verb in ("plan", "run", "table"))]
+    with_examples = 0
+    for tokens in [*((entry.name,) for entry in main.COMMANDS), *below]:
+        lines = [line.strip() for line in cli(*tokens, "--help").out.splitlines()]
+        assert not any(line.startswith("Examples: ") or " · " in line for line in lines), tokens
+        if "Examples:" in lines:
+            with_examples += 1
+            shown = lines[lines.index("Examples:") + 2 :]
+            shown = shown[: shown.index("")]
+            begun = [line for line in shown if line.startswith(f"• headcount {' '.join(tokens)}")]
+            assert begun, tokens
+            assert "\n".join(shown).count("headcount ") == sum(line[0] == "•" for line in shown)
+    assert with_examples >= 22
+
+
 def test_defaults_are_shown_as_they_would_be_typed(cli: Cli) -> None:
     shown = " ".join(cli("curve", "--help").out.split())
     assert "[default: random cluster importance]" in shown

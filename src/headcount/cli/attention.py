@@ -31,9 +31,12 @@ def attention(
     For each head it tells the entropy of its attention in bits, how many tokens away it looks, and
     what it looks at most; with two models also how far they differ (Jensen–Shannon, in bits).
 
-    Examples: `headcount attention ./mrpc ./small --text "The lawyer sees the judge." --out maps` ·
-    `headcount attention ./mrpc ./small --text "The lawyer sees the judge." --layer 5 --head 2
-    --out head` · `headcount attention ./nmt --text "A dog runs." --target "Ein Hund läuft." --json`
+    **Examples:**
+
+    - `headcount attention ./mrpc ./small --text "The lawyer sees the judge." --out maps`
+    - `headcount attention ./mrpc ./small --text "The lawyer sees the judge." --layer 5 --head 2
+      --out head`
+    - `headcount attention ./nmt --text "A dog runs." --target "Ein Hund läuft." --json`
     """
     figures = out is not None and can_draw()
     given = [model] if pruned is None else [model, pruned]

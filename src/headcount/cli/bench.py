@@ -43,8 +43,11 @@ def bench(
     interval), beside what the FLOPs allow. Rounds go on until the intervals are within ± 10 %.
     Without PRUNED, heads are removed at random: which ones makes no difference to time.
 
-    Examples: `headcount bench bert-base-uncased` · `headcount bench ./model ./pruned` ·
-    `headcount bench ./config.json --ratio 0.5 0.9 --batch 1,8 --length 32,128 --json`
+    **Examples:**
+
+    - `headcount bench bert-base-uncased`
+    - `headcount bench ./model ./pruned`
+    - `headcount bench ./config.json --ratio 0.5 0.9 --batch 1,8 --length 32,128 --json`
     """
     from headcount.models.speed import check_bench, plan
 

@@ -34,7 +34,10 @@ def claims(
     A claim is undecided where the interval of its statistic includes both sides of the threshold,
     and not run while one of its runs is missing.
 
-    Examples: `headcount claims` · `headcount claims reproduce/pocket --json`
+    **Examples:**
+
+    - `headcount claims`
+    - `headcount claims reproduce/pocket --json`
     """
     from headcount.papers import tables
     from headcount.papers.reproduce import claims as judged

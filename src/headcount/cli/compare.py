@@ -36,9 +36,11 @@ def compare(
     the same command again goes on after a crash, and one with more methods or seeds computes only
     what is missing. Written there: a record for each run, compare.parquet and compare.json.
 
-    Examples: `headcount compare ./run --task mrpc --data glue --ratio 0.5 --out compare` ·
-    `headcount compare ./run --task sst2 --methods random,subset,straight-through --steps 300
-    --out compare`
+    **Examples:**
+
+    - `headcount compare ./run --task mrpc --data glue --ratio 0.5 --out compare`
+    - `headcount compare ./run --task sst2 --methods random,subset,straight-through --steps 300
+      --out compare`
 
     Parameters
     ----------

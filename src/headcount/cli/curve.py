@@ -41,9 +41,11 @@ def curve(
     point, curve.parquet, curve.json, and where matplotlib is installed curve.png and .svg, and for
     the method cluster chance.png and .svg, how often each head goes.
 
-    Examples: `headcount curve ./run --task mrpc --data glue --out curve` ·
-    `headcount curve ./run --task sst2 --methods random,importance --ratios 0.25,0.5,0.75
-    --recover --out curve`
+    **Examples:**
+
+    - `headcount curve ./run --task mrpc --data glue --out curve`
+    - `headcount curve ./run --task sst2 --methods random,importance --ratios 0.25,0.5,0.75
+      --recover --out curve`
 
     Parameters
     ----------

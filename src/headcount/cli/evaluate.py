@@ -38,8 +38,10 @@ def evaluate(
     Several masks are scored in one pass over the data, together with the full model; the
     difference from all heads has an interval of its own, on the same rows.
 
-    Examples: `headcount evaluate ./run --task mrpc --data glue --json` ·
-    `headcount evaluate ./run --task sst2 --mask 6x12 --mask 12,12,12,0,0,0`
+    **Examples:**
+
+    - `headcount evaluate ./run --task mrpc --data glue --json`
+    - `headcount evaluate ./run --task sst2 --mask 6x12 --mask 12,12,12,0,0,0`
     """
     if scoring.given().get("limit") is not None and fraction is not None:
         raise UsageError("Pass --limit or --fraction, not both.")

@@ -29,8 +29,10 @@ def importance(
 ) -> None:
     """E |∂L/∂ξ| of every head: how much the loss of an example feels its gate, with its error.
 
-    Examples: `headcount importance ./run --task mrpc --data glue --normalize l1` ·
-    `headcount importance ./run --task sst2 --out importance.json --json`
+    **Examples:**
+
+    - `headcount importance ./run --task mrpc --data glue --normalize l1`
+    - `headcount importance ./run --task sst2 --out importance.json --json`
     """
     asked = Importance(measuring=measuring.on(), keep=keep)
     run = groups.run_of("importance", model, asked, task, source, opening, asked.measuring.seed)

@@ -41,8 +41,10 @@ def prune(
     those of training: `headcount prune --finetune --help`. The same command again goes on after a
     crash.
 
-    Examples: `headcount prune ./mrpc --ratio 0.5 --task mrpc --data glue --out small` ·
-    `headcount prune ./bert --ratio 0.5 --out small` (no data needed)
+    **Examples:**
+
+    - `headcount prune ./mrpc --ratio 0.5 --task mrpc --data glue --out small`
+    - `headcount prune ./bert --ratio 0.5 --out small` (no data needed)
 
     Parameters
     ----------

@@ -40,9 +40,11 @@ def measure(
     Inputs are random tokens, or the texts of a task or a file; a sample is even over lengths.
     With --out, the same command again goes on after an interruption.
 
-    Examples: `headcount redundancy bert-base-uncased --figure heads.png` ·
-    `headcount redundancy ./bert --task cola --data glue --distances all --out cola.npz` ·
-    `headcount redundancy compare cola.npz random.npz`
+    **Examples:**
+
+    - `headcount redundancy bert-base-uncased --figure heads.png`
+    - `headcount redundancy ./bert --task cola --data glue --distances all --out cola.npz`
+    - `headcount redundancy compare cola.npz random.npz`
     """
     read = groups.read_of(reading, task, source)
     check_figures(figure or [])
@@ -88,8 +90,10 @@ def compare(
     95 % interval, Spearman's, the normalised form (1 + r) / 2, the p of a Mantel test that
     permutes heads, and the mean absolute difference.
 
-    Examples: `headcount redundancy compare pretrained.npz finetuned.npz` ·
-    `headcount redundancy compare *.npz --figure tasks.svg --json`
+    **Examples:**
+
+    - `headcount redundancy compare pretrained.npz finetuned.npz`
+    - `headcount redundancy compare *.npz --figure tasks.svg --json`
     """
     check_figures(figure or [])
     from headcount.likeness.compare import compare as compared

@@ -23,8 +23,14 @@ def remove(
 ) -> None:
     """Take heads out of a model, verify what is left against the masked model, and save it.
 
-    Examples: `--keep 777322`, `--keep 12,10,7,7,3,0`, `--keep "encoder:888888 cross:444444"`,
-    `--keep mask.json`. A number keeps the first heads of its layer.
+    A number keeps the first heads of its layer.
+
+    **Examples:**
+
+    - `headcount remove ./bert --keep 777322 --out small`
+    - `headcount remove ./bert --keep 12,10,7,7,3,0 --out small`
+    - `headcount remove ./nmt --keep "encoder:888888 cross:444444" --out small`
+    - `headcount remove ./bert --keep mask.json --out small`
     """
     from headcount.models.load import load
     from headcount.models.numbers import original_mask

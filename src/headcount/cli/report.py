@@ -26,7 +26,10 @@ def report(
     It is made of the records, masks, matrices and traces that are found in the folders, and opens
     without a network. Files that cannot be read are named and left out.
 
-    Examples: `headcount report search curve near -o report.html` · `headcount report runs`
+    **Examples:**
+
+    - `headcount report search curve near -o report.html`
+    - `headcount report runs`
 
     Parameters
     ----------

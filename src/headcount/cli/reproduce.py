@@ -46,9 +46,12 @@ def reproduce(
     pocket is offline and takes minutes, small needs real weights and data (--weights, --data),
     paper a GPU or a cluster. Runs are shared by all items and kept: the same command goes on.
 
-    Examples: `headcount reproduce --list` · `headcount reproduce weak-link table-4` ·
-    `headcount reproduce redundancy --executor processes` ·
-    `headcount reproduce --all --scale paper --plan`
+    **Examples:**
+
+    - `headcount reproduce --list`
+    - `headcount reproduce weak-link table-4`
+    - `headcount reproduce redundancy --executor processes`
+    - `headcount reproduce --all --scale paper --plan`
 
     Parameters
     ----------

@@ -40,8 +40,10 @@ def roles(
     or the texts of a task or a file. With a pruned model, the examples tell where its heads look,
     too.
 
-    Examples: `headcount roles bert-base-uncased --inputs texts.txt` ·
-    `headcount roles ./run --task sst2 --alone --time --out roles.json --figure roles.png`
+    **Examples:**
+
+    - `headcount roles bert-base-uncased --inputs texts.txt`
+    - `headcount roles ./run --task sst2 --alone --time --out roles.json --figure roles.png`
     """
     read, asked = groups.read_of(reading, task, source), describing.on()
     if asked.alone and task is None:

@@ -26,7 +26,10 @@ def run(
     the model and the data are the same; it is held against the record's own, and a difference in
     what it depends on is told.
 
-    Examples: `headcount run small/record.json --out again` · `headcount run run.json`
+    **Examples:**
+
+    - `headcount run small/record.json --out again`
+    - `headcount run run.json`
 
     Parameters
     ----------

@@ -41,8 +41,10 @@ def search(
     goes on. It leaves with 6 when no cut is within the bound, and says how close one came; with 6
     as well when the cut that was chosen is not within it on the rows of the statement.
 
-    Examples: `headcount search ./mrpc --task mrpc --data glue --max-drop 1% --out found` ·
-    `headcount search ./mrpc --task mrpc --data glue --max-latency 0.8x --out found`
+    **Examples:**
+
+    - `headcount search ./mrpc --task mrpc --data glue --max-drop 1% --out found`
+    - `headcount search ./mrpc --task mrpc --data glue --max-latency 0.8x --out found`
 
     Parameters
     ----------

@@ -53,7 +53,10 @@ def plan(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = Fa
     Every mistake of the file is told at once, and nothing is run. Hours are judged by finished runs
     of the same kind and method.
 
-    Examples: `headcount study plan methods.yaml` · `headcount study plan grid`
+    **Examples:**
+
+    - `headcount study plan methods.yaml`
+    - `headcount study plan grid`
     """
     found = _open(file, out, yes).plan()
     emit(found.to_json(), as_json=as_json, table=tables.plan_table(found))
@@ -77,10 +80,12 @@ def run(
     The same command again, by any executor, goes on after a crash. One failure does not stop the
     rest; the exit code is 6 then. Ctrl-C and `kill` end it, and what runs is given back.
 
-    Examples: `headcount study run methods.yaml` ·
-    `headcount study run methods.yaml --executor processes --workers 4` ·
-    `headcount study run methods.yaml --executor ray --address auto --gpus 1` ·
-    `headcount study run methods.yaml --executor slurm --partition gpu --gpus 1`
+    **Examples:**
+
+    - `headcount study run methods.yaml`
+    - `headcount study run methods.yaml --executor processes --workers 4`
+    - `headcount study run methods.yaml --executor ray --address auto --gpus 1`
+    - `headcount study run methods.yaml --executor slurm --partition gpu --gpus 1`
 
     Parameters
     ----------
@@ -140,7 +145,9 @@ def _finish(found: Study, as_json: bool, left: int = 0) -> None:
 def status(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = False) -> None:
     """What became of the runs of a study: done, running, stale, failed, not run, planned.
 
-    Examples: `headcount study status methods.yaml`
+    **Examples:**
+
+    - `headcount study status methods.yaml`
     """
     found = _open(file, out, yes).status()
     emit(found.to_json(), as_json=as_json, table=tables.status_table(found))
@@ -150,7 +157,9 @@ def status(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = 
 def table(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = False) -> None:
     """The finished runs: means over seeds with intervals, and all of them as CSV and Parquet.
 
-    Examples: `headcount study table methods.yaml`
+    **Examples:**
+
+    - `headcount study table methods.yaml`
     """
     opened = _open(file, out, yes)
     found = opened.table()
@@ -168,7 +177,9 @@ def watch(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = F
 
     Where nobody works on what is left, and no SLURM job is to come, it ends with exit code 6.
 
-    Examples: `headcount study watch methods.yaml`
+    **Examples:**
+
+    - `headcount study watch methods.yaml`
     """
     found, last, seen = _open(file, out, yes), "", time.monotonic()
     with bar(f"study {found.asked.name}") as progress:

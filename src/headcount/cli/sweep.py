@@ -32,8 +32,10 @@ def sweep(
     Written there: a record for each run, sweep.parquet, sweep.json, and where matplotlib is
     installed sweep.png and .svg.
 
-    Examples: `headcount sweep ./run --task cola --over mu=1e-4,1e-3,1e-2 --out sweep` ·
-    `headcount sweep ./run --task cola --method hard-concrete --over mu=0.01,0.1,1 --out sweep`
+    **Examples:**
+
+    - `headcount sweep ./run --task cola --over mu=1e-4,1e-3,1e-2 --out sweep`
+    - `headcount sweep ./run --task cola --method hard-concrete --over mu=0.01,0.1,1 --out sweep`
 
     Parameters
     ----------

@@ -44,10 +44,12 @@ def train(
     The same command again goes on after a crash, or does nothing when the run is done. Several
     processes: `accelerate launch -m headcount train …`.
 
-    Examples: `headcount train bert-base-uncased --task sst2 --out run` ·
-    `headcount train ./bert --task mrpc --data glue --freeze 4 --out run` ·
-    `headcount train config.json --from-scratch --tokenizer ./bert --task masked-lm
-    --data text.txt --out run`
+    **Examples:**
+
+    - `headcount train bert-base-uncased --task sst2 --out run`
+    - `headcount train ./bert --task mrpc --data glue --freeze 4 --out run`
+    - `headcount train config.json --from-scratch --tokenizer ./bert --task masked-lm --data
+      text.txt --out run`
 
     Parameters
     ----------

@@ -37,10 +37,12 @@ def transfer(
     importance, and with --recall how many of the heads the task needs are kept when the pre-trained
     model is pruned on its own task. Frozen lower layers: `headcount train --freeze`.
 
-    Examples: `headcount transfer ./bert ./bert-sst2 --task sst2 --data glue --out drift` ·
-    `headcount transfer ./bert ./bert-sst2 --inputs lines.txt --json` ·
-    `headcount transfer pocket ./run --task pocket-sentiment --pretraining-task pocket-corpus
-    --recall`
+    **Examples:**
+
+    - `headcount transfer ./bert ./bert-sst2 --task sst2 --data glue --out drift`
+    - `headcount transfer ./bert ./bert-sst2 --inputs lines.txt --json`
+    - `headcount transfer pocket ./run --task pocket-sentiment --pretraining-task pocket-corpus
+      --recall`
     """
     read, options = reading.on(), transferring.on()
     if options.recall and task is None:

@@ -1,12 +1,13 @@
-"""What tables are built of: a plain one, and one whose least telling columns may be left out."""
+"""What tables are built of: one that folds where it is too wide, one that leaves columns out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
@@ -14,18 +15,78 @@ from rich.text import Text
 
 from headcount.text import printable
 
+PROSE = 32
+"""Cells of more characters are text that may be broken into lines."""
+
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
-    """A plain table; numbers are set to the right."""
+    """A plain table that folds on a narrow terminal; numbers are set to the right."""
     rows = [list(row) for row in rows]
     title = printable(title) if title else None
-    built = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    built = Folding(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for at, column in enumerate(columns):
         numbers = bool(rows) and all(isinstance(row[at], int | float) for row in rows)
         built.add_column(printable(column), justify="right" if numbers else "left")
     for row in rows:
         built.add_row(*("" if cell is None else printable(str(cell), lines=True) for cell in row))
     return built
+
+
+class Folding(Table):
+    """A table that is shown in parts, one below the other, where it is too wide.
+
+    Every part begins with the columns that tell rows apart. Only prose is broken into lines: a
+    number or an interval stays whole.
+    """
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        unlimited = console.options.update(width=10_000)
+        if Measurement.get(console, unlimited, self).maximum > options.max_width:
+            yield from self._parts(console, options.max_width)
+        else:
+            yield from super().__rich_console__(console, options)
+
+    def _parts(self, console: Console, width: int) -> Iterator[Table]:
+        unlimited = console.options.update(width=10_000)
+        cells = [[str(cell) for cell in column.cells] for column in self.columns]
+        prose = {at for at, own in enumerate(cells) if max(map(cell_len, own), default=0) > PROSE}
+
+        def fits(places: Sequence[int], room: int) -> bool:
+            part = self._part(places, prose)
+            for at, column in zip(places, part.columns, strict=True):
+                column.max_width = PROSE if at in prose else None
+            return Measurement.get(console, unlimited, part).maximum <= room
+
+        key = _telling(cells)
+        while key > 1 and not fits(range(key), width // 2):
+            key -= 1
+        parts: list[list[int]] = [[]]
+        for at in range(key, len(cells)):
+            if parts[-1] and not fits([*range(key), *parts[-1], at], width):
+                parts.append([])
+            parts[-1].append(at)
+        for number, own in enumerate(parts):
+            part = self._part([*range(key), *own], prose)
+            part.title = self.title if number == 0 else None
+            part.caption = self.caption if number == len(parts) - 1 else None
+            yield part
+
+    def _part(self, places: Sequence[int], prose: Container[int] = ()) -> Table:
+        """These columns as a table of their own; only prose is broken into lines."""
+        part = Table(box=self.box, title=self.title, title_justify=self.title_justify,
+                     caption_justify=self.caption_justify, pad_edge=self.pad_edge)  # fmt: skip
+        chosen = [self.columns[at] for at in places]
+        for at, column in zip(places, chosen, strict=True):
+            part.add_column(column.header, justify=column.justify, no_wrap=at not in prose)
+        for row, cells in zip(self.rows, zip(*(c.cells for c in chosen), strict=True), strict=True):
+            part.add_row(*cells, style=row.style, end_section=row.end_section)
+        return part
+
+
+def _telling(cells: Sequence[Sequence[str]]) -> int:
+    """How many columns, the first ones and three at most, tell all rows apart; else 1."""
+    distinct = (len(set(zip(*cells[:count], strict=True))) for count in (1, 2, 3))
+    return next((at for at, rows in enumerate(distinct, 1) if rows == len(cells[0])), 1)
 
 
 @dataclass(frozen=True, kw_only=True)
