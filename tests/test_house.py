@@ -38,6 +38,7 @@ FOUNDATION = [
     "errors",
     "registry",
     "names",
+    "outputs",
     "files",
     "partials",
     "arrays",

@@ -48,9 +48,9 @@ Row = TypeVar("Row")
 @contextmanager
 def whole(path: str | os.PathLike[str]) -> Generator[Path]:
     """A temporary name beside `path` to write to; it takes its place when all went well."""
-    path = Path(path)
-    if special := special_file(path):
+    if special := special_file(Path(path)):
         raise HeadcountError(f"Cannot write {path}: it is {special}.")
+    path = _followed(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # the ending stays, for writers that go by it; the number keeps two runs apart
@@ -72,7 +72,7 @@ def whole_folder(path: str | os.PathLike[str], *, replace: bool = False) -> Gene
 
     With `replace` also the place of a folder that is there.
     """
-    path = Path(path)
+    path = _followed(path)
     try:
         with partial_folder(path) as made:
             yield made
@@ -85,6 +85,11 @@ def whole_folder(path: str | os.PathLike[str], *, replace: bool = False) -> Gene
             danger()
     except OSError as error:
         raise cannot_write(path, error) from error
+
+
+def _followed(path: str | os.PathLike[str]) -> Path:
+    """Where a link leads: what it names is written, and the link stays."""
+    return Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
 
 
 def _exchange(made: Path, path: Path) -> None:
@@ -180,14 +185,6 @@ def patient(path: Path) -> Generator[Any]:
         bearing.file.close()
     if bearing.failure is not None:
         raise bearing.failure
-
-
-def require_new(out: str | os.PathLike[str]) -> Path:
-    """The folder to write, which must be new or empty: asked before any work is done."""
-    path = Path(out).expanduser()
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise UsageError(f"{path} is there already; --out takes a new or empty folder.")
-    return path
 
 
 def cannot_write(path: Path, error: OSError) -> HeadcountError:

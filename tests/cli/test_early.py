@@ -54,7 +54,40 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["evaluate", "./no", "--task", "cola"], 4, "There is no model './no'"),
     (["evaluate", "pocket", "--task", "cola", "--predictions", "full"], 2, "is a folder"),
     (["demo", "--out", "full"], 2, "new or empty folder"),
-]
+    *[
+        ([*line, "--out", out], 2, said)
+        for line in (
+            ["redundancy", "pocket"], ["roles", "pocket"],
+            ["importance", "pocket", "--task", "cola"],
+            ["transfer", "pocket", "pocket"], ["attention", "pocket", "--text", "a"],
+            ["prune", "pocket", "--ratio", "0.5"], ["curve", "pocket", "--task", "cola"],
+            ["compare", "pocket", "--task", "cola"], ["search", "pocket", "--task", "cola",
+            "--max-drop", "1%"], ["sweep", "pocket", "--task", "cola", "--over", "mu=1"],
+            ["remove", "pocket", "--keep", "1"], ["export", "pocket", "--to", "onnx"],
+            ["train", "pocket", "--task", "cola"], ["demo"], ["report", "full"],
+            ["study", "run", "grid"], ["study", "plan", "grid"], ["reproduce", "pocket"],
+            ["run", "full"],
+        )
+        for out, said in (
+            ("dangling", "dangling is a link to not-there, which is not there"),
+            ("a" * 230, "a name has 215 letters at most"),
+        )
+    ],
+    (["evaluate", "pocket", "--task", "cola", "--predictions", "dangling"], 2, "is a link to"),
+    (["prune", "model", "--ratio", "0.5", "--out", "model", "--overwrite"], 2, "is what is read"),
+    (["prune", "model", "--ratio", "0.5", "--out", "link", "--overwrite"], 2, "is what is read"),
+    (["prune", "up/model", "--ratio", "0.5", "--out", "up", "--overwrite"], 2, "lies in up"),
+    (["train", "model", "--task", "cola", "--out", "model"], 2, "is what is read"),
+    (["train", "pocket", "--task", "cola", "--out", "model"], 2, "headcount did not train"),
+    (["search", "up/model", "--task", "cola", "--max-drop", "1%", "--out", "up", "--overwrite"], 2,
+     "up/model is read and lies in up, which --overwrite empties"),
+    (["redundancy", "pocket", "--inputs", "file", "--out", "file"], 2, "is what is read"),
+    (["prune", "pocket", "--ratio", "0.5", "--out", "mine", "--overwrite"], 2,
+     "notes.txt is nothing that headcount wrote"),
+    (["redundancy", "pocket", "--out", "file"], 2, "is no answer to the same question"),
+    (["roles", "pocket", "--out", "file"], 2, "is no answer to the same question"),
+    (["importance", "pocket", "--task", "cola", "--out", "file"], 2, "is no answer to the same"),
+]  # fmt: skip
 SCRIPT = """
 import sys
 from headcount.cli.main import main
@@ -68,6 +101,16 @@ def test_nothing_heavy_is_imported_to_say_no(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("")
     (tmp_path / "file").write_text("")
+    (tmp_path / "dangling").symlink_to("not-there")
+    for name in ("model", "up/model"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "config.json").write_text("{}")
+        (tmp_path / name / "record.json").write_text("{}")
+    (tmp_path / "up" / "record.json").write_text("{}")
+    (tmp_path / "link").symlink_to("model")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "record.json").write_text("{}")
+    (tmp_path / "mine" / "notes.txt").write_text("")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(lines=[line for line, _, _ in WRONG])],
         capture_output=True, text=True, cwd=tmp_path, check=False,

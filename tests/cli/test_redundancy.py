@@ -55,6 +55,12 @@ def test_random_tokens_by_default(cli: Cli, folder: Path, tmp_path: Path) -> Non
         "r.png",
         "r.svg",
     }
+    assert cli(*line, "--out", out).code == 0  # the same question
+    other = cli(*line, "--out", out, "--seed", 1)
+    assert other.code == 2
+    assert "is no answer to the same question: pass --overwrite" in other.err
+    assert hc.load_redundancy(out).made == value.made
+    assert cli(*line, "--out", out, "--seed", 1, "--overwrite").code == 0
     table = cli(*line)
     assert "BertForSequenceClassification on 8 inputs (random tokens), seed 0" in table.out
     assert "most alike" in table.out

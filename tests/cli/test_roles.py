@@ -36,6 +36,19 @@ def test_a_page_a_file_and_a_figure(cli: Cli, tmp_path: Path) -> None:
     assert told["id"] == record.id
 
 
+def test_a_file_of_another_question_stays(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "roles.json"
+    line = ["roles", "pocket", *FEW, "--examples", 0, "--out", out]
+    assert cli(*line).code == 0
+    assert cli(*line).code == 0  # the same question
+    ran = cli(*line, "--seed", 1)
+    assert ran.code == 2
+    assert f"{out} is there already, and is no answer to the same question" in ran.err
+    assert hc.load_record(out).run.seed == 0
+    assert cli(*line, "--seed", 1, "--overwrite").code == 0
+    assert hc.load_record(out).run.seed == 1
+
+
 def test_alone_and_time(cli: Cli, folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text("words,kind\n" + "the small king,a\na queen,b\n" * 12)

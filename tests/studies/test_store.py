@@ -165,3 +165,39 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
         store.add(record(0, 0.1))
         assert store.get(IDS[0]) is not None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_overwriting_deletes_only_what_a_study_wrote(tmp_path):
+    with opened(tmp_path, {"task": "a"}) as store:
+        store.add(record(0))
+    (tmp_path / RUNS / "thesis").mkdir()
+    (tmp_path / RUNS / "thesis" / "record.json").write_text("{}")
+    (tmp_path / RUNS / "notes.txt").write_text("mine")
+    with opened(tmp_path, {"task": "b"}, overwrite=True):
+        pass
+    assert {path.name for path in (tmp_path / RUNS).iterdir()} == {"thesis", "notes.txt"}
+
+
+@pytest.mark.parametrize("name", [RUNS, "model", "full.json", "settings.json"])
+def test_a_folder_that_no_study_began_is_not_overwritten(tmp_path, name):
+    if "." in name:
+        (tmp_path / name).write_text("{}")
+    else:
+        (tmp_path / name / "thesis").mkdir(parents=True)
+    with (
+        pytest.raises(UsageError, match=f"{name} is nothing that this study wrote"),
+        opened(tmp_path, {"task": "b"}, results=["model"], overwrite=True),
+    ):
+        pass
+    assert (tmp_path / name).exists()
+
+
+def test_the_runs_of_a_study_file_are_not_those_of_a_curve(tmp_path):
+    (tmp_path / RUNS / IDS[0]).mkdir(parents=True)
+    (tmp_path / "studies").mkdir()
+    with (
+        pytest.raises(UsageError, match="runs is nothing that this study wrote"),
+        opened(tmp_path, {"task": "b"}, overwrite=True),
+    ):
+        pass
+    assert (tmp_path / RUNS / IDS[0]).is_dir()

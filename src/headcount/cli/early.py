@@ -5,7 +5,6 @@ Options of one name mean the same in every command, so they are checked by their
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -14,10 +13,10 @@ from typing import Any
 
 from headcount.cli.typed import Typed
 from headcount.errors import UsageError
-from headcount.files import cannot_write, require_new
 from headcount.heads import STACKS, Layout
 from headcount.models.shipped import require_model
 from headcount.names import require
+from headcount.outputs import require_apart, require_new, require_place, require_replaceable
 from headcount.runs.advice import choose
 from headcount.runs.asked import FREE, read_ratio
 
@@ -26,6 +25,8 @@ NEW = ("prune", "remove", "export", "demo")
 """Commands whose --out is a folder that must be new or empty."""
 FILE = ("redundancy", "roles", "importance", "report")
 """Commands whose --out is a file; of the others it is a folder that may be there."""
+WRITTEN = ("out", "figure", "predictions", "page", "store", "record", "folder", "folders", "paths")
+"""Options and arguments whose paths are written to, or whose folder may be."""
 
 
 def check(command: str, arguments: Mapping[str, Any]) -> None:
@@ -41,7 +42,7 @@ def check(command: str, arguments: Mapping[str, Any]) -> None:
             _methods(given[name], command)
     # of several processes, the first one makes the folder while the others start
     if given.get("out") is not None and os.environ.get("RANK", "0") == "0":
-        _out(Path(given["out"]).expanduser(), command)
+        _out(require_place(given["out"]), command, given)
     for name in MODELS:
         if given.get(name) is not None:
             require_model(given[name])
@@ -132,31 +133,40 @@ def _stack(name: str) -> None:
 
 
 def _file(value: Any) -> None:
-    for path in map(Path, _several(value)):
+    for path in map(require_place, _several(value)):
         if path.is_dir():
             raise UsageError(f"{path} is a folder, not a file to write.")
-        _writable(path)
 
 
-def _out(path: Path, command: str) -> None:
+def _out(path: Path, command: str, given: Mapping[str, Any]) -> None:
+    overwrite = bool(given.get("overwrite"))
+    require_apart(path, _inputs(given), overwrite=overwrite)
     if command in FILE:
         _file(path)
     elif command == "prune" and (path / "record.json").is_file():
-        pass  # what the same command finds done; it looks there itself
+        if overwrite:  # else it may be what the same command finds done; it looks there itself
+            require_replaceable(path)
     elif command in NEW:
         require_new(path)
     elif path.exists() and not path.is_dir():
         raise UsageError(f"{path} is a file, not a folder.")
-    _writable(path)
+    elif command == "train" and (path / "config.json").exists():
+        _require_trained(path)
 
 
-def _writable(path: Path) -> None:
-    """Refuse a place below a file, or in a folder of someone else."""
-    there = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
-    if there != path.absolute() and not there.is_dir():
-        raise cannot_write(path, OSError(errno.ENOTDIR, f"{there} is a file"))
-    if not os.access(there, os.W_OK):
-        raise cannot_write(path, OSError(errno.EACCES, os.strerror(errno.EACCES)))
+def _inputs(given: Mapping[str, Any]) -> Iterable[Any]:
+    """Files and folders that are read: models, and options that are paths."""
+    for name, value in given.items():
+        if name in MODELS or name == "tokenizer":
+            yield from [value] if value is not None else []
+        elif name not in WRITTEN:
+            yield from (each for each in _several(value) if isinstance(each, Path))
+
+
+def _require_trained(path: Path) -> None:
+    """Refuse to train over a model that is no earlier training's."""
+    if not (path / "settings.json").exists():
+        raise UsageError(f"{path} is a model that headcount did not train: --out takes another.")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {

@@ -19,6 +19,7 @@ from headcount.changes.options import Sentence, Transferring
 from headcount.cli.common import emit, warn
 from headcount.cli.progress import typed_words
 from headcount.cli.typed import Typed, typed
+from headcount.errors import HeadcountError, UsageError
 from headcount.likeness.options import Agreeing, Likening
 from headcount.models.opening import Opening
 from headcount.runs.run import Run
@@ -82,6 +83,10 @@ Keep = Annotated[str | None, Parameter(name=("--keep", "--mask"), help=f"{KEEP};
 NewFolder = Annotated[Path, Parameter(help="The folder to write; it must be new or empty.")]
 Figures = Annotated[list[Path] | None, Parameter(help="Draw it to these files, .png or .svg.")]
 DryRun = Annotated[bool, Parameter(negative=(), help="Say what would be done, and stop.")]
+OverFile = Annotated[
+    bool,
+    Parameter(name="--overwrite", negative=(), help="Replace --out even if it answers another."),
+]
 """Types of parameters that mean the same in every command."""
 
 
@@ -167,6 +172,26 @@ def run_of(
     """What was typed, as a run."""
     how: Any = {"source": source.on(), "opening": opening.on(), "seed": seed}
     return Run(kind, model, options=options, task=task, **how)
+
+
+def require_same_question(run: Run, out: Path | None, record: Path | None, overwrite: bool) -> None:
+    """Refuse to write over a file that is no earlier answer to the same; `record` says what it is.
+
+    With `overwrite` it may be any.
+    """
+    if out is None or record is None or overwrite or not (out.exists() or record.exists()):
+        return
+    from headcount.runs.record import read_run
+
+    try:
+        before = read_run(record)[0]
+    except HeadcountError:
+        before = None
+    if before is None or before.key != run.key:
+        raise UsageError(
+            f"{out} is there already, and is no answer to the same question: pass --overwrite to "
+            "replace it, or choose another --out."
+        )
 
 
 def carried(run: Run, out: Path | None = None, **how: Any) -> Carried:

@@ -25,6 +25,7 @@ def importance(
     keep: groups.Keep = None,
     out: Annotated[Path | None, Parameter(help="Write the scores to this JSON file, too.")] = None,
     opening: groups.Opened = groups.OPENED,
+    overwrite: groups.OverFile = False,
     as_json: Json = False,
 ) -> None:
     """E |∂L/∂ξ| of every head: how much the loss of an example feels its gate, with its error.
@@ -36,6 +37,7 @@ def importance(
     """
     asked = Importance(measuring=measuring.on(), keep=keep)
     run = groups.run_of("importance", model, asked, task, source, opening, asked.measuring.seed)
+    groups.require_same_question(run, out, out, overwrite)
     from headcount.views.tables.grid import head_grid
     from headcount.views.tables.importance import page
 

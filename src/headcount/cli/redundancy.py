@@ -32,6 +32,7 @@ def measure(
     out: Annotated[Path | None, Parameter(help="Write the matrices to this file (.npz).")] = None,
     figure: groups.Figures = None,
     opening: groups.Opened = groups.OPENED,
+    overwrite: groups.OverFile = False,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -54,6 +55,9 @@ def measure(
         groups.would_run("measure", run, as_json)
         return
     state = None if out is None else out.with_name(f".{out.name}.unfinished")
+    record = None if out is None else out.with_suffix(".record.json")
+    if state is None or not state.exists():
+        groups.require_same_question(run, out, record, overwrite)
     try:
         with bar("measuring") as told:
             carried = groups.carried(run, out, report=told, state=state)
@@ -65,8 +69,8 @@ def measure(
     from headcount.views.tables.redundancy import found_page, found_to_json
 
     found = carried.value
-    if out is not None:
-        write_json(out.with_suffix(".record.json"), carried.record.to_json())
+    if record is not None:
+        write_json(record, carried.record.to_json())
     if figure:
         save_all(heat_maps(found), figure)
     if state is not None:

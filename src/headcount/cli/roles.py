@@ -30,6 +30,7 @@ def roles(
     source: groups.Sourced = groups.SOURCED,
     opening: groups.Opened = groups.OPENED,
     figure: groups.Figures = None,
+    overwrite: groups.OverFile = False,
     as_json: Json = False,
 ) -> None:
     """What each head does: where it looks, what others could do in its place, what it costs.
@@ -51,6 +52,7 @@ def roles(
     check_figures(figure or [])
     options = Roles(reading=read, describing=asked, pruned=pruned)
     run = groups.run_of("roles", model, options, task, source, opening, read.seed)
+    groups.require_same_question(run, out, out, overwrite)
     with bar("looking") as told:
         carried = groups.carried(run, report=told)
     from headcount.views.roles import heat_maps

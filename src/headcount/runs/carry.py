@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import UsageError
+from headcount.outputs import require_apart
 from headcount.registry import Registry
 from headcount.runs.carriers.common import Carried
 from headcount.runs.notes import Note, log
@@ -70,6 +71,8 @@ def carry(
     """As `run`, with the value that came out; `more` is for the kind that understands it."""
     if run.inputs:
         run = on_inputs(run, lambda each: _made(each, out, store, note))
+    if out is not None:
+        require_apart(out, run.files, overwrite=overwrite)
     started = time.monotonic()
     how: dict[str, Any] = {"overwrite": overwrite, "command": command, "note": note, **more}
     if run.kind == "probe":

@@ -15,12 +15,13 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
-from headcount.files import LOCK, locked, read_json, require_new, whole_folder, write_json
+from headcount.files import LOCK, locked, read_json, whole_folder, write_json
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
 from headcount.models.card import write_card, write_results
 from headcount.models.load import load
 from headcount.models.numbers import original_mask
+from headcount.outputs import require_new, require_place, require_replaceable
 from headcount.runs.contents import content_of
 from headcount.runs.identity import require_same
 from headcount.runs.notes import Note
@@ -31,10 +32,14 @@ from headcount.training.checkpoints import SETTINGS
 MASK = "mask.json"
 
 
-def require_free(out: str | Path) -> Path:
+def require_free(out: str | Path, *, overwrite: bool = False) -> Path:
     """The folder to write: new, empty, or a pruned model's; asked before any work is done."""
-    path = Path(out).expanduser()
-    return path if (path / RECORD).is_file() else require_new(path)
+    path = require_place(out)
+    if not (path / RECORD).is_file():
+        return require_new(path)
+    if overwrite:
+        require_replaceable(path)
+    return path
 
 
 def finished(

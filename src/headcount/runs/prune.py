@@ -20,6 +20,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.heads import Mask
 from headcount.learned.trace import Trace
+from headcount.outputs import require_apart
 from headcount.pruning.methods import Method
 from headcount.pruning.select import prepare
 from headcount.runs.advice import choose
@@ -112,7 +113,8 @@ def prune(
     target = None if out is None else Path(out).expanduser()
     place = Path(work).expanduser() if work is not None else target and work_of(target)
     if target is not None and is_first():
-        require_free(target)
+        require_free(target, overwrite=overwrite)
+        require_apart(target, run_of(subject, asked, seed).files, overwrite=overwrite)
     notes = [] if subject.task is None else list(subject.task.notes)
 
     def tell(text: str) -> None:

@@ -6,22 +6,27 @@ with something else is refused, with the difference shown.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
+from headcount.errors import HeadcountError, UsageError
 from headcount.files import discard, locked, read_json, write_json
 from headcount.runs.identity import require_same
 from headcount.runs.notes import Note, log
 from headcount.runs.record import FILE, Record, id_of, load_record
 from headcount.studies import outcome
+from headcount.studies.ledger import STUDIES
 from headcount.studies.points import require_cut
 from headcount.training.checkpoints import SETTINGS
 from headcount.training.evaluation import Evaluation
 
 RUNS = "runs"
+RUN = re.compile("[0-9a-f]{16}")
+"""The name of a run's folder: the id of what it depends on."""
 
 
 class Store:
@@ -91,8 +96,10 @@ def opened(
     with locked(store.folder):
         settings = store.folder / SETTINGS
         if overwrite:
-            for name in (*results, outcome.FILE, RUNS):
+            _require_ours(store.folder, (*results, outcome.FILE))
+            for name in (*results, outcome.FILE):
                 discard(store.folder / name)
+            _discard_runs(store.folder / RUNS)
             # last: until here it is the folder of the earlier question
             write_json(settings, dict(about))
         elif settings.exists():
@@ -105,3 +112,40 @@ def opened(
                 require_same(None, about, store.folder)
             write_json(settings, dict(about))
         yield store
+
+
+def _require_ours(folder: Path, names: Sequence[str]) -> None:
+    """Refuse to delete what no study of this kind has begun: it may be anybody's."""
+    there = [name for name in names if os.path.lexists(folder / name)]
+    if os.path.lexists(folder / SETTINGS):
+        there = [] if _says(folder / SETTINGS, "task", "versions") else [SETTINGS]
+    elif _says(folder / outcome.FILE, "scores"):
+        there = []
+    elif _foreign(folder / RUNS) or (folder / STUDIES).exists():
+        there.append(RUNS)
+    if there:
+        raise UsageError(
+            f"{folder / there[0]} is nothing that this study wrote, so --overwrite does not delete "
+            "it: choose another --out, or delete it yourself."
+        )
+
+
+def _says(path: Path, *names: str) -> bool:
+    """Whether a file of a study is there, by one of the names in it."""
+    try:
+        data = read_json(path, "file of a study", 2**30)
+    except HeadcountError:
+        return False
+    return isinstance(data, dict) and not data.keys().isdisjoint(names)
+
+
+def _foreign(runs: Path) -> bool:
+    """Whether there is anything but runs in a folder of runs."""
+    return any(not RUN.fullmatch(path.name) for path in runs.glob("*"))
+
+
+def _discard_runs(runs: Path) -> None:
+    """Delete the runs of a study; what else lies beside them stays."""
+    for path in sorted(runs.glob("*")) if _foreign(runs) else [runs]:
+        if path == runs or RUN.fullmatch(path.name):
+            discard(path)
