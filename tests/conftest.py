@@ -119,6 +119,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     from headcount.likeness.distances import DISTANCES
     from headcount.pruning.methods import METHODS
     from headcount.tasks.catalog import TASKS
+    from headcount.tasks.kinds import TASK_KINDS
 
-    for registry in (METHODS, DISTANCES, TASKS):
+    for registry in (METHODS, DISTANCES, TASKS, TASK_KINDS):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))

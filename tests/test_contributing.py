@@ -16,9 +16,11 @@ import headcount as hc
 from headcount.likeness.distances import DISTANCES
 from headcount.pruning.methods import METHODS
 from headcount.tasks.catalog import TASKS
+from headcount.tasks.kinds import TASK_KINDS
 
 DESIGN = (Path(__file__).parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
-METHOD, LINE, DISTANCE, TASK = re.findall(r"^```python\n(.*?)^```", DESIGN, re.M | re.S)[:4]
+BLOCKS = re.findall(r"^```python\n(.*?)^```", DESIGN, re.M | re.S)
+METHOD, LINE, DISTANCE, TASK, KIND, KIND_LINE = BLOCKS[:6]
 
 
 @pytest.fixture
@@ -69,6 +71,46 @@ def test_a_task_is_one_file_and_one_line(registered, cli, tmp_path, monkeypatch)
     ran = cli("train", "pocket", "--task", "weather", "--steps", 1, "--dry-run", "--out", "x")
     assert ran.code == 0, ran.err
     assert "weather" in ran.out
+
+
+WHICH = """
+from headcount.tasks.task import Examples, Task
+
+def which(source):
+    import numpy as np
+    labels = np.arange(60) % 3 % 2
+    pairs = [("the cat sleeps", "the dog sees the king")[:: 1 - 2 * label] for label in labels]
+    return Task(name="which", kind="choice", texts=("first", "second"), labels=("first", "second"),
+                metrics=("accuracy",), loader=lambda split: Examples(tuple(zip(*pairs)), labels))
+"""
+
+
+def test_a_kind_of_task_is_one_file_and_one_line(registered, cli, tmp_path, monkeypatch):
+    assert len(KIND.splitlines()) <= 50
+    (tmp_path / "headcount_choice.py").write_text(KIND, encoding="utf-8")
+    (tmp_path / "headcount_which.py").write_text(WHICH, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    line = KIND_LINE.replace("headcount.tasks.kinds.choice", "headcount_choice")
+    exec(line, {"TASK_KINDS": TASK_KINDS})
+    TASKS.add("which", "headcount_which:which", "which of two texts")
+    run, small = tmp_path / "run", tmp_path / "small"
+    train = ("--task", "which", "--steps", 20, "--preset", "pocket", "--out", run)
+    ran = cli("train", "pocket", *train)
+    assert ran.code == 0, ran.err
+    ran = cli("evaluate", run, "--task", "which", "--json")
+    assert ran.code == 0, ran.err
+    before = json.loads(ran.out)
+    assert before["n"] == 60
+    assert before["scores"]["accuracy"]["value"] == 1.0, before["scores"]
+    cut = ("--method", "surgeon", "--ratio", 0.5, "--task", "which", "--recover", "--out", small)
+    ran = cli("prune", run, *cut, "--json")
+    assert ran.code == 0, ran.err
+    record = json.loads(ran.out)
+    assert record["heads"]["after"] == 24, record["heads"]
+    assert record["scores"]["n"] == 60
+    ran = cli("importance", small, "--task", "which", "--samples", 20, "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["n"] == 20
 
 
 @dataclass(frozen=True, kw_only=True)

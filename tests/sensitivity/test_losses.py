@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from transformers import BertConfig, BertForSequenceClassification
 
-from headcount.errors import UsageError
-from headcount.sensitivity.losses import example_losses, kind_of
+from headcount.models.batches import ModelBatch
+from headcount.sensitivity.losses import by_example, example_losses
+from headcount.tasks.kinds import task_kind
 
 
 def test_each_loss_is_the_mean_over_the_examples_own_labels():
@@ -16,7 +16,7 @@ def test_each_loss_is_the_mean_over_the_examples_own_labels():
     labels[1, 3:] = -100
     labels[4] = -100
     for kind, shift in (("masked-lm", 0), ("translation", 0), ("causal-lm", 1)):
-        losses, counts = example_losses(kind, logits, labels)
+        losses, counts = example_losses(task_kind(kind), logits, ModelBatch({}, labels))
         assert counts.tolist() == [True, True, True, True, False]
         for row in range(4):
             words, wanted = logits[row, : 7 - shift], labels[row, shift:]
@@ -25,39 +25,10 @@ def test_each_loss_is_the_mean_over_the_examples_own_labels():
         assert losses[4] == 0
 
 
-def test_a_score():
-    losses, counts = example_losses(
-        "regression", torch.tensor([[1.0], [2.0]]), torch.tensor([3.0, 2.5])
-    )
-    assert losses.tolist() == [4.0, 0.25]
-    assert counts.all()
-
-
-def test_what_a_model_predicts_is_seen_from_its_answer():
-    model = BertForSequenceClassification(
-        BertConfig(vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=1)
-    )
-    assert kind_of(model, torch.zeros(2, 3), torch.tensor([0, 1])) == "classification"
-    assert kind_of(model, torch.zeros(2, 1), torch.tensor([0, 1])) == "regression"
-    assert kind_of(model, torch.zeros(2, 3, 9), torch.zeros(2, 3)) == "masked-lm"
-
-
-def test_an_unknown_kind():
-    with pytest.raises(UsageError, match="Did you mean 'regression'"):
-        example_losses("regresion", torch.zeros(1, 1), torch.zeros(1))
-
-
-@pytest.mark.parametrize(
-    ("kind", "logits", "labels", "said"),
-    [
-        ("masked-lm", (2, 9, 5), torch.zeros(2, 4).long(), "gives 2 x 9 answers, .* 2 x 4 labels"),
-        ("classification", (2, 3), torch.zeros(2, 4).long(), "gives 2 answers, .* 2 x 4 labels"),
-        ("regression", (2, 1), torch.zeros(2, 4), "gives 2 x 1 answers, .* 2 x 4 labels"),
-        ("classification", (2, 3), torch.tensor([0, 3]), "A label is 3, .* knows 0 to 2"),
-        ("classification", (2, 3), torch.tensor([0, -1]), "A label is -1, .* knows 0 to 2"),
-        ("classification", (2, 3), torch.zeros(2), "whole numbers as labels, not torch.float32"),
-    ],
-)
-def test_labels_that_are_not_of_the_answers(kind, logits, labels, said):
-    with pytest.raises(UsageError, match=said):
-        example_losses(kind, torch.zeros(logits), labels)
+def test_the_rows_of_an_example_are_added():
+    batch = ModelBatch({}, torch.tensor([3.0, 2.5, -100.0, 1.0]), torch.tensor([4, 4, 9, 2]))
+    assert by_example(torch.tensor([1, 2, 3, 4]), batch).tolist() == [4, 3, 3]
+    answers = torch.tensor([[1.0], [2.0], [5.0], [1.0]])
+    losses, counts = example_losses(task_kind("regression"), answers, batch)
+    assert losses.tolist() == [0.0, (4.0 + 0.25) / 2, 0.0]
+    assert counts.tolist() == [True, True, False]

@@ -65,15 +65,15 @@ def test_a_tiny_model_learns_its_task(model: Any, tokenizer: Any, task: Task) ->
 
 
 def test_every_epoch_sees_every_row_once(tokenizer: Any, make_task: Callable[..., Task]) -> None:
-    from headcount.training import trainer
+    from headcount.tasks.kinds.classification import Classification
 
     seen: list[int] = []
-    real = trainer.count_labels
+    real = Classification.counts
     task = make_task(rows=50)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            trainer,
-            "count_labels",
+            Classification,
+            "counts",
             lambda kind, labels: seen.append(len(labels)) or real(kind, labels),
         )
         options = replace(FAST, epochs=2, accumulate=4)

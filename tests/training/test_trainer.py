@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from headcount.tasks.encoding import encode
+from headcount.tasks.kinds import task_kind
 from headcount.training.curve import Curve
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
@@ -15,11 +16,12 @@ OPTIONS = TrainOptions(steps=2, batch_size=8, accumulate=2, learning_rate=1e-3)
 
 
 def trainer_for(model: Any, task: Any, tokenizer: Any, folder: Any) -> TaskTrainer:
-    rows = Rows(encode(task, task.load("train"), tokenizer))
+    kind = task_kind(task.kind)
+    rows = Rows(encode(task, task.load("train"), tokenizer), kind, tokenizer)
     arguments = training_arguments(OPTIONS, str(folder), device="cpu")
     arguments.per_device_train_batch_size = 4
     return TaskTrainer(
-        kind=task.kind,
+        kind=kind,
         options=OPTIONS,
         rows=rows,
         curve=Curve(),

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -25,15 +24,15 @@ from headcount.models.linear import read_rows
 from headcount.models.sites import Site
 from headcount.models.watch import watching
 from headcount.tasks import Task
+from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import tokenizer_of
 from headcount.tasks.metrics import Difference
+from headcount.tasks.rows import ScoredRows
 from headcount.training.evaluate import evaluate_rows
 from headcount.training.evaluation import Evaluation, difference
-from headcount.training.scored import ScoredRows, scored_rows
+from headcount.training.scored import scored_rows
 from headcount.training.scoring import Scoring
 
-UNITS = {"regression": "squared error"}
-"""What a loss is counted in where it is not nats."""
 NORMAL = 2 * 1.959964
 """Standard errors in a normal 95 % interval."""
 
@@ -115,31 +114,17 @@ def _changes(
     # the interval is the bootstrap's; the error is that of a normal interval as wide
     how: Any = {"low": low, "high": high, "unit": scores[0].scores[0].metric}
     found = {name: quantity(name, [each.value for each in lost], (high - low) / NORMAL, **how)}
-    if rows.task.kind == "translation":
+    kind = task_kind(rows.task.kind)
+    losses = [kind.kept_losses(each.predictions, rows) for each in scores]
+    if losses[0] is None:
         return found
-    first, counts = _losses(rows, scores[0])
-    apart = np.array([_losses(rows, each)[0] - first for each in scores[1:]])  # (head, row)
+    first, counts = losses[0]
+    apart = np.array([each[0] - first for each in losses[1:] if each])  # (head, row)
     mean = apart.sum(1) / counts.sum()
     many = len(counts)
     left = apart - mean[:, None] * counts
     stderr = np.sqrt(many / max(many - 1, 1) * (left**2).sum(1)) / counts.sum()
     if many < 2:
         stderr[:] = np.nan
-    name, unit = f"cost_alone{ending}", UNITS.get(rows.task.kind, "nats")
-    return {name: quantity(name, mean, stderr, np.full(len(mean), many), unit=unit), **found}
-
-
-def _losses(rows: ScoredRows, found: Evaluation) -> tuple[np.ndarray, np.ndarray]:
-    """(row,) summed losses, and what each is a sum over."""
-    said = found.predictions
-    if "nll" in said:
-        return said["nll"], said["tokens"].astype(float)
-    labels = rows.examples.labels
-    assert labels is not None
-    if "logits" not in said:
-        return (said["prediction"] - labels) ** 2, np.ones(len(labels))
-    assert rows.order is not None
-    logits = torch.from_numpy(np.asarray(said["logits"], dtype=np.float64))
-    wanted = torch.from_numpy(rows.order[labels])
-    losses = torch.nn.functional.cross_entropy(logits, wanted, reduction="none")
-    return losses.numpy(), np.ones(len(labels))
+    name = f"cost_alone{ending}"
+    return {name: quantity(name, mean, stderr, np.full(len(mean), many), unit=kind.unit), **found}

@@ -12,7 +12,7 @@ from headcount.cli.progress import bar
 from headcount.cli.typed import Typed, typed
 from headcount.errors import UsageError
 from headcount.runs.kinds import Train
-from headcount.training.options import PRESETS, TrainOptions
+from headcount.training.options import PRESETS, TRANSLATION, TrainOptions
 from headcount.views.tables.records import train_table
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def train(
     run = groups.run_of("train", model, chosen, task, source, opening, options.seed)
     if chosen.new_tokenizer is not None and run.opening.tokenizer is not None:
         raise UsageError("--new-tokenizer goes with --from-scratch, and without --tokenizer.")
-    if task not in ("translation", "pocket-translation") and preset == "translation":
+    if PRESETS[preset] is TRANSLATION and not task.endswith(preset):
         warn("the preset translation is meant for translation tasks.")
     if dry_run:
         groups.would_run("train", run, as_json)

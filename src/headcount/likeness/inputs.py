@@ -116,6 +116,7 @@ def _takes_decoder_tokens(batch: Batch, known: Mapping[str, Any]) -> bool:
 def _from_rows(model: nn.Module, rows: Encoded, limit: int | None, seed: int, heads: int) -> Stream:
     if not len(rows):
         raise UsageError("There are no inputs to measure on.")
+    rows = replace(rows, examples=None)  # every row is looked at by itself
     order = even_order(rows.lengths, limit, seed)
     # padding goes behind: before the tokens it would move their positions in some models
     rows = replace(rows.take(order), left=False)

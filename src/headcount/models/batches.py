@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -30,10 +31,18 @@ TOKENS = 1024
 """Tokens per batch of rows, padding included."""
 
 
-def batches_for(
-    model: nn.Module, data: Batches, *, tokens: int = TOKENS
-) -> Iterator[tuple[dict[str, Any], Tensor | None]]:
-    """(inputs, labels) on the model's device, without what its forward does not name.
+@dataclass(frozen=True, eq=False)
+class ModelBatch:
+    """Some rows as a model takes them, whole examples of them."""
+
+    inputs: dict[str, Any]
+    labels: Tensor | None
+    examples: Tensor | None = None
+    """(row,) the number of the example that each belongs to; None: every row is one."""
+
+
+def batches_for(model: nn.Module, data: Batches, *, tokens: int = TOKENS) -> Iterator[ModelBatch]:
+    """Batches on the model's device, without what its forward does not name.
 
     The decoder of an encoder–decoder that is given no tokens of its own reads the labels, or the
     encoder's tokens again where there are none.
@@ -51,14 +60,19 @@ def batches_for(
             raise UsageError(f"A batch is a dict of tensors, not {type(batch).__name__}.")
         moved = {name: _to(value, device) for name, value in batch.items()}
         labels = moved.pop("labels", None)
-        inputs = {name: value for name, value in moved.items() if name in known}
+        inputs = model_inputs(bare, moved)
         if "decoder_input_ids" in known and "decoder_input_ids" not in inputs:
             inputs |= _for_decoder(bare, inputs, labels, known)
-        if "use_cache" in known:
-            inputs["use_cache"] = False
-        yield inputs, labels
+        yield ModelBatch(inputs, labels, moved.get("examples"))
     if empty:
         raise UsageError("There is no data: not a single row or batch.")
+
+
+def model_inputs(model: nn.Module, batch: Mapping[str, Any]) -> dict[str, Any]:
+    """The batch without labels and without what the model's forward does not name."""
+    known = _parameters(type(model))
+    inputs = {name: value for name, value in batch.items() if name in known and name != "labels"}
+    return inputs | ({"use_cache": False} if "use_cache" in known else {})
 
 
 def _for_decoder(

@@ -83,13 +83,14 @@ def load_config(
 
 def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTrainedModel]:
     """The transformers class for this config: the one it was saved with, or one with `head`."""
-    if head is not None:
-        require("head", head, HEADS)
+    auto = HEADS.get(head or "base", head or "")
+    if not (auto.startswith("AutoModel") and hasattr(transformers, auto)):
+        require("head", auto, HEADS)
     for saved in _architectures(config.architectures):
         kind = getattr(transformers, saved, None)
         if head is None and isinstance(kind, type) and issubclass(kind, PreTrainedModel):
             return kind
-    mapping: Any = getattr(transformers, HEADS[head or "base"])._model_mapping
+    mapping: Any = getattr(transformers, auto)._model_mapping
     if type(config) not in mapping:
         what = f"{head} model" if head else "model"
         raise UnsupportedError(f"transformers has no {what} for '{config.model_type}'.")

@@ -57,7 +57,7 @@ def train_scorer(
     losses: list[float] = []
     with evaluating(base), frozen(base):
         for batch in _forever(inputs, seed, steps):
-            (asked, _), *_rest = batches_for(base, [batch])
+            asked = next(batches_for(base, [batch])).inputs
             maps, whole_states = _look(base, asked)
             thinned = _thinned(layout, generator)
             scores = {key: layer_scores(scorer, maps, asked, key) for key in thinned}
@@ -82,7 +82,7 @@ def score_heads(model: nn.Module, scorer: Scorer, inputs: Rows) -> Scores:
     sums = {(stack, layer): torch.zeros(heads) for stack, layer, heads in layout.layers()}
     rows, uses = 0, dict.fromkeys(sums, 0)
     with evaluating(base), torch.no_grad():
-        for asked, _ in batches_for(base, inputs):
+        for asked in (batch.inputs for batch in batches_for(base, inputs)):
             maps, _ = _look(base, asked)
             count = len(next(iter(maps.values())))
             rows += count

@@ -5,6 +5,7 @@ The formulas are in `surgeon.py`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,16 @@ import torch
 from torch import Tensor, nn
 
 from headcount.errors import UsageError
-from headcount.models.batches import TOKENS, Batches, batches_for, counted_tokens
+from headcount.models.batches import TOKENS, Batches, ModelBatch, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows
 from headcount.models.sites import Site
 from headcount.models.watch import watching
-from headcount.sensitivity.gradients import frozen, logits_of
-from headcount.sensitivity.losses import example_losses, kind_of
-from headcount.tasks.encoding import IGNORED
+from headcount.sensitivity.gradients import answers_of, frozen
+from headcount.sensitivity.losses import example_losses
+from headcount.tasks.kinds import task_kind
+from headcount.tasks.kinds.kind import TaskKind
 
 DAMPING = 1e-3
 """What is added to A's diagonal, as a share of its mean, so that A has an inverse."""
@@ -95,8 +97,10 @@ def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str
     }
     generator = torch.Generator().manual_seed(seed)
     outs = [(site, out) for site in sites for _, out in site.places]
+    name = getattr(data, "kind", None)
+    kind = None if name is None else task_kind(name)
     with evaluating(bare), frozen(bare):
-        for inputs, labels in batches_for(bare, data, tokens=TOKENS):
+        for batch in batches_for(bare, data, tokens=TOKENS):
             seen: list[tuple[Site, Tensor, Tensor]] = []
 
             def take(site: Site, args: tuple[Any, ...], output: Tensor) -> Tensor:
@@ -106,12 +110,12 @@ def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str
                 return output
 
             with watching(bare, outs, take), torch.enable_grad():
-                logits = logits_of(bare, inputs).float()
-                loss = _own_loss(bare, logits, labels, inputs, generator)
+                kind, answers = answers_of(bare, batch, kind)
+                loss = _own_loss(kind, answers.float(), batch, generator)
                 grads = torch.autograd.grad(loss, [y for _, _, y in seen], allow_unused=True)
             for (site, z, y), grad in zip(seen, grads, strict=True):
                 g = torch.zeros_like(y) if grad is None else grad
-                _add(sums[site.stack, site.layer], site, z, g, inputs)
+                _add(sums[site.stack, site.layer], site, z, g, batch.inputs)
     return sums
 
 
@@ -122,28 +126,8 @@ def _add(sums: Sums, site: Site, z: Tensor, g: Tensor, inputs: dict[str, Any]) -
 
 
 def _own_loss(
-    model: nn.Module,
-    logits: Tensor,
-    labels: Tensor | None,
-    inputs: dict[str, Any],
-    generator: torch.Generator,
+    kind: TaskKind, answers: Tensor, batch: ModelBatch, generator: torch.Generator
 ) -> Tensor:
     """The summed loss of examples whose labels are drawn from the model's own prediction."""
-    asked = torch.zeros(len(logits), dtype=torch.long) if labels is None else labels
-    kind = kind_of(model, logits, asked)
-    if kind == "regression":
-        noise = torch.randn(logits.shape, generator=generator).to(logits.device)
-        drawn = (logits.detach() + noise).squeeze(-1)
-        return example_losses(kind, logits, drawn)[0].sum() / 2
-    chances = logits.detach().softmax(-1).flatten(0, -2).cpu()
-    drawn = torch.multinomial(chances, 1, generator=generator).view(logits.shape[:-1])
-    drawn = drawn.to(logits.device)
-    if kind == "causal-lm":
-        drawn = torch.cat([drawn[:, :1], drawn[:, :-1]], dim=1)  # said of the next token
-    if logits.ndim == 3:
-        stack = "decoder" if kind == "translation" else "encoder"
-        counts = counted_tokens(inputs, stack, drawn.numel())
-        keep = labels != IGNORED if labels is not None else counts
-        if keep is not None:
-            drawn = drawn.masked_fill(~keep.view(drawn.shape), IGNORED)
-    return example_losses(kind, logits, drawn)[0].sum()
+    drawn = kind.sample_labels(answers, batch, generator)
+    return example_losses(kind, answers, replace(batch, labels=drawn))[0].sum() * kind.nats

@@ -114,7 +114,7 @@ def _solve(
     """Every layer in turn; with `whole` each starts from the bottom again."""
     fits: list[Fit] = []
     full = Stages(model, [old for _, old in pairs], "output", whole=whole)
-    uses = full.explore(next(batches_for(model, data, tokens=options.tokens))[0])
+    uses = full.explore(next(batches_for(model, data, tokens=options.tokens)).inputs)
     cut_down = Stages(small, [new for new, _ in pairs], "input", recipes=full.recipes, whole=whole)
     order = [pair for path in uses for pair in pairs if pair[1].path == path]
     cut = [place for place, (new, old) in enumerate(order) if new.heads < old.heads]
@@ -166,7 +166,8 @@ def _collect(
         return None
     weights = read_rows(out)
     sums = NormalEquations(len(weights) - bias, weights.shape[1], bias=bias)
-    for number, (inputs, _) in enumerate(batches_for(full.model, data, tokens=tokens)):
+    for number, batch in enumerate(batches_for(full.model, data, tokens=tokens)):
+        inputs = batch.inputs
         wanted = full.run_to(old, uses, number, inputs)
         found = [None] * len(wanted)
         if new.heads:

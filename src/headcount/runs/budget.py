@@ -5,7 +5,7 @@ Methods are compared at equal budgets, so every record says its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -55,18 +55,16 @@ class Counted(Encoded):
     @classmethod
     def of(cls, rows: Encoded, budget: Budget) -> Counted:
         """The same rows, counted into `budget`."""
-        return cls(rows.columns, rows.labels, rows.padding, rows.left, budget)
-
-    def take(self, rows: Sequence[int] | np.ndarray) -> Counted:
-        """These rows, counted as well."""
-        return Counted.of(super().take(rows), self.budget)
+        fields: dict[str, Any] = vars(rows) | {"budget": budget}
+        return cls(**fields)
 
     def batches(
         self, tokens: int = 4096, rows: int = 1024
     ) -> Iterator[tuple[np.ndarray, dict[str, Tensor]]]:
         """The batches, counted as they go out."""
         for numbers, batch in super().batches(tokens, rows):
-            self.budget.measured += len(numbers)
+            numbered = numbers if self.examples is None else self.examples[numbers]
+            self.budget.measured += len(np.unique(numbered))
             yield numbers, batch
 
 

@@ -26,10 +26,10 @@ from headcount.tasks.encoding import Encoded, encode_texts, examples_fingerprint
 from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.tasks.looking import Looking
 from headcount.tasks.opening import model_for, open_model
-from headcount.tasks.rows import labelled_rows, split_to_look_at
+from headcount.tasks.rows import ScoredRows, labelled_rows, split_to_look_at
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples
-from headcount.training.scored import ScoredRows, scored_rows
+from headcount.training.scored import scored_rows
 from headcount.training.scoring import Scoring
 
 

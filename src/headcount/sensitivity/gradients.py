@@ -19,14 +19,16 @@ from torch import Tensor, nn
 from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
 from headcount.heads.as_mask import MaskLike
-from headcount.models.batches import TOKENS, batches_for
+from headcount.models.batches import TOKENS, ModelBatch, batches_for
 from headcount.models.find import layout, mask_for, unwrap
 from headcount.models.gates import gate, open_gates
 from headcount.models.hooks import evaluating, held
-from headcount.sensitivity.losses import example_losses, kind_of
+from headcount.sensitivity.losses import by_example, example_losses
 from headcount.sensitivity.options import require_norm
 from headcount.tasks import TASKS, Task, open_task
 from headcount.tasks.door import Data, rows_for
+from headcount.tasks.kinds import kind_of, task_kind
+from headcount.tasks.kinds.kind import TaskKind
 from headcount.tasks.opening import model_for
 
 if TYPE_CHECKING:
@@ -113,36 +115,34 @@ def importance(
     bare = unwrap(model_for(model, "hc.importance", data if isinstance(data, Task) else None))
     heads = layout(bare)
     closed = None if mask is None else mask_for(bare, mask)
-    if kind is None and isinstance(data, Task):
-        kind = data.kind
     how = {"limit": samples, "seed": seed, "max_length": max_length}
     data = rows_for(bare, data, tokenizer=tokenizer, split=split, **how)
+    kind = kind or getattr(data, "kind", None)
     sums = np.zeros((2, len(heads)))  # of |gradient| and of its square
     total = n = 0
-    used = ""
+    used = None if kind is None else task_kind(kind)
     with evaluating(bare), frozen(bare):
-        for inputs, labels in batches_for(bare, data, tokens=tokens):
-            if labels is None:
+        for batch in batches_for(bare, data, tokens=tokens):
+            if batch.labels is None:
                 raise UsageError("Importance needs labels: a batch has no 'labels'.")
-            gates = _gates(bare, heads, closed, len(labels))
+            gates = _gates(bare, heads, closed, len(batch.labels))
             flat = [value for values in gates.values() for value in values]
             with gate(bare, gates), torch.enable_grad():
-                logits = logits_of(bare, inputs)
-                used = kind or kind_of(bare, logits, labels)
-                losses, counts = example_losses(used, _wide(logits), labels)
+                used, answers = answers_of(bare, batch, used)
+                losses, counts = example_losses(used, answers, batch)
                 grads = torch.autograd.grad(losses.sum(), flat, allow_unused=True)
-            sums += _moments(flat, grads, counts)
+            sums += _moments(flat, grads, counts, batch)
             total += float(losses.detach().double().sum())
             n += int(counts.sum())
             if report is not None:
                 report(n)
-    if not n:
+    if not n or used is None:
         raise UsageError("There is nothing to take a loss of: no example has a label that counts.")
     if not np.isfinite(sums).all():
         raise UsageError("The loss or its gradient is not a number (NaN or infinite).")
     mean = sums[0] / n
     spread = np.sqrt(np.maximum(sums[1] / n - mean**2, 0) / max(n - 1, 1))
-    found = Importance(heads, tuple(mean), tuple(spread), n, total / n, used)
+    found = Importance(heads, tuple(mean), tuple(spread), n, total / n, used.name)
     return found if normalize == "none" else found.normalized(normalize)
 
 
@@ -172,29 +172,37 @@ def _gates(
     return gates
 
 
-def logits_of(model: nn.Module, inputs: dict[str, Any]) -> Tensor:
-    """What the model predicts, or a refusal where it predicts nothing."""
-    answer = model(**inputs)
-    logits = getattr(answer, "logits", None)
-    if logits is None:
+def answers_of(
+    model: nn.Module, batch: ModelBatch, kind: TaskKind | None
+) -> tuple[TaskKind, Tensor]:
+    """What the model predicts and its kind, seen from it where that is None.
+
+    A model that predicts nothing is refused.
+    """
+    outputs: Any = model(**batch.inputs)
+    try:
+        answers = outputs.logits if kind is None else kind.answers(outputs)
+    except AttributeError as error:
         raise UsageError(
             f"{type(model).__name__} has no loss: it predicts nothing ('logits'). Load it with a "
             "head for the task."
-        )
-    return logits
+        ) from error
+    if kind is None:
+        labels = torch.zeros(len(answers), dtype=torch.long)
+        kind = kind_of(model, answers, labels if batch.labels is None else batch.labels)
+    return kind, answers
 
 
-def _wide(logits: Tensor) -> Tensor:
-    return logits.to(torch.promote_types(logits.dtype, torch.float32))
-
-
-def _moments(gates: Sequence[Tensor], grads: Sequence[Tensor | None], counts: Tensor) -> np.ndarray:
+def _moments(
+    gates: Sequence[Tensor], grads: Sequence[Tensor | None], counts: Tensor, batch: ModelBatch
+) -> np.ndarray:
     """(2, head) the sums over counted examples of |gradient| and of its square."""
     # a layer that the loss does not reach has no gradient: its heads do not matter
     found = [
         torch.zeros_like(g) if grad is None else grad for g, grad in zip(gates, grads, strict=True)
     ]
-    each = torch.cat(found, dim=1).double()[counts].abs()  # (example, head)
+    # an example's rows share its gates: their gradients are added before the absolute value
+    each = by_example(torch.cat(found, dim=1).double(), batch)[counts].abs()  # (example, head)
     return torch.stack([each.sum(0), each.square().sum(0)]).cpu().numpy()
 
 

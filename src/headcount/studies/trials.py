@@ -21,9 +21,9 @@ from headcount.runs.record import id_of
 from headcount.studies import outcome
 from headcount.studies.many import Study, Wanted
 from headcount.tasks.metrics import Outcome, score
+from headcount.tasks.rows import ScoredRows
 from headcount.training.evaluate import evaluate_rows
 from headcount.training.evaluation import Evaluation
-from headcount.training.scored import ScoredRows
 from headcount.training.scoring import Scoring
 
 SAID = "said.json"

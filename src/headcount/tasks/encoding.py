@@ -1,4 +1,4 @@
-"""Texts to token numbers, and token numbers to padded batches.
+"""Examples to rows of numbers, and rows to padded batches.
 
     rows = encode(task, task.load("dev"), tokenizer)
     for numbers, batch in rows.batches(tokens=4096): ...
@@ -11,17 +11,18 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
 from headcount.errors import UsageError
 from headcount.models.tokenizers import tokenizing
-from headcount.tasks.masking import mask_tokens
+from headcount.tasks.kinds import task_kind
 from headcount.tasks.task import Examples, Task
 from headcount.text import line
 
@@ -33,17 +34,31 @@ IGNORED = -100
 class Encoded:
     """Rows of token numbers, ready to be padded; also a torch Dataset of rows."""
 
-    columns: dict[str, list[list[int]]]
-    """What the tokenizer gives for each row: input_ids, and token_type_ids where it has them."""
+    columns: dict[str, list[Any]]
+    """What is given for each row: token numbers (input_ids, and token_type_ids where the tokenizer
+    has them), or arrays of one shape such as pixel_values."""
     labels: np.ndarray | list[list[int]] | None = None
     """(row,) classes or scores, or token labels for each row."""
     padding: dict[str, int] = field(default_factory=dict)
     """What each column is padded with."""
     left: bool = False
     """Padding goes before the tokens instead of behind them."""
+    examples: np.ndarray | None = None
+    """(row,) the number of the example that each row belongs to, from 0; None: every row is one."""
+    kind: str | None = None
+    """The kind of task they were made for."""
 
     def __len__(self) -> int:
-        return len(self.columns["input_ids"])
+        return len(self._first)
+
+    @property
+    def _first(self) -> list[Any]:
+        return next(iter(self.columns.values()))
+
+    @property
+    def count(self) -> int:
+        """How many examples there are."""
+        return len(self) if self.examples is None else len(np.unique(self.examples))
 
     def __repr__(self) -> str:
         labels = "" if self.labels is None else ", labels"
@@ -53,30 +68,52 @@ class Encoded:
         item: dict[str, Any] = {name: column[row] for name, column in self.columns.items()}
         if self.labels is not None:
             item["labels"] = self.labels[row]
+        if self.examples is not None:
+            item["examples"] = self.examples[row]
         return item
 
     @property
     def lengths(self) -> np.ndarray:
         """(row,) how many tokens each row has."""
-        return np.array([len(ids) for ids in self.columns["input_ids"]], dtype=np.int64)
+        return np.array([len(row) for row in self._first], dtype=np.int64)
 
-    def take(self, rows: Sequence[int] | np.ndarray) -> Encoded:
-        """These rows, in this order."""
+    def rows_of(self, examples: Sequence[int] | np.ndarray) -> list[np.ndarray]:
+        """The row numbers of each of these examples."""
+        if self.examples is None:
+            return [np.array([number]) for number in examples]
+        order = np.argsort(self.examples, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(self.examples[order])) + 1)
+        return [groups[number] for number in examples]
+
+    def take(self, examples: Sequence[int] | np.ndarray) -> Encoded:
+        """All rows of these examples, in this order."""
+        rows, numbers = examples, None
+        if self.examples is not None:
+            groups = self.rows_of(examples)
+            rows = np.concatenate(groups)
+            numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
         columns = {name: [column[i] for i in rows] for name, column in self.columns.items()}
         labels = self.labels
         if isinstance(labels, np.ndarray):
             labels = labels[np.asarray(rows)]
         elif labels is not None:
             labels = [labels[i] for i in rows]
-        return Encoded(columns, labels, self.padding, self.left)
+        return replace(self, columns=columns, labels=labels, examples=numbers)
 
     def collate(self, items: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
         """Padded tensors of these rows, with their attention mask."""
         batch: dict[str, Tensor] = {}
         for name in self.columns:
-            batch[name] = self._pad([item[name] for item in items], self.padding.get(name, 0))
-        ones = [[1] * len(item["input_ids"]) for item in items]
-        batch["attention_mask"] = self._pad(ones, 0)
+            values = [item[name] for item in items]
+            if isinstance(values[0], np.ndarray):
+                batch[name] = torch.from_numpy(np.stack(values))
+            else:
+                batch[name] = self._pad(values, self.padding.get(name, 0))
+        if "input_ids" in self.columns:
+            ones = [[1] * len(item["input_ids"]) for item in items]
+            batch["attention_mask"] = self._pad(ones, 0)
+        if "examples" in items[0]:
+            batch["examples"] = torch.tensor([item["examples"] for item in items])
         if "labels" in items[0]:
             values = [item["labels"] for item in items]
             if isinstance(values[0], list):
@@ -99,9 +136,29 @@ class Encoded:
     def batches(
         self, tokens: int = 4096, rows: int = 1024
     ) -> Iterator[tuple[np.ndarray, dict[str, Tensor]]]:
-        """(row numbers, padded batch), longest rows first; at most `tokens` with padding."""
-        for numbers in plan_batches(self.lengths, tokens, rows):
+        """(row numbers, padded batch), longest rows first; at most `tokens` with padding.
+
+        The rows of an example are in one batch.
+        """
+        plan = plan_batches(self.lengths, tokens, rows)
+        if self.examples is not None:
+            plan = plan_examples(self.rows_of(range(self.count)), self.lengths, tokens, rows)
+        for numbers in plan:
             yield numbers, self.collate([self[i] for i in numbers])
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowOptions:
+    """How examples become rows."""
+
+    length: int
+    """Tokens of a row at most."""
+    seed: int = 0
+    """Of what is drawn: the hidden tokens of a masked LM."""
+    masked: bool = True
+    """Not for training, which draws anew in every epoch, and where nothing is asked."""
+    packed: bool = False
+    """Texts are joined and cut into blocks."""
 
 
 def rows_fingerprint(rows: Encoded) -> str:
@@ -111,10 +168,12 @@ def rows_fingerprint(rows: Encoded) -> str:
     labels = rows.labels if isinstance(rows.labels, list) else []
     for column in (*rows.columns.values(), labels):
         for row in column:
-            found.update(len(row).to_bytes(8, "little") + array("q", row).tobytes())
-    if isinstance(rows.labels, np.ndarray):
-        found.update(f"{rows.labels.dtype}".encode() + rows.labels.tobytes())
-    return f"{len(rows)} rows {found.hexdigest()}"
+            values = row.tobytes() if isinstance(row, np.ndarray) else array("q", row).tobytes()
+            found.update(len(row).to_bytes(8, "little") + values)
+    for numbers in (rows.labels, rows.examples):
+        if isinstance(numbers, np.ndarray):
+            found.update(f"{numbers.dtype}".encode() + numbers.tobytes())
+    return f"{rows.count} rows {found.hexdigest()}"
 
 
 def examples_fingerprint(examples: Examples) -> str:
@@ -144,46 +203,43 @@ def plan_batches(lengths: np.ndarray, tokens: int, rows: int = 1024) -> list[np.
     return plan
 
 
+def plan_examples(
+    groups: Sequence[np.ndarray], lengths: np.ndarray, tokens: int, rows: int
+) -> list[np.ndarray]:
+    """The same for examples of several rows, each group in one batch.
+
+    >>> plan_examples([np.array([0, 1]), np.array([2, 3])], np.array([2, 9, 3, 1]), 20, 99)
+    [array([0, 1]), array([2, 3])]
+    """
+    plan: list[np.ndarray] = []
+    longest = 0
+    for group in sorted(groups, key=lambda group: -lengths[group].max()):
+        size = len(plan[-1]) + len(group) if plan else 0
+        if not plan or size > rows or size * longest > tokens:
+            plan.append(group)
+            longest = int(lengths[group].max())
+        else:
+            plan[-1] = np.concatenate([plan[-1], group])
+    return plan
+
+
 @tokenizing()
 def encode(
     task: Task,
     examples: Examples,
-    tokenizer: Any,
+    processor: Any,
     *,
     max_length: int = 128,
     seed: int = 0,
     masked: bool = True,
 ) -> Encoded:
-    """The examples as rows of tokens with labels of the task's kind.
-
-    Masked LM: tokens are masked here, always the same for a seed, unless `masked` is false
-    (training masks anew in every epoch). Translation: labels are the target's tokens.
-    """
-    if max_length < 2:
-        raise UsageError(f"At least 2 tokens are needed, not {max_length}.")
-    limit = min(max_length, tokenizer.model_max_length)
-    first, *rest = examples.texts
-    if task.kind == "causal-lm" and task.packed:
-        blocks = _blocks(first, tokenizer, limit)
-        return _encoded({"input_ids": blocks}, [list(block) for block in blocks], tokenizer)
-    pair = rest[0] if rest and task.kind != "translation" else None
-    columns = _tokenize(tokenizer, first, pair, limit)
-    labels: Any = examples.labels
-    if task.kind == "causal-lm":
-        labels = [list(ids) for ids in columns["input_ids"]]
-    elif task.kind == "translation":
-        target = tokenizer(text_target=list(rest[0]), truncation=True, max_length=limit)
-        labels = target["input_ids"]
-    elif task.kind == "masked-lm" and masked:
-        drawn = [
-            mask_tokens(ids, tokenizer, np.random.default_rng((seed, row)))
-            for row, ids in enumerate(columns["input_ids"])
-        ]
-        columns["input_ids"] = [ids for ids, _ in drawn]
-        labels = [wanted for _, wanted in drawn]
-    return _encoded(columns, labels, tokenizer)
+    """The examples as rows with labels of the task's kind; see `RowOptions`."""
+    length = _limit(processor, max_length)
+    options = RowOptions(length=length, seed=seed, masked=masked, packed=task.packed)
+    return replace(task_kind(task.kind).encode(examples, processor, options), kind=task.kind)
 
 
+@tokenizing()
 def encode_texts(texts: list[Any], tokenizer: Any, *, max_length: int = 128) -> Encoded:
     """Texts, or pairs of texts, as rows of tokens."""
     if tokenizer is None:
@@ -196,24 +252,37 @@ def encode_texts(texts: list[Any], tokenizer: Any, *, max_length: int = 128) -> 
             kind = "pairs of texts" if paired else "texts"
             raise UsageError(f"The inputs begin as {kind}, but one is {text!r:.60}.")
     columns = [list(column) for column in zip(*texts, strict=True)] if paired else [texts]
-    names = ("text", "pair")[: len(columns)]
-    task = Task(name="texts", kind="classification", texts=names, metrics=(), loader=_no_rows)
-    return encode(task, Examples(tuple(columns)), tokenizer, max_length=max_length)
+    return tokenized(tokenizer, *columns, length=_limit(tokenizer, max_length))
 
 
-def _no_rows(split: str) -> Examples:
-    raise UsageError("These texts have no splits.")
+def _limit(processor: Any, max_length: int) -> int:
+    if max_length < 2:
+        raise UsageError(f"At least 2 tokens are needed, not {max_length}.")
+    return min(max_length, getattr(processor, "model_max_length", max_length))
 
 
-def _tokenize(
-    tokenizer: Any, first: Sequence[Any], second: Sequence[Any] | None, limit: int
-) -> dict[str, list[list[int]]]:
-    """Columns of token numbers; a second text of None makes the row a single one."""
+def tokenized(
+    tokenizer: Any,
+    first: Sequence[str | None],
+    second: Sequence[str | None] | None = None,
+    *,
+    length: int,
+    labels: np.ndarray | list[list[int]] | None = None,
+) -> Encoded:
+    """Rows of at most so many tokens; a second text of None makes the row a single one."""
 
     def call(*texts: list[Any]) -> dict[str, list[list[int]]]:
-        out = tokenizer(*texts, truncation=True, max_length=limit, return_attention_mask=False)
+        out = tokenizer(*texts, truncation=True, max_length=length, return_attention_mask=False)
         return {name: out[name] for name in out if name in ("input_ids", "token_type_ids")}
 
+    return padded_rows(_columns(call, first, second), labels, tokenizer)
+
+
+def _columns(
+    call: Callable[..., dict[str, list[list[int]]]],
+    first: Sequence[str | None],
+    second: Sequence[str | None] | None,
+) -> dict[str, list[list[int]]]:
     if second is None:
         return call(list(first))
     alone = [row for row, text in enumerate(second) if text is None]
@@ -231,7 +300,12 @@ def _tokenize(
     return merged
 
 
-def _encoded(columns: dict[str, list[list[int]]], labels: Any, tokenizer: Any) -> Encoded:
+def padded_rows(
+    columns: dict[str, list[list[int]]],
+    labels: np.ndarray | list[list[int]] | None,
+    tokenizer: PreTrainedTokenizerBase,
+) -> Encoded:
+    """Rows of tokens, padded as the tokenizer does."""
     padding = {"input_ids": pad_token(tokenizer), "token_type_ids": tokenizer.pad_token_type_id}
     return Encoded(columns, labels, padding, tokenizer.padding_side == "left")
 
@@ -242,15 +316,3 @@ def pad_token(tokenizer: Any) -> int:
         if number is not None:
             return int(number)
     return 0
-
-
-def _blocks(lines: Sequence[Any], tokenizer: Any, size: int) -> list[list[int]]:
-    """All lines as one stream of tokens, an end token between two, cut into equal blocks."""
-    ids = tokenizer(list(lines), add_special_tokens=False, verbose=False)["input_ids"]
-    end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
-    stream = [token for line in ids for token in (*line, *end)]
-    blocks = [stream[i : i + size] for i in range(0, len(stream), size)]
-    blocks = [block for block in blocks if len(block) > 1]
-    if not blocks:
-        raise UsageError("The text is too short: at least two tokens are needed.")
-    return blocks

@@ -17,7 +17,7 @@ from headcount.errors import NotFoundError, UsageError
 from headcount.tasks.files import Table, listing, read_delimited, read_lines, read_table
 from headcount.tasks.hub import fetch
 from headcount.tasks.source import Source
-from headcount.tasks.task import Examples, Kind, Task
+from headcount.tasks.task import Examples, Task
 
 HUB = "nyu-mll/glue"
 
@@ -107,7 +107,7 @@ LAYOUTS: dict[str, Glue] = {
 def glue_task(name: str, source: Source) -> Task:
     """One of the nine tasks; rows come from `source.data` when it is given, else from the hub."""
     spec = LAYOUTS[name]
-    kind: Kind = "classification" if spec.classes else "regression"
+    kind = "classification" if spec.classes else "regression"
     load = partial(_from_folder, name, spec, source) if _has_files(source) else None
     labels = tuple(spec.classes.values()) if spec.classes else ()
     return Task(

@@ -7,22 +7,22 @@ from headcount.tasks.files import read_lines
 from headcount.tasks.own import evaluated, find_splits, test_as_dev
 from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
-from headcount.tasks.task import Examples, Kind, Task
+from headcount.tasks.task import Examples, Task
 
 SUFFIXES = (".txt", ".text", ".md", "")
 
 
 def masked_lm(source: Source) -> Task:
     """Every line that is not blank is one example."""
-    return _language_task("masked-lm", source, ("recall@1", "perplexity"))
+    return _language_task("masked-lm", source, ("recall@1", "perplexity"), packed=False)
 
 
 def causal_lm(source: Source) -> Task:
     """The lines are joined and cut into blocks."""
-    return _language_task("causal-lm", source, ("perplexity",))
+    return _language_task("causal-lm", source, ("perplexity",), packed=True)
 
 
-def _language_task(kind: Kind, source: Source, metrics: tuple[str, ...]) -> Task:
+def _language_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bool) -> Task:
     files = find_splits(source, SUFFIXES)
     if not files:
         raise UsageError(
@@ -35,7 +35,6 @@ def _language_task(kind: Kind, source: Source, metrics: tuple[str, ...]) -> Task
             raise NotFoundError(f"'{files[split]}' has no text.")
         return Examples((lines,))
 
-    packed = kind == "causal-lm"
     splits, parts, load = tuple(files), None, read
     if len(files) == 1:
         (only,) = files

@@ -19,15 +19,8 @@ from headcount.models.probe import reads_text, takes
 from headcount.models.shipped import locate
 from headcount.models.tokenizers import has_tokenizer, open_tokenizer, tokenizing
 from headcount.tasks.encoding import pad_token
+from headcount.tasks.kinds import task_kind
 from headcount.tasks.task import Task
-
-HEADS = {
-    "classification": "sequence-classification",
-    "regression": "sequence-classification",
-    "masked-lm": "masked-lm",
-    "causal-lm": "causal-lm",
-    "translation": "seq2seq-lm",
-}
 
 MEDIA = {
     "pixel_values": "images (pixel_values)",
@@ -54,26 +47,18 @@ def load_for_task(
     From scratch, `new_tokenizer` decides the vocabulary and the special tokens.
     """
     require_text(name)
-    config = load_config(name)
-    changes: dict[str, Any] = {}
+    config, kind = load_config(name), task_kind(task.kind)
     if not new_head:
         _require_head(name, config, task)
-        return load(name, head=HEADS[task.kind], **options)
-    if task.kind == "regression":
-        changes = {"num_labels": 1}
-    elif task.kind == "classification" and not _has_classes(config, task):
-        changes = {
-            "num_labels": len(task.labels),
-            "id2label": dict(enumerate(task.labels)),
-            "label2id": {label: number for number, label in enumerate(task.labels)},
-        }
+        return load(name, head=kind.head, **options)
+    changes = kind.config_changes(config, task)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         if from_scratch:
             config = load_config(name, **changes)
             _adopt(config, new_tokenizer)
-            return model_class(config, HEADS[task.kind])(config).eval()
-        return load(name, head=HEADS[task.kind], new_head=True, **changes, **options)
+            return model_class(config, kind.head)(config).eval()
+        return load(name, head=kind.head, new_head=True, **changes, **options)
 
 
 def require_text(name: str | os.PathLike[str]) -> None:
@@ -271,7 +256,8 @@ def _place(name: str, names: Sequence[str]) -> int:
     return int(name) if name.isdecimal() and int(name) < len(names) else -1
 
 
-def _has_classes(config: Any, task: Task) -> bool:
+def has_classes(config: Any, task: Task) -> bool:
+    """Whether a checkpoint has the task's classes already."""
     saved = (getattr(config, "architectures", None) or [""])[0]
     if "ForSequenceClassification" not in saved or config.num_labels != len(task.labels):
         return False
@@ -285,33 +271,26 @@ def require_head(model: PreTrainedModel, task: Task) -> None:
     A class of your own answers for itself, and so does one that writes texts.
     """
     kind: Any = getattr(type(model), "base_class", type(model))
-    writes = task.kind in ("causal-lm", "translation") and model.can_generate()
+    asked = task_kind(task.kind)
+    writes = asked.writes and model.can_generate()
     if writes or not kind.__module__.startswith("transformers."):
         return
-    head = HEADS[task.kind]
     try:
-        wanted = model_class(model.config, head)
+        wanted = model_class(model.config, asked.head)
     except UnsupportedError:
         wanted = ()
     if not isinstance(model, wanted):
         name = model.name_or_path or "MODEL"
         raise UsageError(
             f"{kind.__name__} has no head for {task.kind}, which {task.name} needs: "
-            f"hc.train('{name}', '{task.name}') trains one, and hc.load('{name}', head='{head}') "
-            "loads one that was saved."
+            f"hc.train('{name}', '{task.name}') trains one, and hc.load('{name}', "
+            f"head='{asked.head}') loads one that was saved."
         )
 
 
 def _require_head(name: str | os.PathLike[str], config: Any, task: Task) -> None:
     saved = " ".join(getattr(config, "architectures", None) or ["nothing"])
-    marks = {
-        "classification": ("ForSequenceClassification",),
-        "regression": ("ForSequenceClassification",),
-        "masked-lm": ("ForMaskedLM", "ForPreTraining"),
-        "causal-lm": ("ForCausalLM", "LMHeadModel"),
-        "translation": ("ForConditionalGeneration", "MTModel", "EncoderDecoderModel"),
-    }[task.kind]
-    if not any(mark in saved for mark in marks):
+    if not any(mark in saved for mark in task_kind(task.kind).saved_as):
         raise UsageError(
             f"'{name}' was saved as {saved}, without a head for {task.kind}: train it first "
             f"(headcount train {name} --task {task.name} --out DIR)."

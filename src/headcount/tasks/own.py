@@ -13,7 +13,7 @@ from headcount.tasks.files import Table, listing, pick, read_table
 from headcount.tasks.glue import classes, numbers
 from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
-from headcount.tasks.task import Examples, Kind, Task
+from headcount.tasks.task import Examples, Task
 
 talk = logging.getLogger("headcount")
 STEMS = {"train": ("train",), "dev": ("dev", "validation", "valid", "val", "test")}
@@ -122,7 +122,7 @@ def _tables(source: Source, kind: str) -> dict[str, tuple[Path, Table]]:
 
 
 def _task(
-    kind: Kind,
+    kind: str,
     source: Source,
     labels: tuple[str, ...],
     metrics: tuple[str, ...],

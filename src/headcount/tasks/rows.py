@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +13,55 @@ from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
 from headcount.tasks import Task
-from headcount.tasks.encoding import Encoded, encode
-from headcount.tasks.loading import class_order, match, room
+from headcount.tasks.encoding import Encoded, encode, rows_fingerprint
+from headcount.tasks.kinds import task_kind
+from headcount.tasks.loading import match, room
 from headcount.tasks.sampling import rows_of
-from headcount.tasks.task import Limit
+from headcount.tasks.task import Examples, Limit
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScoredRows:
+    """The rows of one split of a task as numbers, for models with the same classes."""
+
+    task: Task
+    split: str
+    examples: Examples
+    rows: Encoded
+    order: np.ndarray | None = None
+    """(task class,) the model's number for it; None without classes."""
+    fingerprint: str
+    """What was asked, in 16 digits: texts and labels, or in language modelling the very tokens."""
+
+    def __len__(self) -> int:
+        return self.rows.count
+
+    def take(self, numbers: np.ndarray) -> ScoredRows:
+        """These examples, in this order."""
+        rows, examples = self.rows.take(numbers), self.examples
+        if len(examples) == len(self):  # packed lines are blocks, and belong to no row
+            examples = examples.take(numbers)
+        name = asked_fingerprint(self.task, examples, rows)
+        return replace(self, examples=examples, rows=rows, fingerprint=name)
+
+
+def asked_fingerprint(task: Task, examples: Examples, rows: Encoded) -> str:
+    """A short name for what is asked of a model."""
+    if task_kind(task.kind).asks_tokens:
+        return rows_fingerprint(rows)
+    labels = None if examples.labels is None else examples.labels.tolist()
+    content = json.dumps([[list(column) for column in examples.texts], labels])
+    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+def in_model_numbers(
+    model: PreTrainedModel, task: Task, examples: Examples, rows: Encoded
+) -> Encoded:
+    """Rows whose labels are classes, as the model numbers them."""
+    if not isinstance(rows.labels, np.ndarray):
+        return rows
+    order = task_kind(task.kind).class_order(model, task, examples.labels)
+    return rows if order is None else replace(rows, labels=order[rows.labels])
 
 
 def split_to_look_at(task: Task) -> str:
@@ -45,10 +93,7 @@ def labelled_rows(
     match(model, tokenizer)
     length = room(model, max_length)
     examples, rows = rows_of(task, tokenizer, split, limit=limit, seed=seed, max_length=length)
-    if task.kind != "classification" or examples.labels is None:
-        return rows
-    labels = class_order(model, task, examples.labels)[examples.labels]
-    return Encoded(rows.columns, np.asarray(labels), rows.padding, rows.left)
+    return in_model_numbers(model, task, examples, rows)
 
 
 def batches_to_look_at(

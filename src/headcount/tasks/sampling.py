@@ -8,6 +8,7 @@ import numpy as np
 
 from headcount.errors import UsageError
 from headcount.tasks.encoding import Encoded, encode
+from headcount.tasks.kinds import task_kind
 from headcount.tasks.task import Examples, Limit, Task, sample
 
 POOL = 64
@@ -32,11 +33,11 @@ def rows_of(
     without a token to ask for is no row.
     """
     how = {"max_length": max_length, "seed": seed, "masked": masked}
-    if task.kind == "causal-lm" and task.packed and limit is not None:
+    if task.packed and limit is not None:
         return _blocks(task, tokenizer, task.load(split), limit, **how)
     examples = task.load(split, limit=limit, seed=seed)
     rows = encode(task, examples, tokenizer, **how)
-    if task.kind not in ("masked-lm", "causal-lm") or rows.labels is None:
+    if not task_kind(task.kind).asks_tokens or rows.labels is None:
         return examples, rows
     kept = _asked(rows)
     if len(kept) < len(rows) and limit is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from headcount.errors import UsageError
 from headcount.names import unknown
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
     from headcount.tasks.parts import Parts
 
-Kind = Literal["classification", "regression", "masked-lm", "causal-lm", "translation"]
-KINDS: tuple[Kind, ...] = (
-    "classification",
-    "regression",
-    "masked-lm",
-    "causal-lm",
-    "translation",
-)
 Limit = int | float | None
 """How many rows: a count, a fraction (a float between 0 and 1), or None for all."""
 
@@ -67,7 +59,8 @@ class Task:
     """Everything about a task that does not depend on a model."""
 
     name: str
-    kind: Kind
+    kind: str
+    """A name of `tasks.kinds.TASK_KINDS`."""
     texts: tuple[str, ...]
     """What the text columns are called, one or two."""
     labels: tuple[str, ...] = ()

@@ -25,13 +25,14 @@ from headcount.heads.as_mask import MaskLike, are_several
 from headcount.models.find import mask_for, unwrap
 from headcount.tasks import Task, bleu, open_task
 from headcount.tasks.door import Data
+from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, require_finite, tokenizer_of
-from headcount.tasks.metrics import Outcome, score
+from headcount.tasks.metrics import score
 from headcount.tasks.opening import model_for
-from headcount.tasks.task import Examples
+from headcount.tasks.rows import ScoredRows
 from headcount.training.evaluation import Evaluation
 from headcount.training.forward import run_masks
-from headcount.training.scored import ScoredRows, given_rows, scored_rows
+from headcount.training.scored import given_rows, scored_rows
 from headcount.training.scoring import Scoring
 from headcount.training.translate import translate
 
@@ -129,19 +130,17 @@ def evaluate_rows(
     if tokens is None:
         tokens = TOKENS["cpu" if next(model.parameters()).device.type == "cpu" else "gpu"]
     started = time.monotonic()
-    task, examples = scored.task, scored.examples
-    if task.kind == "translation":
-        texts = translate(model, scored.rows, tokenizer, masks, beams=beams, tokens=tokens)
-        results = [_translated(examples, said) for said in texts]
+    task, kind = scored.task, task_kind(scored.task.kind)
+    if kind.generation:
+        how = {"beams": beams, "tokens": tokens, "inputs": kind.generation}
+        kept = translate(model, scored.rows, tokenizer, masks, **how)
     else:
-        if task.kind in ("masked-lm", "causal-lm"):
+        if kind.asks_tokens:
             tokens = max(1, min(tokens, LOGITS // _words(model, tokenizer)))
-        tables = run_masks(
-            model, scored.rows, task.kind, masks, tokens=tokens, share=share, report=report
-        )
-        for place, table in enumerate(tables):
+        kept = run_masks(model, scored.rows, kind, masks, tokens=tokens, share=share, report=report)
+        for place, table in enumerate(kept):
             _require_finite_answers(table, masks[place] if masks else None)
-        results = [_outcome(task, examples, table, scored.order) for table in tables]
+    results = [kind.score(each, scored) for each in kept]
     seconds = (time.monotonic() - started) / len(results)
     draws = {"draws": scoring.draws, "seed": scoring.seed}
     return [
@@ -153,7 +152,7 @@ def evaluate_rows(
             seconds=seconds,
             seed=scoring.seed,
             mask=None if masks is None else masks[place],
-            signature=bleu.signature() if task.kind == "translation" else None,
+            signature=bleu.signature() if "bleu" in task.metrics else None,
             predictions=predictions,
             rows=scored.fingerprint,
             outcome=outcome,
@@ -198,47 +197,3 @@ def _require_finite_answers(table: np.ndarray, mask: Mask | None) -> None:
             f"{len(table)} rows, although its weights are numbers. Numbers grow too large inside "
             "it: load it in float32."
         )
-
-
-def _outcome(
-    task: Task, examples: Examples, table: np.ndarray, order: np.ndarray | None
-) -> tuple[Outcome, dict[str, Any]]:
-    if task.kind in ("masked-lm", "causal-lm"):
-        outcome = Outcome(table[:, :2], table[:, 2])
-        return outcome, {
-            "row": np.arange(len(table)),
-            "correct": table[:, 0].astype(int),
-            "nll": table[:, 1],
-            "tokens": table[:, 2].astype(int),
-        }
-    assert examples.labels is not None
-    labels = examples.labels
-    if order is None:
-        predictions = table[:, 0]
-        return Outcome(predictions, labels), {
-            "row": np.arange(len(labels)),
-            "label": labels,
-            "prediction": predictions,
-        }
-    # a class of the model that the task does not have is one more class, and always wrong
-    back = np.full(table.shape[1], len(order))
-    back[order[order >= 0]] = np.flatnonzero(order >= 0)
-    predictions = back[table.argmax(1)]
-    names = np.array([*task.labels, "(other)"])
-    return Outcome(predictions, labels), {
-        "row": np.arange(len(labels)),
-        "label": names[labels],
-        "prediction": names[predictions],
-        "logits": table,
-    }
-
-
-def _translated(examples: Examples, said: list[str]) -> tuple[Outcome, dict[str, Any]]:
-    source, target = (list(column) for column in examples.texts)
-    wanted = [str(text) for text in target]
-    return Outcome(said, wanted), {
-        "row": np.arange(len(said)),
-        "source": source,
-        "label": wanted,
-        "prediction": said,
-    }

@@ -18,17 +18,16 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from headcount.heads import Mask
+from headcount.models.batches import ModelBatch
 from headcount.models.find import require_layout, sites_of, unwrap
 from headcount.models.gates import gate
 from headcount.models.hooks import evaluating
-from headcount.models.inputs import model_inputs
 from headcount.models.layers import call_order, find_layers
 from headcount.models.partial import Replay
 from headcount.models.probe import relative_difference
 from headcount.models.sites import Site
 from headcount.tasks.encoding import Encoded
-from headcount.tasks.task import Kind
-from headcount.training.losses import token_scores
+from headcount.tasks.kinds.kind import TaskKind
 
 Key = tuple[tuple[tuple[int, ...], ...], ...]
 """What a mask keeps in each layer call, from the first call to the last."""
@@ -69,17 +68,10 @@ def _row(mask: Mask, site: Site) -> Tensor:
     return torch.tensor([float(head in kept) for head in range(site.heads)])
 
 
-def read_out(kind: Kind, logits: Tensor, labels: Tensor | None) -> Tensor:
-    """(row, number) what is kept of an answer: logits, the score, or counts over tokens."""
-    if kind in ("masked-lm", "causal-lm") and labels is not None:
-        return token_scores(kind, logits, labels)
-    return logits.double()
-
-
 def run_masks(
     model: PreTrainedModel,
     rows: Encoded,
-    kind: Kind,
+    kind: TaskKind,
     masks: Sequence[Mask] | None,
     *,
     tokens: int,
@@ -92,19 +84,20 @@ def run_masks(
     """
     device = next(model.parameters()).device
 
-    def batches():
+    def batches() -> Generator[tuple[np.ndarray, ModelBatch]]:
         done = 0
         for numbers, batch in rows.batches(tokens):
             moved = {name: value.to(device) for name, value in batch.items()}
-            yield numbers, model_inputs(unwrap(model), moved, kind), moved.get("labels")
+            inputs = kind.inputs(unwrap(model), moved)
+            yield numbers, ModelBatch(inputs, moved.get("labels"), moved.get("examples"))
             done += len(numbers)
             if report is not None:
                 report(done, len(rows))
 
     tables: list[np.ndarray | None] = [None] * (1 if masks is None else len(masks))
 
-    def put(place: int, numbers: np.ndarray, logits: Tensor, labels: Tensor | None) -> None:
-        part = read_out(kind, logits, labels).cpu().numpy()
+    def put(place: int, numbers: np.ndarray, answers: Tensor, batch: ModelBatch) -> None:
+        part = kind.read(answers, batch).cpu().numpy()
         table = tables[place]
         if table is None:
             table = tables[place] = np.zeros((len(rows), *part.shape[1:]))
@@ -112,37 +105,38 @@ def run_masks(
 
     with torch.inference_mode(), evaluating(unwrap(model)):
         if masks is None:
-            for numbers, inputs, labels in batches():
-                put(0, numbers, model(**inputs).logits, labels)
+            for numbers, batch in batches():
+                put(0, numbers, kind.answers(model(**batch.inputs)), batch)
         else:
             board = Board(model, masks)
             with board.attached():
                 chain = _chain(model, board, rows, kind, masks) if share else None
-                for numbers, inputs, labels in batches():
-                    for place, logits in _answers(board, chain, inputs, tokens):
-                        put(place, numbers, logits, labels)
+                for numbers, batch in batches():
+                    for place, answers in _answers(board, chain, kind, batch.inputs, tokens):
+                        put(place, numbers, answers, batch)
     return [table for table in tables if table is not None]
 
 
 def _answers(
-    board: Board, chain: Chain | None, inputs: dict[str, Any], tokens: int
+    board: Board, chain: Chain | None, kind: TaskKind, inputs: dict[str, Any], tokens: int
 ) -> Generator[tuple[int, Tensor]]:
-    """(place of the mask, logits) for every mask on one batch."""
+    """(place of the mask, answers) for every mask on one batch."""
     if chain is not None:
-        together = max(1, tokens // inputs["input_ids"].numel())
+        together = max(1, tokens // next(iter(inputs.values())).numel())
         with chain.replay.attached():
             yield from chain.visit(inputs, chain.order, 0, together)
         return
     for place in range(len(board.rows)):
         board.show([place])
-        yield place, board.model(**inputs).logits
+        yield place, kind.answers(board.model(**inputs))
 
 
 class Chain:
     """Masks sorted so that neighbours share as many of the lowest layers as they can."""
 
-    def __init__(self, board: Board, replay: Replay, masks: Sequence[Mask]) -> None:
+    def __init__(self, board: Board, replay: Replay, masks: Sequence[Mask], kind: TaskKind) -> None:
         self.board = board
+        self.answers = kind.answers
         self.replay = replay
         inside = {layer.path: layer.sites for layer in replay.layers}
         self.keys: list[Key] = [
@@ -170,12 +164,12 @@ class Chain:
                 yield from self._side_by_side(inputs, places[at : at + together], start)
             return
         self.board.show([head])
-        logits = self.replay.run(inputs, start).logits
-        yield head, logits
+        answers = self.answers(self.replay.run(inputs, start))
+        yield head, answers
         for depth, group in groupby(rest, lambda place: self.shared(head, place)):
             if depth == len(self.replay.calls):  # the same mask once more
                 for place in group:
-                    yield place, logits
+                    yield place, answers
             else:
                 yield from self.visit(inputs, list(group), depth, together)
 
@@ -183,24 +177,25 @@ class Chain:
         self, inputs: dict[str, Any], places: Sequence[int], start: int
     ) -> Generator[tuple[int, Tensor]]:
         self.board.show(places)
-        answer = self.replay.run(inputs, start, copies=len(places), keep=False)
-        yield from zip(places, answer.logits.chunk(len(places)), strict=True)
+        outputs = self.replay.run(inputs, start, copies=len(places), keep=False)
+        yield from zip(places, self.answers(outputs).chunk(len(places)), strict=True)
 
 
 def _chain(
-    model: PreTrainedModel, board: Board, rows: Encoded, kind: Kind, masks: Sequence[Mask]
+    model: PreTrainedModel, board: Board, rows: Encoded, kind: TaskKind, masks: Sequence[Mask]
 ) -> Chain | None:
     """The chain, or None when sharing is of no use or does not give the plain answers here."""
     layers = find_layers(model)
     if len(masks) < 2 or not layers:
         return None
     device = next(model.parameters()).device
-    few = rows.take(np.argsort(rows.lengths, kind="stable")[[0, len(rows) // 2]])
-    batch = {name: value.to(device) for name, value in few.collate([few[0], few[1]]).items()}
-    inputs = model_inputs(board.model, batch, kind)
+    longest = np.array([rows.lengths[each].max() for each in rows.rows_of(range(rows.count))])
+    few = rows.take(np.argsort(longest, kind="stable")[[0, rows.count // 2]])
+    batch = few.collate([few[row] for row in range(len(few))])
+    inputs = kind.inputs(board.model, {name: each.to(device) for name, each in batch.items()})
     board.show([0])
     try:
-        chain = Chain(board, Replay(model, layers, call_order(model, layers, inputs)), masks)
+        chain = Chain(board, Replay(model, layers, call_order(model, layers, inputs)), masks, kind)
         return chain if _holds(chain, inputs) else None
     except Exception:
         return None  # a layer that cannot be driven from outside: the plain loop is always right
@@ -213,7 +208,7 @@ def _holds(chain: Chain, inputs: dict[str, Any], samples: int = 5) -> bool:
     plain: dict[int, Tensor] = {}
     for place in places:
         chain.board.show([place])
-        plain[place] = chain.board.model(**inputs).logits.clone()
+        plain[place] = chain.answers(chain.board.model(**inputs)).clone()
 
     def near(place: int, found: Tensor) -> bool:
         return relative_difference([plain[place]], [found]) < TOLERANCE
@@ -222,7 +217,8 @@ def _holds(chain: Chain, inputs: dict[str, Any], samples: int = 5) -> bool:
         # from every layer on: a layer that writes into its input spoils what is remembered
         chain.board.show(places[:1])
         depths = range(len(replay.calls))
-        if not all(near(places[0], replay.run(inputs, depth).logits) for depth in depths):
+        answers = (chain.answers(replay.run(inputs, depth)) for depth in depths)
+        if not all(near(places[0], each) for each in answers):
             return False
         for place, then in pairwise(places):
             chain.board.show([place])
@@ -230,7 +226,7 @@ def _holds(chain: Chain, inputs: dict[str, Any], samples: int = 5) -> bool:
             start = chain.shared(place, then)
             pair = list(chain._side_by_side(inputs, [then, place], start))
             chain.board.show([then])
-            alone = replay.run(inputs, start, keep=False).logits
+            alone = chain.answers(replay.run(inputs, start, keep=False))
             if not (near(then, alone) and all(near(which, found) for which, found in pair)):
                 return False
     return True

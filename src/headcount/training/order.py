@@ -14,38 +14,43 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from headcount.tasks.encoding import IGNORED, Encoded
-from headcount.tasks.masking import mask_tokens
+from headcount.tasks.kinds.kind import TaskKind
 
 
-class Rows(Dataset[dict[str, Any]]):
-    """Encoded rows to train on, and one blank row behind them (see `EpochOrder`)."""
+class Rows(Dataset[list[dict[str, Any]]]):
+    """Examples to train on, and a blank one behind them (see `EpochOrder`)."""
 
-    def __init__(self, rows: Encoded, *, seed: int = 0, mask_with: Any = None) -> None:
-        self.rows = rows
+    def __init__(self, rows: Encoded, kind: TaskKind, processor: Any, *, seed: int = 0) -> None:
+        self.rows, self.kind, self.processor = rows, kind, processor
         self.seed = seed
-        self.mask_with = mask_with
-        """Masked LM: the tokenizer that masks each row anew in every epoch."""
         self.epoch = 0
+        self.numbers = rows.rows_of(range(rows.count))
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.numbers)
 
-    def __getitem__(self, row: int) -> dict[str, Any]:
-        blank = row == len(self.rows)
-        item = self.rows[0 if blank else row]
-        if self.mask_with is not None:
-            generator = np.random.default_rng((self.seed, self.epoch, row))
-            hidden, labels = mask_tokens(item["input_ids"], self.mask_with, generator)
-            item = {**item, "input_ids": hidden, "labels": labels}
-        if blank:
-            labels = item["labels"]
-            ignored = [IGNORED] * len(labels) if isinstance(labels, list) else type(labels)(IGNORED)
-            item = {**item, "labels": ignored}
-        return item
+    @property
+    def lengths(self) -> np.ndarray:
+        """(example,) how many tokens its longest row has."""
+        lengths = self.rows.lengths
+        return np.array([lengths[rows].max() for rows in self.numbers])
 
-    def collate(self, items: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
-        """Padded tensors of these rows."""
-        return self.rows.collate(items)
+    def __getitem__(self, example: int) -> list[dict[str, Any]]:
+        """The rows of an example."""
+        generator = np.random.default_rng((self.seed, self.epoch, example))
+        rows = self.numbers[0 if example == len(self) else example]
+        items = [self.kind.draw(self.rows[row], self.processor, generator) for row in rows]
+        if example == len(self):
+            return [{**item, "labels": _ignored(item["labels"])} for item in items]
+        return items
+
+    def collate(self, examples: Sequence[list[dict[str, Any]]]) -> dict[str, Tensor]:
+        """Padded tensors of their rows."""
+        return self.rows.collate([item for items in examples for item in items])
+
+
+def _ignored(labels: Any) -> Any:
+    return [IGNORED] * len(labels) if isinstance(labels, list) else type(labels)(IGNORED)
 
 
 class EpochOrder(Sampler[int]):
@@ -63,7 +68,7 @@ class EpochOrder(Sampler[int]):
         self.seed = seed
         self.batch = batch
         self.fill = fill
-        self.lengths = rows.rows.lengths if like_lengths else None
+        self.lengths = rows.lengths if like_lengths else None
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:

@@ -27,7 +27,9 @@ from headcount.models.fingerprint import identity
 from headcount.models.freezing import frozen
 from headcount.tasks import Task, open_task
 from headcount.tasks.encoding import Encoded
-from headcount.tasks.loading import class_order, match, room, tokenizer_of
+from headcount.tasks.kinds import task_kind
+from headcount.tasks.loading import match, room, tokenizer_of
+from headcount.tasks.rows import in_model_numbers
 from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
@@ -146,13 +148,13 @@ class Session:
             self.curve.score = None if score is None else self._logged(score)
         # the others write into a checkpoint before the saver marks it as whole
         savers = [checkpoints.Saver(options.save_every, options.save_minutes)]
-        masking = self.tokenizer if self.task.kind == "masked-lm" else None
+        kind = task_kind(self.task.kind)
         self.trainer = TaskTrainer(
             model=self.model,
             args=self.arguments,
-            kind=self.task.kind,
+            kind=kind,
             options=options,
-            rows=Rows(self.encoded, seed=options.seed, mask_with=masking),
+            rows=Rows(self.encoded, kind, self.tokenizer, seed=options.seed),
             curve=self.curve,
             callbacks=[*callbacks, *([] if self.folder is None else savers)],
         )
@@ -212,11 +214,7 @@ def training_rows(
     length = room(model, options.max_length)
     how = {"limit": limit, "seed": options.seed, "max_length": length}
     examples, rows = rows_of(task, tokenizer, "train", **how, masked=False)
-    if task.kind == "classification":
-        assert examples.labels is not None
-        labels = class_order(model, task, examples.labels)[examples.labels]
-        return Encoded(rows.columns, labels, rows.padding, rows.left)
-    return rows
+    return in_model_numbers(model, task, examples, rows)
 
 
 def per_process(options: TrainOptions, processes: int) -> int:

@@ -21,11 +21,10 @@ from transformers import (
 )
 
 from headcount.errors import HeadcountError
+from headcount.models.batches import ModelBatch
 from headcount.models.find import unwrap
-from headcount.models.inputs import model_inputs
-from headcount.tasks.task import Kind
+from headcount.tasks.kinds.kind import TaskKind
 from headcount.training.curve import Curve
-from headcount.training.losses import count_labels, loss_sum
 from headcount.training.options import TrainOptions
 from headcount.training.order import EpochOrder, Rows
 
@@ -44,14 +43,14 @@ class TaskTrainer(Trainer):
     def __init__(
         self,
         *,
-        kind: Kind,
+        kind: TaskKind,
         options: TrainOptions,
         rows: Rows,
         curve: Curve,
         callbacks: Sequence[TrainerCallback] = (),
         **settings: Any,
     ) -> None:
-        self.kind: Kind = kind
+        self.task_kind = kind
         self.options = options
         self.curve = curve
         self.cached = getattr(settings["model"].config, "use_cache", None)
@@ -94,7 +93,7 @@ class TaskTrainer(Trainer):
         if self.state.global_step >= self.state.max_steps:
             return [], None
         pieces = list(islice(epoch_iterator, num_batches))
-        counts = [count_labels(self.kind, piece["labels"]) for piece in pieces]
+        counts = [self.task_kind.counts(piece["labels"]).sum() for piece in pieces]
         total = torch.stack(counts).sum().to(device) if counts else torch.zeros((), device=device)
         if self.args.world_size > 1:
             total = self.accelerator.gather(total).sum()  # pyright: ignore[reportAttributeAccessIssue]
@@ -108,13 +107,14 @@ class TaskTrainer(Trainer):
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
         """This piece's share of the mean loss over the whole batch."""
-        labels = inputs["labels"]
-        outputs = model(**model_inputs(unwrap(model), inputs, self.kind))
-        smoothing = self.options.label_smoothing if self.kind != "regression" else 0.0
-        total = loss_sum(self.kind, outputs.logits, labels, smoothing)
+        kind, labels = self.task_kind, inputs["labels"]
+        batch = ModelBatch(kind.inputs(unwrap(model), inputs), labels, inputs.get("examples"))
+        outputs = model(**batch.inputs)
+        smoothing = self.options.label_smoothing
+        total = kind.losses(kind.answers(outputs), batch, smoothing=smoothing, total=True)
         count = num_items_in_batch
         if count is None:
-            count = count_labels(self.kind, labels)
+            count = kind.counts(labels).sum()
         # gradients are averaged over processes, but each has only its own rows in the sum
         loss = total / count * self.args.world_size
         return (loss, outputs) if return_outputs else loss

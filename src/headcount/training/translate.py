@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from transformers import GenerationConfig, LogitsProcessor, PreTrainedModel
 
 from headcount.errors import UnsupportedError, UsageError
@@ -27,6 +28,7 @@ def translate(
     *,
     beams: int = 1,
     tokens: int = 4096,
+    inputs: Sequence[str] = ("input_ids", "attention_mask"),
 ) -> list[list[str]]:
     """A translation of every row, for every mask; several masks share a batch when rows are few.
 
@@ -45,14 +47,13 @@ def translate(
         if board is not None:
             stack.enter_context(board.attached())
         for numbers, batch in rows.batches(tokens):
-            together = max(1, tokens // batch["input_ids"].numel())
+            together = max(1, tokens // batch[inputs[0]].numel())
             for at in range(0, len(shown), together):
                 part = shown[at : at + together]
                 if board is not None:
                     board.show(range(at, at + len(part)))
                 written = bare.generate(
-                    input_ids=batch["input_ids"].repeat(len(part), 1).to(device),
-                    attention_mask=batch["attention_mask"].repeat(len(part), 1).to(device),
+                    **{name: _repeated(batch[name], len(part)).to(device) for name in inputs},
                     generation_config=settings,
                     logits_processor=[_Finite()],
                 )
@@ -60,6 +61,10 @@ def translate(
                 for place in range(len(part)):
                     _put(texts[at + place], numbers, said[place * len(numbers) :])
     return texts
+
+
+def _repeated(rows: Tensor, times: int) -> Tensor:
+    return rows.repeat(times, *[1] * (rows.ndim - 1))
 
 
 class _Finite(LogitsProcessor):

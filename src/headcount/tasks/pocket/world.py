@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from headcount.errors import UsageError
 from headcount.names import require
@@ -26,7 +26,6 @@ from headcount.tasks.pocket import (
 )
 from headcount.tasks.pocket.lexicon import LEMMAS
 
-Kind = Literal["classification", "regression", "masked-lm", "translation"]
 SPLITS: Final = ("train", "dev", "test")
 _SPLIT_OF_REST: Final = ("train", "train", "dev", "test")
 
@@ -36,7 +35,7 @@ class PocketTask:
     """What a pocket task is and how it is scored."""
 
     name: str
-    kind: Kind
+    kind: str
     metric: str  # matthews, accuracy, f1, spearman, recall or bleu
     labels: tuple[str, ...]  # names of the classes, in order; empty when there are none
     fields: tuple[str, ...]  # where the texts are in an example

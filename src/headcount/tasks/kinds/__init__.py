@@ -1,0 +1,48 @@
+"""The kinds of tasks, by name; listing them imports nothing. A new one is one file and one line.
+
+A kind is a class without fields (`kind.py` says what it has): which head loads it, how examples
+become rows, what the loss of an answer is, and how answers become a score.
+
+    kind = task_kind("causal-lm")
+    kind.losses(answers, batch)         # of every label: training sums them, importance keeps them
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headcount.errors import UnsupportedError
+from headcount.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from headcount.tasks.kinds.kind import TaskKind
+
+TASK_KINDS = Registry("kind of task")
+for _name, _where, _summary in (
+    ("classification", "classification:Classification", "one of several classes for a text"),
+    ("regression", "regression:Regression", "a number for a text"),
+    ("masked-lm", "masked_lm:MaskedLM", "tokens that were hidden"),
+    ("causal-lm", "causal_lm:CausalLM", "every next token"),
+    ("translation", "translation:Translation", "a text written by an encoder-decoder"),
+):
+    TASK_KINDS.add(_name, f"headcount.tasks.kinds.{_where}", _summary)
+
+
+def task_kind(name: str) -> TaskKind:
+    """The kind of this name."""
+    return TASK_KINDS[name]()
+
+
+def kind_of(model: nn.Module, answers: Tensor, labels: Tensor) -> TaskKind:
+    """What the model predicts, seen from its answer; kinds that were added last are asked first."""
+    for entry in reversed(list(TASK_KINDS)):
+        kind = task_kind(entry.name)
+        if kind.fits(model, answers, labels):
+            return kind
+    raise UnsupportedError(
+        f"{type(model).__name__} learns by CTC, which aligns its answers with labels of another "
+        "length: that loss has no importance here. Hide heads with hc.gate(model, mask) and "
+        "compare model(**batch).loss; hc.redundancy needs no labels."
+    )

@@ -1,0 +1,153 @@
+"""What a kind of task says of itself; a class derived from it states what is not the default.
+
+A row is what a model is given at once, an example what is asked: a question with four answers is
+four rows of one example (`Encoded.examples`). Answers and kept values have one entry a row;
+`score` makes examples of them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from headcount.errors import UsageError
+from headcount.models.batches import ModelBatch, model_inputs
+from headcount.tasks.encoding import IGNORED, Encoded, RowOptions, tokenized
+from headcount.tasks.kinds.entropy import draw_classes, entropies, entropy_sum
+from headcount.tasks.metrics import Outcome
+from headcount.tasks.rows import ScoredRows
+from headcount.tasks.task import Examples, Task
+
+Losses = tuple[np.ndarray, np.ndarray]
+"""(example,) summed losses, and how many labels each is a sum over."""
+
+
+class TaskKind(Protocol):
+    """A kind of task."""
+
+    name: ClassVar[str]
+    head: ClassVar[str]
+    """What loads it: a name of `models.config.HEADS`, or an Auto class of transformers."""
+    saved_as: ClassVar[tuple[str, ...]]
+    """Parts of the names of classes that have such a head."""
+    metrics: ClassVar[tuple[str, ...]] = ()
+    """How rows that belong to no task are scored."""
+    asks_tokens: ClassVar[bool] = False
+    """Labels are tokens of the rows themselves: a row without any is left out."""
+    generation: ClassVar[tuple[str, ...]] = ()
+    """Inputs from which the model writes its answer; empty where one forward pass gives it."""
+    writes: ClassVar[bool] = False
+    """Any model that generates text has the head for it."""
+    unit: ClassVar[str] = "nats"
+    """What the loss is counted in."""
+    nats: ClassVar[float] = 1.0
+    """The loss times this is -log p, up to a constant."""
+
+    def fits(self, model: nn.Module, answers: Tensor, labels: Tensor) -> bool:
+        """Whether a model that answers so is of this kind; False is never guessed."""
+        return False
+
+    def config_changes(self, config: PreTrainedConfig, task: Task) -> dict[str, Any]:
+        """What a new head for the task wants in the model's config."""
+        return {}
+
+    def encode(self, examples: Examples, processor: Any, options: RowOptions) -> Encoded:
+        """The examples as rows: one text or a pair of texts each.
+
+        `processor` is the model's tokenizer, image processor or feature extractor.
+        """
+        return tokenized(processor, *examples.texts, length=options.length, labels=examples.labels)
+
+    def draw(
+        self, row: dict[str, Any], processor: Any, generator: np.random.Generator
+    ) -> dict[str, Any]:
+        """A row as it is trained on in one epoch."""
+        return row
+
+    def class_order(
+        self, model: PreTrainedModel, task: Task, labels: np.ndarray | None
+    ) -> np.ndarray | None:
+        """(task class,) -> the model's number for it; None without classes."""
+        return None
+
+    def given(
+        self, model: PreTrainedModel, rows: Encoded, answers: Tensor
+    ) -> tuple[Encoded, tuple[str, ...]]:
+        """Rows that belong to no task, and the names of their classes; `answers` to the first."""
+        if rows.labels is None:
+            raise UsageError("Rows to score have labels: add 'labels', or pass a task.")
+        per_token = isinstance(rows.labels, list)
+        if per_token != (answers.ndim == 3):
+            per = {True: "a label for every token", False: "one label a row"}
+            raise UsageError(
+                f"{type(model).__name__} is scored on {per[answers.ndim == 3]}, and these rows "
+                f"have {per[per_token]}."
+            )
+        return rows, ()
+
+    def inputs(self, model: nn.Module, batch: dict[str, Tensor]) -> dict[str, Any]:
+        """What of a batch the model takes."""
+        return model_inputs(model, batch)
+
+    def answers(self, outputs: Any) -> Tensor:
+        """(row, …) what the model predicts, of what its forward gives."""
+        return outputs.logits
+
+    def require_labels(self, answers: Tensor, labels: Tensor) -> None:
+        """Refuse labels that are not of what the model answers."""
+        self.require_as_many(answers.shape[:-1], labels, labels.shape == answers.shape[:-1])
+        if labels.is_floating_point():
+            raise UsageError(
+                f"The loss '{self.name}' takes whole numbers as labels, not {labels.dtype}."
+            )
+        known, size = labels[labels != IGNORED], answers.shape[-1]
+        if known.numel() and (known.min() < 0 or known.max() >= size):
+            wrong = int(known.max() if known.max() >= size else known.min())
+            raise UsageError(f"A label is {wrong}, and the model knows 0 to {size - 1}.")
+
+    def require_as_many(self, answers: torch.Size, labels: Tensor, fits: bool) -> None:
+        """Refuse other numbers of labels than of answers."""
+        if not fits:
+            raise UsageError(
+                f"The loss '{self.name}' takes one label for every answer of the model: it gives "
+                f"{' x '.join(map(str, answers))} answers, and there are "
+                f"{' x '.join(map(str, labels.shape))} labels."
+            )
+
+    def counts(self, labels: Tensor) -> Tensor:
+        """(row, …) which labels count."""
+        return labels != IGNORED
+
+    def losses(
+        self, answers: Tensor, batch: ModelBatch, *, smoothing: float = 0.0, total: bool = False
+    ) -> Tensor:
+        """(row, …) the loss of every label, 0 where it does not count; or the `total` of all."""
+        assert batch.labels is not None
+        if total:
+            return entropy_sum(answers, batch.labels, smoothing)
+        return entropies(answers, batch.labels)
+
+    def sample_labels(
+        self, answers: Tensor, batch: ModelBatch, generator: torch.Generator
+    ) -> Tensor:
+        """Labels drawn from what the model itself predicts; rows may have none of their own."""
+        return draw_classes(answers, generator)
+
+    def read(self, answers: Tensor, batch: ModelBatch) -> Tensor:
+        """(row, number) what is kept of a forward pass."""
+        return answers.double()
+
+    def score(
+        self, kept: Any, scored: ScoredRows
+    ) -> tuple[Outcome, dict[str, np.ndarray | list[str]]]:
+        """What `read` kept of all rows (or the texts written) by example, and a table of it."""
+        ...
+
+    def kept_losses(self, table: Mapping[str, Any], scored: ScoredRows) -> Losses | None:
+        """The losses in a table of `score`; None where what is kept has none."""
+        return None
