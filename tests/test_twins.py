@@ -238,7 +238,8 @@ def test_transfer_and_attention(cli: Cli, texts: Path, tmp_path: Path) -> None:
     assert without(result(told), *drop) == without(plain(found.to_json()), *drop)
     told = ran(cli, "attention", "pocket", "--text", TEXTS[0])
     maps = hc.attention(first, TEXTS[0], tokenizer=words)
-    assert without(told, "model", "pruned") == without(plain(maps.to_json()), "model", "pruned")
+    drop = ("model", "pruned", "command")
+    assert without(told, *drop) == without(plain(maps.to_json()), *drop)
 
 
 TASK = "pocket-acceptability"
@@ -296,7 +297,7 @@ def test_search(cli: Cli, tuned: Path, tmp_path: Path) -> None:
         str(tuned), TASK, max_drop="20%", baseline=1, looking=hc.Looking(samples=16), out=called,
         scoring=hc.Scoring(limit=20, draws=5), searching=hc.Searching(seeds=1, bench=False),
     )  # fmt: skip
-    drop = ("seconds", "out")
+    drop = ("seconds", "out", "command", "sum")
     assert without(told, *drop) == without(plain(found.to_json()), *drop)
     left, right = files(typed / "model"), files(called / "model")
     assert left["model.safetensors"] == right["model.safetensors"]
@@ -331,7 +332,7 @@ def test_studies(cli: Cli, tuned: Path, tmp_path: Path, name: str) -> None:
         asked = ("--over", "mu=0.1,0.2", *STEPS)
         found = hc.sweep(str(tuned), TASK, "mu", [0.1, 0.2], train=SHORT, **few)
     told = ran(cli, name, tuned, "--task", TASK, *asked, "--seeds", 1, *FEW, "--out", typed)
-    drop = ("seconds", "out")
+    drop = ("seconds", "out", "command", "sum")
     assert without(told, *drop) == without(plain(found.to_json()), *drop)
     records = [{path.parent.name for path in each.rglob("record.json")} for each in (typed, called)]
     assert records[0] == records[1]

@@ -81,6 +81,20 @@ def as_fast(speedup: Mapping[str, Any]) -> str:
     return f"{value:.2f} × as fast [{low:.2f}, {high:.2f}]{unsure}"
 
 
+def lasting(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> lasting(0.3), lasting(42.4), lasting(200), lasting(7500)
+    ('1 s', '42 s', '3 min 20 s', '2 h 5 min')
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
 _BRIEF = reprlib.Repr()
 _BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 200
 _BRIEF.maxdict = _BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxlevel = 20

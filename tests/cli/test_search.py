@@ -222,3 +222,49 @@ def test_a_test_file_as_dev_is_said_and_recorded_and_no_inner_name_stands_in_a_s
     for shown in (ran.out, ran.err, data["sentence"], card, page):
         assert "dev:scored" not in shown
         assert "dev:chosen" not in shown
+
+
+def test_it_says_how_long_it_takes_and_how_far_it_is(cli, folder, tmp_path, monkeypatch):
+    told: list[str] = []
+    monkeypatch.setattr("headcount.cli.search.talk", told.append)
+    ran = cli("search", folder, *QUICK, "--max-drop", "30%", "--out", tmp_path / "s")
+    assert ran.code == 0, ran.err
+    assert re.search(r"Trying about \d+ cuts of 12 heads: about \d+ s in all\.", ran.err)
+    steps = [line for line in told if "trying" in line]
+    assert re.fullmatch(r"surgeon, seed 0: trying \d+ of 12 heads, 1 of about \d+", steps[0])
+    assert re.search(r", 2 of about \d+, about \d+ s left$", steps[1])
+
+
+def test_quick_takes_less_and_says_what_it_leaves_out(cli, folder, tmp_path):
+    line = ("search", folder, "--task", "pocket-sentiment", "--draws", 40, "--max-drop", "50%")
+    ran = cli(*line, "--quick", "--no-bench", "--out", tmp_path / "s", "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    (said,) = [note for note in found["notes"] if note.startswith("--quick")]
+    assert said in ran.err
+    assert "1 of 3 seeds of a number of heads, 128 of 512 calibration rows, 200 of" in said
+    assert "1 of 3 random baselines" in said
+    assert "timing" not in said
+    assert {len(size["seeds"]) for size in found["sizes"]} == {1}
+    assert found["rows"]["decided"]["n"] == 128
+    assert (found["rows"]["chosen"]["n"], found["rows"]["scored"]["n"]) == (200, 200)
+    assert found["random"]["draws"] == 1
+    again = cli(*line, "--no-bench", "--out", tmp_path / "s")
+    assert again.code == 2  # another question
+
+
+def test_the_chance_of_a_line_is_that_of_all_its_seeds(cli, folder, tmp_path):
+    how = ("--max-drop", "20%", "--seeds", 3, "--confidence", "0.6", "--baseline", 2, "--no-bench")
+    ran = cli("search", folder, *LINE, *how, "--out", tmp_path / "s", "--json")
+    found = json.loads(ran.out)
+    assert ran.code in (0, 6), ran.err
+    assert len({(size["method"], size["kept"]) for size in found["sizes"]}) == len(found["sizes"])
+    assert any(len(size["seeds"]) > 1 for size in found["sizes"])
+    for size in found["sizes"]:
+        assert size["accepted"] == (size["chance"] >= 0.6)
+        own = [one for one in found["tried"] if one["kept"] == size["kept"]]
+        assert [one["seed"] for one in own] == size["seeds"]
+        mean = sum(one["difference"]["value"] for one in own) / len(own)
+        assert size["difference"]["value"] == pytest.approx(mean)
+    assert f"heads by surgeon, seed {found['seed']}" in found["sentence"]
+    assert f"as many at random: {found['random']['mean']:.3f} in the mean of 2" in found["sentence"]

@@ -78,6 +78,19 @@ def test_rows_first_and_then_seeds_are_spent_where_it_is_undecided() -> None:
     assert {one["accepted"] for one in found.tried} == {found.accepted}
 
 
+@pytest.mark.parametrize(
+    # the second: another seed could still lift it, and after that one none could
+    ("wrong", "drop", "seeds"),
+    [(0.006, 0.005, (4,)), (0.024, 0.02, (4, 5))],
+)
+def test_no_more_seeds_where_the_rows_cannot_tell(wrong, drop, seeds) -> None:
+    trials = Planted({10: wrong}, by_seed={5: 0.004, 6: -0.002})
+    trials.stages = [100, 250]
+    found = judge(trials, drop).judge(cut, 10)
+    assert 0.05 < found.within.chance < 0.95
+    assert (found.seeds, found.accepted, found.final) == (seeds, False, True)
+
+
 def test_rows_stop_growing_when_it_is_clear() -> None:
     found = judge(Planted({10: 0.02})).judge(cut, 10)
     assert found.accepted

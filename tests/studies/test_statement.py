@@ -21,6 +21,8 @@ DATA: dict[str, Any] = {
     "bound": "1 %", "chance": 0.88, "holds": True, "higher_is_better": True, "by": "loss",
     **timed({"value": 1.34, "low": 1.29, "high": 1.38}),
     "parameters": {"before": 22_713_216, "after": 20_100_000},
+    "method": "surgeon", "seed": 2, "seeds": [0, 1, 2],
+    "random": {"draws": 3, "mean": 0.811, "worst": 0.79, "best": 0.82},
 }  # fmt: skip
 BETTER = {"value": 0.05, "low": 0.02, "high": 0.08, "better": True}
 LUCKY = {"value": 0.002, "low": -0.01, "high": 0.02, "better": False}
@@ -30,9 +32,10 @@ UNDEFINED = {"value": None, "low": None, "high": None, "better": False}
 
 def test_the_sentence_says_it_all() -> None:
     assert sentence_of(DATA) == (
-        "MiniLM needs 41 of its 72 heads on mrpc: f1 0.861 → 0.858 (−0.003 [−0.012, +0.006]), the "
-        "loss is within 1 % with a chance of 88 %; 1.34 × as fast [1.29, 1.38] at 8 × 40 "
-        "tokens (FLOPs allow 1.50 ×), 22.7 M → 20.1 M parameters."
+        "MiniLM needs 41 of its 72 heads on mrpc: f1 0.861 → 0.858 (−0.003 [−0.012, +0.006], "
+        "−0.3 %), the loss is within 1 % with a chance of 88 %; heads by surgeon, seed 2, the best "
+        "of 3; as many at random: 0.811 in the mean of 3 (0.790 to 0.820); 1.34 × as fast [1.29, "
+        "1.38] at 8 × 40 tokens (FLOPs allow 1.50 ×), 22.7 M → 20.1 M parameters."
     )
 
 
@@ -50,7 +53,14 @@ def test_the_sentence_says_it_all() -> None:
         ({"by": "knee", "chance": None, "bound": None}, "the knee of its curve): f1"),
         ({"by": "budget", "bound": "0.8 × the latency", "chance": None}, "mrpc within 0.8 × the"),
         ({"parameters": {"before": 831_874, "after": 617_634}}, "831,874 → 617,634 parameters"),
-        ({"cache": {"before": 9216, "after": 4608}}, "9,216 → 4,608 bytes of cache a token"),
+        ({"cache": {"before": 9216, "after": 4608}},
+         "9,216 → 4,608 bytes of cache a token (−50.0 %)"),
+        ({"by": "budget", "bound": "0.8 × the latency", "chance": None},
+         "MiniLM keeps 41 of its 72 heads"),
+        ({"full": 0.0, "score": 0.1}, "0.000 → 0.100 (−0.003 [−0.012, +0.006]), the"),
+        ({"seeds": [2]}, "; heads by surgeon, seed 2; as many"),
+        ({"random": None}, "seed 2, the best of 3; 1.34"),
+        ({"random": DATA["random"] | {"draws": 1}}, "; as many at random: 0.811; 1.34"),
         ({"full": 30.123, "score": 30.5}, "30.12 → 30.50"),
         ({"holds": False, "chance": 0.26}, "the loss is not within 1 % here, and on other rows wi"),
         ({"by": "budget", "bound": "0.8 × the latency", "chance": None, "holds": False,

@@ -51,6 +51,8 @@ class Asked:
     command: str | None
     report: Callable[[str], None]
     note: Note
+    notes: tuple[str, ...] = ()
+    """What a reader must not miss, for `search.json`."""
 
     @property
     def trains_gates(self) -> bool:
@@ -81,6 +83,7 @@ def answer_of(asked: Asked, judge: Judge, best: Verdict, store: Store, by: str =
     made = pruned(asked, wanted.asked, best.best, store)
     data = common(asked, judge) | stated(asked, judge, made) | measured(asked, made)
     data |= {"kept": best.kept, "method": best.method, "seed": best.best, "by": by}
+    data["seeds"] = list(best.seeds)
     data["sentence"] = sentence_of(data)
     return Found(data, made.model, made.mask)
 
@@ -114,10 +117,29 @@ def common(asked: Asked, judge: Judge) -> dict[str, Any]:
         "confidence": asked.searching.confidence,
         "command": asked.command,
         **_chose(asked, judge),
+        "sizes": sizes_of(judge),
         "tried": sorted(tried, key=lambda one: (one["method"], -one["kept"], one["seed"])),
-        "notes": list(task.notes),
+        "notes": list(asked.notes),
         "out": None,
     }
+
+
+def sizes_of(judge: Judge) -> list[dict[str, Any]]:
+    """One row a number of heads: all its seeds together, and whether they are enough."""
+    rows = [
+        {
+            "method": verdict.method,
+            "kept": verdict.kept,
+            "seeds": list(verdict.seeds),
+            "rows": verdict.rows,
+            "score": float(np.mean([one["score"] for one in verdict.tried])),
+            "difference": shown(verdict.within.difference),
+            "chance": None if judge.bound is None else verdict.within.chance,
+            "accepted": None if judge.bound is None else verdict.accepted,
+        }
+        for verdict in judge.verdicts.values()
+    ]
+    return sorted(rows, key=lambda row: (row["method"], -row["kept"]))
 
 
 def _chose(asked: Asked, judge: Judge) -> dict[str, Any]:

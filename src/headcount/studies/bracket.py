@@ -44,6 +44,15 @@ def fewest(counts: Sequence[int], accepts: Callable[[int], bool]) -> int | None:
     return counts[place] if place < len(counts) else None
 
 
+def about_sizes(counts: Sequence[int]) -> int:
+    """About how many of these numbers `fewest` asks for.
+
+    >>> about_sizes(range(72))
+    10
+    """
+    return min(len(counts), len(counts).bit_length() + len(BEYOND))
+
+
 def head_counts(layout: Layout, leave: int = 0) -> list[int]:
     """Every number of heads below all that can stay, ascending, with `leave` in every layer.
 

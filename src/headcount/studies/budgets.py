@@ -120,7 +120,8 @@ def within_budget(asked: Asked, judge: Judge, store: Store, budget: Budget) -> F
     data = common(asked, judge) | stated(asked, judge, made) | extra
     data["rows"]["decided"] = cutting.used["decided"]
     data |= {
-        "kept": len(made.mask), "method": "surgeon", "seed": asked.seed, "holds": best.fits(budget),
+        "kept": len(made.mask), "method": "surgeon", "seed": asked.seed, "seeds": [asked.seed],
+        "holds": best.fits(budget),
         "amount": asdict(best.amount) | {"before": best.before,
                                          "limit": budget.limit(best.before)},
         "speedup": best.speedup, "timing": best.timing,
@@ -147,7 +148,7 @@ def attempted(
     limit = budget.limit(prices.whole)
     room = limit
     priced = [[(prices.price(place, way), way.loss) for way in ways[place]] for place in places]
-    for _ in range(TRIES):
+    for tries in range(1, TRIES + 1):
         chosen = knapsack(priced, room - prices.fixed)
         if chosen is None:
             break
@@ -155,7 +156,7 @@ def attempted(
                  for place, number in zip(places, chosen, strict=True)}  # fmt: skip
         mask = mask_of(asked.subject.layout, taken)
         spent = sum(row[number][0] for row, number in zip(priced, chosen, strict=True))
-        asked.report(f"trying {len(mask)} of {len(mask.layout)} heads")
+        asked.report(f"trying {len(mask)} of {len(mask.layout)} heads, {tries} of at most {TRIES}")
         attempt = _attempt(asked, budget, mask, prices.fixed + spent)
         found.append(attempt)
         if attempt.fits(budget):

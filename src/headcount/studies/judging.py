@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 from headcount.studies.bounds import Drop
@@ -76,7 +77,7 @@ class Judge:
         assert found is not None
         cuts = [first]
         while rows == stages[-1] and not self._decided(found):
-            if len(cuts) == self.searching.seeds:
+            if len(cuts) == self.searching.seeds or not self._may_change(found, first, cuts):
                 break
             cuts.append(cut(kept, self.seed + len(cuts)))
             found = self._within(cuts, rows)
@@ -86,6 +87,20 @@ class Judge:
     def _decided(self, found: Within) -> bool:
         low, high = self.searching.undecided
         return self.bound is None or not low < found.chance < high
+
+    def _may_change(self, found: Within, first: Wanted, cuts: list[Wanted]) -> bool:
+        """Whether other seeds could change the verdict, or the rows cannot tell whatever they say.
+
+        What is enough by one seed may be luck, and is asked again. What is too few is not where it
+        would be still if every other seed gained as much as it may lose.
+        """
+        lost, seeds, done = found.difference, self.searching.seeds, len(cuts)
+        spread = (lost.high - lost.low) / (2 * NormalDist().inv_cdf(0.975))
+        if self.bound is None or found.chance >= self.searching.confidence or not spread > 0:
+            return True
+        allowed = self.bound.allowed(self.trials.before(first, self.trials.stages[-1]).score)
+        best = (done * self.sign * lost.value + (seeds - done) * allowed) / seeds
+        return NormalDist().cdf((allowed + best) / spread) >= self.searching.confidence
 
     def _within(self, cuts: list[Wanted], rows: int) -> Within:
         before = self.trials.before(cuts[0], rows)

@@ -64,6 +64,11 @@ def find_knee(counts: Sequence[int], full: int, worth: Callable[[int], float]) -
     return knee(*_curve(asked, worth))
 
 
+def about_points(counts: Sequence[int]) -> int:
+    """About how many of these numbers `find_knee` scores."""
+    return min(len(counts), POINTS + 2 * ROUNDS)
+
+
 def _curve(asked: set[int], worth: Callable[[int], float]) -> tuple[list[int], list[float]]:
     known = sorted(asked)
     return known, [worth(kept) for kept in known]

@@ -35,7 +35,8 @@ from headcount.studies.judging import Cut, Judge, Verdict
 from headcount.studies.kept import RESULTS, keep_answer, kept_answer
 from headcount.studies.knee import find_knee, worth_of
 from headcount.studies.many import Study
-from headcount.studies.searching import METHODS_TRIED, Searching, check_methods
+from headcount.studies.pace import estimate, pace_of
+from headcount.studies.searching import METHODS_TRIED, Searching, check_methods, quickened
 from headcount.studies.statement import Found
 from headcount.studies.store import Store, opened
 from headcount.studies.trials import Trials
@@ -96,10 +97,16 @@ def search(
         method=chosen[0], repair=repair, learning=learning, looking=looking or Looking(),
         scoring=choosing, baseline=baseline,
     )  # fmt: skip
+    notes = subject.need_task().notes
+    if searching.quick:
+        counts = [len(subject.scored(each)) for each in (choosing, stating)]
+        searching, like, stating, left_out = quickened(searching, like, stating, max(counts))
+        note(left_out)
+        notes += (left_out,)
     asked = Asked(
         subject=subject, methods=tuple(chosen), bound=bound, like=like, stating=stating,
         searching=searching, seed=seed, command=command, report=report or (lambda text: None),
-        note=note,
+        note=note, notes=notes,
     )  # fmt: skip
     return answered(asked, out, overwrite=overwrite)
 
@@ -191,8 +198,13 @@ def _found(asked: Asked, store: Store) -> Found:
         trials=trials, bound=asked.bound if isinstance(asked.bound, Drop) else None,
         searching=asked.searching, seed=asked.seed, sign=1.0 if metric.higher_is_better else -1.0,
     )  # fmt: skip
-    wanted = [asked.cut(method) for method in asked.methods]
-    study.check([cut(len(asked.subject.layout), asked.seed) for cut in wanted])
+    heads = len(asked.subject.layout)
+    wanted = [asked.cut(method)(heads, asked.seed) for method in asked.methods]
+    study.check(wanted)
+    asked.report("scoring all heads")
+    stating = len(asked.subject.scored(asked.stating))
+    trials.pace = pace_of(asked, study.full(wanted[0]), len(trials.rows), stating)
+    asked.note(estimate(trials.pace, heads, asked.searching.quick))
     if isinstance(asked.bound, Drop):
         best = _within_drop(asked, judge)
         return no_answer(asked, judge) if best is None else answer_of(asked, judge, best, store)

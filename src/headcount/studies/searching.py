@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from headcount.errors import UsageError
 from headcount.models.shapes import SEVERAL, check_timing, shapes_of, unlisted
 from headcount.pruning.methods import METHODS
 from headcount.studies.bounds import Bound, Drop
+
+if TYPE_CHECKING:
+    from headcount.runs.asked import Prune
+    from headcount.training.scoring import Scoring
 
 METHODS_TRIED = ("surgeon",)
 """Where no method is named."""
@@ -25,6 +29,8 @@ class Searching:
     """Choose on the rows of this split, and make the statement on all of --split."""
     confidence: float = 0.8
     """How likely the loss must be within the bound for a cut to be taken, 0 to 1."""
+    quick: bool = False
+    """A first answer: one seed, few rows and few rounds; it says what it leaves out."""
     seeds: int = 3
     """Samples of rows to decide on, at most, where a number of heads is undecided."""
     first_rows: int = 256
@@ -60,6 +66,32 @@ class Searching:
     def undecided(self) -> tuple[float, float]:
         """Between these chances a cut is judged on more rows."""
         return min(0.05, self.confidence / 2), max(0.95, (1 + self.confidence) / 2)
+
+
+def quickened(
+    searching: Searching, like: Prune, stating: Scoring, rows: int
+) -> tuple[Searching, Prune, Scoring, str]:
+    """The same search with less of everything, and a sentence on what that leaves out."""
+    counts = {
+        "seeds of a number of heads": (searching.seeds, 1),
+        "calibration rows": (like.looking.samples, 128),
+        "rows of each set": (rows, 200),
+        "random baselines": (like.baseline, 1),
+        "rounds of timing": (searching.repeats, 6),
+    }
+    seeds, samples, limit, baseline, repeats = (min(each) for each in counts.values())
+    less = [f"{min(each)} of {each[0]:,} {name}" for name, each in counts.items()
+            if each[0] > each[1] and (searching.bench or "timing" not in name)]  # fmt: skip
+    seconds = min(searching.timing_seconds, 5.0)
+    searching = replace(searching, seeds=seeds, repeats=repeats, timing_seconds=seconds)
+    few = {"limit": limit} if rows > limit else {}
+    like = replace(
+        like, baseline=baseline, scoring=replace(like.scoring, **few),
+        looking=replace(like.looking, samples=samples),
+    )  # fmt: skip
+    text = f"--quick takes {', '.join(less)}." if less else "--quick has nothing to leave out."
+    text += " The answer is a first one: leave --quick out for one to rely on."
+    return searching, like, replace(stating, **few), text
 
 
 def check_methods(names: Sequence[str], bound: Bound | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,8 +54,9 @@ def sentence_of(data: Mapping[str, Any]) -> str:
     digits = 3 if abs(data["full"]) < 10 else 2
     scores = f"{data['full']:.{digits}f} → {data['score']:.{digits}f}"
     text = (
-        f"{name} needs {data['kept']} of its {data['heads']} heads on {task}{_why(data)}"
-        f"{_guessing(data)}: {metric} {scores} ({lost})"
+        f"{name} {'keeps' if data['by'] == 'budget' else 'needs'} {data['kept']} of its "
+        f"{data['heads']} heads on {task}{_why(data)}{_guessing(data)}: {metric} {scores} "
+        f"({lost}{_relative(data['full'], data['score'])})"
     )
     if data["chance"] is not None:
         rise = "loss" if data["higher_is_better"] else "rise"
@@ -65,8 +67,42 @@ def sentence_of(data: Mapping[str, Any]) -> str:
             text += f", the {rise} is not within {data['bound']} here, and on other rows {sure}"
     parts = [*_times(data), f"{_millions(data['parameters'])} parameters"]
     if data.get("cache") is not None:
-        parts.append("{before:,} → {after:,} bytes of cache a token".format(**data["cache"]))
-    return f"{text}; {', '.join(parts)}."
+        cache = data["cache"]
+        parts.append("{before:,} → {after:,} bytes of cache a token".format(**cache))
+        parts[-1] += (
+            f" ({_relative(cache['before'], cache['after'])[2:]})" if cache["before"] else ""
+        )
+    return f"{text}; {_chosen(data)}{random_words(data)}; {', '.join(parts)}."
+
+
+def _chosen(data: Mapping[str, Any]) -> str:
+    """Which method and which of its seeds the heads are by."""
+    best = f", the best of {len(data['seeds'])}" if len(data["seeds"]) > 1 else ""
+    return f"heads by {data['method']}, seed {data['seed']}{best}"
+
+
+def random_words(data: Mapping[str, Any]) -> str:
+    """What as many heads at random score on the same rows; empty where none were drawn."""
+    drawn = data["random"]
+    if not drawn:
+        return ""
+    digits = 3 if abs(data["full"]) < 10 else 2
+    mean, *ends = (f"{drawn[name]:.{digits}f}" for name in ("mean", "worst", "best"))
+    if drawn["draws"] == 1:
+        return f"; as many at random: {mean}"
+    return f"; as many at random: {mean} in the mean of {drawn['draws']} ({' to '.join(ends)})"
+
+
+def _relative(before: float, after: float) -> str:
+    """A change as a share of what was before, after a comma.
+
+    >>> _relative(0.8, 0.796), _relative(20.0, 25.0), _relative(0.0, 0.1)
+    (', −0.5 %', ', +25.0 %', '')
+    """
+    if not before or math.isnan(after - before):
+        return ""
+    change = round(100 * (after - before) / abs(before), 1)
+    return f", {change:+.1f} %".replace("-", "−") if change else ", 0.0 %"
 
 
 def unmet_sentence(data: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from headcount.runs.cutting import Cutting
 from headcount.runs.record import id_of
 from headcount.studies import outcome
 from headcount.studies.many import Study, Wanted
+from headcount.studies.pace import Pace
 from headcount.tasks.metrics import Outcome, score
 from headcount.tasks.rows import ScoredRows
 from headcount.training.evaluate import evaluate_rows
@@ -50,6 +51,8 @@ class Trials:
     """The rows that choose."""
     first_rows: int
     report: Callable[[str], None]
+    pace: Pace | None = None
+    """How far the search is, where that is told."""
 
     def __post_init__(self) -> None:
         self._said: dict[str, Evaluation] = {}
@@ -88,6 +91,8 @@ class Trials:
     def after(self, wanted: Wanted, count: int) -> Evaluation:
         """A cut on the first rows, scored where it was not yet."""
         id = self.id_of(wanted)
+        if self.pace is not None:
+            self.pace.step((wanted.label, wanted.asked.ratio), wanted.seed)
         said = self._said.get(id) or self._kept(id)
         while said is None or said.n < count:
             start = 0 if said is None else said.n
@@ -130,6 +135,8 @@ class Trials:
             result = made.cutting.result(made.decision, made.done, before, found)
             spent = 0.0 if earlier is None else earlier.seconds
             seconds = spent + time.monotonic() - started
+            if self.pace is not None:
+                self.pace.spent[id] = seconds
             # the record first: what was said is only taken where there is one
             store.add(self.study.record_of(made.cutting, result, seconds))
             where = store.folder_of(id)
@@ -143,7 +150,8 @@ class Trials:
         self._made = None  # two models in memory are enough
         decision = cutting.decide()
         heads = f"{len(decision.mask)} of {len(decision.mask.layout)} heads"
-        self.report(f"{wanted.label}, seed {wanted.seed}: trying {heads}")
+        where = "" if self.pace is None else f", {self.pace}"
+        self.report(f"{wanted.label}, seed {wanted.seed}: trying {heads}{where}")
         model, done = self.study.subject.model, {}
         if not wanted.asked.gated:
             model, done = cutting.cut(decision)

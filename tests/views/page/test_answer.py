@@ -109,3 +109,17 @@ def test_no_cut_holds(subject: Subject, found: Found) -> None:
 
 def test_signs_are_typographic() -> None:
     assert signed(-0.1) == "−0.100"
+
+
+def test_random_heads_and_one_row_a_number_of_heads(subject: Subject, found: Found) -> None:
+    data = subject.of("search")[0].data
+    said = answer(subject, found, [], None)
+    assert said["random"] is None
+    assert [each["seeds"] for each in said["tried"]] == [[0], [0]]  # as older searches have it
+    random = {"draws": 3, "mean": 0.811, "worst": 0.79, "best": 0.82, "scores": [1.0]}
+    pooled = data["tried"][0] | {"seeds": [0, 1], "chance": 0.86, "accepted": True}
+    data.update(random=random, sizes=[pooled], seed=1)
+    said = answer(subject, found, [], None)
+    assert said["random"] == {"draws": 3, "mean": 0.811, "worst": 0.79, "best": 0.82}
+    assert (said["seed"], len(said["tried"])) == (1, 1)
+    assert (said["tried"][0]["seeds"], said["tried"][0]["chance"]) == ([0, 1], 0.86)

@@ -61,15 +61,30 @@ def _searched(item: Item, subject: Subject, made: Sequence[Mapping[str, Any]]) -
         "cut": places[0] if places else None,
         "note": _rows(data.get("rows")),
         "command": command_in(data),
-        "tried": [_tried(row) for row in data.get("tried", []) if isinstance(row, Mapping)],
+        "seed": number(data.get("seed")),
+        "random": _random(data.get("random")),
+        "tried": [
+            _tried(row)
+            for row in data.get("sizes") or data.get("tried", [])
+            if isinstance(row, Mapping)
+        ],
     }
 
 
 def _tried(row: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {name: number(row.get(name)) for name in ("kept", "seed", "rows", "chance")}
-    return {"method": text(row.get("method", ""), 60), **plain, "id": text(row.get("id", ""), 40),
+    plain = {name: number(row.get(name)) for name in ("kept", "rows", "chance")}
+    seeds = row.get("seeds", [row.get("seed")])  # older searches have a row a seed
+    return {"method": text(row.get("method", ""), 60), **plain,
+            "seeds": [number(seed) for seed in seeds],
             "difference": bounds(row.get("difference")),
             "accepted": bool(row.get("accepted"))}  # fmt: skip
+
+
+def _random(drawn: Any) -> dict[str, Any] | None:
+    """As many heads at random, on the same rows as the answer."""
+    if not isinstance(drawn, Mapping):
+        return None
+    return {name: number(drawn.get(name)) for name in ("mean", "worst", "best", "draws")}
 
 
 def _bound(data: Mapping[str, Any]) -> float | None:

@@ -1,11 +1,12 @@
-"""A search as people read it: the sentence, and the cuts that were tried."""
+"""A search as people read it: numbers of heads that were tried, the answer, and the sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from headcount.names import split_words
@@ -13,35 +14,73 @@ from headcount.views.tables.amounts import interval, percent, scored
 from headcount.views.tables.columns import table
 from headcount.views.tables.grid import kept_grid
 
+CHANGE = ("from all heads", "95 % interval", "chance")
+
 
 def search_table(data: Mapping[str, Any]) -> Group:
-    """The cuts, most heads first, then the heads that stay, and the sentence."""
+    """Numbers of heads, most first; the heads that stay, their held-out score, and the sentence."""
     rows = [
         (
             one["method"],
             one["kept"],
-            one["seed"],
+            ", ".join(map(str, one["seeds"])),
             one["rows"],
             scored(one["score"]),
-            f"{one['difference']['value']:+.4f}".replace("-", "\N{MINUS SIGN}"),
-            interval(one["difference"]).replace("-", "\N{MINUS SIGN}"),
-            percent(one["chance"]),
+            *_change(one),
             _verdict(one, data),
         )
-        for one in data["tried"]
+        for one in data["sizes"]
     ]
-    columns = ["method", "heads", "seed", "rows", data["metric"], "from all heads"]
-    columns += ["95 % interval", "chance", ""]
-    title = f"{data['task']}, tried on the rows that choose"
-    built = table(columns, rows, title=title)
-    heads = [kept_grid(data["mask"])] if data.get("mask") else []
-    return Group(built, *heads, Text(""), Text(data["sentence"]), Text(rows_said(data["rows"])))
+    many = any(len(one["seeds"]) > 1 for one in data["sizes"])
+    columns = ["method", "heads", "seeds" if many else "seed", "rows", data["metric"], *CHANGE, ""]
+    title = f"{data['task']}, tried on {_set(data, 'chosen')}"
+    parts: list[RenderableType] = [table(columns, rows, title=title)]
+    parts += [kept_grid(data["mask"])] if data.get("mask") else []
+    parts += [Text("")]
+    parts += [_held_out(data)] if data.get("score") is not None else []
+    parts += [Text(data["sentence"]), Text(rows_said(data["rows"]))]
+    return Group(*parts)
+
+
+def _set(data: Mapping[str, Any], use: str) -> str:
+    rows = data["rows"].get(use)
+    return "rows that chose" if rows is None else split_words(rows["split"], rows["n"])
+
+
+def _change(one: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What was lost, with its interval, and the chance that it is within the bound."""
+    lost = one["difference"]
+    value = "undefined" if lost["value"] is None else f"{lost['value']:+.4f}"
+    ends = interval(lost)
+    return _typed(value), _typed(ends), percent(one["chance"])
+
+
+def _typed(text: str) -> str:
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _held_out(data: Mapping[str, Any]) -> Table:
+    """All heads, those that stay, and as many at random, on rows that chose nothing."""
+    full, drawn = data["full"], data["random"]
+    rows: list[tuple[Any, ...]] = [
+        ("all heads", data["heads"], scored(full), "", "", ""),
+        (f"{data['method']}, seed {data['seed']}", data["kept"], scored(data["score"]),
+         *_change(data)),
+    ]  # fmt: skip
+    if drawn:
+        name, lost = "random", _typed(f"{drawn['mean'] - full:+.4f}")
+        if drawn["draws"] > 1:
+            ends = f"{scored(drawn['worst'])} to {scored(drawn['best'])}"
+            name += f", mean of {drawn['draws']}: {ends}"
+        rows.append((name, data["kept"], scored(drawn["mean"]), lost, "", ""))
+    columns = ["heads by", "heads", data["metric"], *CHANGE]
+    return table(columns, rows, title=f"{data['task']}, {_set(data, 'scored')}")
 
 
 def _verdict(one: Mapping[str, Any], data: Mapping[str, Any]) -> str:
-    answer = (one["method"], one["kept"], one["seed"])
-    if answer == (data["method"], data["kept"], data["seed"]):
-        return "the answer"
+    if (one["method"], one["kept"]) == (data["method"], data["kept"]):
+        seed = f", seed {data['seed']}" if len(one["seeds"]) > 1 else ""
+        return f"the answer{seed}"
     return {True: "enough", False: "too few", None: ""}[one["accepted"]]
 
 

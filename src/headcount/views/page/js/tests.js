@@ -82,11 +82,17 @@ function details(rows) {
 export function tried() {
   const { answer } = shown().subject;
   if (!(answer.tried || []).length) return null;
-  const rows = answer.tried.map((each) => [each.method, each.kept, each.rows, each.seed,
+  const rows = answer.tried.map((each) => [each.method, each.kept, each.rows, each.seeds.join(", "),
     each.difference ? `${signed(each.difference.value)} ${range(each.difference, 3, true)}` : "–",
     each.chance === null ? "–" : fixed(each.chance, 2), each.accepted ? "accepted" : "refused"]);
   return figure({
     id: "tried", title: "What the search tried", command: answer.command,
-    lead: `${rows.length} cuts, each judged on the selection set, not on the held-out set: is the loss within the bound${answer.asked ? ` of ${answer.asked}` : ""}, and how likely?`,
-  }, table(["method", "heads kept", "rows", "sample", "difference from all heads", "chance", ""], rows, "What the search tried"));
+    lead: `${rows.length} numbers of heads, each judged on the selection set over all its seeds, not on the held-out set: is the loss within the bound${answer.asked ? ` of ${answer.asked}` : ""}, and how likely?${atRandom(answer.random)}`,
+  }, table(["method", "heads kept", "rows", "seeds", "difference from all heads", "chance", ""], rows, "What the search tried"));
+}
+
+function atRandom(drawn) {
+  if (!drawn) return "";
+  const ends = drawn.draws > 1 ? ` in the mean of ${drawn.draws} (${fixed(drawn.worst)} to ${fixed(drawn.best)})` : "";
+  return ` On the held-out set, as many heads at random score ${fixed(drawn.mean)}${ends}.`;
 }
