@@ -16,6 +16,7 @@ from headcount.errors import HeadcountError, NotFoundError, UsageError
 from headcount.files import (
     append_line,
     discard,
+    expanded,
     locked,
     read_json,
     read_lines,
@@ -260,3 +261,24 @@ def test_a_second_process_is_refused_and_a_dead_one_leaves_no_lock(tmp_path):
     else:
         pytest.fail("the dead process still holds the folder")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tilde_is_the_home_only_where_it_stands_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    assert expanded("~/x") == Path("/home/me/x")
+    assert expanded("~") == Path("/home/me")
+    assert expanded("./~x") == tmp_path / "~x"
+    assert expanded(expanded("./~/x")) == tmp_path / "~" / "x"
+    assert expanded(Path("~root")) == Path("~root")  # a name, as `./~root` is to a Path
+    assert expanded("a/~/b") == Path("a/~/b")
+
+
+def test_a_name_of_any_bytes_is_written_and_read(tmp_path: Path) -> None:
+    name = os.fsdecode(b"m\xff\xe9 \xc3\xa9")
+    files.write_json(tmp_path / "a.json", {"name": name})
+    append_line(tmp_path / "a.jsonl", {"name": name})
+    assert read_json(tmp_path / "a.json", "file") == {"name": name}
+    assert read_lines(tmp_path / "a.jsonl", "file") == ([{"name": name}], False)

@@ -187,6 +187,14 @@ def patient(path: Path) -> Generator[Any]:
         raise bearing.failure
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """A path with `~/` as the home; `./~x` and `~x` are names here, and never somebody's home."""
+    text = os.fspath(path)
+    if text.startswith("./~"):
+        return Path.cwd() / text.removeprefix("./")  # a Path of it would be that of the home again
+    return Path(os.path.expanduser(text) if text == "~" or text.startswith("~/") else text)
+
+
 def cannot_write(path: Path, error: OSError) -> HeadcountError:
     """The refusal of a full disk, a missing right, or a folder in the way."""
     return HeadcountError(f"Cannot write {path}: {error.strerror or error}.")
@@ -194,9 +202,16 @@ def cannot_write(path: Path, error: OSError) -> HeadcountError:
 
 def write_json(path: str | os.PathLike[str], data: Any, *, indent: int | None = 2) -> None:
     """Write a JSON file, whole or not at all."""
-    text = json.dumps(data, indent=indent, ensure_ascii=False, default=str) + "\n"
+    text = _json_text(data, indent)
     with whole(path) as partial:
         partial.write_text(text, encoding="utf-8")
+
+
+def _json_text(data: Any, indent: int | None = None) -> str:
+    """JSON that can be written as UTF-8, whatever bytes a name in it has."""
+    text = json.dumps(data, indent=indent, ensure_ascii=False, default=str) + "\n"
+    halves = [letter for letter in set(text) if "\ud800" <= letter < "\ue000"]
+    return text.translate({ord(half): f"\\u{ord(half):04x}" for half in halves})
 
 
 def special_file(path: Path) -> str | None:
@@ -245,7 +260,7 @@ def as_path(given: str | os.PathLike[str], kind: str) -> Path:
     """The path that was named; anything else is refused in a sentence."""
     if not isinstance(given, str | os.PathLike):
         raise UsageError(f"A {kind} is named by a text or a path, not {short(given)}.")
-    return Path(given).expanduser()
+    return expanded(given)
 
 
 def read_text(path: str | os.PathLike[str], kind: str, largest: int = LARGEST) -> str:
@@ -344,7 +359,7 @@ def append_line(path: str | os.PathLike[str], data: Any) -> None:
     path = Path(path)
     try:
         with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
+            file.write(_json_text(data))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:

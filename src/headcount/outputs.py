@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from headcount.errors import UsageError
-from headcount.files import cannot_write
+from headcount.files import cannot_write, expanded
 
 LONGEST = 215
 """Bytes of a name: temporary files beside it have up to 40 more, and 255 is the most."""
@@ -31,13 +31,15 @@ RESULTS = ".eval_results"
 
 def require_place(out: str | os.PathLike[str]) -> Path:
     """A path that can be written to: links are followed, those that lead nowhere are refused."""
-    path = Path(os.path.expanduser(out))
+    path = expanded(out)
     text = os.fspath(path)
     if "\0" in text or len(os.fsencode(text)) > 3500 or len(os.fsencode(path.name)) > LONGEST:
         raise UsageError(
             f"{text[:40]}... cannot be written: a name has {LONGEST} letters at most, as "
             "temporary files beside it have longer ones."
         )
+    if any("\ud800" <= letter < "\ue000" for letter in text):
+        raise UsageError(f"{path} cannot be written: its name is not UTF-8, and weights need that.")
     try:
         for each in (path.absolute(), *path.absolute().parents):
             if each.is_symlink() and not each.exists():
@@ -71,9 +73,9 @@ def require_apart(
     out: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]], *, overwrite: bool
 ) -> None:
     """Refuse to write in the place of what is read, or to delete a folder that it lies in."""
-    target = os.path.realpath(os.path.expanduser(out))
+    target = os.path.realpath(expanded(out))
     for each in inputs:
-        path = os.path.realpath(os.path.expanduser(each))
+        path = os.path.realpath(expanded(each))
         if not os.path.exists(path):
             continue
         if path == target:

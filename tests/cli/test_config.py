@@ -151,3 +151,26 @@ def test_a_record_has_the_whole_line_with_what_the_file_gave(
     assert "--config" not in words
     again = json.loads(cli(*words).out)
     assert (again["id"], again["scores"]) == (first["id"], first["scores"])
+
+
+def test_many_unknown_keys_are_a_bounded_sentence(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+    monkeypatch.setattr(config, "did_you_mean", lambda name, known: str(compared.append(name)))
+    lines = "".join(f"unknown_{number} = {number}\n" for number in range(20_000))
+    (tmp_path / "a.toml").write_text("[inspect]\n" + lines)
+    ran = cli("inspect", "pocket", "--config", str(tmp_path / "a.toml"))
+    assert ran.code == 2
+    assert "there is no option 'unknown_0'." in ran.err
+    assert "20,000 options are in its section" in ran.err
+    assert len(compared) < 20  # each comparison looks at every option there is
+    assert len(ran.err) < 1100
+
+
+def test_many_sections_are_a_bounded_sentence(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("".join(f"[s{number}]\n" for number in range(20_000)))
+    ran = cli("inspect", "pocket", "--config", str(tmp_path / "a.toml"))
+    assert ran.code == 2
+    assert "has no section [inspect]; its sections: [s0], " in ran.err
+    assert ran.err.endswith(" and 19,992 more.\n")

@@ -152,3 +152,10 @@ def test_what_is_right_passes(cli: Any, tmp_path: Path) -> None:
     check("redundancy", {"distances": ["all"], "out": tmp_path / "a" / "b.npz", "model": "pocket"})
     with pytest.raises(UsageError, match=r"no method 'surgeon\+recover'"):
         check("curve", {"methods": ("surgeon+recover",)})
+
+
+@pytest.mark.parametrize("command", ["train", "remove", "redundancy", "search"])
+def test_a_name_that_is_not_utf8_is_refused_before_the_work(command: str, tmp_path: Path) -> None:
+    out = tmp_path / os.fsdecode(b"o\xfe")
+    with pytest.raises(UsageError, match="its name is not UTF-8"):
+        check(command, {"out": out, "max_drop": "1 %"})

@@ -86,3 +86,15 @@ def test_a_file_with_a_comma_in_its_name(tmp_path: Path, monkeypatch: Any) -> No
     Path("a,b.png").write_text("")
     assert one(["redundancy"], "--figure", "a,b.png") == [Path("a,b.png")]
     assert one(["redundancy"], "--figure", "c,d.png") == [Path("c"), Path("d.png")]
+
+
+def test_a_path_here_is_never_somebodys_home(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for out in ("./~/small", "./~small"):
+        ran = cli("prune", "pocket", "--method", "random", "--ratio", "0.5", "--out", out)
+        assert ran.code == 0, ran.err
+        assert (tmp_path / out / "mask.json").is_file()
+    assert not (tmp_path / "home").exists()

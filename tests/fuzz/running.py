@@ -206,7 +206,8 @@ def run(
     now = [context.Array("d", [-1.0, 0.0]) for _ in range(processes)]
 
     def start(place: int, at: int) -> Any:
-        now[place][0], now[place][1] = -1.0, time.monotonic() + SILENCE  # the imports take a while
+        # the imports and good files of all kinds take a while
+        now[place][0], now[place][1] = -1.0, time.monotonic() + 5 * SILENCE
         worker = context.Process(
             target=_work,
             args=(range(at, last, processes), seed, now[place], results, readers),

@@ -148,3 +148,10 @@ def test_a_higher_ratio_never_keeps_more(total: int, one: float, other: float) -
 def test_a_ratio_that_is_none_is_refused(ratio: float) -> None:
     with pytest.raises(UsageError, match="between 0 and 1"):
         BERT.kept_at(ratio)
+
+
+@pytest.mark.parametrize("ratio", ["0.5", True, [0.5], None, "x" * 500, 1j])
+def test_a_ratio_is_a_number(ratio: Any) -> None:
+    with pytest.raises(UsageError, match="is a number between 0 and 1, not") as refusal:
+        Layout.of(encoder=[2]).kept_at(ratio)
+    assert len(str(refusal.value)) < 150

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from torch import nn
 from transformers import BertModel
 
@@ -63,3 +64,10 @@ def test_a_peft_model(name):
     model.bert.encoder.layer[0].attention.self.query = adapted(32, 32)
     with pytest.raises(UsageError, match=r"peft's .*: pass model.merge_and_unload()"):
         DOORS[name](model, mask)
+
+
+def test_a_model_on_the_meta_device_has_nothing_to_remove():
+    with torch.device("meta"):
+        model = build("bert")
+    with pytest.raises(UsageError, match="weight is on the meta device, without numbers"):
+        remove(model, Mask.full(layout(model)))

@@ -7,6 +7,7 @@ from headcount.errors import UnsupportedError, UsageError
 from headcount.models.probe import (
     describe,
     find_probe,
+    no_numbers,
     probe_inputs,
     reads_text,
     relative_difference,
@@ -75,3 +76,24 @@ def test_weights_that_are_no_numbers_are_named():
         model.classifier.bias[0] = torch.nan
     with pytest.raises(UsageError, match=r"weights in classifier\.bias"):
         require_finite(model, run(model, probe_inputs(model)))
+
+
+def test_numbers_that_no_probe_reads_are_looked_at():
+    model = build("bert", vocab_size=900)
+    with torch.no_grad():
+        model.get_input_embeddings().weight[800] = float("nan")  # a probe reads the first 500
+    answers = run(model, find_probe(model))
+    assert all(torch.isfinite(answer).all() for answer in answers)
+    with pytest.raises(UsageError, match=r"word_embeddings\.weight are not all numbers"):
+        require_finite(model, answers)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_buffers_are_numbers_too(value):
+    model = build("bert")
+    model.register_buffer("mask", torch.tensor([0.0, -torch.inf]), persistent=False)
+    assert no_numbers(model) == {}  # what a class computes may hide with infinity
+    model.register_buffer("running", torch.tensor([1.0, value, value]))
+    assert no_numbers(model) == {"running": 2}
+    with pytest.raises(UsageError, match="running are not all numbers"):
+        require_finite(model, [])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 import pytest
 
 from fuzz.readers import tokenizer_files
@@ -35,3 +38,20 @@ def test_a_huge_file_is_refused_before_it_is_read(folder, name, monkeypatch) -> 
     with pytest.raises(NotFoundError, match=r"No tokenizer in .* more than 134,217,728 bytes"):
         load_tokenizer(folder)
     assert find_tokenizer(folder) is None
+
+
+def test_a_panic_in_rust_is_one_sentence_and_nothing_on_stderr(folder, capfd, monkeypatch) -> None:
+    monkeypatch.setenv("RUST_BACKTRACE", "1")
+    file = folder / "tokenizer.json"
+    written = json.loads(file.read_text())
+    written["post_processor"]["special_tokens"].pop("[SEP]")
+    file.write_text(json.dumps(written))
+    with pytest.raises(NotFoundError, match="The tokenizer fails"):
+        load_tokenizer(folder)
+    assert capfd.readouterr().err == ""
+
+
+def test_what_others_say_meanwhile_is_not_lost(capfd) -> None:
+    with tokenizers.tokenizing(), tokenizers.tokenizing():  # as two threads would
+        os.write(2, b"a line\nthread of thought\n")
+    assert capfd.readouterr().err == "a line\nthread of thought\n"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from headcount.errors import UsageError
 from headcount.heads import Layout
+from headcount.models.find import layout as layout_of_model
 from headcount.options import types_of
 from headcount.pruning.methods import METHODS
 from headcount.pruning.select import prepare, select
+from models.zoo import build
 
 THREE = Layout.of(encoder=[8] * 6, cross=[8] * 6, decoder=[8] * 6)
 TWELVE = Layout.of(encoder=[12] * 12)
@@ -50,3 +53,19 @@ def test_options_are_the_methods_own():
 def test_a_layout_does_not_do_for_a_method_that_looks_inside(method):
     with pytest.raises(UsageError, match="looks into the model: its layout is not enough"):
         prepare(Layout.of(encoder=[4] * 2), method, data=[{"input_ids": [1, 2]}])
+
+
+def test_a_ratio_as_text_is_refused():
+    with pytest.raises(UsageError, match=r"a number between 0 and 1, not '0\.5'"):
+        select(TWELVE, "random", "0.5")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("method", ["cluster", "importance", "surgeon"])
+def test_a_model_without_numbers_is_refused_where_they_are_looked_at(method):
+    with torch.device("meta"):
+        model = build("bert")
+    rows = [{"input_ids": torch.ones(2, 5, dtype=torch.long), "labels": torch.tensor([0, 1])}]
+    data = {} if method == "cluster" else {"data": rows}
+    with pytest.raises(UsageError, match="is on the meta device, without numbers"):
+        select(model, method, 0.5, **data)
+    assert len(select(model, "random", 0.5)) == len(layout_of_model(model)) // 2

@@ -23,7 +23,10 @@ from headcount.cli.common import plain
 from headcount.cli.values import Provider, kind_of, tidy_argument
 from headcount.errors import UsageError
 from headcount.files import read_text
-from headcount.names import did_you_mean
+from headcount.names import LONGEST, did_you_mean
+
+SHOWN = 8
+"""Mistakes and sections of a file that a refusal names."""
 
 
 def read(path: Path, filled: dict[str, list[str]] | None = None) -> Provider:
@@ -42,13 +45,17 @@ def read(path: Path, filled: dict[str, list[str]] | None = None) -> Provider:
     def provide(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
         section = _section(data, commands, path)
         known = _by_key(arguments)
-        mistakes = []
+        mistakes: list[str] = []
         for key, value in section.items():
             if isinstance(value, dict) and key in app:
                 continue  # the section of a command below this one
             argument = known.get(key.replace("_", "-"))
+            if len(mistakes) > SHOWN:
+                mistakes[SHOWN] = f"And more: {len(section):,} options are in its section."
+                break  # each is compared with all options there are, and none of them is read
             if argument is None:
-                mistakes.append(f"there is no option '{key}'.{did_you_mean(key, known)}")
+                hint = did_you_mean(key, known)
+                mistakes.append(f"there is no option '{key[:LONGEST]}'.{hint}")
             elif not argument.tokens:  # the command line wins
                 mistakes += _fill(argument, key, value, str(path))
                 if filled is not None:
@@ -66,7 +73,8 @@ def _section(data: dict[str, Any], commands: tuple[str, ...], path: Path) -> dic
         known = [key for key, value in section.items() if isinstance(value, dict)]
         if name not in known:
             title = ".".join(commands[: at + 1])
-            there = ", ".join(f"[{key}]" for key in known) or "none"
+            there = ", ".join(f"[{key}]" for key in known[:SHOWN]) or "none"
+            there += f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
             raise UsageError(
                 f"The config file '{path}' has no section [{title}]; its sections: {there}."
             )

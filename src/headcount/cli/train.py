@@ -11,6 +11,7 @@ from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar
 from headcount.cli.typed import Typed, typed
 from headcount.errors import UsageError
+from headcount.files import expanded
 from headcount.runs.kinds import Train
 from headcount.training.options import PRESETS, TRANSLATION, TrainOptions
 from headcount.views.tables.records import train_table
@@ -82,7 +83,7 @@ def train(
             ).record  # fmt: skip
     except KeyboardInterrupt:
         if is_first():
-            warn(goes_on(out.expanduser()))
+            warn(goes_on(expanded(out)))
         raise
     if is_first():
         data = record.to_json() | {"out": out}

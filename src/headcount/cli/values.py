@@ -7,7 +7,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, NewType, Union, get_args, get_origin
 
-from cyclopts import App, Argument, ArgumentCollection, CoercionError
+from cyclopts import App, Argument, ArgumentCollection, CoercionError, Token
+
+from headcount.files import expanded
 
 Provider = Callable[[App, tuple[str, ...], ArgumentCollection], None]
 MaskText = NewType("MaskText", str)
@@ -25,6 +27,8 @@ def tidy(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> 
 def tidy_argument(argument: Argument) -> None:
     """`a,b` in a list means `a b`; a number of things is never rounded."""
     kind, several = kind_of(argument.hint)
+    if kind is Path:  # a Path forgets `./`, after which `~` would be the home
+        argument.tokens[:] = [_as_named(token) for token in argument.tokens]
     if several:
         parts = [
             token.evolve(value=part)
@@ -36,6 +40,10 @@ def tidy_argument(argument: Argument) -> None:
         for token in argument.tokens:
             if "." in token.value and not _whole(token.value):
                 raise CoercionError(token=token, argument=argument, target_type=int)
+
+
+def _as_named(token: Token) -> Token:
+    return token.evolve(value=str(expanded(token.value))) if token.value[:3] == "./~" else token
 
 
 def kind_of(hint: Any) -> tuple[Any, bool]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import UsageError
-from headcount.files import read_text
+from headcount.files import expanded, read_text
 from headcount.heads.layout import Head, Layout, Stack
 from headcount.heads.mask import Mask
 from headcount.heads.scores import Scores
@@ -67,7 +67,7 @@ def are_several(given: Any) -> bool:
 def mask_text(given: str | Path) -> str:
     """The text of a mask: what is written, or what is in the file that is named."""
     if isinstance(given, Path) or given.endswith(".json"):
-        return read_text(Path(given).expanduser(), "mask")
+        return read_text(expanded(given), "mask")
     return given
 
 

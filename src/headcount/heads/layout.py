@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from headcount import html
@@ -171,6 +171,10 @@ class Layout:
         >>> Layout.of(encoder=[12] * 12).kept_at(0.5)
         72
         """
+        if isinstance(ratio, bool) or not isinstance(ratio, Real):
+            raise UsageError(
+                f"The ratio of heads to remove is a number between 0 and 1, not {ratio!r:.60}."
+            )
         if not 0 <= ratio <= 1:
             raise UsageError(f"The ratio of heads to remove is between 0 and 1, not {ratio}.")
         # a product like 100 * (1 - 0.9) is 9.999…98 or 10.000…02; neither may move a head

@@ -30,7 +30,7 @@ from headcount.likeness.kernels.threads import count as usable_threads
 from headcount.likeness.names import check_names
 from headcount.likeness.result import Key, Redundancy
 from headcount.likeness.running import Running, load_state, save_state
-from headcount.models.door import require_model
+from headcount.models.door import require_model, require_numbers
 from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import identity, versions
@@ -90,6 +90,7 @@ def redundancy(
         bare, inputs, tokenizer=tokenizer, limit=samples, max_length=max_length, seed=seed,
         heads=len(layout),
     )  # fmt: skip
+    require_numbers(bare, "hc.redundancy")
     made = {
         "model": getattr(bare, "name_or_path", "") or type(bare).__name__,
         "class": type(bare).__name__,

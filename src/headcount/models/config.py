@@ -77,7 +77,9 @@ def load_config(
         require_plain_attention(name, config)
     _require_parts(name, config)
     # answers are asked for by name; attention is asked for where it is needed
-    config.return_dict, config.output_attentions = True, False
+    config.return_dict = True
+    if config.output_attentions:
+        config.output_attentions = False
     return config
 
 

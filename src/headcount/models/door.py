@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Any
 
@@ -39,6 +40,18 @@ def require_pretrained(model: Any, function: str) -> PreTrainedModel:
     if not isinstance(model, PreTrainedModel):
         raise UsageError(
             f"{function} takes a transformers model, not {type(model).__name__}; hc.load gives one."
+        )
+    return model
+
+
+def require_numbers(model: nn.Module, function: str) -> nn.Module:
+    """`model` when it has weights; one on the meta device has their shapes alone."""
+    tensors = itertools.chain(model.named_parameters(), model.named_buffers())
+    empty = next((name for name, tensor in tensors if tensor.is_meta), "")
+    if empty:
+        raise UsageError(
+            f"{function} looks into a model's weights, and {empty} is on the meta device, without "
+            "numbers: load the model with hc.load."
         )
     return model
 

@@ -160,7 +160,7 @@ def _cannot_load(
     if isinstance(error, OSError):
         return NotFoundError(f"Cannot load '{name}': {_first_line(error)}")
     if type(error).__name__ == "SafetensorError":
-        return NotFoundError(f"The weights in '{name}' cannot be read: {error}.")
+        return NotFoundError(f"The weights in '{name}' cannot be read: {_first_line(error)}.")
     if isinstance(error, RuntimeError) and "mismatched" in str(error):
         return _other_sizes(name, wanted)
     if isinstance(error, ImportError):

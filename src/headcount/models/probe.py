@@ -153,13 +153,27 @@ def relative_difference(left: list[Tensor], right: list[Tensor]) -> float:
 
 
 def require_finite(model: nn.Module, answers: list[Tensor]) -> None:
-    """Refuse a model whose weights, and so its answers, are not numbers."""
+    """Refuse a model whose weights, read by a probe or not, or whose answers are not numbers."""
+    name = next(iter(no_numbers(model)), "")
+    if name:
+        raise UsageError(f"The weights in {name} are not all numbers (NaN or infinite).")
     if all(torch.isfinite(answer).all() for answer in answers):
         return
-    for name, parameter in model.named_parameters():
-        if not torch.isfinite(parameter).all():
-            raise UsageError(f"The weights in {name} are not all numbers (NaN or infinite).")
     raise UsageError("The model's answer to the probe input is not a number (NaN or infinite).")
+
+
+def no_numbers(model: nn.Module) -> dict[str, int]:
+    """The parameters and buffers with NaN or infinite values, and how many of them.
+
+    What a class computes by itself, and saves in no file, may be infinite: masks are.
+    """
+    saved = model.state_dict()
+    wrong = {}
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if tensor.is_floating_point():
+            bad = tensor.isnan() if name not in saved else ~tensor.isfinite()
+            wrong |= {name: int(bad.sum())} if bad.any() else {}
+    return wrong
 
 
 def tensors(value: Any) -> list[Tensor]:

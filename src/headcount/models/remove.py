@@ -15,7 +15,7 @@ from headcount.errors import HeadcountError, UnsupportedError, UsageError, in_wo
 from headcount.heads import Mask
 from headcount.heads.as_mask import MaskLike
 from headcount.models import cut
-from headcount.models.door import require_pretrained
+from headcount.models.door import require_numbers, require_pretrained
 from headcount.models.find import mask_for, sites_of, unwrap
 from headcount.models.instructions import Way, emptied_kinds, instructions
 from headcount.models.memory import remembered
@@ -41,6 +41,7 @@ def remove(
     cache where the model has one, and is refused when they differ by more than rounding explains.
     """
     model = require_pretrained(unwrap(model), "hc.remove")
+    require_numbers(model, "hc.remove")
     mask = mask_for(model, mask)
     found = sites_of(model)
     sites = [place for site in found for place in site.each()]

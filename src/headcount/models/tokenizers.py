@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import tempfile
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +16,9 @@ from headcount.errors import HeadcountError, UsageError
 FILES = ("tokenizer*", "vocab*", "merges*", "*.model")
 """What a folder with a tokenizer has at least one of."""
 MORE = ("special_tokens_map.json", "added_tokens.json", "chat_template*")
+PANIC = re.compile(rb"\n?thread '[^\n]*panicked at ")
+"""How what Rust prints of a panic begins."""
+_one = threading.Lock()
 LARGEST = 2**27
 """Bytes of the largest file of a tokenizer that is read: those of 260,000 tokens have 2**25."""
 
@@ -41,7 +48,8 @@ def open_tokenizer(name: str) -> Any:
 def tokenizing() -> Generator[None]:
     """Tell in one sentence what a damaged tokenizer raises: anything, even a panic in Rust."""
     try:
-        yield
+        with _panics_unprinted():
+            yield
     except (HeadcountError, OSError, ImportError):
         raise
     except BaseException as error:
@@ -50,3 +58,35 @@ def tokenizing() -> Generator[None]:
             raise
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UsageError(f"The tokenizer fails ({reason[:200]}): is it damaged?") from error
+
+
+@contextmanager
+def _panics_unprinted() -> Generator[None]:
+    """Keep what Rust prints of a panic off stderr; what others write there comes when it is over.
+
+    Of several threads one does so at a time: stderr is the whole process's.
+    """
+    if not _has_stderr() or not _one.acquire(blocking=False):
+        yield
+        return
+    try:
+        with tempfile.TemporaryFile() as held:
+            before = os.dup(2)
+            os.dup2(held.fileno(), 2)
+            try:
+                yield
+            finally:
+                os.dup2(before, 2)
+                os.close(before)
+                held.seek(0)
+                os.write(2, PANIC.split(held.read())[0])
+    finally:
+        _one.release()
+
+
+def _has_stderr() -> bool:
+    try:
+        os.fstat(2)
+    except OSError:
+        return False
+    return True

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headcount.files import expanded
 from headcount.runs.products import product_of, scored_part
 from headcount.runs.record import FILE
 from headcount.runs.run import Run
@@ -84,7 +85,7 @@ class Found:
     """The runs of a scale's plan that are done, by group."""
 
     def __init__(self, plan: Plan, folder: str | Path) -> None:
-        self.plan, self.folder = plan, Path(folder).expanduser()
+        self.plan, self.folder = plan, expanded(folder)
         self.ledger = Ledger(self.folder)
 
     @cached_property

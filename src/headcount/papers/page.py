@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import NotFoundError
-from headcount.files import whole
+from headcount.files import expanded, whole
 from headcount.papers.claims import Verdict
 from headcount.papers.items import read_items
 from headcount.papers.numbers import PAPERS, read_paper
@@ -66,7 +66,7 @@ def write_page(
 ) -> Page:
     """Write the page from the runs in some folders, `reproduce/*` where none is named."""
     path = Path(path)
-    there = [Path(each).expanduser() for each in folders] or existing_folders()
+    there = [expanded(each) for each in folders] or existing_folders()
     if not there:
         raise NotFoundError(
             "There are no runs to write about: headcount reproduce --all makes them."

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import UnsupportedError, UsageError
-from headcount.files import whole, write_json
+from headcount.files import expanded, whole, write_json
 from headcount.names import require
 from headcount.papers.claims import Verdict, judge, read_claims
 from headcount.papers.found import Found
@@ -125,7 +125,7 @@ def reproduce(
     there is drawn.
     """
     items = chosen(paper, item)
-    folder = Path(out).expanduser() if out is not None else Path(OUT) / scale
+    folder = expanded(out) if out is not None else Path(OUT) / scale
     how = executing or Executing()
     if run:
         _require_means(scale, how)
@@ -145,7 +145,7 @@ def planned(
     out: str | Path | None = None, places: Places | None = None,
 ) -> Planned:  # fmt: skip
     """How many runs that takes, how many are done, and how long the rest may take."""
-    folder = Path(out).expanduser() if out is not None else Path(OUT) / scale
+    folder = expanded(out) if out is not None else Path(OUT) / scale
     plan = plan_items(chosen(paper, item), scale, places, elsewhere=scale == "paper")
     return Study(plan, folder).plan()
 
@@ -241,7 +241,7 @@ def existing_folders() -> list[Path]:
 
 def find_runs(folder: str | Path, places: Places | None = None) -> tuple[str, Found]:
     """The scale of a folder, and the runs that are in it."""
-    folder = Path(folder).expanduser()
+    folder = expanded(folder)
     scale = scale_of(folder)
     return scale, Found(read_scale(scale, groups_of(scale), places, elsewhere=True), folder)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from headcount.errors import NotFoundError, UsageError
+from headcount.files import expanded
 from headcount.names import require
 from headcount.studies.plan import Plan
 from headcount.studies.planned import read_plan
@@ -40,7 +41,7 @@ class Places:
     def of(self, name: str) -> Path | None:
         """The folder of this name, as it was given or is in the environment."""
         given = getattr(self, name) or os.environ.get(ENVIRONMENT[name])
-        return None if given is None else Path(given).expanduser().absolute()
+        return None if given is None else expanded(given).absolute()
 
 
 @cache

@@ -82,4 +82,6 @@ def as_model(model: nn.Module | Layout, method: str) -> nn.Module:
     """The model of a method that looks into it, where a layout does not do."""
     if isinstance(model, Layout):
         raise UsageError(f"The method '{method}' looks into the model: its layout is not enough.")
-    return model
+    from headcount.models.door import require_numbers
+
+    return require_numbers(model, f"The method '{method}'")

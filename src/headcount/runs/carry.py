@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import UsageError
+from headcount.files import expanded
 from headcount.outputs import require_apart
 from headcount.registry import Registry
 from headcount.runs.carriers.common import Carried
@@ -101,8 +102,8 @@ def _made(run: Run, out: str | Path | None, store: str | Path | None, note: Note
     if store is None:
         if out is None:
             raise UsageError("A run that starts from another run needs a folder: pass out.")
-        store = Path(out).expanduser().parent / RUNS
-    folder = Path(store).expanduser() / run.key
+        store = expanded(out).parent / RUNS
+    folder = expanded(store) / run.key
     if run.kind not in MODELS and (folder / FILE).is_file():
         return folder  # its key has the content of all that it was measured on
     record = carry(run, target_of(run, folder), store=store, note=note).record

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import NotFoundError
+from headcount.files import expanded
 
 MODEL = (".safetensors", ".bin", ".json", ".txt", ".model", ".spm", ".py")
 """Endings of the files of a model that a result depends on."""
@@ -62,7 +63,7 @@ def content_of(name: str) -> str | None:
     """A short name for what is in a file or folder; None where there is none of this name."""
     if not name or len(name) > 1024 or "\0" in name:
         return None
-    path = Path(name).expanduser()
+    path = expanded(name)
     try:
         if path.is_file():
             return _file(path)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from headcount.files import expanded
 from headcount.heads import Mask
 from headcount.learned.trace import Trace
 from headcount.outputs import require_apart
@@ -110,8 +111,8 @@ def prune(
         looking=looking or Looking(), scoring=scoring or Scoring(seed=seed), baseline=baseline,
     )  # fmt: skip
     asked.share  # refused before anything is measured  # noqa: B018
-    target = None if out is None else Path(out).expanduser()
-    place = Path(work).expanduser() if work is not None else target and work_of(target)
+    target = None if out is None else expanded(out)
+    place = expanded(work) if work is not None else target and work_of(target)
     if target is not None and is_first():
         require_free(target, overwrite=overwrite)
         require_apart(target, run_of(subject, asked, seed).files, overwrite=overwrite)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import UsageError
-from headcount.files import as_path, read_json, require_fields, write_json
+from headcount.files import as_path, expanded, read_json, require_fields, write_json
 from headcount.runs.run import Run
 
 FORMAT = 1
@@ -198,7 +198,7 @@ def load_record(path: str | Path) -> Record:
 
 def read_run(path: str | Path) -> tuple[Run, Record | None]:
     """The run in a record, or in a JSON file of its own; and the record where there is one."""
-    path = Path(path).expanduser()
+    path = expanded(path)
     file = path / FILE if path.is_dir() else path
     data = read_json(file, "record or run")
     if isinstance(data, Mapping) and "format" in data:

@@ -15,7 +15,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from headcount.errors import UsageError
-from headcount.files import LINES, read_text
+from headcount.files import LINES, expanded, read_text
 from headcount.heads import Layout
 from headcount.models.find import layout
 from headcount.models.opening import Opening
@@ -93,7 +93,7 @@ class Subject:
         if inputs is None:
             return None
         if isinstance(inputs, str | Path):
-            path = Path(inputs).expanduser()
+            path = expanded(inputs)
             return self.once(
                 ("given", told(path), max_length),
                 lambda: read_texts(path, self.model, self.tokenizer, max_length),

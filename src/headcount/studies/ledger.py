@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from headcount.errors import HeadcountError, UsageError
 from headcount.faults import danger
-from headcount.files import LOCK, cannot_write, read_json, write_json
+from headcount.files import LOCK, cannot_write, expanded, read_json, write_json
 from headcount.runs.record import FILE, require_format
 from headcount.studies.lease import NAME, Lease, is_gone, read_holder, take
 
@@ -58,7 +58,7 @@ class Ledger:
     """The folder of one or several studies."""
 
     def __init__(self, folder: str | Path, lease: float = 60.0) -> None:
-        self.folder, self.lease = Path(folder).expanduser().absolute(), lease
+        self.folder, self.lease = expanded(folder).absolute(), lease
 
     def folder_of(self, key: str) -> Path:
         """Where a run that is done lies."""

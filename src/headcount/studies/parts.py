@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from headcount.files import expanded
 from headcount.models.shipped import is_shipped
 from headcount.names import did_you_mean
 from headcount.studies.grid import axis_named
@@ -93,5 +94,5 @@ def from_file(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _path(text: str, folder: Path) -> str:
-    path = folder / Path(text).expanduser()
+    path = folder / expanded(text)
     return str(path.resolve()) if path.exists() else text

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import HeadcountError, UsageError
-from headcount.files import discard, locked, read_json, write_json
+from headcount.files import discard, expanded, locked, read_json, write_json
 from headcount.runs.identity import require_same
 from headcount.runs.notes import Note, log
 from headcount.runs.record import FILE, Record, id_of, load_record
@@ -89,7 +89,7 @@ def opened(
 
     `results` are the names of what it comes to, most final first: `overwrite` deletes them, too.
     """
-    store = Store(None if out is None else Path(out).expanduser(), id_of(about))
+    store = Store(None if out is None else expanded(out), id_of(about))
     if store.folder is None:
         yield store
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import UsageError
-from headcount.files import read_json, write_json
+from headcount.files import expanded, read_json, write_json
 from headcount.runs.notes import log
 from headcount.studies.driver import Again, Driven, Driver, Progress
 from headcount.studies.executors.protocol import Executing, Executor, make_executor
@@ -274,4 +274,4 @@ def study(
     its runs are kept, in place of what the file says; `many` allows over 100,000 runs.
     """
     asked = read_plan(file, many=many)
-    return Study(asked, Path(out).expanduser() if out is not None else asked.out)
+    return Study(asked, expanded(out) if out is not None else asked.out)

@@ -15,7 +15,7 @@ from headcount.errors import HeadcountError, NotFoundError, UnsupportedError, Us
 from headcount.models.config import load_config, model_class
 from headcount.models.find import sites_of
 from headcount.models.load import load, skeleton
-from headcount.models.probe import reads_text, takes
+from headcount.models.probe import no_numbers, reads_text, takes
 from headcount.models.shipped import locate
 from headcount.models.tokenizers import has_tokenizer, open_tokenizer, tokenizing
 from headcount.tasks.encoding import pad_token
@@ -159,11 +159,7 @@ def room(model: PreTrainedModel, asked: int) -> int:
 
 def require_finite(model: PreTrainedModel) -> None:
     """Refuse a model with weights that are NaN or infinite: it scores like one that guesses."""
-    broken = {
-        name: wrong
-        for name, weight in model.named_parameters()
-        if (wrong := int((~torch.isfinite(weight)).sum()))
-    }
+    broken = no_numbers(model)
     if broken:
         name, wrong = next(iter(broken.items()))
         more = f", and so have {len(broken) - 1} more weights" if len(broken) > 1 else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headcount.errors import NotFoundError, UsageError
+from headcount.files import expanded
 from headcount.names import unknown
 
 
@@ -70,7 +71,7 @@ def make_source(**settings: object) -> Source:
     clean = {name: value for name, value in settings.items() if value is not None}
     for name in ("data", "train", "dev"):
         if name in clean:
-            clean[name] = Path(str(clean[name])).expanduser()
+            clean[name] = expanded(str(clean[name]))
     if isinstance(clean.get("labels"), Mapping):
         clean["labels"] = [f"{label}={name}" for label, name in clean["labels"].items()]  # pyright: ignore[reportAttributeAccessIssue]
     for name in ("columns", "labels"):

@@ -16,7 +16,7 @@ import torch
 from transformers import PreTrainedModel, TrainingArguments
 
 from headcount.errors import UsageError
-from headcount.files import cannot_write, locked, share
+from headcount.files import cannot_write, expanded, locked, share
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded, examples_fingerprint, rows_fingerprint
 from headcount.training import checkpoints
@@ -31,7 +31,7 @@ def run_folder(out: str | Path | None) -> Generator[Path]:
         with tempfile.TemporaryDirectory(prefix="headcount-") as made:
             yield Path(made)
         return
-    folder = Path(out).expanduser()
+    folder = expanded(out)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"'{folder}' is a file, not a folder to train into.")
     # of several processes that train together the first holds it for all

@@ -25,6 +25,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
 from headcount.errors import HeadcountError, in_words
+from headcount.files import expanded
 from headcount.training.logging import Logging
 
 PROJECTS = ("WANDB_PROJECT", "MLFLOW_EXPERIMENT_NAME")
@@ -128,7 +129,7 @@ class _Asked(TrainingArguments):
 
 def _board(project: str, name: str) -> Path:
     """Where TensorBoard finds a run: runs/PROJECT/NAME here, unless its variable says where."""
-    root = Path(os.environ.get("TENSORBOARD_LOGGING_DIR") or "runs").expanduser()
+    root = expanded(os.environ.get("TENSORBOARD_LOGGING_DIR") or "runs")
     return root / _plain(project) / _plain(name)
 
 

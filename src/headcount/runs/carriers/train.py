@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from headcount.files import expanded
 from headcount.runs.carriers.common import Carried, depends_on, name_of, task_of
 from headcount.runs.cutting import used_rows
 from headcount.runs.kinds import Train
@@ -48,7 +49,7 @@ def train(
         rows={"trained": used}, notes=task.notes,
     )  # fmt: skip
     if out is not None and is_first():
-        record.save(Path(out).expanduser())
+        record.save(expanded(out))
     return Carried(record, trained)
 
 

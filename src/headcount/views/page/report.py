@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import NotFoundError, UsageError
-from headcount.files import as_path, whole
+from headcount.files import as_path, expanded, whole
 from headcount.text import line
 
 
@@ -92,7 +92,7 @@ def _title(data: dict[str, Any]) -> str:
 
 
 def _target(out: str | os.PathLike[str]) -> Path:
-    path = Path(out).expanduser()
+    path = expanded(out)
     if path.is_dir():
         raise UsageError(f"{path} is a folder; the page is one file, such as {path}/report.html.")
     return path

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import HeadcountError, NotFoundError, UsageError
-from headcount.files import read_json, special_file
+from headcount.files import expanded, read_json, special_file
 from headcount.runs.record import FORMAT
 
 DEPTH = 6
@@ -73,7 +73,7 @@ def walk(paths: Sequence[str | os.PathLike[str]]) -> Found:
     """Read everything of headcount in files and folders."""
     found, seen = Found(), set[Path]()
     for given in paths:
-        path = Path(given).expanduser()
+        path = expanded(given)
         if not path.exists():
             raise NotFoundError(f"There is no file or folder '{path}'.")
         if special := None if path.is_dir() else special_file(path):
