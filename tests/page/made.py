@@ -279,6 +279,8 @@ def _redundancy(
     before = {key: Measured(each.values[::-1, ::-1], each.stderr) for key, each in measured.items()}
     made = {"model": "before", "inputs": files[0]}
     Redundancy(layout=layout, measured=before, count=50, made=made).save(folder / "phase.npz")
+    for name in (*files, "phase"):
+        write(folder / f"{name}.record.json", {"command": f"headcount redundancy {name}"})
 
 
 def _trace(folder: Path, layout: Layout) -> None:
@@ -294,6 +296,7 @@ def _trace(folder: Path, layout: Layout) -> None:
             trace.count(before, values > 0)
     trace.scores = [{"step": step, "score": 0.8 + step / 500, "n": 100} for step in (0, 25, 45)]
     trace.save(folder / "gates.npz")
+    write(folder / "gates.record.json", {"command": "headcount prune model --task task"})
 
 
 def _bench(path: Path, heads: int, model: str) -> None:

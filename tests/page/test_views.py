@@ -60,7 +60,7 @@ def test_the_answer_is_the_searchs(page: Page, files: Path) -> None:
     said = page.text(".standing")
     assert "The bound was 2 %." in said
     assert "58.6 % of the parameters are left." in said
-    assert "Chosen on 500 rows of dev; the statement is about 500 rows of dev that" in said
+    assert "the statement is about half of dev (held-out set, 500 rows), which chose" in said
 
 
 def test_every_part_is_there(page: Page) -> None:
