@@ -17,7 +17,7 @@ class Opening:
     device: str = "auto"
     """Where to run: auto, cpu, cuda, cuda:1, mps."""
     dtype: Literal["float32", "float16", "bfloat16", "float64"] | None = None
-    """Convert the weights to this; as they were saved when left out."""
+    """Convert the weights to this, to be trained in it too; as they were saved when left out."""
 
     @property
     def loading(self) -> dict[str, Any]:

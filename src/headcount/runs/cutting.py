@@ -26,6 +26,7 @@ from headcount.recovery.recover import recover_layers
 from headcount.runs.asked import Prune
 from headcount.runs.budget import Budget, Counted
 from headcount.runs.notes import Note, few_tokens, log, seen_rows
+from headcount.runs.overlap import shared_rows
 from headcount.runs.subject import Subject
 from headcount.runs.values import content
 from headcount.tasks.encoding import Encoded, rows_fingerprint
@@ -273,6 +274,12 @@ class Cutting:
             scored = {"split": self.asked.scoring.split or task.evaluation}
             looked_at = {"split": self.subject.looked_at}
             self.tell("seen", seen_rows({"decided": looked_at, "scored": scored}))
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the record must not miss about its rows; told once, as well."""
+        shared = shared_rows(self.subject, self.asked, self.used)
+        self.tell("shared", shared)
+        return (*self.subject.need_task().notes, *([] if shared is None else [shared]))
 
     def difference(self, before: Evaluation, after: Evaluation) -> Difference:
         """What changed between two models on the rows that are scored."""

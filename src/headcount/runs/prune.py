@@ -212,6 +212,7 @@ class _Cut:
             result = cutting.result(decision, done, before, after)
             result["scores"] |= self._random(compared, mask, after)
             cutting.tell("seen", seen_rows(cutting.used))
+            cutting.notes()
             self._log(result)
         said = {"parameters": sizes, "rows_said": rows_sentence(cutting.used)}
         record = Record(

@@ -84,6 +84,7 @@ def answer_of(asked: Asked, judge: Judge, best: Verdict, store: Store, by: str =
     data = common(asked, judge) | stated(asked, judge, made) | measured(asked, made)
     data |= {"kept": best.kept, "method": best.method, "seed": best.best, "by": by}
     data["seeds"] = list(best.seeds)
+    data["notes"] = list(dict.fromkeys([*data["notes"], *made.record.notes]))
     data["sentence"] = sentence_of(data)
     return Found(data, made.model, made.mask)
 

@@ -170,7 +170,7 @@ class Study:
             run=run_of(self.subject, cutting.asked, cutting.seed),
             identity=self.identity_of(cutting), rows=cutting.used,
             result=result | {"rows_said": rows_sentence(cutting.used)},
-            notes=self.subject.need_task().notes, seconds=round(seconds, 1),
+            notes=cutting.notes(), seconds=round(seconds, 1),
         )  # fmt: skip
 
     def identity_of(self, cutting: Cutting) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from headcount.recovery.options import Recovery
 from headcount.runs.asked import Prune, Repair
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
+from headcount.runs.overlap import scored_keys, shared_note
 from headcount.runs.record import defined
 from headcount.runs.subject import Subject, make_subject
 from headcount.studies.answers import Asked, answer_of, no_answer
@@ -103,6 +104,11 @@ def search(
         searching, like, stating, left_out = quickened(searching, like, stating, max(counts))
         note(left_out)
         notes += (left_out,)
+    keys = [scored_keys(subject, rows) for rows in (like.scoring, stating)]
+    shared = shared_note({"selection": keys[0]}, keys[1], "held-out")
+    if shared is not None:
+        note(shared)
+        notes += (shared,)
     asked = Asked(
         subject=subject, methods=tuple(chosen), bound=bound, like=like, stating=stating,
         searching=searching, seed=seed, command=command, report=report or (lambda text: None),

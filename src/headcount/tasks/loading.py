@@ -57,7 +57,9 @@ def load_for_task(
         if from_scratch:
             config = load_config(name, **changes)
             _adopt(config, new_tokenizer)
-            return model_class(config, kind.head)(config).eval()
+            made: Any = model_class(config, kind.head)(config).eval()
+            wanted = options.get("dtype")
+            return made if wanted is None else made.to(getattr(torch, wanted))
         return load(name, head=kind.head, new_head=True, **changes, **options)
 
 

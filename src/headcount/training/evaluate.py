@@ -9,6 +9,7 @@ Rows are sorted by length and padded as little as possible.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ from headcount.tasks.loading import match, require_finite, tokenizer_of
 from headcount.tasks.metrics import score
 from headcount.tasks.opening import model_for
 from headcount.tasks.rows import ScoredRows
+from headcount.training.doubts import doubts_about
 from headcount.training.evaluation import Evaluation
 from headcount.training.forward import run_masks
 from headcount.training.scored import given_rows, scored_rows
@@ -104,6 +106,9 @@ def evaluate(
         loaded, rows, several, tokenizer=tokenizer, scoring=scoring, tokens=tokens, beams=beams,
         share=share,
     )  # fmt: skip
+    if masks is None:
+        for doubt in doubts_about(found[0], rows, tokenizer, scoring):
+            logging.getLogger("headcount").warning(doubt)
     return found if are_several(masks) else found[0]
 
 

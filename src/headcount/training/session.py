@@ -40,7 +40,12 @@ from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
 from headcount.training.runs import own_randomness, run_folder, settings_of, take_up
 from headcount.training.tracker import Tracker
-from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
+from headcount.training.trainer import (
+    DivergedError,
+    TaskTrainer,
+    require_trainable,
+    training_arguments,
+)
 
 Report = Callable[[int, int, Point], None]
 """Called with (step, all steps, newest point of the learning curve)."""
@@ -91,6 +96,7 @@ class Session:
         `taken` goes to `runs.take_up`: overwrite, anew.
         """
         options = self.options
+        require_trainable(self.model, pick_device(device), options)
         set_dropout(self.model, attention=options.attention_dropout, hidden=options.hidden_dropout)
         with run_folder(home) as folder, own_randomness():
             arguments = training_arguments(options, str(folder), device=pick_device(device))

@@ -20,7 +20,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, UsageError
 from headcount.models.batches import ModelBatch
 from headcount.models.find import unwrap
 from headcount.tasks.kinds.kind import TaskKind
@@ -179,6 +179,24 @@ def training_arguments(options: TrainOptions, folder: str, *, device: str) -> Tr
     )
     arguments._n_gpu = min(arguments.n_gpu, 1)  # several devices are for `accelerate launch`
     return arguments
+
+
+def require_trainable(model: nn.Module, device: str, options: TrainOptions) -> None:
+    """Refuse weights of a type that cannot be trained here."""
+    kinds = {weight.dtype for weight in model.parameters() if weight.is_floating_point()}
+    if torch.float16 in kinds:
+        # Adam's epsilon (1e-8) is 0 in float16, and small steps are lost
+        raise UsageError(
+            "Weights in float16 cannot be trained: small steps are lost in them. Pass --dtype "
+            "float32, with --precision fp16 to compute in float16, or --dtype bfloat16."
+        )
+    if torch.float64 in kinds and device.startswith("mps"):
+        raise UsageError("mps has no float64: train in another --dtype, or with --device cpu.")
+    if torch.bfloat16 in kinds and _precision(options.precision, device) == "fp16":
+        raise UsageError(
+            "Weights in bfloat16 are not trained with --precision fp16: pass --precision bf16, or "
+            "--dtype float32."
+        )
 
 
 def _precision(asked: str, device: str) -> str:

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+import torch
+
 import headcount as hc
+from headcount.runs.kinds import Train
+from headcount.runs.run import Run
+from runs.carriers.asking import TASK
 
 
 def test_training_leaves_a_model_and_its_record(trained):
@@ -14,3 +20,27 @@ def test_training_leaves_a_model_and_its_record(trained):
     assert again.run == run
     assert again.to_json() == json.loads(json.dumps(record.to_json()))
     assert hc.load(folder, head="sequence-classification").num_labels == 2
+
+
+@pytest.mark.parametrize("scratch", [False, True])
+def test_the_dtype_that_was_asked_is_the_one_that_was_trained(tmp_path, scratch):
+    training = hc.TrainOptions(steps=1, batch_size=4, learning_rate=3e-4)
+    options = Train(training=training, rows=8, from_scratch=scratch)
+    kinds = {}
+    for name in ("float32", "bfloat16", "float64"):
+        opening = hc.Opening(dtype=name)
+        record = hc.run(Run("train", "pocket", task=TASK, options=options, opening=opening),
+                        tmp_path / name)  # fmt: skip
+        assert record.run.opening.dtype == name
+        kinds[name] = {weight.dtype for weight in hc.load(tmp_path / name).parameters()}
+    assert kinds == {name: {getattr(torch, name)} for name in kinds}
+
+
+def test_a_dtype_that_cannot_be_trained_is_refused(tmp_path):
+    training = hc.TrainOptions(steps=1, batch_size=4)
+    run = Run(
+        "train", "pocket", task=TASK, options=Train(training=training, rows=8),
+        opening=hc.Opening(dtype="float16"),
+    )  # fmt: skip
+    with pytest.raises(hc.HeadcountError, match=r"float16 cannot be trained.*--precision fp16"):
+        hc.run(run, tmp_path / "run")

@@ -7,13 +7,17 @@ from typing import Any
 from headcount.heads import Mask
 from headcount.runs.carriers.common import Came, depends_on, mask_of, open_run
 from headcount.runs.kinds import Evaluate
+from headcount.runs.notes import Note, log
 from headcount.runs.run import Run
 from headcount.runs.subject import Subjects
+from headcount.training.doubts import doubts_about
 from headcount.training.evaluate import evaluate_rows
 from headcount.training.evaluation import differences
 
 
-def evaluate(run: Run, out: object, *, subjects: Subjects | None = None, **_: Any) -> Came:
+def evaluate(
+    run: Run, out: object, *, note: Note = log, subjects: Subjects | None = None, **_: Any
+) -> Came:
     """Score all heads, and every mask that is asked for; all of it is in the record."""
     asked, subject = run.asked(Evaluate), open_run(run, subjects)
     rows = subject.scored(asked.scoring)
@@ -26,6 +30,9 @@ def evaluate(run: Run, out: object, *, subjects: Subjects | None = None, **_: An
         tokens=asked.tokens, beams=asked.beams,
     )  # fmt: skip
     lost = differences(found, asked.scoring)
+    doubts = doubts_about(found[0], rows, subject.tokenizer, asked.scoring)
+    for doubt in doubts:
+        note(doubt)
     result = found[0].to_json() | {"model": run.model, "seed": asked.scoring.seed}
     if masks:
         result["masks"] = [
@@ -35,7 +42,7 @@ def evaluate(run: Run, out: object, *, subjects: Subjects | None = None, **_: An
     scored = {"split": rows.split, "n": found[0].n, "seed": asked.scoring.seed}
     about = depends_on(run, subject.model, subject.tokenizer, scored=rows.fingerprint)
     used = {"scored": scored | {"fingerprint": rows.fingerprint}}
-    return Came(result, about, used, (found, lost), subject.need_task().notes)
+    return Came(result, about, used, (found, lost), (*subject.need_task().notes, *doubts))
 
 
 def plan(run: Run) -> dict[str, Any]:

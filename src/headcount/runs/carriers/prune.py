@@ -32,7 +32,7 @@ def prune(
         result = cutting.result(decision, {}, before, after)
         result["rows_said"] = rows_sentence(cutting.used)
         return Came(result, identity_of(subject, asked, run.seed), cutting.used, decision.mask,
-                    subject.need_task().notes)  # fmt: skip
+                    cutting.notes())  # fmt: skip
     try:
         found = cut(
             subject, asked.method, asked.ratio, repair=asked.repair, learning=asked.learning,

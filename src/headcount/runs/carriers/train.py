@@ -9,6 +9,8 @@ from headcount.files import expanded
 from headcount.runs.carriers.common import Carried, depends_on, name_of, task_of
 from headcount.runs.cutting import used_rows
 from headcount.runs.kinds import Train
+from headcount.runs.notes import Note
+from headcount.runs.overlap import keys_of, shared_note, used_keys
 from headcount.runs.record import COMMON, Record
 from headcount.runs.run import Run
 from headcount.runs.subject import Subject
@@ -22,7 +24,7 @@ from headcount.training.session import training_rows
 
 def train(
     run: Run, out: str | Path | None, *, report: Report | None, command: str | None,
-    overwrite: bool, logging: Logging | None = None, **_: Any,
+    overwrite: bool, note: Note, logging: Logging | None = None, **_: Any,
 ) -> Carried:  # fmt: skip
     """Train as asked, and put the model and its record where that was asked."""
     asked, subject = run.asked(Train), open_for_training(run)
@@ -39,6 +41,13 @@ def train(
     used = used_rows(rows, "train")
     if asked.sample is not None:
         used = used_rows(trained.data, "train", asked.training.seed)
+    notes = list(task.notes)
+    if trained.evaluation is not None:
+        scored = keys_of(task.load(task.evaluation))
+        shared = shared_note(used_keys(task, {"trained": used}), scored, "held-out")
+        if shared is not None and is_first():
+            notes.append(shared)
+            note(shared)
     last = [point["loss"] for point in trained.curve if "loss" in point][-1:]
     record = Record(
         run=run, identity=about, command=command, seconds=round(trained.seconds, 1),
@@ -46,7 +55,7 @@ def train(
             "model": run.model, "task": task.name, **numbers,
             "rows_trained": trained.rows, "last_loss": last[0] if last else None,
         },
-        rows={"trained": used}, notes=task.notes,
+        rows={"trained": used}, notes=tuple(notes),
     )  # fmt: skip
     if out is not None and is_first():
         record.save(expanded(out))
@@ -77,7 +86,7 @@ def open_for_training(run: Run) -> Subject:
     tokenizer = new if new is not None else load_tokenizer(run.opening.tokenizer or name)
     model = load_for_task(
         name, task, from_scratch=asked.from_scratch, new_tokenizer=new,
-        seed=asked.training.seed, allow_pickle=run.opening.allow_pickle,
+        seed=asked.training.seed, **run.opening.loading,
     )  # fmt: skip
     return Subject(
         model=model, tokenizer=tokenizer, task=task, name=name, source=run.source,

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from headcount.tasks import Examples, Task
+from headcount.tasks.vocabulary import train_tokenizer
+from headcount.training.doubts import doubts_about
+from headcount.training.evaluate import evaluate, evaluate_rows
+from headcount.training.finetune import finetune
+from headcount.training.options import TrainOptions
+from headcount.training.scored import scored_rows
+from headcount.training.scoring import Scoring
+
+from .conftest import tiny
+
+SCORING = Scoring(draws=200)
+
+
+def doubts(model: Any, task: Task, tokenizer: Any, scoring: Scoring = SCORING) -> list[str]:
+    rows = scored_rows(model, task, tokenizer, scoring)
+    found = evaluate_rows(model, rows, tokenizer=tokenizer, scoring=scoring)[0]
+    return doubts_about(found, rows, tokenizer, scoring)
+
+
+def test_labels_that_are_exchanged_and_a_model_that_guesses(
+    model: Any, tokenizer: Any, task: Task, caplog: pytest.LogCaptureFixture
+) -> None:
+    with torch.no_grad():
+        model.classifier.weight.zero_()  # one answer throughout
+    (guess,) = doubts(model, task, tokenizer)
+    assert "is not better than guessing (0.5" in guess
+    evaluate(model, task, scoring=SCORING, tokenizer=tokenizer)
+    assert guess in caplog.text
+    assert doubts(model, task, tokenizer, Scoring(draws=0)) == []
+    trained = tiny(tokenizer)
+    options = TrainOptions(epochs=6, batch_size=16, learning_rate=3e-3, warmup=0.1)
+    finetune(trained, task, options=options, tokenizer=tokenizer, evaluation=False)
+    assert doubts(trained, task, tokenizer) == []
+
+    def exchanged(split: str) -> Examples:
+        rows = task.loader(split)
+        assert rows.labels is not None
+        return Examples(rows.texts, np.asarray(1 - rows.labels))
+
+    (wrong,) = doubts(trained, replace(task, loader=exchanged), tokenizer)
+    assert wrong.startswith("accuracy 0.0")
+    assert "is worse than guessing (0.5" in wrong
+    assert "--labels" in wrong
+
+
+def test_texts_that_the_tokenizer_does_not_know(model: Any, tokenizer: Any, task: Task) -> None:
+    def foreign(split: str) -> Examples:
+        rows = task.loader(split)
+        texts = [" ".join(f"ж{word}" for word in str(text).split()) for text in rows.texts[0]]
+        return Examples((texts,), rows.labels)
+
+    said = doubts(model, replace(task, loader=foreign), tokenizer)
+    assert said[0].startswith("100 % of the tokens are unknown to the tokenizer ([UNK])")
+    assert not any("unknown" in text for text in doubts(model, task, tokenizer))
+    bytes_only = train_tokenizer(["the cat"], 300)  # it can write any text
+    rows = scored_rows(tiny(bytes_only), replace(task, loader=foreign), bytes_only, SCORING)
+    found = evaluate_rows(tiny(bytes_only), rows, tokenizer=bytes_only, scoring=SCORING)[0]
+    assert not any("unknown" in text for text in doubts_about(found, rows, bytes_only, SCORING))
