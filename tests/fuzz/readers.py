@@ -21,6 +21,7 @@ import yaml
 from fuzz import damage
 from fuzz.configs import read_config, write_config
 from fuzz.searches import read_search, write_search
+from fuzz.studies import read_leases, read_study, write_leases, write_study
 from fuzz.trees import Gentle, damaged, dumped
 
 LAYOUT = {"encoder": {"heads": [2, 3], "groups": [2, 3], "uses": [1, 1]}}
@@ -755,4 +756,6 @@ READERS = (
     Reader("config", 2, write_config, read_config),
     Reader("page", 3, _write_page, _read_page),
     Reader("search", 3, _write_search, read_search),
+    Reader("study", 3, write_study, read_study),
+    Reader("leases", 2, write_leases, read_leases),
 )

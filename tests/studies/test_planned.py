@@ -272,6 +272,29 @@ def test_a_name_is_that_of_the_file_where_it_says_none(tmp_path: Path):
         hc.study(path)
 
 
+@pytest.mark.parametrize("model", ["a" * 5000, "~nobody-here/x", "a\0b"])
+def test_a_model_that_can_be_no_file_is_refused(model: str):
+    runs = {"a": {"kind": "evaluate", "model": model, "task": "pocket-sentiment"}}
+    with pytest.raises(UsageError, match=r"runs\.a\.model"):
+        read_plan({"runs": runs})
+
+
+def test_a_folder_without_a_model_is_not_read_whole(tmp_path: Path, monkeypatch: Any):
+    """`model: /` of a probe read what is in /proc, and waited."""
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "kmsg").write_text("")
+    (tmp_path / "info.json").write_text("")
+    monkeypatch.setattr("headcount.runs.contents._file", lambda path: pytest.fail(str(path)))
+    assert read_plan({"runs": {"a": {"kind": "probe", "model": str(tmp_path)}}}).by_key
+
+
+@pytest.mark.parametrize("grid", ["x", ["x"], [["a", "b"]]])
+def test_a_grid_of_another_kind_is_one_mistake(grid: Any):
+    group = {"kind": "probe", "model": "none", "grid": grid, "seeds": ["x"]}
+    with pytest.raises(UsageError, match="a grid has places with lists of values"):
+        read_plan({"runs": {"a": group}})
+
+
 class Counted(int):
     """A seed that counts how often it is compared."""
 

@@ -11,12 +11,15 @@ that another run makes (`Cluster(redundancy=…)`), the plain form may have that
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 from headcount.errors import UsageError
+from headcount.files import expanded
 from headcount.models.opening import Opening
 from headcount.models.shipped import is_shipped
 from headcount.names import nearest
@@ -26,6 +29,8 @@ from headcount.runs.contents import by_content, digest, named_files
 from headcount.tasks.source import Source
 
 Asked = TypeVar("Asked", bound=Options)
+MODEL_FILE = re.compile(r"config\.json$|tokenizer|vocab|.*\.(model|spm|safetensors|bin)$")
+"""Names of files that only a folder of a model or tokenizer has."""
 
 KINDS = Registry("kind of run")
 for _name, _where, _summary in (
@@ -113,7 +118,7 @@ class Run:
     def files(self) -> set[str]:
         """What it names that may be a file or a folder: those count by their content."""
         models = [each for each in (self.model, self.opening.tokenizer) if isinstance(each, str)]
-        own = {name for name in models if not is_shipped(name)}
+        own = {name for name in models if not is_shipped(name) and _is_here(name)}
         return own.union(named_files(self.source), named_files(self.options))
 
     @property
@@ -170,6 +175,17 @@ class Run:
                 parts["options"] = _options(KINDS[meant], options, f"{where}.options")
         told.refuse()
         return cls(name, **parts)
+
+
+def _is_here(name: str) -> bool:
+    """Whether a name is that of a file, or of a folder with files of a model or tokenizer in it."""
+    path = expanded(name)
+    if not os.path.isdir(path):
+        return os.path.isfile(path)
+    try:
+        return any(MODEL_FILE.match(each) for each in os.listdir(path))
+    except OSError:
+        return True  # whoever reads it says why it cannot be
 
 
 PARTS = ("kind", "model", "task", "source", "opening", "seed", "options")

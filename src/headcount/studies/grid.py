@@ -54,11 +54,12 @@ def written_at(place: Sequence[str], group: Mapping[str, Any], cell: Cell) -> tu
     >>> written_at(("options", "ratio"), {"ratios": [0.5, 1.5]}, {"options.ratio": 1.5})
     ('ratios', '1')
     """
-    dotted = ".".join(place)
+    dotted, grid = ".".join(place), group.get("grid")
+    inside = grid.items() if isinstance(grid, Mapping) else ()
     for axis, value in cell.items():
         if not any(f"{dotted}.".startswith(f"{each.strip()}.") for each in axis.split(",")):
             continue
-        for name, values in [*group.items(), *dict(group.get("grid") or {}).items()]:
+        for name, values in [*group.items(), *inside]:
             if SHORT.get(name, name) == axis:
                 way = (name,) if name in group else ("grid", name)
                 listed = isinstance(values, list) and value in values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ def from_file(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
     found = dict(asked)
     if isinstance(found.get("model"), str):
         name = found["model"]
-        own = (folder / Path(name) / "config.json").is_file()
+        own = os.path.isfile(folder / name / "config.json")
         found["model"] = name if is_shipped(name) and not own else _path(name, folder)
     source = found.get("source")
     if isinstance(source, Mapping):
@@ -95,4 +96,4 @@ def from_file(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _path(text: str, folder: Path) -> str:
     path = folder / expanded(text)
-    return str(path.resolve()) if path.exists() else text
+    return os.path.realpath(path) if os.path.exists(path) else text  # it may be no name at all
