@@ -136,6 +136,10 @@ def take_said(folder: Path, other: Path) -> None:
         shutil.copy(first_run(other) / "said.json", path / "said.json")
 
 
+def take_full_for_answer(folder: Path, other: Path) -> None:
+    shutil.copy(folder / "full.json", folder / "search.json")
+
+
 def change_answer(folder: Path, other: Path) -> None:
     path = folder / "search.json"
     path.write_text(json.dumps(read(path) | {"score": 0.99}))
@@ -156,6 +160,7 @@ def change_answer(folder: Path, other: Path) -> None:
         (take_full, "full.json"),
         (take_runs, "record.json"),
         (take_said, "said.json"),
+        (take_full_for_answer, "search.json"),
         (change_answer, "search.json"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.errors import UsageError
-from headcount.files import write_json
+from headcount.files import require_fields, write_json
 from headcount.heads import Mask
 from headcount.models.load import load
 from headcount.pruning.methods import name_of
@@ -47,6 +47,9 @@ def kept_answer(asked: Asked, store: Store) -> Found | None:
     if store.folder is None or not (store.folder / FILE).exists():
         return None
     data = read_sealed(store.folder / FILE, "search", store.id)
+    # another file of the same question has its id, too
+    complaint = f"{store.folder / FILE} is no search ({AGAIN})"
+    require_fields(data, {"kept": int, "checkpoint": dict | None}, complaint)
     folder, wanted = store.folder / MODEL, data["checkpoint"]
     if wanted is not None and (
         not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
