@@ -41,7 +41,7 @@ COMMANDS = {
     "figure-3": "reproduce redundancy figure-3",
     "table-5": "reproduce weak-link table-5",
 }
-TIMES = ("seconds", "time", "hours", "speed", "versions", "milliseconds")
+TIMES = ("seconds", "time", "timing", "hours", "speed", "versions", "milliseconds")
 
 
 def run(folder: Path) -> None:
