@@ -118,8 +118,9 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registries that forget afterwards what was added to them."""
     from headcount.likeness.distances import DISTANCES
     from headcount.pruning.methods import METHODS
+    from headcount.repair.repairs import REPAIRS
     from headcount.tasks.catalog import TASKS
     from headcount.tasks.kinds import TASK_KINDS
 
-    for registry in (METHODS, DISTANCES, TASKS, TASK_KINDS):
+    for registry in (METHODS, REPAIRS, DISTANCES, TASKS, TASK_KINDS):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))

@@ -15,12 +15,13 @@ import pytest
 import headcount as hc
 from headcount.likeness.distances import DISTANCES
 from headcount.pruning.methods import METHODS
+from headcount.repair.repairs import REPAIRS
 from headcount.tasks.catalog import TASKS
 from headcount.tasks.kinds import TASK_KINDS
 
 DESIGN = (Path(__file__).parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", DESIGN, re.M | re.S)
-METHOD, LINE, DISTANCE, TASK, KIND, KIND_LINE = BLOCKS[:6]
+METHOD, LINE, REPAIR, REPAIR_LINE, DISTANCE, TASK, KIND, KIND_LINE = BLOCKS[:8]
 
 
 @pytest.fixture
@@ -51,6 +52,32 @@ def test_a_method_is_one_file_and_one_line(longest, cli, tmp_path, monkeypatch):
     assert record["heads"]["kept"] == mask.pattern
     assert hc.load_record(out).run.options.method == longest(power=1.0)
     assert "longest" in cli("ls", "methods").out
+
+
+def test_a_repair_is_one_file_and_one_line(registered, cli, tmp_path, monkeypatch):
+    (tmp_path / "headcount_damp.py").write_text(REPAIR, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    exec(REPAIR_LINE.replace("headcount.repair.damp", "headcount_damp"), {"REPAIRS": REPAIRS})
+    for command in ("prune", "curve", "search"):
+        assert "--factor FLOAT" in cli(command, "--help").out
+    (tmp_path / "texts.txt").write_text("the cat saw the dog\n" * 8, encoding="utf-8")
+    asked = ("--method", "random", "--ratio", 0.5, "--inputs", tmp_path / "texts.txt", "--json")
+    steps = ("--repair", "recover,damp", "--factor", 0.5, "--ridge", 0.01)
+    ran = cli("prune", "pocket", *asked, *steps, "--out", tmp_path / "small")
+    assert ran.code == 0, ran.err
+    recover, damp = json.loads(ran.out)["repair"]
+    assert (recover["name"], recover["options"]["ridge"]) == ("recover", 0.01)
+    assert (damp["name"], damp["options"], damp["layers"]) == ("damp", {"factor": 0.5}, 6)
+    steps = hc.load_record(tmp_path / "small").run.options.repair
+    assert [type(step).__name__ for step in steps] == ["Recover", "Damp"]
+    recovered = ("--repair", "recover", "--ridge", 0.01, "--out", tmp_path / "b")
+    plain = cli("prune", "pocket", *asked, *recovered)
+    assert plain.code == 0, plain.err
+    halved, whole = (hc.load(tmp_path / name).state_dict() for name in ("small", "b"))
+    name = next(each for each in whole if each.endswith("attention.output.dense.weight"))
+    assert np.allclose(halved[name], whole[name] * 0.5)
+    assert "damp" in cli("ls", "repairs").out
+    sys.modules.pop("headcount_damp", None)
 
 
 def test_a_distance_is_one_function_and_one_line(registered, cli, tmp_path):

@@ -272,7 +272,7 @@ def test_prune_and_run(cli: Cli, tuned: Path, tmp_path: Path) -> None:
     told = ran(cli, "prune", tuned, "--task", TASK, *asked, *FEW, "--out", typed)
     found = hc.prune(
         str(tuned), hc.Importance(step=0.25), 0.5, task=TASK, seed=2, baseline=1, out=called,
-        repair=hc.Repair(recover=hc.Recovery()), looking=hc.Looking(samples=16),
+        repair=(hc.Recover(),), looking=hc.Looking(samples=16),
         scoring=hc.Scoring(limit=20, draws=5, seed=2),
     )  # fmt: skip
     drop = ("seconds", "command", "out")

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from headcount.pruning.random import Random as Random
     from headcount.pruning.select import select as select
     from headcount.pruning.surgeon import Surgeon as Surgeon
-    from headcount.recovery.options import Recovery as Recovery
-    from headcount.recovery.recover import recover as recover
+    from headcount.repair.finetune import Finetune as Finetune
+    from headcount.repair.recover import Recover as Recover
+    from headcount.repair.recovery import recover as recover
     from headcount.runs.asked import Prune as Prune
-    from headcount.runs.asked import Repair as Repair
     from headcount.runs.carry import run as run
     from headcount.runs.prune import prune as prune
     from headcount.runs.record import Record as Record
@@ -92,7 +92,6 @@ _PUBLIC = {
     "StraightThrough": "headcount.learned.methods:StraightThrough",
     "Subset": "headcount.learned.methods:Subset",
     "Record": "headcount.runs.record:Record",
-    "Repair": "headcount.runs.asked:Repair",
     "Run": "headcount.runs.run:Run",
     "run": "headcount.runs.carry:run",
     "load_record": "headcount.runs.record:load_record",
@@ -102,7 +101,8 @@ _PUBLIC = {
     "Executing": "headcount.studies.executors.protocol:Executing",
     "Opening": "headcount.models.opening:Opening",
     "Places": "headcount.papers.scales:Places",
-    "Recovery": "headcount.recovery.options:Recovery",
+    "Finetune": "headcount.repair.finetune:Finetune",
+    "Recover": "headcount.repair.recover:Recover",
     "Scoring": "headcount.training.scoring:Scoring",
     "Searching": "headcount.studies.searching:Searching",
     "TrainOptions": "headcount.training.options:TrainOptions",
@@ -125,7 +125,7 @@ _PUBLIC = {
     "prune": "headcount.runs.prune:prune",
     "report": "headcount.views.page.report:report",
     "reproduce": "headcount.papers.reproduce:reproduce",
-    "recover": "headcount.recovery.recover:recover",
+    "recover": "headcount.repair.recovery:recover",
     "redundancy": "headcount.likeness.measure:redundancy",
     "remove": "headcount.models.remove:remove",
     "roles": "headcount.behaviour.measure:roles",

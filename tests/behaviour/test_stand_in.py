@@ -15,8 +15,8 @@ from headcount.errors import UsageError
 from headcount.models.find import sites_of
 from headcount.models.linear import has_bias, read_rows
 from headcount.models.watch import watching
-from headcount.recovery.options import Recovery
-from headcount.recovery.recover import recover_layers
+from headcount.repair.recover import Recover
+from headcount.repair.recovery import recover_layers
 from models.zoo import build
 
 RIDGE = 1e-3
@@ -137,7 +137,7 @@ def test_the_repair_is_recoverys() -> None:
     # recovery's ridge is a share of the kept heads' diagonal alone
     squares = outputs.sums[site.path].sum(0).diagonal()
     ridge = 1e-3 * float(squares.mean() / squares[kept].mean())
-    (fit,) = recover_layers(small, model, rows, options=Recovery(ridge=ridge))
+    (fit,) = recover_layers(small, model, rows, options=Recover(ridge=ridge))
     found = read_rows(small.get_submodule(site.out))
     torch.testing.assert_close(made[kept], found, atol=1e-3, rtol=0)  # sums in single precision
     assert fit.after < fit.before

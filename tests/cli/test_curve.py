@@ -155,7 +155,7 @@ def rewritten(path, old, new):
         (None, ("--seed", 9), "seed was 0, now 9"),
         (None, ("--limit", 9), "limit was None, now 9"),
         (None, ("--max-length", 9), "max_length was 128, now 9"),
-        (None, ("--recover",), "recover was False, now True"),
+        (None, ("--recover",), "repair was None, now recover"),
         (None, ("--within", "layer"), "random.within was not there, now layer"),
     ],
     ids=lambda value: str(value)[:24],

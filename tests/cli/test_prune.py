@@ -73,9 +73,10 @@ def test_recovery_on_texts(cli, folder, tmp_path):
     ran = cli(*line, "--inputs", tmp_path / "texts")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
-    assert found["recovered_on"] == "given"
-    assert found["recovered"][0]["tokens"] > 20
-    assert all(fit["after"] <= fit["before"] for fit in found["recovered"])
+    (step,) = found["repair"]
+    assert (step["name"], step["rows"]) == ("recover", "given")
+    assert step["layers"][0]["tokens"] > 20
+    assert all(fit["after"] <= fit["before"] for fit in step["layers"])
 
 
 def test_scored_recovered_and_beside_random(cli, folder, tmp_path):
@@ -122,8 +123,8 @@ def test_fine_tuned_from_a_model_without_a_task_head(cli, folder, tmp_path):
     ran = cli(*line, "--method", "random", *short)
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
-    assert found["trained"]["steps"] == 2
-    assert found["finetune"]["batch_size"] == 8
+    assert found["repair"][0]["steps"] == 2
+    assert found["repair"][0]["options"]["batch_size"] == 8
     assert found["scores"]["random"]["sd"] is None
 
 
@@ -161,10 +162,10 @@ def test_dry_run(cli, folder, tmp_path):
             4,
             "There is no file 'no.npz'",
         ),
-        (("--ratio", 0.5, "--recover"), 2, "Recovery needs inputs like those"),
+        (("--ratio", 0.5, "--recover"), 2, "'recover' needs inputs like those"),
         (("--ratio", 0.5, "--inputs", "no.txt"), 4, "Cannot read the file of inputs no.txt"),
         (("--ratio", 0.5, "--inputs", os.devnull), 4, "it is a device, not a file"),
-        (("--ratio", 0.5, "--finetune"), 2, "Fine-tuning needs a task"),
+        (("--ratio", 0.5, "--finetune"), 2, "'finetune' needs a task"),
         (("--method", "pattern", "--keep", ""), 2, "needs heads to keep"),
         (("--ratio", 0.5, "--preset", "finetun"), 2, "Did you mean 'finetune'"),
         (("--ratio", 0.5, "--baseline", "-1"), 2, "not negative"),
@@ -231,7 +232,7 @@ def test_the_default_is_the_same_in_the_shell_and_in_python(cli, folder, tmp_pat
     ran = cli(*line, "--out", tmp_path / "a")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
-    assert (found["method"], found["recover"]) == ("surgeon", True)
+    assert (found["method"], found["repair"][0]["name"]) == ("surgeon", "recover")
     assert "heads are chosen by 'surgeon'" in ran.err
     python = hc.prune(
         hc.load(folder), ratio=0.5, task="pocket-sentiment", looking=hc.Looking(samples=24),
@@ -240,7 +241,7 @@ def test_the_default_is_the_same_in_the_shell_and_in_python(cli, folder, tmp_pat
     assert python.mask.pattern == found["heads"]["kept"]
     assert python.record["scores"]["after"]["score"] == found["scores"]["after"]["score"]
     plan = json.loads(cli(*line, "--out", tmp_path / "b", "--dry-run").out)
-    assert (plan["method"], plan["recover"], plan["kept"]) == ("surgeon", True, 6)
+    assert (plan["method"], plan["repair"], plan["kept"]) == ("surgeon", ["recover"], 6)
 
 
 def test_the_seed_chooses_the_sample_that_is_scored(cli, folder, tmp_path):

@@ -616,7 +616,7 @@ def _read_pruned(path: Path) -> None:
 
 RECORD = {
     "method": "surgeon", "seed": 0, "heads": {"before": 4, "after": 2, "kept": "11"},
-    "mask": MASK, "recover": True, "recovered_on": "96 rows of train", "finetune": True,
+    "mask": MASK, "repair": [{"name": "recover", "rows": "mrpc", "steps": 0}],
     "trained": {"steps": 10, "rows": 96, "evaluation": None}, "rows_said": "96 rows decided.",
     "notes": ["This is not better than random."], "command": "headcount prune /a/b --ratio 0.5",
     "scores": {

@@ -9,7 +9,7 @@ import torch
 
 from headcount.errors import HeadcountError, NotFoundError
 from headcount.heads import Mask
-from headcount.learned.result import Learned, examples_seen, finished
+from headcount.learned.result import Learned, finished
 from headcount.learned.trace import Trace
 from headcount.models.find import layout
 from models.zoo import build
@@ -45,7 +45,3 @@ def test_a_damaged_result_is_refused(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(json.dumps({**data, "steps": "three"}))
     with pytest.raises(HeadcountError, match=r"result\.json is no result"):
         finished(one.model, tmp_path)
-
-
-def test_rows_seen_count_the_short_last_batch() -> None:
-    assert [examples_seen(10, 4, steps) for steps in range(5)] == [0, 4, 8, 10, 14]

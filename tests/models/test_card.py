@@ -21,9 +21,7 @@ RECORD = {
     "method": "random",
     "seed": 0,
     "heads": {"before": 16, "after": 9, "kept": "0234"},
-    "recover": True,
-    "recovered_on": "task",
-    "finetune": None,
+    "repair": [{"name": "recover", "rows": "task", "steps": 0}],
     "command": "headcount prune /home/me/secret/bert --out /home/me/half --task mrpc",
     "scores": {
         "task": "mrpc",
@@ -133,7 +131,8 @@ def test_names_are_no_markup():
     small.config.headcount["sites"][0]["stack"] = "a | b <b>"
     small.config.model_type = "bert"
     record = json.loads(json.dumps(RECORD))
-    record |= {"method": NASTY, "recovered_on": NASTY, "command": NASTY}
+    record |= {"method": NASTY, "command": NASTY}
+    record["repair"] = [{"name": NASTY, "rows": NASTY, "steps": 0}]
     record["scores"] |= {"task": NASTY, "metric": NASTY, "split": NASTY}
     text = card(small, record=record)
     body = text.split("---\n", 2)[2]

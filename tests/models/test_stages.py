@@ -12,7 +12,7 @@ from headcount.models.probe import probe_inputs
 from headcount.models.probe import run as run_plain
 from headcount.models.remove import remove
 from headcount.models.stages import Stages, Unsteady
-from headcount.recovery.recover import recover_layers
+from headcount.repair.recovery import recover_layers
 from models.zoo import FAMILIES, build, mixed
 
 

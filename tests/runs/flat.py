@@ -12,7 +12,7 @@ from headcount.studies.compare import RECOVER
 
 
 def values(flat: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
-    """The names of Scoring, Looking and Repair put into their values; the others as they are."""
+    """Flat names put into Scoring, Looking and repairs; the others as they are."""
     flat = dict(flat)
     found: dict[str, Any] = {}
     for name, kind in (("scoring", hc.Scoring), ("looking", hc.Looking)):
@@ -23,10 +23,10 @@ def values(flat: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
             found[name] = kind(**own)
     recover, train = flat.pop("recover", None), flat.pop("finetune", None)
     if recover is not None or train:
-        found["repair"] = hc.Repair(
-            recover=hc.Recovery() if recover else None,
-            train=hc.TrainOptions() if train is True else train or None,
-        )
+        steps = [hc.Recover()] if recover else []
+        if train:
+            steps.append(hc.Finetune() if train is True else hc.Finetune.of(train))
+        found["repair"] = tuple(steps)
     return {**flat, **found}
 
 

@@ -20,7 +20,9 @@ def with_another(options: Any, way: tuple[str, ...] = ()) -> Iterator[tuple[str,
     for field in fields(options):
         value, place = getattr(options, field.name), (*way, field.name)
         inside = with_another(value, place)
-        if not is_dataclass(value):
+        if isinstance(value, tuple) and any(map(is_dataclass, value)):
+            inside = _with_another_step(value, place)
+        elif not is_dataclass(value):
             kind = types_of(type(options))[field.name]
             inside = [
                 (".".join(place), "train" if field.name == "split" else _another(kind, value))
@@ -29,6 +31,15 @@ def with_another(options: Any, way: tuple[str, ...] = ()) -> Iterator[tuple[str,
             made = copy.copy(options)
             object.__setattr__(made, field.name, changed)
             yield name, made
+
+
+def _with_another_step(
+    steps: tuple[Any, ...], place: tuple[str, ...]
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    yield ".".join(place), steps[:-1]
+    for at, step in enumerate(steps):
+        for name, changed in with_another(step, (*place, str(at))):
+            yield name, (*steps[:at], changed, *steps[at + 1 :])
 
 
 def _another(kind: Any, value: Any) -> Any:

@@ -7,7 +7,7 @@ from headcount.runs.advice import choose
 def test_what_is_named_is_taken_as_it_is():
     named = choose(hc.Importance(step=0.05), None, task=True)
     assert (named.method, bool(named.repair), named.note) == (hc.Importance(step=0.05), False, None)
-    repair = hc.Repair(recover=hc.Recovery(ridge=0.1))
+    repair = (hc.Recover(ridge=0.1),)
     assert choose("random", repair, task=False).repair == repair
 
 
@@ -18,6 +18,6 @@ def test_a_new_task_head_has_no_gradients_to_look_at():
 
 
 def test_recovery_can_be_left_out():
-    plain = choose(None, hc.Repair(), task=True)
+    plain = choose(None, (), task=True)
     assert (plain.method, bool(plain.repair)) == (hc.Surgeon(), False)
     assert "solved again" not in (plain.note or "")

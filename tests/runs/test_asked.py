@@ -44,9 +44,7 @@ def test_a_ratio_that_is_missing_or_wrong_is_refused(method, ratio, said):
         read_ratio(method, ratio)
 
 
-@pytest.mark.parametrize(
-    "repair", [hc.Repair(recover=hc.Recovery()), hc.Repair(train=hc.TrainOptions())]
-)
+@pytest.mark.parametrize("repair", [(hc.Recover(),), (hc.Finetune(),)])
 def test_closed_gates_cannot_be_repaired(repair):
     hc.Prune(method=hc.Random(), ratio=0.5, gated=True)
     with pytest.raises(UsageError, match="Only a model without the heads can be repaired"):
@@ -58,17 +56,6 @@ def test_trained_gates_are_no_closed_ones():
         hc.Prune(method=hc.Subset(), ratio=0.5, gated=True)
     with pytest.raises(UsageError, match="not negative: -1"):
         hc.Prune(method=hc.Random(), ratio=0.5, baseline=-1)
-
-
-def test_a_repair_says_whether_and_what():
-    recover, train = hc.Recovery(), hc.TrainOptions()
-    for repair, said in (
-        (hc.Repair(), ""),
-        (hc.Repair(recover=recover), "recovered"),
-        (hc.Repair(train=train), "fine-tuned"),
-        (hc.Repair(recover=recover, train=train), "recovered and fine-tuned"),
-    ):
-        assert (bool(repair), str(repair)) == (bool(said), said)
 
 
 @pytest.mark.parametrize(

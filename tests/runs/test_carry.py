@@ -11,7 +11,6 @@ import torch
 import headcount as hc
 from headcount.errors import UsageError
 from headcount.likeness.options import Likening
-from headcount.runs import cutting
 from headcount.runs.carry import CARRIERS, carry
 from headcount.runs.kinds import (
     Bench,
@@ -26,6 +25,7 @@ from headcount.runs.kinds import (
 from headcount.runs.run import KINDS, Run
 from headcount.runs.subject import Subjects
 from headcount.sensitivity.options import Measuring
+from headcount.training import finetune as training
 from runs.carriers.asking import FEW, READING, TASK, trained
 
 __all__ = ["trained"]
@@ -96,11 +96,11 @@ def test_a_run_that_was_made_from_other_weights_is_not_taken_for_this_one(traine
 
 def test_runs_of_one_subject_score_the_full_model_once(tmp_path, monkeypatch):
     trained: list[int] = []
-    whole = cutting.finetune
+    whole = training.finetune
     monkeypatch.setattr(
-        cutting, "finetune", lambda *a, **how: (trained.append(0), whole(*a, **how))[1]
+        training, "finetune", lambda *a, **how: (trained.append(0), whole(*a, **how))[1]
     )
-    repair = hc.Repair(train=hc.TrainOptions(steps=2, batch_size=8))
+    repair = (hc.Finetune(steps=2, batch_size=8),)
     runs = [
         Run("prune", "pocket", task=TASK, seed=1, options=hc.Prune(
             method=hc.Random(), ratio=ratio, repair=repair, scoring=FEW, baseline=0))
@@ -116,4 +116,4 @@ def test_runs_of_one_subject_score_the_full_model_once(tmp_path, monkeypatch):
     for name in ("mask", "budget", "rows", "identity"):
         assert second.to_json()[name] == alone.to_json()[name]
     assert second["scores"]["difference"] == alone["scores"]["difference"]
-    assert (second["budget"]["steps"], second["trained"]["steps"]) == (2, 2)
+    assert (second["budget"]["steps"], second["repair"][0]["steps"]) == (2, 2)

@@ -12,7 +12,7 @@ from headcount.runs.check import check_names, check_parts
 from headcount.runs.kinds import Evaluate, Probe
 from headcount.runs.run import Run
 
-SHORT = hc.TrainOptions(steps=1)
+SHORT = hc.Finetune(steps=1)
 
 
 def check_run(run: Run) -> None:
@@ -29,13 +29,13 @@ def cut(method: Any, task: str | None = "sst2", **how: Any) -> Run:
     ("run", "text"),
     [
         (cut(hc.Random()), "needs a ratio"),
-        (cut(hc.Surgeon(), None, ratio=0.5), "need a task"),
-        (cut(hc.Random(), None, ratio=0.5, repair=hc.Repair(train=SHORT)), "need a task"),
-        (cut(hc.Random(), None, ratio=0.5, repair=hc.Repair(recover=hc.Recovery())), "Recovery"),
-        (cut(hc.StraightThrough(), ratio=0.5), "say learning or repair.train"),
+        (cut(hc.Surgeon(), None, ratio=0.5), "needs a task"),
+        (cut(hc.Random(), None, ratio=0.5, repair=(SHORT,)), "needs a task"),
+        (cut(hc.Random(), None, ratio=0.5, repair=(hc.Recover(),)), "inputs like those"),
+        (cut(hc.StraightThrough(), ratio=0.5), "say learning, or repair it by finetune"),
         (
-            cut(hc.Subset(), ratio=0.5, repair=hc.Repair(recover=hc.Recovery(), train=SHORT)),
-            "no full model to recover",
+            cut(hc.Subset(), ratio=0.5, repair=(hc.Recover(), SHORT)),
+            "no full model that the repair 'recover'",
         ),
         (Run("evaluate", "pocket", options=Evaluate()), "needs a task"),
         (Run("evaluate", "pocket", task="sst3", options=Evaluate()), "Did you mean 'sst2'"),

@@ -23,8 +23,7 @@ RECORD = Record(
         "method": "random",
         "seed": 0,
         "heads": {"before": 16, "after": 16, "kept": "4444"},
-        "recover": False,
-        "finetune": None,
+        "repair": [],
     },
 )
 

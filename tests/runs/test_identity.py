@@ -117,18 +117,18 @@ CHANGES = {
 }
 OWN = {
     "curve": {
-        "recover": {"recover": True},
-        "finetune": {"finetune": TRAIN},
+        "repair": {"recover": True},
+        "repair ": {"finetune": TRAIN},
         "random.within": {"options": {"random": {"within": "layer"}}},
     },
     "compare": {
         "ratio": {"ratio": 0.25},
-        "train.learning_rate": {"train": replace(TRAIN, learning_rate=1e-3)},
+        "finetune.learning_rate": {"train": replace(TRAIN, learning_rate=1e-3)},
         "random.within": {"options": {"random": {"within": "layer"}}},
     },
     "sweep": {
         "over": {"over": "settle"},
-        "train.steps": {"train": replace(TRAIN, steps=2)},
+        "finetune.steps": {"train": replace(TRAIN, steps=2)},
         "straight-through.gate_lr": {"options": {"straight-through": {"gate_lr": 0.2}}},
     },
 }
@@ -172,7 +172,7 @@ def test_the_same_question_goes_on_and_other_versions_are_told(begun, study, cap
     assert "versions.torch was 1.0, now" in caplog.text
 
 
-FREE = {"repair.train.save_every", "repair.train.save_minutes",
+FREE = {"repair.1.save_every", "repair.1.save_minutes",
         "learning.save_every", "learning.save_minutes"}  # fmt: skip
 """How often a training saves is nothing that a result depends on."""
 NAMED = {"pattern": {"keep": "1x4"}, "layers": {"empty": "0"}}
@@ -183,7 +183,7 @@ def test_a_cut_depends_on_every_option(model, task, tokenizer, method, tmp_path,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "other").write_text("the dog\n")
     subject = make_subject(model, task, tokenizer=tokenizer)
-    repair = hc.Repair(recover=hc.Recovery(), train=TRAIN)
+    repair = (hc.Recover(), hc.Finetune.of(TRAIN))
     made = make_method(method, NAMED.get(method))
     learning = TRAIN if made.needs == "training" else None
     options = hc.Prune(method=made, ratio=0.5, repair=repair, learning=learning)

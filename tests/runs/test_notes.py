@@ -2,16 +2,7 @@ from __future__ import annotations
 
 import math
 
-from headcount.recovery.recover import Fit
-from headcount.runs.notes import few_tokens, not_better, rows_sentence, seen_rows
-
-
-def test_the_layer_with_the_fewest_tokens_is_named():
-    fits = [Fit("encoder", layer, 0.1, 0.1, tokens, 33) for layer, tokens in enumerate((400, 90))]
-    told = few_tokens(fits)
-    assert told is not None
-    assert "90 tokens for 33 unknowns in encoder layer 1" in told
-    assert few_tokens(fits[:1]) is None
+from headcount.runs.notes import not_better, rows_sentence, seen_rows
 
 
 def test_rows_that_are_seen_and_scored():

@@ -12,7 +12,6 @@ import headcount as hc
 from headcount.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
-from headcount.runs.asked import Repair
 from headcount.runs.prune import _learning
 from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
@@ -58,7 +57,7 @@ def test_no_task_no_scores():
 def test_inputs_that_are_given():
     batches = [probe_inputs(build("vit"), batch=4, seed=seed) for seed in range(6)]
     found = prune(build("vit"), "cluster", 0.5, recover=True, inputs=batches)
-    assert found.record["recovered"]
+    assert found.record["repair"][0]["layers"]
     assert len(found.mask) == 8
 
 
@@ -69,7 +68,7 @@ def test_refusals(model, task, tmp_path):
         prune(model, "cluster", -1)
     with pytest.raises(UsageError, match="needs a task"):
         prune(model, "random", 0.5, finetune=True)
-    with pytest.raises(UsageError, match="Recovery needs inputs"):
+    with pytest.raises(UsageError, match="'recover' needs inputs"):
         prune(model, "random", 0.5, recover=True)
     (tmp_path / "x").write_text("")
     with pytest.raises(UsageError, match="new or empty"):
@@ -89,15 +88,15 @@ def test_the_seed_is_that_of_the_rows_that_are_scored(model, task, tokenizer):
 def test_what_is_best_without_training_is_the_default(model, task, tokenizer, caplog):
     how = {"tokenizer": tokenizer, "samples": 16, "draws": 0, "baseline": 0}
     found = prune(model, ratio=0.5, task=task, **how)
-    assert (found.record["method"], found.record["recover"]) == ("surgeon", True)
+    assert (found.record["method"], found.record["repair"][0]["name"]) == ("surgeon", "recover")
     named = prune(model, "surgeon", 0.5, task=task, recover=True, **how)
     assert found.mask == named.mask
     assert "heads are chosen by 'surgeon'" in found.record["notes"][0]
     assert found.record["notes"][0] in caplog.messages
     assert not any("surgeon" in text for text in named.record["notes"])
-    assert not prune(model, ratio=0.5, task=task, recover=False, **how).record["recover"]
+    assert not prune(model, ratio=0.5, task=task, recover=False, **how).record["repair"]
     bare = prune(model, ratio=0.5)
-    assert (bare.record["method"], bare.record["recover"]) == ("cluster", False)
+    assert (bare.record["method"], bare.record["repair"]) == ("cluster", [])
     assert "Nothing is scored" in bare.record["notes"][0]
 
 
@@ -152,9 +151,9 @@ def test_too_few_tokens_for_recovery_are_told(model, task, tokenizer):
     how = {"task": task, "tokenizer": tokenizer, "draws": 0, "baseline": 2, "recover": True}
     few = prune(model, "random", 0.5, samples=2, **how).record
     (told,) = few["notes"]
-    tokens = few["recovered"][0]["tokens"]
+    tokens = few["repair"][0]["layers"][0]["tokens"]
     assert f"Recovery had {tokens} tokens for" in told
-    assert few["recovered"][0]["unknowns"] <= 4 * 8 + 1
+    assert few["repair"][0]["layers"][0]["unknowns"] <= 4 * 8 + 1
     assert prune(model, "random", 0.5, samples=96, **how).record["notes"] == []
 
 
@@ -192,7 +191,7 @@ def test_what_is_looked_at_may_come_as_people_have_it(model, task, tokenizer, tm
     }  # fmt: skip
     how = {"tokenizer": tokenizer, "recover": True, "baseline": 0, "note": lambda text: None}
     found = prune(model, "random", 0.5, inputs=data[kind](), **how)
-    assert found.record["recovered"][0]["tokens"] == sum(map(len, tokens["input_ids"]))
+    assert found.record["repair"][0]["layers"][0]["tokens"] == sum(map(len, tokens["input_ids"]))
     assert found.record["rows"]["repaired"]["split"] == "given"
 
 
@@ -202,7 +201,7 @@ def test_what_is_no_data_is_one_sentence(model, tokenizer):
 
 
 def test_gates_have_the_training_of_the_repair_unless_they_are_given_their_own():
-    own, after = TrainOptions(steps=3), Repair(train=TrainOptions(steps=5))
+    own, after = TrainOptions(steps=3), (hc.Finetune(steps=5),)
     assert _learning(None, after) is None  # they take the repair's, and nothing trains after it
     assert _learning(own, after) == own
-    assert _learning(None, Repair()) == TrainOptions()
+    assert _learning(None, ()) == TrainOptions()

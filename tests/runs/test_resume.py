@@ -52,7 +52,7 @@ def test_training_after_the_cut_goes_on_where_it_was(asked, tmp_path, monkeypatc
         prune(**how, out=tmp_path / "killed")
     assert not (tmp_path / "killed").exists()
     found = prune(**how, out=tmp_path / "killed")
-    assert found.record["trained"]["resumed_from"] == 4
+    assert found.record["repair"][0]["resumed_from"] == 4
     for name, value in weights(plain).items():
         assert torch.equal(found.model.state_dict()[name], value), name
     assert found.record["scores"]["after"]["score"] == plain.record["scores"]["after"]["score"]
@@ -67,7 +67,7 @@ def test_what_is_left_of_another_question_is_refused_or_overwritten(asked, tmp_p
     with pytest.raises(UsageError, match=r"learning_rate was 0\.001, now 0\.0005.*--overwrite"):
         prune(**how, finetune=other)
     found = prune(**how, finetune=other, overwrite=True)
-    assert found.record["trained"]["resumed_from"] is None
+    assert found.record["repair"][0]["resumed_from"] is None
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
@@ -149,7 +149,7 @@ def test_a_killed_point_of_a_curve_goes_on(model, task, tokenizer, tmp_path, mon
         steps.append(found.resumed_from)
         return found
 
-    monkeypatch.setattr("headcount.runs.cutting.finetune", counting)
+    monkeypatch.setattr("headcount.training.finetune.finetune", counting)
     found = curve(model, task, ["random"], [0.5], out=tmp_path / "c", **how)
     assert steps == [4]
     assert found.points == plain.points

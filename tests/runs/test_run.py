@@ -24,7 +24,7 @@ FULL = Run(
     options=hc.Prune(
         method=hc.Importance(step=0.25, normalize="l1"),
         ratio=0.5,
-        repair=hc.Repair(recover=hc.Recovery(), train=hc.TrainOptions(steps=3)),
+        repair=(hc.Recover(), hc.Finetune(steps=3)),
         learning=hc.TrainOptions(epochs=2),
         looking=hc.Looking(samples=9, inputs="texts"),
         scoring=hc.Scoring(split="test", limit=0.5, seed=4, draws=7),
@@ -80,7 +80,7 @@ def test_the_key_is_of_what_is_asked_and_not_of_what_computes_it():
         replace(FULL, opening=hc.Opening(dtype="bfloat16")),
         replace(FULL, options=replace(FULL.options, ratio=0.6)),
         replace(FULL, options=replace(FULL.options, method=hc.Importance())),
-        replace(FULL, options=replace(FULL.options, repair=hc.Repair())),
+        replace(FULL, options=replace(FULL.options, repair=())),
         replace(FULL, options=replace(FULL.options, scoring=hc.Scoring())),
         replace(FULL, options=replace(FULL.options, baseline=0)),
     ]
@@ -105,7 +105,7 @@ def test_the_key_is_of_what_is_asked_and_not_of_what_computes_it():
         ({"options": {"method": "random", "ratoi": 1}}, "Did you mean 'ratio'"),
         ({"options": {"method": "random", "ratio": "half"}}, "ratio"),
         ({"options": {"method": "random", "baseline": -1}}, "not negative"),
-        ({"options": {"method": "random", "repair": {"train": {"steps": "3"}}}}, "steps"),
+        ({"options": {"method": "random", "repair": [{"finetune": {"steps": "3"}}]}}, "steps"),
         ({"source": {"folder": "x"}}, "no option 'folder'"),
         ({"opening": {"dtype": "int8"}}, "'int8' is none of"),
         ({"model": {"kind": "prune", "model": "a", "options": {}}}, "run.model.options names no"),

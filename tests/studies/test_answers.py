@@ -19,7 +19,7 @@ STATING = Scoring(split="dev:scored:0.5:0", draws=20)
 def asked(model: Any, task: Any, tokenizer: Any, **searching: Any) -> Asked:
     return Asked(
         subject=make_subject(model, task, tokenizer=tokenizer), methods=(as_method("surgeon"),),
-        bound=None, like=Prune(method=as_method("surgeon"), repair=hc.Repair()), stating=STATING,
+        bound=None, like=Prune(method=as_method("surgeon"), repair=()), stating=STATING,
         searching=hc.Searching(repeats=6, timing_seconds=0, **searching), seed=0, command=None,
         report=lambda text: None, note=lambda text: None,
     )  # fmt: skip

@@ -105,7 +105,7 @@ def test_a_record_that_is_damaged_is_refused_by_its_name(asked, tmp_path):
 
 def test_another_question_in_the_same_folder_is_refused(asked, tmp_path):
     curve(methods=["random"], ratios=[0.5], out=tmp_path, **asked)
-    with pytest.raises(UsageError, match="recover was False, now True"):
+    with pytest.raises(UsageError, match="repair was None, now recover"):
         curve(methods=["random"], ratios=[0.5], out=tmp_path, recover=True, **asked)
     curve(methods=["random"], ratios=[0.5], out=tmp_path, recover=True, overwrite=True, **asked)
 

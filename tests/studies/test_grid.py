@@ -44,7 +44,7 @@ def test_an_axis_has_different_values(values):
 def test_values_go_deep_and_lose_nothing():
     data: dict = {"options": {"method": "importance", "ratio": 0.5}}
     put(data, "options.method.step", 0.1)
-    put(data, "options.repair.recover", {})
+    put(data, "options.scoring.limit", 9)
     assert data["options"] == {"method": {"name": "importance", "step": 0.1}, "ratio": 0.5,
-                               "repair": {"recover": {}}}  # fmt: skip
+                               "scoring": {"limit": 9}}  # fmt: skip
     assert merged({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}}) == {"a": {"b": 1, "c": 3}}

@@ -9,8 +9,8 @@ import pytest
 
 from headcount.heads import Layout
 from headcount.pruning.methods import as_method
-from headcount.recovery.options import Recovery
-from headcount.runs.asked import Prune, Repair
+from headcount.repair.recover import Recover
+from headcount.runs.asked import Prune
 from headcount.studies.bounds import read_budget, read_drop
 from headcount.studies.pace import Pace, estimate, pace_of
 from headcount.studies.searching import Searching
@@ -26,7 +26,7 @@ def pace(**more: Any) -> Pace:
 
 def asked(bound: Any = None, *, methods: tuple[str, ...] = ("surgeon",), **more: Any) -> Any:
     found = tuple(as_method(name) for name in methods)
-    like = Prune(method=found[0], repair=more.pop("repair", Repair(recover=Recovery())),
+    like = Prune(method=found[0], repair=more.pop("repair", (Recover(),)),
                  looking=Looking(samples=100), baseline=3,
                  learning=TrainOptions(steps=10, batch_size=10))  # fmt: skip
     return SimpleNamespace(
@@ -67,11 +67,11 @@ def test_a_long_search_names_the_quick_one() -> None:
     ("bound", "more", "sizes", "seeds", "each"),
     [
         (read_drop("1%"), {}, 10, 3, 4.0),  # 200 rows scored, 100 looked at twice
-        (read_drop("1%"), {"seeds": 1, "repair": Repair()}, 10, 1, 2.0),
+        (read_drop("1%"), {"seeds": 1, "repair": ()}, 10, 1, 2.0),
         (read_drop("1%"), {"methods": ("surgeon", "random")}, 20, 3, 4.0),
         (None, {}, 13, 1, 4.0),
         (read_budget("parameters", "0.8x"), {}, 1, 1, 4.0),
-        (read_drop("1%"), {"methods": ("straight-through",), "repair": Repair()}, 10, 3, 5.0),
+        (read_drop("1%"), {"methods": ("straight-through",), "repair": ()}, 10, 3, 5.0),
     ],
     ids=["loss", "quick", "two methods", "knee", "budget", "gates"],
 )

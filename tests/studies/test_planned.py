@@ -41,7 +41,7 @@ runs:
       - when: {method: cluster}
         set: {options.method.redundancy: {run: near}}
       - when: {method: random, ratio: 0.5}
-        set: {options.repair.recover: {}}
+        set: {options.repair: [recover]}
     exclude:
       - {method: random, samples: 16}
   scored:
@@ -98,7 +98,7 @@ def test_a_group_may_start_from_each_run_of_another(plan):
 
 
 def test_overrides_act_where_they_are_meant(plan):
-    recovered = [cell.axes for cell in cells(plan, "cut") if cell.run.options.repair.recover]
+    recovered = [cell.axes for cell in cells(plan, "cut") if cell.run.options.repair]
     assert [(each["method"], each["ratio"]) for each in recovered] == [("random", 0.5)] * 2
 
 
@@ -143,7 +143,7 @@ def wrong(tmp_path: Path, old: str, new: str) -> str:
         ("steps: 3", "seed: 3", "line 9: runs.base.options.training.seed: the run's seed is 0: "
          "leave out the one in its options"),
         ("0.25, 0.5]", "0.25, 1.5]", "1.5"),
-        ("set: {options.repair.recover: {}}", "set: {options.repair.recover: {}, options.gated: "
+        ("set: {options.repair: [recover]}", "set: {options.repair: [recover], options.gated: "
          "true}", "Only a model without the heads can be repaired"),
         ("    ratios:", "    launch: 5\n    ratios:", "line 19: runs.cut.launch: launch is "
          "a command, or a list of its words"),

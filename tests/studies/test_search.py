@@ -185,10 +185,10 @@ def test_the_best_of_several_methods(asked):
 
 
 def test_repairs(asked):
-    nothing = hc.search(max_drop="10%", repair=hc.Repair(), **asked)
+    nothing = hc.search(max_drop="10%", repair=(), **asked)
     assert nothing.data["rows"]["repaired"] is None
     assert nothing.data["kept"] >= 1
-    train = hc.Repair(train=TrainOptions(steps=2, batch_size=4))
+    train = hc.Finetune(steps=2, batch_size=4)
     few = {**asked, "searching": replace(FAST, seeds=1)}
     trained = hc.search(methods=["random"], max_drop="30%", repair=train, **few)
     assert trained.data["rows"]["trained"]["split"] == "train"

@@ -5,7 +5,7 @@ import pytest
 
 import headcount as hc
 from headcount.pruning.methods import as_method
-from headcount.runs.asked import Prune, Repair
+from headcount.runs.asked import Prune
 from headcount.runs.cutting import Cutting
 from headcount.runs.subject import make_subject
 from headcount.studies import trials as module
@@ -21,7 +21,7 @@ def wanted(repair: bool = False) -> Wanted:
     asked = Prune(
         method=as_method("importance"), ratio=0.5, scoring=SCORING, baseline=0, gated=not repair,
         looking=hc.Looking(samples=16),
-        repair=Repair(recover=hc.Recovery() if repair else None),
+        repair=(hc.Recover(),) if repair else (),
     )  # fmt: skip
     return Wanted(label="importance", asked=asked, seed=0)
 

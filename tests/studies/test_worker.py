@@ -9,7 +9,8 @@ import time
 import pytest
 
 from headcount.learned.methods import StraightThrough
-from headcount.runs.asked import Prune, Repair
+from headcount.repair.finetune import Finetune
+from headcount.runs.asked import Prune
 from headcount.runs.run import Run
 from headcount.studies.ledger import Ledger
 from headcount.studies.worker import Job, _undisturbed, work
@@ -30,7 +31,7 @@ def asked(model, tokenizer, tmp_path):
     def make(ratio) -> Run:
         train = TrainOptions(steps=2, batch_size=8, max_length=32)
         options = Prune(
-            method=CLOSING, ratio=ratio, repair=Repair(train=train), baseline=0,
+            method=CLOSING, ratio=ratio, repair=(Finetune.of(train),), baseline=0,
             scoring=Scoring(limit=20, draws=0),
         )  # fmt: skip
         return Run("prune", str(folder), task="pocket-sentiment", options=options)

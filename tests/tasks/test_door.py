@@ -19,7 +19,7 @@ from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from headcount.pruning.select import select
-from headcount.recovery.recover import recover
+from headcount.repair.recovery import recover
 from headcount.sensitivity.gradients import importance
 from headcount.tasks import open_task
 from headcount.tasks.door import rows_for

@@ -7,7 +7,7 @@ import numpy as np
 from headcount.tasks import open_task
 from headcount.tasks.encoding import Encoded, encode
 from headcount.tasks.kinds import task_kind
-from headcount.training.order import EpochOrder, Rows
+from headcount.training.order import EpochOrder, Rows, examples_seen
 
 
 def rows(count: int = 10, **settings: Any) -> Rows:
@@ -76,3 +76,7 @@ def test_an_example_of_several_rows_is_ordered_and_batched_as_one() -> None:
     batch = data.collate([data[2], data[0]])
     assert batch["examples"].tolist() == [2, 2, 0]
     assert batch["labels"].tolist() == [3, 4, 0]
+
+
+def test_rows_seen_count_the_short_last_batch() -> None:
+    assert [examples_seen(10, 4, steps) for steps in range(5)] == [0, 4, 8, 10, 14]

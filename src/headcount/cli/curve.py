@@ -11,8 +11,7 @@ from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import bar
-from headcount.recovery.options import Recovery
-from headcount.runs.asked import Repair
+from headcount.repair.repairs import describe_repairs
 from headcount.views.tables.chart import curve_chart
 from headcount.views.tables.cuts import curve_table
 
@@ -58,9 +57,9 @@ def curve(
     seeds
         Cuts at each ratio: draws, clusterings, samples of rows, and seeds of training.
     recover
-        Solve the output projections again after each cut.
+        Short for --repair recover: solve the output projections again after each cut.
     finetune
-        Train after each cut.
+        Short for --repair finetune: train after each cut.
     """
     from headcount.studies.curve import curve as run
     from headcount.training.processes import require_one
@@ -70,9 +69,8 @@ def curve(
     named = cut.methods(methods)
     shares = list(dict.fromkeys(ratios))
     rows = cut.rows()
-    train = cut.train() if finetune else None
-    repair = Repair(recover=Recovery() if recover else None, train=train)
-    subject = cut.subject(model, task, trains=finetune)
+    repair = cut.repairs(recover=recover, finetune=finetune)
+    subject = cut.subject(model, task, trains=any(step.needs == "training" for step in repair))
     if cut.dry_run:
         count = 1 + len(methods) * len(shares) * seeds
         groups.would("score", {"class": type(subject.model).__name__, "points": count}, as_json)
@@ -83,7 +81,7 @@ def curve(
             scoring=rows, out=out, overwrite=cut.overwrite, progress=progress, note=warn,
             logging=cut.logging.on(),
         )  # fmt: skip
-    after = f", {repair}" if repair else ""
+    after = f", {describe_repairs(repair)}" if repair else ""
     found.save(out, "curve", groups.command_line())
     if figures:
         from headcount.views.curves import save_figures

@@ -20,6 +20,7 @@ KINDS = {
     "extras": "headcount.extras:EXTRAS",
     "methods": "headcount.pruning.methods:METHODS",
     "models": "headcount.models.shipped:MODELS",
+    "repairs": "headcount.repair.repairs:REPAIRS",
     "runs": "headcount.runs.run:KINDS",
     "stacks": "headcount.heads:STACKS",
     "tasks": "headcount.tasks.catalog:TASKS",

@@ -18,6 +18,8 @@ from headcount.errors import UsageError
 from headcount.heads.as_mask import mask_text
 from headcount.options import types_of
 from headcount.pruning.methods import METHODS, Method, make_method
+from headcount.repair.finetune import Finetune
+from headcount.repair.repairs import REPAIRS, Repairs, as_repairs, make_repair
 from headcount.training.logging import Logging
 from headcount.training.options import PRESETS, TrainOptions
 from headcount.training.scoring import Scoring
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 Overwrite = Annotated[bool, Parameter(negative=(), help="Forget what is in --out; start anew.")]
 Seed = Annotated[int, Parameter(help="Seed of everything random in the run.")]
 PRESET = Parameter(help="finetune, translation or pocket: how training starts.")
+REPAIR = Parameter(
+    help="What is done after the cut, in order: recover, finetune; see `headcount ls repairs`.",
+    negative_iterable=(),
+)
 
 
 class Cut:
@@ -39,6 +45,8 @@ class Cut:
     scoring: Typed
     source: Typed
     opening: Typed
+    repair: tuple[str, ...]
+    repairing: Typed
     preset: str
     training: Typed
     logging: Typed
@@ -74,6 +82,32 @@ class Cut:
             for name in names
         ]
 
+    def repairs(self, *, recover: bool = False, finetune: bool = False) -> Repairs:
+        """The steps of --repair and of its short forms, with the options that were typed."""
+        names = ["recover"] if recover and "recover" not in self.repair else []
+        names += self.repair
+        names += ["finetune"] if finetune and "finetune" not in self.repair else []
+        given = self.repairing.given()
+        takes = {name: types_of(REPAIRS[name]) for name in names}
+        for option in given:
+            if not any(option in known for known in takes.values()):
+                owners = [
+                    entry.name for entry in REPAIRS if option in types_of(REPAIRS[entry.name])
+                ]
+                raise UsageError(
+                    f"--{option.replace('_', '-')} goes with --repair {' or '.join(owners)}."
+                )
+        return as_repairs(
+            [
+                Finetune.of(self.train())
+                if REPAIRS[name] is Finetune
+                else make_repair(
+                    name, {option: given[option] for option in given if option in takes[name]}
+                )
+                for name in names
+            ]
+        )
+
     def subject(self, model: str, task: str | None, *, trains: bool = False) -> Subject:
         """The model and the task, opened."""
         how: Any = {"trains": trains, "seed": self.seed}
@@ -85,17 +119,24 @@ def cut_options(
 ) -> Any:
     """A class of these options: the help has those of methods in `shown`, and of training."""
     kinds = tuple((entry.name, METHODS[entry.name]) for entry in METHODS)
-    return _cut_options(kinds, shown, trains, looks)
+    repairs = tuple((entry.name, REPAIRS[entry.name]) for entry in REPAIRS)
+    return _cut_options(kinds, repairs, shown, trains, looks)
 
 
 @cache
 def _cut_options(
-    kinds: tuple[tuple[str, Any], ...], shown: frozenset[str] | None, trains: bool, looks: bool
+    kinds: tuple[tuple[str, Any], ...],
+    repairs: tuple[tuple[str, Any], ...],
+    shown: frozenset[str] | None,
+    trains: bool,
+    looks: bool,
 ) -> Any:
     chosen = make_typed("MethodOptions", "Method", dict(kinds), shown=shown)
     scored = typed(Scoring, "Scoring", leave_out=("seed",))
     how: Any = {"leave_out": ("seed", "max_length"), "shown": None if trains else ()}
     trained = typed(TrainOptions, "Training", **how)
+    steps = {name: kind for name, kind in repairs if not issubclass(kind, TrainOptions)}
+    repairing = make_typed("RepairOptions", "Repair", steps)
     logged = typed(Logging, "Logging", leave_out=("run",), shown=None if trains else ())
     parts: list[tuple[str, Any, Any]] = [
         ("seed", Seed, 0),
@@ -104,6 +145,8 @@ def _cut_options(
         ("scoring", scored, scored()),
         ("source", groups.Sourced, groups.SOURCED),
         ("opening", groups.Opened, groups.OPENED),
+        ("repair", Annotated[tuple[str, ...], REPAIR], ()),
+        ("repairing", repairing, repairing()),
         ("preset", Annotated[str, PRESET], "finetune"),
         ("training", trained, trained()),
         ("logging", logged, logged()),
@@ -111,7 +154,7 @@ def _cut_options(
         ("dry_run", groups.DryRun, False),
     ]
     fields = [(name, kind, field(default=usual)) for name, kind, usual in parts
-              if looks or name != "looking"]  # fmt: skip
+              if looks or name not in ("looking", "repair", "repairing")]  # fmt: skip
     made = make_dataclass("CutOptions", fields, bases=(Cut,), frozen=True, kw_only=True, eq=False)
     made.__module__ = __name__  # cyclopts looks there for the types
     return Parameter(name="*")(made)
@@ -137,7 +180,7 @@ def help_for(function: Any, tokens: Iterable[str]) -> None:
     words = [word for token in tokens for word in token.replace("=", " ").split()]
     named = {name.partition("+")[0] for word in words for name in word.split(",")}
     kinds: list[Any] = [METHODS[entry.name] for entry in METHODS if entry.name in named]
-    trains = not {"--finetune", "--preset"}.isdisjoint(words)
+    trains = not {"--finetune", "--preset"}.isdisjoint(words) or "finetune" in named
     trains = trains or any(kind.needs == "training" for kind in kinds)
     own = frozenset(name for kind in kinds for name in types_of(kind))
     looks = hasattr(function.__kwdefaults__["cut"], "looking")

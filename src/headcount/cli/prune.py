@@ -13,9 +13,9 @@ from headcount.cli.common import Json, emit, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import talk
 from headcount.pruning.methods import name_of
-from headcount.recovery.options import Recovery
+from headcount.repair.repairs import repair_name
 from headcount.runs.advice import choose
-from headcount.runs.asked import Repair, read_ratio
+from headcount.runs.asked import read_ratio
 from headcount.views.gates import save_figures
 from headcount.views.tables.cuts import prune_table
 from headcount.views.tables.grid import kept_grid
@@ -57,9 +57,9 @@ def prune(
     task
         What to score on, before and after; see `headcount ls tasks`.
     recover
-        Solve the output projections again after the cut, without training.
+        Short for --repair recover: solve the output projections again, without training.
     finetune
-        Train on the task after the cut.
+        Short for --repair finetune: train on the task after the cut.
     baseline
         Random cuts of the same size to compare with.
     """
@@ -69,10 +69,10 @@ def prune(
     rows = cut.rows()
     trains = cut.train()
     named = None if method is None else cut.methods([method])[0]
-    subject = cut.subject(model, task, trains=finetune)
+    subject = cut.subject(model, task, trains=finetune or "finetune" in cut.repair)
     if recover is None:
-        recover = method is None and task is not None and not subject.fresh
-    repair = Repair(recover=Recovery() if recover else None, train=trains if finetune else None)
+        recover = method is None and task is not None and not subject.fresh and not cut.repair
+    repair = cut.repairs(recover=recover, finetune=finetune)
     choice = choose(named, repair, task=task is not None, fresh=subject.fresh)
     if named is None and cut.chosen.given():
         named = cut.methods([name_of(choice.method)])[0]
@@ -80,7 +80,7 @@ def prune(
         share = read_ratio(choice.method, ratio)
         kept = None if share is None else subject.layout.kept_at(share)
         plan = {"class": type(subject.model).__name__, "heads": len(subject.layout), "kept": kept}
-        plan |= {"method": name_of(choice.method), "recover": recover}
+        plan |= {"method": name_of(choice.method), "repair": list(map(repair_name, repair))}
         if is_first():
             groups.would("cut", plan, as_json)
         return

@@ -10,8 +10,6 @@ from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import talk
-from headcount.recovery.options import Recovery
-from headcount.runs.asked import Repair
 from headcount.studies.searching import METHODS_TRIED
 from headcount.views.tables.search import search_table
 
@@ -61,9 +59,9 @@ def search(
     methods
         Methods with a ratio, of which the best is taken; see `headcount ls methods`.
     recover
-        Solve the output projections again after each cut; unless a method trains gates.
+        Short for --repair recover, which is usual unless a method trains gates.
     finetune
-        Train after each cut.
+        Short for --repair finetune: train after each cut.
     baseline
         Random cuts of the answer's size to compare with.
     """
@@ -77,9 +75,8 @@ def search(
     }  # fmt: skip
     named, rows, trains = cut.methods(methods), cut.rows(), cut.train()
     figures = can_draw()
-    subject = cut.subject(model, task, trains=finetune)
-    train = trains if finetune else None
-    repair = Repair(recover=Recovery() if recover else None, train=train)
+    repair = cut.repairs(recover=bool(recover), finetune=finetune)
+    subject = cut.subject(model, task, trains=any(step.needs == "training" for step in repair))
     if cut.dry_run:
         plan = {"class": type(subject.model).__name__, "heads": len(subject.layout)}
         groups.would("search", plan | {"methods": list(methods)} | limits, as_json)
@@ -87,7 +84,7 @@ def search(
     with cuts.going_on(out):
         found = run(
             subject, None, named, **limits, learning=trains, looking=cut.looking.on(),
-            repair=repair if recover is not None or finetune else None, scoring=rows,
+            repair=repair if repair or recover is not None else None, scoring=rows,
             searching=searching.on(), baseline=baseline, seed=cut.seed, out=out,
             overwrite=cut.overwrite, command=groups.command_line(), report=talk, note=warn,
         )  # fmt: skip

@@ -69,13 +69,3 @@ def finished(model: PreTrainedModel, folder: Path) -> Learned:
     )
     numbers = {name: result[name] for name in NUMBERS}
     return Learned(model=model.eval(), mask=mask, trace=load_trace(folder), **numbers)
-
-
-def examples_seen(rows: int, batch: int, steps: int) -> int:
-    """Rows that so many steps saw; the last batch of an epoch may be smaller.
-
-    >>> examples_seen(70, 32, 3), examples_seen(70, 32, 4)
-    (70, 102)
-    """
-    per_epoch = -(-rows // batch)
-    return steps // per_epoch * rows + min(steps % per_epoch * batch, rows)

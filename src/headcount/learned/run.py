@@ -21,7 +21,7 @@ from headcount.heads import Layout, Scores
 from headcount.learned.gap import gap_measure, score_measure
 from headcount.learned.keeper import AllClosedError, Keeper
 from headcount.learned.methods import GateOptions
-from headcount.learned.result import Learned, examples_seen, finished
+from headcount.learned.result import Learned, finished
 from headcount.models.find import layout as layout_of_model
 from headcount.options import to_plain
 from headcount.pruning.choose import keep_best
@@ -29,6 +29,7 @@ from headcount.tasks import Task
 from headcount.training import checkpoints
 from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
+from headcount.training.order import examples_seen
 from headcount.training.session import Report, Session
 
 ADVICE = "Try a lower learning rate of the weights or of the gates, or a warm-up."

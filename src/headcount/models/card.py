@@ -198,11 +198,15 @@ def _how(record: Mapping[str, Any]) -> str:
     text = f"Method {as_code(record['method'])}, seed {escaped(record['seed'])}: "
     text += f"{escaped(heads['before'])} heads before, {escaped(heads['after'])} after "
     text += f"({as_code(heads['kept'])})."
-    if record["recover"]:
-        where = escaped(record["recovered_on"])
-        text += f" Output projections were solved again on inputs: {where}."
-    if record["finetune"]:
-        text += f" Trained after the cut for {escaped(record['trained']['steps'])} steps."
+    for step in record["repair"]:
+        text += f" Repaired by {as_code(step['name'])}"
+        if step.get("with_gates"):
+            text += ", together with its gates"
+        elif step["steps"]:
+            text += f": {escaped(step['steps'])} steps of training"
+        else:
+            text += f", on inputs of {escaped(step['rows'])}"
+        text += "."
     if record.get("rows_said"):
         text += f"\n\n{escaped(record['rows_said'])}"
     for note in record.get("notes") or []:

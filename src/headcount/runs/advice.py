@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headcount.pruning.methods import Method, as_method
-from headcount.recovery.options import Recovery
-from headcount.runs.asked import Repair
+from headcount.repair.recover import Recover
+from headcount.repair.repairs import Repairs
 
 BEST = "surgeon"
 """The method with a task, followed by recovery."""
@@ -25,12 +25,12 @@ class Choice:
     """How heads are chosen, what happens after the cut, and what to tell of it."""
 
     method: Method
-    repair: Repair
+    repair: Repairs
     note: str | None = None
 
 
 def choose(
-    method: Method | str | None, repair: Repair | None, *, task: bool, fresh: bool = False
+    method: Method | str | None, repair: Repairs | None, *, task: bool, fresh: bool = False
 ) -> Choice:
     """What was asked for, filled up with what is best; `fresh` is a task head not trained yet.
 
@@ -42,16 +42,17 @@ def choose(
     (True, False)
     """
     if method is not None:
-        return Choice(as_method(method), repair or Repair())
+        return Choice(as_method(method), repair or ())
     if task and not fresh:
-        solved = Repair(recover=Recovery()) if repair is None else repair
-        then = " and the output projections solved again" if solved.recover is not None else ""
+        steps = (Recover(),) if repair is None else repair
+        recovers = any(isinstance(step, Recover) for step in steps)
+        then = " and the output projections solved again" if recovers else ""
         text = f"No method was named: heads are chosen by '{BEST}'{then}; nothing is trained for it"
-        return Choice(as_method(BEST), solved, f"{text}.")
+        return Choice(as_method(BEST), steps, f"{text}.")
     why = "and the task head is new" if task else "and no task"
     then = "" if task else " Nothing is scored; with a task it would be chosen better and scored."
     return Choice(
         as_method(NO_DATA),
-        repair or Repair(),
+        repair or (),
         f"No method was named {why}: heads are chosen by '{NO_DATA}', which needs no data.{then}",
     )

@@ -13,7 +13,7 @@ from headcount.errors import UsageError
 from headcount.heads import Layout
 from headcount.options import Gathered, changed, read, to_plain, types_of
 from headcount.pruning.methods import Method, make_method, name_of, read_method
-from headcount.recovery.options import Recovery
+from headcount.repair.repairs import Repairs, read_repairs, repairs_to_plain
 from headcount.tasks.looking import Looking
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
@@ -21,23 +21,10 @@ from headcount.training.scoring import Scoring
 FREE = "free"
 """In place of a ratio: the method decides how many heads go."""
 Ratio = float | Literal["free"] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Repair:
-    """What happens to a model after the cut; nothing when all is left out."""
-
-    recover: Recovery | None = None
-    """Solve the output projections again, without training."""
-    train: TrainOptions | None = None
-    """Train on the task."""
-
-    def __bool__(self) -> bool:
-        return self.recover is not None or self.train is not None
-
-    def __str__(self) -> str:
-        words = ["recovered"] if self.recover is not None else []
-        return " and ".join(words + (["fine-tuned"] if self.train is not None else []))
+NO_TARGET = (
+    "The method '{}' trains the weights with its gates, so there is no full model that the repair "
+    "'{}' could work towards: leave it out."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +35,8 @@ class Prune:
     """How heads are chosen."""
     ratio: Ratio = None
     """Share of heads to remove; free lets the method decide, None where it says itself how many."""
-    repair: Repair = Repair()
-    """What happens after the cut."""
+    repair: Repairs = ()
+    """What happens after the cut, step by step."""
     learning: TrainOptions | None = None
     """How a method that trains gates does so, before the cut. None takes the repair's training,
     and then does not train a second time: so every method of a curve has the same training."""
@@ -86,6 +73,7 @@ class Prune:
     def to_plain(self) -> dict[str, Any]:
         """Plain data, the method by its name and options."""
         parts = {name: to_plain(getattr(self, name)) for name in types_of(Prune)}
+        parts["repair"] = repairs_to_plain(self.repair)
         return parts | {"method": {"name": self.name, **to_plain(self.method)}}
 
     @classmethod
@@ -97,6 +85,10 @@ class Prune:
         told, parts = Gathered(), {"method": make_method("all-heads"), **rest}
         with told.at("method"):
             parts["method"] = read_method(data["method"], f"{where}.method")
+        if "repair" in data:
+            parts["repair"] = ()
+            with told.at("repair"):
+                parts["repair"] = read_repairs(data["repair"], f"{where}.repair")
         with told.at("ratio"):
             if isinstance(share := data.get("ratio"), int | float):
                 Layout(()).kept_at(share)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from headcount.errors import UsageError
 from headcount.models.shipped import require_model
 from headcount.options import Gathered
-from headcount.runs.asked import Prune, read_ratio
+from headcount.repair.finetune import training_of
+from headcount.repair.repairs import repair_name
+from headcount.runs.asked import NO_TARGET, Prune, read_ratio
 from headcount.runs.run import Run
 from headcount.tasks.catalog import TASKS
 
@@ -41,16 +43,20 @@ def check_parts(run: Run) -> None:
 
 
 def _check_cut(run: Run, asked: Prune) -> None:
-    method, repair = asked.method, asked.repair
-    trains = method.needs == "training"
-    if run.task is None and (trains or method.needs == "rows" or repair.train is not None):
-        raise UsageError(f"The method '{asked.name}' and training need a task.")
-    if run.task is None and repair.recover is not None and asked.looking.inputs is None:
-        raise UsageError("Recovery needs inputs like those the model will see: name a task.")
-    if trains and repair.recover is not None:
+    trains = asked.method.needs == "training"
+    if run.task is None and (trains or asked.method.needs == "rows"):
+        raise UsageError(f"The method '{asked.name}' needs a task.")
+    for step in asked.repair:
+        name = repair_name(step)
+        if run.task is None and step.needs != "inputs":
+            raise UsageError(f"The repair '{name}' needs a task.")
+        if run.task is None and asked.looking.inputs is None:
+            raise UsageError(
+                f"The repair '{name}' needs inputs like those the model will see: name a task."
+            )
+        if trains and step.needs == "inputs":
+            raise UsageError(NO_TARGET.format(asked.name, name))
+    if trains and asked.learning is None and training_of(asked.repair) is None:
         raise UsageError(
-            f"The method '{asked.name}' trains the weights with its gates, so there is no full "
-            "model to recover towards: leave out repair.recover."
+            f"The method '{asked.name}' trains gates: say learning, or repair it by finetune."
         )
-    if trains and asked.learning is None and repair.train is None:
-        raise UsageError(f"The method '{asked.name}' trains gates: say learning or repair.train.")

@@ -9,8 +9,9 @@ found    = cutting.score(small)            # Evaluation
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from transformers import PreTrainedModel
 from headcount.errors import UsageError
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
-from headcount.learned.result import examples_seen
 from headcount.models.remove import remove
+from headcount.options import to_plain
 from headcount.pruning.methods import Decide, Decision, Given
-from headcount.recovery.recover import recover_layers
-from headcount.runs.asked import Prune
+from headcount.repair.finetune import Finetune, training_of
+from headcount.repair.repairs import Repair, RepairInputs, repair_name
+from headcount.runs.asked import NO_TARGET, Prune
 from headcount.runs.budget import Budget, Counted
-from headcount.runs.notes import Note, few_tokens, log, seen_rows
+from headcount.runs.notes import Note, log, seen_rows
 from headcount.runs.overlap import shared_rows
 from headcount.runs.subject import Subject
 from headcount.runs.values import content
@@ -35,9 +37,7 @@ from headcount.tasks.looking import Looking
 from headcount.tasks.metrics import Difference
 from headcount.training.evaluate import evaluate_rows
 from headcount.training.evaluation import Evaluation, difference
-from headcount.training.finetune import finetune
 from headcount.training.logging import Logging
-from headcount.training.options import TrainOptions
 from headcount.training.setting import Training
 
 
@@ -75,18 +75,16 @@ class Cutting:
     """Methods that have looked at their rows, shared by the cuts of a study."""
 
     def __post_init__(self) -> None:
-        if self.asked.repair.train is not None:
-            self.subject.need_task("Fine-tuning needs a task: pass --task.")
-        if self._recovers and self.subject.task is None and self.asked.looking.inputs is None:
-            # measured: solved on random tokens, a model gets worse than without
-            raise UsageError(
-                "Recovery needs inputs like those the model will see: pass --task, or texts with "
-                "--inputs."
-            )
-
-    @property
-    def _recovers(self) -> bool:
-        return self.asked.repair.recover is not None
+        for step in self.asked.repair:
+            name = repair_name(step)
+            if step.needs != "inputs":
+                self.subject.need_task(f"The repair '{name}' needs a task: pass --task.")
+            elif self.subject.task is None and self.asked.looking.inputs is None:
+                # measured: solved on random tokens, a model gets worse than without
+                raise UsageError(
+                    f"The repair '{name}' needs inputs like those the model will see: pass --task, "
+                    "or texts with --inputs."
+                )
 
     @property
     def inputs(self) -> Any:
@@ -137,14 +135,12 @@ class Cutting:
     def _training(self, name: str) -> Training:
         """What a method that trains gates is given."""
         task = self.subject.need_task(f"The method '{name}' trains gates on a task: pass --task.")
-        train = self.asked.learning or self.asked.repair.train
+        train = self.asked.learning or training_of(self.asked.repair)
         if train is None:
             raise UsageError(f"The method '{name}' trains gates: pass --finetune.")
-        if self._recovers:
-            raise UsageError(
-                f"The method '{name}' trains the weights with its gates, so there is no full "
-                "model to recover towards: leave out --recover."
-            )
+        for step in self.asked.repair:
+            if step.needs == "inputs":
+                raise UsageError(NO_TARGET.format(name, repair_name(step)))
         return Training(
             task=task, tokenizer=self.subject.tokenizer, options=train,
             device=self.subject.opening.device, work=self.work,
@@ -165,21 +161,54 @@ class Cutting:
 
     def cut(self, decision: Decision) -> tuple[PreTrainedModel, dict[str, Any]]:
         """The model without the heads that go, repaired; and what was done to it."""
-        learned, repair = decision.learned, self.asked.repair
+        learned = decision.learned
         small = remove(decision.model or self.subject.model, decision.mask)
         done: dict[str, Any] = {} if learned is None else {"learned": learned.to_json()}
-        if repair.recover is not None:
-            inputs, task = self.inputs, self.subject.task
-            if inputs is not None:
-                self.used["repaired"] = given_rows(inputs)
-            rows = self.rows("repaired") if inputs is None else inputs
-            fits = recover_layers(small, self.subject.model, rows, options=repair.recover)
-            done["recovered"] = [asdict(fit) for fit in fits]
-            self.tell("tokens", few_tokens(fits))
-            done["recovered_on"] = "given" if inputs is not None or task is None else task.name
-        if repair.train is not None and (learned is None or self.asked.learning is not None):
-            done["trained"] = self._train(small, repair.train, decision.mask)
+        done["repair"] = steps = []
+        for step in self.asked.repair:
+            report: dict[str, Any] = {"name": repair_name(step), "options": self._options(step)}
+            if learned is not None and self.asked.learning is None and isinstance(step, Finetune):
+                report["with_gates"] = True  # the gates had this training, so there is none after
+            else:
+                report |= self._repair(step, small, decision.mask)
+            steps.append(report)
         return small, done
+
+    def _options(self, step: Repair) -> dict[str, Any]:
+        """A step's options as the record says them, with the seed it had."""
+        plain = to_plain(step)
+        return plain | ({"seed": self.seed} if "seed" in plain else {})
+
+    def _calibration(self) -> Any:
+        """The rows that a repair looks at: those that were given, or the task's."""
+        if self.inputs is None:
+            return self.rows("repaired")
+        self.used["repaired"] = given_rows(self.inputs)
+        return self.inputs
+
+    def _repair(self, step: Repair, small: PreTrainedModel, mask: Mask) -> dict[str, Any]:
+        """One step, in a folder of its own where there is one, so that it can be resumed."""
+        name, started = repair_name(step), time.monotonic()
+        digest = hashlib.blake2b(str(mask.to_json()).encode(), digest_size=6).hexdigest()
+        given = RepairInputs(
+            calibration=self._calibration, task=self.subject.task,
+            tokenizer=self.subject.tokenizer, device=self.subject.opening.device, seed=self.seed,
+            work=None if self.work is None else self.work / f"{name}-{digest}-{self.seed}",
+            logging=self.logging.named("seed", self.seed),
+        )  # fmt: skip
+        report = step.apply(small, self.subject.model, given)
+        if report.rows:
+            self.used["trained"] = used_rows(self.subject.rows_of("train"), "train")
+        self.budget.train(examples=report.examples, steps=report.steps, rows=report.rows)
+        self.tell(f"repair {name}", report.note)
+        task = self.subject.task
+        return {
+            "rows": "given" if self.inputs is not None or task is None else task.name,
+            "steps": report.steps,
+            "examples": report.examples,
+            "seconds": round(time.monotonic() - started, 1),
+            **report.details,
+        }
 
     def closed(self, error: AllClosedError, before: Evaluation) -> dict[str, Any]:
         """The result of a run in which all gates closed: no heads, the weights of that moment."""
@@ -200,29 +229,6 @@ class Cutting:
         if text is not None and kind not in self.told:
             self.told.add(kind)
             self.note(text)
-
-    def _train(self, small: PreTrainedModel, options: TrainOptions, mask: Mask) -> dict[str, Any]:
-        """Train after a cut, where there is a folder to work in so that it can be resumed."""
-        name = hashlib.blake2b(str(mask.to_json()).encode(), digest_size=6).hexdigest()
-        trained = finetune(
-            small,
-            self.subject.need_task(),
-            options=replace(options, seed=self.seed),
-            work=None if self.work is None else self.work / f"finetune-{name}-{self.seed}",
-            tokenizer=self.subject.tokenizer,
-            device=self.subject.opening.device,
-            evaluation=False,
-            logging=self.logging.named("seed", self.seed),
-        )
-        self.used["trained"] = used_rows(self.subject.rows_of("train"), "train")
-        seen = examples_seen(trained.rows, options.batch_size, trained.steps)
-        self.budget.train(examples=seen, steps=trained.steps, rows=trained.rows)
-        return {
-            "steps": trained.steps,
-            "examples": seen,
-            "seconds": round(trained.seconds, 1),
-            "resumed_from": trained.resumed_from,
-        }
 
     def score(self, model: PreTrainedModel, masks: Sequence[Mask] | None = None) -> Evaluation:
         """A model on the rows that are scored."""
@@ -252,7 +258,7 @@ class Cutting:
     def score_full(self) -> Evaluation:
         """The model with all its heads; trained first where its task head is new."""
         repair, scoring = self.asked.repair, self.asked.scoring
-        if self.subject.fresh and repair.train is None:
+        if self.subject.fresh and training_of(repair) is None:
             raise UsageError("A new task head must be trained: pass --finetune.")
         trained = repair if self.subject.fresh else None
         if not self.subject.by_name:  # whoever holds the model may have changed it since
@@ -268,8 +274,8 @@ class Cutting:
 
     def tell_seen(self) -> None:
         """Note where the method, or what comes after the cut, looks at the rows that are scored."""
-        repair, task = self.asked.repair, self.subject.need_task()
-        looks = repair.train is not None or (self._recovers and self.inputs is None)
+        task = self.subject.need_task()
+        looks = any(step.needs != "inputs" or self.inputs is None for step in self.asked.repair)
         if looks or self.asked.method.needs in ("rows", "training"):
             scored = {"split": self.asked.scoring.split or task.evaluation}
             looked_at = {"split": self.subject.looked_at}
@@ -318,7 +324,6 @@ class Cutting:
 
     def head(self, mask: Mask) -> dict[str, Any]:
         """What was asked and how many heads are left."""
-        train = self.asked.repair.train
         return {
             "model": self.subject.name,
             "method": self.asked.name,
@@ -326,8 +331,7 @@ class Cutting:
             "options": self.asked.own(),
             "seed": self.seed,
             "samples": self.asked.looking.samples,
-            "recover": self._recovers,
-            "finetune": None if train is None else replace(train, seed=self.seed).to_json(),
+            "repair": [],
             "heads": {"before": len(mask.layout), "after": len(mask), "kept": mask.pattern},
         }
 

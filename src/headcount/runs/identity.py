@@ -15,8 +15,9 @@ from typing import Any
 from headcount.errors import UsageError
 from headcount.files import LARGEST, parse_json, read_text
 from headcount.models import fingerprint
-from headcount.options import changed, to_plain
+from headcount.options import changed
 from headcount.pruning.methods import Method, name_of
+from headcount.repair.repairs import repairs_identity
 from headcount.runs.asked import Prune
 from headcount.runs.contents import digest
 from headcount.runs.record import TOLD
@@ -44,8 +45,7 @@ def identity(
         "samples": asked.looking.samples,
         "max_length": asked.scoring.max_length,
         "inputs": None if inputs is None else told(inputs),
-        "recover": asked.repair.recover is not None,
-        **_recovery(asked),
+        **repairs_identity(asked.repair),
         "fresh": subject.fresh,
         **{name: value for method in methods for name, value in own_options(method).items()},
         "layout": subject.layout.to_json(),
@@ -60,11 +60,6 @@ def computed(subject: Subject) -> dict[str, Any]:
         "device": str(next(subject.model.parameters()).device.type),
         "versions": fingerprint.versions(),
     }
-
-
-def _recovery(asked: Prune) -> dict[str, Any]:
-    solved = asked.repair.recover
-    return {} if solved is None else {f"recovery.{k}": v for k, v in to_plain(solved).items()}
 
 
 def own_options(method: Method) -> dict[str, str]:

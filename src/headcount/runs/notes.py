@@ -5,35 +5,17 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headcount.names import split_words
 from headcount.tasks.metrics import get_metric
 
-if TYPE_CHECKING:
-    from headcount.recovery.recover import Fit
-
 Note = Callable[[str], None]
-ENOUGH = 10
-"""Tokens for every unknown that recovery solves for; with fewer it learns the rows by heart."""
 
 
 def log(text: str) -> None:
     """Where notes go when nobody else takes them: the log of Python, as a warning."""
     logging.getLogger("headcount").warning(text)
-
-
-def few_tokens(fits: Sequence[Fit]) -> str | None:
-    """Whether recovery had too few tokens for what it solved."""
-    short = [fit for fit in fits if fit.tokens < ENOUGH * fit.unknowns]
-    if not short:
-        return None
-    worst = min(short, key=lambda fit: fit.tokens / fit.unknowns)
-    return (
-        f"Recovery had {worst.tokens:,} tokens for {worst.unknowns:,} unknowns in "
-        f"{worst.stack} layer {worst.layer}, and needs about {ENOUGH} for each: on other rows it "
-        "may do harm. Give it more with --samples or --inputs."
-    )
 
 
 def seen_rows(rows: Mapping[str, Mapping[str, Any]]) -> str | None:

@@ -9,7 +9,7 @@ it was when it is made again; one that was finished gives what it wrote.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,8 +24,10 @@ from headcount.learned.trace import Trace
 from headcount.outputs import require_apart
 from headcount.pruning.methods import Method
 from headcount.pruning.select import prepare
+from headcount.repair.finetune import training_of, with_training
+from headcount.repair.repairs import Repair, Repairs, as_repairs
 from headcount.runs.advice import choose
-from headcount.runs.asked import Prune, Ratio, Repair
+from headcount.runs.asked import Prune, Ratio
 from headcount.runs.budget import Budget, together
 from headcount.runs.cutting import Cutting
 from headcount.runs.folder import finished, require_free, work_of, workspace, write_folder
@@ -71,7 +73,7 @@ def prune(
     *,
     task: Task | str | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
-    repair: Repair | None = None,
+    repair: Repair | str | Sequence[Repair | str] | None = None,
     learning: TrainOptions | None = None,
     looking: Looking | None = None,
     scoring: Scoring | None = None,
@@ -90,7 +92,9 @@ def prune(
     `method` is a name of `headcount ls methods` or a value, as in `hc.Importance(step=0.05)`;
     without one it is the surgeon with recovery where there is a task, and cluster where there is
     none. `ratio` is the share of heads to remove; "free" lets a method that can decide. `repair`
-    is what comes after the cut, and `learning` how a method that trains gates does so, before it
+    is what comes after the cut, one step or several in order: names of `headcount ls repairs` or
+    values, as in `(hc.Recover(), hc.Finetune(steps=200))`. `learning` is how a method that trains
+    gates does so, before the cut
     (without it such a method has the training of the repair, with its gates, and none after);
     random cuts then train as long after it. `baseline` is the number of random cuts of the same
     size, repaired in the same way. `seed` is that of the cut, of its training and of the sample
@@ -100,10 +104,11 @@ def prune(
     in the record, beside the `command`. `logging` says which trackers are told of training and
     scores. Without a task nothing is scored.
     """
-    trains = repair is not None and repair.train is not None
+    steps = None if repair is None else as_repairs(repair)
+    trains = any(step.needs == "training" for step in steps or ())
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
     there = subject.task is not None
-    choice = choose(method, repair, task=there, fresh=subject.fresh)
+    choice = choose(method, steps, task=there, fresh=subject.fresh)
     trained = choice.method.needs == "training"
     asked = Prune(
         method=choice.method, ratio=ratio, repair=choice.repair,
@@ -142,9 +147,9 @@ def prune(
     return found
 
 
-def _learning(learning: TrainOptions | None, repair: Repair) -> TrainOptions | None:
+def _learning(learning: TrainOptions | None, repair: Repairs) -> TrainOptions | None:
     """How gates are trained; None where they have the training of the repair."""
-    return TrainOptions() if learning is None and repair.train is None else learning
+    return TrainOptions() if learning is None and training_of(repair) is None else learning
 
 
 def _write(target: Path, found: Pruned, tokenizer: PreTrainedTokenizerBase | None) -> Record:
@@ -166,9 +171,8 @@ def run_of(subject: Subject, asked: Prune, seed: int) -> Run:
 
 def identity_of(subject: Subject, asked: Prune, seed: int) -> dict[str, Any]:
     """Everything that one cut depends on."""
-    train, learning = asked.repair.train, asked.learning
+    learning = asked.learning
     more: dict[str, Any] = {"method": asked.name, "ratio": asked.ratio, "baseline": asked.baseline}
-    more["finetune"] = None if train is None else train.identity()
     if asked.method.needs == "training" and learning is not None:
         more["learning"] = learning.identity()
     if asked.gated:
@@ -203,10 +207,11 @@ class _Cut:
             compared = cutting
             if learned is not None:
                 # random cuts get after the cut what the gates and weights got before it
-                longer = asked.repair.train
+                longer = training_of(asked.repair)
                 if asked.learning is not None:
                     longer = together(asked.learning, longer)
-                repair = replace(asked.repair, train=longer)
+                assert longer is not None  # the gates were trained by one of the two
+                repair = with_training(asked.repair, longer)
                 compared = replace(cutting, asked=replace(asked, repair=repair))
             before, after = scored = compared.score_full(), cutting.score(small)
             result = cutting.result(decision, done, before, after)
@@ -227,7 +232,8 @@ class _Cut:
         if not is_first():
             return
         scores, cutting = result["scores"], self.cutting
-        asked = {name: result[name] for name in ("model", "method", "ratio", "seed", "recover")}
+        asked = {name: result[name] for name in ("model", "method", "ratio", "seed")}
+        asked["repair"] = ", ".join(step["name"] for step in result["repair"])
         asked |= {name: scores[name] for name in ("task", "split", "metric")}
         numbers = {
             "score": scores["after"]["score"], "full": scores["before"]["score"],

@@ -22,8 +22,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from headcount.errors import UsageError
 from headcount.heads import Layout
 from headcount.pruning.methods import Method, as_method, name_of
-from headcount.recovery.options import Recovery
-from headcount.runs.asked import Prune, Repair
+from headcount.repair.finetune import Finetune
+from headcount.repair.recover import Recover
+from headcount.runs.asked import Prune
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
@@ -112,7 +113,7 @@ def compare(
     """
     subject = make_subject(model, task, tokenizer=tokenizer)
     like = Prune(
-        method=as_method("random"), ratio=ratio, repair=Repair(train=train or TrainOptions()),
+        method=as_method("random"), ratio=ratio, repair=(Finetune.of(train or TrainOptions()),),
         looking=looking or Looking(), scoring=scoring or Scoring(), baseline=0,
     )  # fmt: skip
     if not isinstance(methods, Mapping):
@@ -120,8 +121,7 @@ def compare(
         check_labels([label for label, _ in pairs])
         methods = dict(pairs)
     wanted = cuts(like, methods, seeds)
-    asked = {"ratio": ratio, "train": (train or TrainOptions()).identity()}
-    about = identity(subject, like, list(methods.values()), **asked)
+    about = identity(subject, like, list(methods.values()), ratio=ratio)
     with opened(out, about, overwrite=overwrite, note=note) as store:
         study = Study(
             subject=subject, store=store, about=about, note=note, progress=progress,
@@ -159,7 +159,7 @@ def cuts(like: Prune, methods: Mapping[str, Method], seeds: int) -> list[Wanted]
             )
     asked = {}
     for label, method in methods.items():
-        repair = replace(like.repair, recover=Recovery() if label.endswith(RECOVER) else None)
+        repair = (Recover(), *like.repair) if label.endswith(RECOVER) else like.repair
         ratio = None if label == ALL else like.ratio
         asked[label] = replace(like, method=method, ratio=ratio, repair=repair)
     return [

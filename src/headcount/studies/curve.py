@@ -16,7 +16,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from headcount.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.pruning.methods import Decide, Method, as_method, name_of
-from headcount.runs.asked import Prune, Repair
+from headcount.repair.repairs import Repair, as_repairs
+from headcount.runs.asked import Prune
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
@@ -77,7 +78,7 @@ def curve(
     *,
     seeds: int = 5,
     tokenizer: PreTrainedTokenizerBase | None = None,
-    repair: Repair | None = None,
+    repair: Repair | str | Sequence[Repair | str] | None = None,
     looking: Looking | None = None,
     scoring: Scoring | None = None,
     out: str | Path | None = None,
@@ -93,17 +94,16 @@ def curve(
     seed of training. `scoring` is the same for all. `note` is called with what must not be missed,
     `logging` says which trackers are told of training and of finished runs.
     """
-    trains = repair is not None and repair.train is not None
+    steps = as_repairs(repair)
+    trains = any(step.needs == "training" for step in steps)
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains)
     like = Prune(
-        method=as_method("random"), repair=repair or Repair(), looking=looking or Looking(),
+        method=as_method("random"), repair=steps, looking=looking or Looking(),
         scoring=scoring or Scoring(), baseline=0,
     )  # fmt: skip
     chosen = [as_method(each) for each in methods]
     wanted = cuts(like, chosen, ratios, seeds)
-    train = like.repair.train
-    asked = {"finetune": None if train is None else train.identity()}
-    about = identity(subject, like, chosen, **asked)
+    about = identity(subject, like, chosen)
     with opened(out, about, overwrite=overwrite, note=note) as store:
         study = Study(
             subject=subject, store=store, about=about, note=note, progress=progress,

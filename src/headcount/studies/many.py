@@ -14,6 +14,7 @@ from typing import Any
 
 from headcount.errors import UsageError
 from headcount.learned.keeper import AllClosedError
+from headcount.repair.repairs import repairs_identity
 from headcount.runs.asked import Prune
 from headcount.runs.cutting import Cutting
 from headcount.runs.folder import work_of, workspace
@@ -158,7 +159,8 @@ class Study:
         """The cut with a folder that it can be resumed from, where there is training to resume."""
         asked, about = cutting.asked, self.identity_of(cutting)
         target = self.store.folder_of(id_of(about))
-        if target is None or (asked.repair.train is None and asked.method.needs != "training"):
+        trains = [step for step in asked.repair if step.needs == "training"]
+        if target is None or (not trains and asked.method.needs != "training"):
             yield cutting
             return
         with workspace(work_of(target), about, self.note, where=target):
@@ -177,7 +179,7 @@ class Study:
         """What one of its cuts depends on."""
         asked = cutting.asked
         own = {"method": asked.name, "ratio": asked.ratio, "cut_seed": cutting.seed}
-        own |= {"recover": asked.repair.recover is not None, **own_options(asked.method)}
+        own |= {**repairs_identity(asked.repair), **own_options(asked.method)}
         return dict(self.about) | own
 
 

@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from headcount.models.shapes import shapes_of
+from headcount.repair.finetune import training_of
 from headcount.studies.bounds import Budget
 from headcount.studies.bracket import about_sizes, head_counts
 from headcount.studies.knee import about_points
@@ -78,10 +79,10 @@ def pace_of(asked: Asked, full: Evaluation, choosing: int, stating: int) -> Pace
     like, searching = asked.like, asked.searching
     looked = like.looking.samples * row
     learning = like.learning if asked.trains_gates else None
-    trainings = [each for each in (like.repair.train, learning) if each is not None]
+    trainings = [step for step in (training_of(like.repair), learning) if step is not None]
     trained = sum(_rows_trained(each, asked) for each in trainings) * TRAINING * row
     # recovery looks at its rows with all heads and without
-    repaired = trained + (2 * looked if like.repair.recover is not None else 0.0)
+    repaired = trained + 2 * looked * sum(step.needs == "inputs" for step in like.repair)
     looks = sum(method.needs not in ("nothing", "training") for method in asked.methods)
     seeds = searching.seeds if asked.bound is not None else 1
     sizes = 0

@@ -21,8 +21,10 @@ from headcount.models.find import sites_of
 from headcount.names import split_words
 from headcount.options import to_plain
 from headcount.pruning.methods import Method, as_method, name_of
-from headcount.recovery.options import Recovery
-from headcount.runs.asked import Prune, Repair
+from headcount.repair.finetune import training_of
+from headcount.repair.recover import Recover
+from headcount.repair.repairs import Repair, Repairs, as_repairs
+from headcount.runs.asked import Prune
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.overlap import scored_keys, shared_note
@@ -63,7 +65,7 @@ def search(
     max_parameters: str | float | None = None,
     max_cache: str | float | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
-    repair: Repair | None = None,
+    repair: Repair | str | Sequence[Repair | str] | None = None,
     learning: TrainOptions | None = None,
     looking: Looking | None = None,
     scoring: Scoring | None = None,
@@ -89,13 +91,14 @@ def search(
     bound = read_bound(max_drop, max_latency, max_parameters, max_cache)
     chosen = [as_method(each) for each in methods]
     check_methods([name_of(each) for each in chosen], bound)
-    trains = repair is not None and repair.train is not None
+    steps = None if repair is None else as_repairs(repair)
+    trains = any(step.needs == "training" for step in steps or ())
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
     searching, scoring = searching or Searching(), scoring or Scoring(seed=seed)
-    repair = usual_repair(subject, chosen, note) if repair is None else repair
+    steps = usual_repair(subject, chosen, note) if steps is None else steps
     choosing, stating = rows_to_search(subject, scoring, searching)
     like = Prune(
-        method=chosen[0], repair=repair, learning=learning, looking=looking or Looking(),
+        method=chosen[0], repair=steps, learning=learning, looking=looking or Looking(),
         scoring=choosing, baseline=baseline,
     )  # fmt: skip
     notes = subject.need_task().notes
@@ -129,14 +132,14 @@ def answered(asked: Asked, out: str | Path | None, *, overwrite: bool = False) -
         return keep_answer(replace(found, data=data), store)
 
 
-def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Repair:
+def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Repairs:
     """Recovery, where it can be: what is trained has nothing to recover towards."""
     if subject.fresh or any(method.needs == "training" for method in methods):
-        return Repair()
+        return ()
     if any(site.twins for site in sites_of(subject.model)):
         note("Layers of this model share their weights, so nothing is recovered after a cut.")
-        return Repair()
-    return Repair(recover=Recovery())
+        return ()
+    return (Recover(),)
 
 
 def rows_to_search(
@@ -175,10 +178,9 @@ def rows_to_search(
 
 def about_search(asked: Asked) -> dict[str, Any]:
     """What a search depends on."""
-    train, learning = asked.like.repair.train, asked.like.learning
+    learning = asked.like.learning
     return identity(
         asked.subject, asked.like, asked.methods,
-        finetune=None if train is None else train.identity(),
         learning=learning.identity() if asked.trains_gates and learning is not None else None,
         searched=[name_of(method) for method in asked.methods],
         bound=None if asked.bound is None else str(asked.bound),
@@ -193,7 +195,7 @@ def _found(asked: Asked, store: Store) -> Found:
     study = Study(
         subject=asked.subject, store=store, about=about_search(asked), note=asked.note,
     )  # fmt: skip
-    slow = asked.like.repair.train is not None or asked.trains_gates
+    slow = training_of(asked.like.repair) is not None or asked.trains_gates
     trials = Trials(
         study=study, scoring=asked.like.scoring, report=asked.report,
         # beside a training the rows cost nothing

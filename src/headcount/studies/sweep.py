@@ -26,7 +26,8 @@ from headcount.errors import UsageError
 from headcount.names import did_you_mean
 from headcount.options import changed, types_of
 from headcount.pruning.methods import Method, as_method, name_of
-from headcount.runs.asked import FREE, Prune, Repair
+from headcount.repair.finetune import Finetune
+from headcount.runs.asked import FREE, Prune
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
@@ -121,12 +122,11 @@ def sweep(
     """
     subject = make_subject(model, task, tokenizer=tokenizer)
     like = Prune(
-        method=as_method(method), ratio=FREE, repair=Repair(train=train or TrainOptions()),
+        method=as_method(method), ratio=FREE, repair=(Finetune.of(train or TrainOptions()),),
         scoring=scoring or Scoring(), baseline=0,
     )  # fmt: skip
     wanted = cuts(like, over, values, seeds)
-    asked = {"method": like.name, "over": over, "train": (train or TrainOptions()).identity()}
-    about = identity(subject, like, [like.method], **asked)
+    about = identity(subject, like, [like.method], method=like.name, over=over)
     with opened(out, about, overwrite=overwrite, note=note) as store:
         study = Study(
             subject=subject,

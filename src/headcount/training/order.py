@@ -100,3 +100,13 @@ class EpochOrder(Sampler[int]):
         rest = [piece for piece in pieces if len(piece) < self.batch]
         mixed = [whole[i] for i in generator.permutation(len(whole))]
         return np.concatenate(mixed + rest)
+
+
+def examples_seen(rows: int, batch: int, steps: int) -> int:
+    """Rows that so many steps saw; the last batch of an epoch may be smaller.
+
+    >>> examples_seen(70, 32, 3), examples_seen(70, 32, 4)
+    (70, 102)
+    """
+    per_epoch = -(-rows // batch)
+    return steps // per_epoch * rows + min(steps % per_epoch * batch, rows)

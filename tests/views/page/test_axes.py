@@ -19,5 +19,5 @@ def test_what_a_study_file_varies_is_in_the_name(study_file: Path) -> None:
 
 
 def test_a_repair_is_in_the_name() -> None:
-    record = {"method": "surgeon", "recover": {"ridge": 1}, "finetune": {"steps": 3}}
+    record = {"method": "surgeon", "repair": [{"name": "recover"}, {"name": "finetune"}]}
     assert label_of(record) == "surgeon, recovered, fine-tuned"

@@ -114,8 +114,8 @@ def test_a_damaged_record_is_named_and_left_out(tmp_path: Path) -> None:
 
 
 def test_labels_say_what_came_after() -> None:
-    assert label_of({"method": "a", "recover": True, "finetune": {}}) == "a, recovered"
-    assert label_of({"method": "a", "finetune": {"steps": 1}}) == "a, fine-tuned"
+    assert label_of({"method": "a", "repair": [{"name": "recover"}]}) == "a, recovered"
+    assert label_of({"method": "a", "repair": [{"name": "finetune"}]}) == "a, fine-tuned"
 
 
 def test_the_size_of_a_head_where_all_agree(subject: Subject, found: Found) -> None:

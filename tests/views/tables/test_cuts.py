@@ -5,7 +5,7 @@ from rich.console import Console
 from headcount.views.tables.cuts import prune_table, signed, verdicts
 
 RECORD = {
-    "method": "surgeon", "recover": True, "finetune": None, "rows_said": "Scored on 9 rows.",
+    "method": "surgeon", "repair": [{"name": "recover"}], "rows_said": "Scored on 9 rows.",
     "heads": {"before": 12, "after": 6, "kept": "222"},
     "parameters": {"before": 2000, "after": 1000},
 }  # fmt: skip

@@ -24,7 +24,7 @@ def prune(
 ) -> Carried | Came:  # fmt: skip
     """A cut; `may_close` takes a free run in which all gates close for a result like others."""
     asked = run.asked(Prune)
-    subject = open_run(run, subjects, trains=asked.repair.train is not None)
+    subject = open_run(run, subjects, trains=any(step.needs == "training" for step in asked.repair))
     cutting = Cutting(subject=subject, asked=asked, seed=run.seed, note=note)
     if asked.gated:
         decision, before = cutting.decide(), cutting.score_full()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from headcount.repair.repairs import done_words
 from headcount.views.page.reading import text
 from headcount.views.page.walk import Item
 
@@ -13,9 +14,18 @@ from headcount.views.page.walk import Item
 def label_of(record: Mapping[str, Any]) -> str:
     """A method with what came after its cut."""
     parts = [text(record["method"], 60)]
-    parts += ["recovered"] if record.get("recover") else []
-    parts += ["fine-tuned"] if record.get("finetune") else []
+    parts += [text(word, 60) for word in repaired(record)]
     return ", ".join(parts)
+
+
+def repaired(record: Mapping[str, Any]) -> list[str]:
+    """What has become of the model after the cut, as far as the record says."""
+    steps = record.get("repair")
+    if not isinstance(steps, Sequence) or isinstance(steps, str):
+        return []
+    return done_words(
+        [step["name"] for step in steps if isinstance(step, Mapping) and "name" in step]
+    )
 
 
 def axes_of(items: Sequence[Item], folders: set[Path]) -> dict[Path, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headcount.repair.repairs import done_words
 from headcount.views.page.commands import command_in
 from headcount.views.page.loose import sum_up, tested
 from headcount.views.page.reading import bounds, careful, number, text
@@ -83,6 +84,5 @@ def _study(item: Item, heads: int) -> dict[str, Any]:
 
 
 def _repair(about: Mapping[str, Any]) -> str:
-    parts = ["recovered"] if about.get("recover") else []
-    parts += ["fine-tuned"] if about.get("finetune") or about.get("train") else []
-    return ", ".join(parts)
+    names = [name for name in text(about.get("repair") or "", 200).split(", ") if name]
+    return ", ".join(done_words(names))

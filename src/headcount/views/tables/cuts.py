@@ -10,6 +10,7 @@ from rich.table import Table
 
 from headcount.heads import Mask
 from headcount.names import split_words
+from headcount.repair.repairs import done_words
 from headcount.views.tables.amounts import interval, parameters, scored
 from headcount.views.tables.columns import table
 
@@ -52,10 +53,7 @@ def removed_table(mask: Mask, sizes: Mapping[str, int], folder: Path) -> Table:
 
 
 def _name(record: Mapping[str, Any]) -> str:
-    parts = [record["method"]]
-    parts += ["recovered"] if record["recover"] else []
-    parts += ["fine-tuned"] if record["finetune"] else []
-    return ", ".join(parts)
+    return ", ".join([record["method"], *done_words([step["name"] for step in record["repair"]])])
 
 
 def curve_table(found: Studied) -> Table:

@@ -12,8 +12,8 @@ from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.probe import probe_inputs, run
 from headcount.models.remove import remove
-from headcount.recovery.options import Recovery
-from headcount.recovery.recover import recover, recover_layers
+from headcount.repair.recover import Recover
+from headcount.repair.recovery import Fit, few_tokens, recover, recover_layers
 from models.zoo import FAMILIES, build, mixed
 
 
@@ -141,14 +141,14 @@ def test_refusals():
     with pytest.raises(UsageError, match="There is no data"):
         recover(small, model, [])
     with pytest.raises(UsageError, match="not negative"):
-        recover(small, model, data(model), options=Recovery(ridge=-1))
+        recover(small, model, data(model), options=Recover(ridge=-1))
     with pytest.raises(UsageError, match="is not GPT2LMHeadModel with heads removed"):
         recover(small, build("gpt2"), data(model))
     with pytest.raises(UsageError, match=r"is not .* with heads removed"):
         recover(model, small, data(model))
     few = [{name: value[:1, :2] for name, value in data(model, 1)[0].items()}]
     with pytest.raises(UsageError, match="encoder layer 0 is singular: 2 tokens for 17 unknowns"):
-        recover(small, model, few, options=Recovery(ridge=0))
+        recover(small, model, few, options=Recover(ridge=0))
     none = [{**data(model, 1)[0], "attention_mask": torch.zeros(4, 10).long()}]
     with pytest.raises(UsageError, match="No token of the inputs counts"):
         recover(small, model, none)
@@ -158,3 +158,11 @@ def test_layers_of_the_same_weights_are_refused():
     model = build("zamba")
     with pytest.raises(UnsupportedError, match=r"layers\.2\..* and .*layers\.4\..* same weights"):
         recover(model, model, [{"input_ids": torch.tensor([[5, 6, 7]])}])
+
+
+def test_the_layer_with_the_fewest_tokens_is_named():
+    fits = [Fit("encoder", layer, 0.1, 0.1, tokens, 33) for layer, tokens in enumerate((400, 90))]
+    told = few_tokens(fits)
+    assert told is not None
+    assert "90 tokens for 33 unknowns in encoder layer 1" in told
+    assert few_tokens(fits[:1]) is None

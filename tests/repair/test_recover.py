@@ -3,15 +3,15 @@ from __future__ import annotations
 import pytest
 
 from headcount.errors import UsageError
-from headcount.recovery.options import Recovery
+from headcount.repair.recover import Recover
 
 
 def test_what_cannot_be_is_refused():
-    assert Recovery(ridge=0.0, tokens=1).ridge == 0
+    assert Recover(ridge=0.0, tokens=1).ridge == 0
     for wrong, words in [
         ({"ridge": -1.0}, "not negative: -1"),
         ({"ridge": float("nan")}, "not negative: nan"),
         ({"tokens": 0}, "at least one token, not 0"),
     ]:
         with pytest.raises(UsageError, match=words):
-            Recovery(**wrong)
+            Recover(**wrong)

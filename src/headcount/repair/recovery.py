@@ -19,7 +19,7 @@ than without recovery in every case that was tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,14 +34,16 @@ from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows, write_rows
 from headcount.models.sites import Site
 from headcount.models.stages import Stages, Unsteady
-from headcount.recovery.options import Recovery
-from headcount.recovery.ridge import NormalEquations
+from headcount.repair.recover import Recover
+from headcount.repair.ridge import NormalEquations
 from headcount.tasks.door import Data, rows_for
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Model = TypeVar("Model", bound=nn.Module)
+ENOUGH = 10
+"""Tokens for every unknown that is solved for; with fewer it learns the rows by heart."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,26 @@ class Fit:
     """Solved for with these tokens, for every output: the kept heads' outputs and a bias."""
 
 
+def few_tokens(fits: Sequence[Fit]) -> str | None:
+    """Whether there were too few tokens for what was solved."""
+    short = [fit for fit in fits if fit.tokens < ENOUGH * fit.unknowns]
+    if not short:
+        return None
+    worst = min(short, key=lambda fit: fit.tokens / fit.unknowns)
+    return (
+        f"Recovery had {worst.tokens:,} tokens for {worst.unknowns:,} unknowns in "
+        f"{worst.stack} layer {worst.layer}, and needs about {ENOUGH} for each: on other rows it "
+        "may do harm. Give it more with --samples or --inputs."
+    )
+
+
 def recover(
     small: Model,
     model: nn.Module,
     data: Data,
     *,
     tokenizer: PreTrainedTokenizerBase | None = None,
-    options: Recovery = Recovery(),  # noqa: B008
+    options: Recover = Recover(),  # noqa: B008
     report: Callable[[int, int], None] | None = None,
 ) -> Model:
     """Solve the output projections of `small` again, in place, so that it answers like `model`.
@@ -83,7 +98,7 @@ def recover_layers(
     model: nn.Module,
     data: Batches,
     *,
-    options: Recovery = Recovery(),  # noqa: B008
+    options: Recover = Recover(),  # noqa: B008
     report: Callable[[int, int], None] | None = None,
 ) -> list[Fit]:
     """As `recover`; gives how well every layer fits before and after."""
@@ -106,7 +121,7 @@ def _solve(
     model: nn.Module,
     pairs: list[tuple[Site, Site]],
     data: Batches,
-    options: Recovery,
+    options: Recover,
     report: Callable[[int, int], None] | None,
     *,
     whole: bool = False,

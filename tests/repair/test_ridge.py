@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from headcount.errors import UsageError
-from headcount.recovery.ridge import NormalEquations
+from headcount.repair.ridge import NormalEquations
 
 
 @pytest.mark.parametrize("bias", [True, False])

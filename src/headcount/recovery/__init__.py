@@ -1,1 +1,0 @@
-"""Output projections solved again after heads went, from unlabelled inputs and without training."""
