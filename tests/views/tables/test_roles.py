@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 from rich.console import Console
@@ -45,3 +46,11 @@ def test_notes_tell_what_separates_and_where_tokens_are_few() -> None:
     assert "100 tokens are few for stand-in shares of 385 unknowns" in text
     object.__setattr__(found, "made", made | {"tokens": 100_000})
     assert "are few" not in shown(page(found))
+
+
+def test_a_role_without_a_chance_is_shown() -> None:
+    found = roles(previous=[0.9, 0.1, 0.1, 0.8])
+    kept = {name: replace(each, chance=None) for name, each in found.quantities.items()}
+    text = shown(page(replace(found, quantities=kept)))
+    line = next(line for line in text.splitlines() if "previous" in line)
+    assert line.split()[3] == "-"

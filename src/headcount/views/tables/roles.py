@@ -71,7 +71,7 @@ def legend(found: Roles) -> Fitted:
         if not np.isnan(each.low[at]):
             best += f" [{each.low[at]:.3f}, {each.high[at]:.3f}]"
         head = str(found.layout.original(list(found.layout)[at]))
-        chance = f"{found.chance[role]:.3f}"
+        chance = f"{found.chance[role]:.3f}" if role in found.chance else "-"
         rows.append((letter, role, str(found.roles.count(role)), chance, head, best))
     titles = ("", "role", "heads", "chance", "most", "share of its attention, 95 %")
     cells = list(zip(*rows, strict=True))
