@@ -41,7 +41,7 @@ LARGE = Layout(
 )
 SMALL = Layout.of(encoder=[12] * 12)
 TASK = "a-task-whose-name-is-long-\x1b[2J-" + "x" * 80
-SCORE = Score(metric="accuracy", value=0.91, low=0.9, high=0.92, draws_undefined=3)
+SCORE = Score(metric="accuracy", value=0.91, low=0.9, high=0.92)
 
 
 def scores(layout: Layout, low: float = -1.23456789e-300) -> Scores:
@@ -123,6 +123,6 @@ def test_the_lines_say_what_matters() -> None:
         "Scores(144 heads; lowest encoder.0.0 1, highest encoder.0.0 1; 72 NaN)"
     )
     assert repr(evaluation(scores=(SCORE,))) == (
-        "Evaluation(sst2 dev: accuracy 0.9100 [0.9000, 0.9200], 3 draws undefined; 872 rows)"
+        "Evaluation(sst2 dev: accuracy 0.9100 [0.9000, 0.9200]; 872 rows)"
     )
     assert isinstance(correlate([1, 2, 3], [1, 2, 4]), Correlation)

@@ -149,7 +149,7 @@ def test_a_budget_that_no_cut_meets_says_how_close_it_came(model, task, tokenize
 def text_task() -> Task:
     def load(split: str) -> Examples:
         rng = np.random.default_rng({"train": 1, "dev": 2}[split])
-        return Examples(([" ".join(rng.choice(WORDS, 8)) for _ in range(60)],))
+        return Examples(([" ".join(rng.choice(WORDS, 8)) for _ in range(140)],))
 
     return Task(name="words", kind="causal-lm", texts=("text",), metrics=("perplexity",),
                 loader=load)  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from headcount.statistics import compare_pairs
 from headcount.studies.gather import measures, summarize
 
@@ -28,12 +30,37 @@ def test_methods_are_tested_against_random_with_all_comparisons_counted():
     want = compare_pairs(groups, pairs, higher_is_better=True)
     for method in ("surgeon", "cluster"):
         assert lines[method]["than random"] == want[method, "random"]["verdict"]
-        assert lines[method]["than random.p"] == want[method, "random"]["p_corrected"]
+        assert lines[method]["than random.p"] == pytest.approx(
+            want[method, "random"]["p_corrected"]
+        )
         assert lines[method]["than random.comparisons"] == 2
     assert lines["surgeon"]["than random"] == "better"
     assert lines["cluster"]["than random"] == "alike"
     assert lines["cluster"]["than random.seeds_needed"] == want["cluster", "random"]["seeds_needed"]
     assert "than random" not in lines["random"]
+
+
+def test_means_over_seeds_stay_in_the_range_and_are_not_of_width_0() -> None:
+    """Two seeds of 0.72 and 0.88 were 0.8 [-0.2165, 1.8165], two equal ones 0.8 [0.8, 0.8]."""
+    far = [row("surgeon", 0, 0.72), row("surgeon", 1, 0.88)]
+    (line,) = summarize(far, ["method", "ratio", "seed"])
+    assert [line[name] for name in ("score", "score.low", "score.high")] == [0.8, 0.0, 1.0]
+    same = [{**row("surgeon", seed, 0.8), "difference": -0.1} for seed in range(2)]
+    (line,) = summarize(same, ["method", "ratio", "seed"])
+    for name, mean in (("score", 0.8), ("difference", -0.1)):
+        assert line[f"{name}.low"] == pytest.approx(mean - 0.0519, abs=1e-3)
+        assert line[f"{name}.high"] == pytest.approx(mean + 0.0519, abs=1e-3)
+    (line,) = summarize([{**each, "loss": 1.5} for each in same], ["method", "ratio", "seed"])
+    assert (line["loss"], line["loss.low"], line["loss.high"]) == (1.5, None, None)
+
+
+def test_two_seeds_that_differ_alike_are_no_proof() -> None:
+    """Their p was 0, and the verdict "better"."""
+    rows = [row("random", seed, 0.5) for seed in range(2)]
+    rows += [row("surgeon", seed, 0.54) for seed in range(2)]
+    lines = {line["method"]: line for line in summarize(rows, ["method", "ratio", "seed"])}
+    assert lines["surgeon"]["than random"] == "alike"
+    assert lines["surgeon"]["than random.p"] > 0.05
 
 
 def test_a_table_without_random_cuts_or_methods_tests_nothing():

@@ -21,14 +21,11 @@ def test_one_class_only_is_undefined(name: str, said: list[int]) -> None:
     outcome = Outcome(np.array(said), np.zeros(4, int))
     found = score(name, outcome, draws=30)
     assert np.isnan([found.value, found.low, found.high]).all()
-    assert found.draws_undefined == 30
     assert str(found) == f"{name} undefined"
-    assert found.to_json() == {
-        "metric": name, "value": None, "low": None, "high": None, "draws_undefined": 30,
-    }  # fmt: skip
+    assert found.to_json() == {"metric": name, "value": None, "low": None, "high": None}
     assert Score.from_json(found.to_json()).to_json() == found.to_json()
     gap = difference(name, outcome, outcome, draws=30)
-    assert (str(gap), gap.to_json()["value"], gap.draws_undefined) == ("undefined", None, 30)
+    assert (str(gap), gap.to_json()["value"], gap.to_json()["low"]) == ("undefined", None, None)
 
 
 def test_a_model_that_says_one_class_only_has_scores() -> None:
@@ -51,4 +48,6 @@ def test_matthews_of_many_classes_needs_little_memory() -> None:
     assert peak < 50_000_000  # one number for every pair of classes and row would be 1.3 GB
     drawn = np.random.default_rng(0).integers(1000, size=(30, 1000))
     values = [METRICS["matthews"].score(said[rows], labels[rows]) for rows in drawn]
-    assert [found.low, found.high] == pytest.approx(list(np.quantile(values, [0.025, 0.975])))
+    assert [found.low, found.high] == pytest.approx(
+        list(np.quantile(values, [0.025, 0.975])), abs=0.015
+    )

@@ -14,7 +14,7 @@ group but the reference has `mean`, `low`, `high` of the differences seed by see
 """
 
 from headcount.statistics.comparisons import compare_groups, compare_pairs, holm
-from headcount.statistics.draws import Weighted, bootstrap, row_weights
+from headcount.statistics.draws import Sides, Weighted, draw_sides, most_telling, widening
 from headcount.statistics.intervals import (
     correlation_interval,
     deviation,
@@ -26,19 +26,21 @@ from headcount.statistics.pairs import paired, seeds_needed, sign_flips
 from headcount.statistics.ranks import rank_correlation
 
 __all__ = [
+    "Sides",
     "Weighted",
-    "bootstrap",
     "compare_groups",
     "compare_pairs",
     "correlation_interval",
     "deviation",
+    "draw_sides",
     "holm",
     "interval",
     "median_interval",
+    "most_telling",
     "paired",
     "percentiles",
     "rank_correlation",
-    "row_weights",
     "seeds_needed",
     "sign_flips",
+    "widening",
 ]

@@ -16,11 +16,15 @@ Label = TypeVar("Label", bound=Hashable)
 
 
 def compare_groups(
-    groups: Mapping[Label, Mapping[int, float]], reference: Label, *, higher_is_better: bool
+    groups: Mapping[Label, Mapping[int, float]],
+    reference: Label,
+    *,
+    higher_is_better: bool,
+    step: float = 0.0,
 ) -> dict[Label, dict[str, Any]]:
     """Every group of scores by seed against the reference group: `compare_pairs`, by label."""
     pairs = [(label, reference) for label in groups if label != reference]
-    found = compare_pairs(groups, pairs, higher_is_better=higher_is_better)
+    found = compare_pairs(groups, pairs, higher_is_better=higher_is_better, step=step)
     return {label: row for (label, _), row in found.items()}
 
 
@@ -29,6 +33,7 @@ def compare_pairs(
     pairs: Iterable[tuple[Label, Label]],
     *,
     higher_is_better: bool,
+    step: float = 0.0,
 ) -> dict[tuple[Label, Label], dict[str, Any]]:
     """For every pair of groups what `paired` says, and a verdict on the first of the two.
 
@@ -45,7 +50,7 @@ def compare_pairs(
     (1, 0.053, 'alike', 4)
     """
     found: dict[tuple[Label, Label], dict[str, Any]] = {
-        (own, other): dict(paired(groups[own], groups[other])) for own, other in pairs
+        (own, other): dict(paired(groups[own], groups[other], step)) for own, other in pairs
     }
     each = {frozenset(pair): row["p"] for pair, row in found.items()}
     corrected = dict(zip(each, holm(list(each.values())), strict=True))

@@ -13,9 +13,12 @@ ENUMERATED = 12
 """Up to so many differences all ways to flip their signs are gone through."""
 
 
-def paired(own: Mapping[int, float], other: Mapping[int, float]) -> dict[str, float]:
+def paired(
+    own: Mapping[int, float], other: Mapping[int, float], step: float = 0.0
+) -> dict[str, float]:
     """Differences seed by seed: mean, 95 % interval, and p, two-sided.
 
+    `step` is that of the scores (see `interval`): that two seeds differ alike is then no proof.
     `p` is that of the paired t-test; `p_flips` is that of `sign_flips`, which needs no normal
     distribution, but of five seeds can be no smaller than 1 / 16.
 
@@ -30,8 +33,8 @@ def paired(own: Mapping[int, float], other: Mapping[int, float]) -> dict[str, fl
     if not differences:
         nothing = dict.fromkeys(("mean", "low", "high", "p", "p_flips"), math.nan)
         return {**nothing, "seeds": 0}
-    mean, low, high = interval(differences)
-    error = standard_error(differences)
+    mean, low, high = interval(differences, step=step)
+    error = standard_error(differences, step)
     if error == 0:
         p = 1.0 if mean == 0 else 0.0
     else:

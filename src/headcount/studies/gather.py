@@ -18,7 +18,7 @@ from headcount.runs.products import scored_part
 from headcount.statistics import compare_pairs, interval
 from headcount.studies.ledger import Ledger
 from headcount.studies.plan import Cell, Plan
-from headcount.tasks.metrics import get_metric
+from headcount.tasks.metrics import get_metric, over_seeds, step_of
 
 SEED, METHOD = "seed", "method"
 REFERENCES = ("random", "all-heads")
@@ -130,6 +130,8 @@ _MEASURES: Mapping[str, Callable[[Mapping[str, Any]], Row]] = {
 NOT_MEASURED = {"seconds", "n", "heads", "kept", "inputs", "steps", "parameters", "low", "high",
                 "full", "difference_low", "difference_high"}  # fmt: skip
 """Numbers that are not averaged over seeds."""
+OF_THE_METRIC = ("score", "random", "difference")
+"""Columns in the unit of the score."""
 
 
 def summarize(rows: Sequence[Row], axes: Sequence[str]) -> list[Row]:
@@ -148,7 +150,8 @@ def summarize(rows: Sequence[Row], axes: Sequence[str]) -> list[Row]:
             line["metric"] = first["metric"]
         for name in first:
             if _is_measure(name, own, axes):
-                line |= _spread(name, [float(row[name]) for row in own if row[name] is not None])
+                values = [float(row[name]) for row in own if row[name] is not None]
+                line |= _spread(name, values, first)
         if len(own) == 1 and first.get("low") is not None and "score" in line:
             line |= {"score.low": first["low"], "score.high": first["high"]}
         for name in ("full", "kept", "heads", "n"):
@@ -184,7 +187,10 @@ def _test(lines: list[Row], runs: Sequence[Sequence[Row]], axes: Sequence[str]) 
                 better = get_metric(line["metric"]).higher_is_better
                 pairs.setdefault((other, better), []).append((place, against))
     for (other, better), each in pairs.items():
-        for (place, _), row in compare_pairs(scores, each, higher_is_better=better).items():
+        tested = [lines[place] for place, _ in each]
+        step = max(step_of(row["metric"], row.get("n"), row.get("score") or 1.0) for row in tested)
+        found = compare_pairs(scores, each, higher_is_better=better, step=step)
+        for (place, _), row in found.items():
             named = {"verdict": "", "p_corrected": ".p", "comparisons": ".comparisons",
                      "seeds_needed": ".seeds_needed"}  # fmt: skip
             lines[place] |= {f"than {other}{end}": _plain(row[name]) for name, end in named.items()}
@@ -202,7 +208,13 @@ def _is_measure(name: str, own: Sequence[Row], axes: Sequence[str]) -> bool:
     return bool(values) and numbers
 
 
-def _spread(name: str, values: Sequence[float]) -> Row:
-    mean, low, high = interval(values)
-    ends = {f"{name}.low": low, f"{name}.high": high}
-    return {name: mean} | {key: None if math.isnan(end) else end for key, end in ends.items()}
+def _spread(name: str, values: Sequence[float], first: Row) -> Row:
+    metric = first.get("metric")
+    if metric is not None and name in OF_THE_METRIC:
+        differences = name == "difference"
+        mean, low, high = over_seeds(metric, values, first.get("n"), differences=differences)
+    else:
+        mean, low, high = interval(values)
+    if not low < high:  # of one seed, or of equal ones, no spread is known
+        low = high = None
+    return {name: mean, f"{name}.low": low, f"{name}.high": high}

@@ -137,6 +137,7 @@ class Judge:
         )  # fmt: skip
 
 
-def shown(lost: Difference) -> dict[str, float]:
-    """A difference as `search.json` has it."""
-    return {"value": lost.value, "low": lost.low, "high": lost.high}
+def shown(lost: Difference) -> dict[str, Any]:
+    """A difference as `search.json` has it; where it has no interval, with the reason."""
+    ends = {"value": lost.value, "low": lost.low, "high": lost.high}
+    return ends | ({"no_interval": lost.no_interval} if lost.no_interval else {})

@@ -13,9 +13,9 @@ from headcount.errors import UsageError
 from headcount.files import require_fields, whole, write_json
 from headcount.names import split_words
 from headcount.runs.record import Record, defined
-from headcount.statistics import compare_pairs, deviation, interval
+from headcount.statistics import compare_pairs, deviation
 from headcount.statistics.comparisons import Label
-from headcount.tasks.metrics import Difference, ends, get_metric
+from headcount.tasks.metrics import Difference, ends, get_metric, over_seeds, step_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Point:
     """Share of heads that went."""
     score: float
     low: float
-    """The 95 % interval over rows, by bootstrap."""
+    """The 95 % interval over rows."""
     high: float
     n: int
     difference: float
@@ -123,7 +123,7 @@ class Studied(ABC):
     def group(self, own: Sequence[Point]) -> dict[str, Any]:
         """Mean over seeds with its interval, spread, ends, and what was lost."""
         values = [point.score for point in own]
-        mean, low, high = interval(values)
+        mean, low, high = over_seeds(self.metric, values, own[0].n)
         return {
             "kept": own[0].kept,
             "seeds": len(own),
@@ -142,7 +142,8 @@ class Studied(ABC):
         """Groups of cuts held against others seed by seed; all pairs are one table (Holm)."""
         scores = {label: by_seed(own) for label, own in groups.items()}
         better = get_metric(self.metric).higher_is_better
-        return compare_pairs(scores, pairs, higher_is_better=better)
+        step = step_of(self.metric, self.points[0].n, self.full["score"] or 1.0)
+        return compare_pairs(scores, pairs, higher_is_better=better, step=step)
 
     def __repr__(self) -> str:
         task = f"{self.about['task']} {split_words(self.about['split'])}"
@@ -175,7 +176,8 @@ def _shown(value: Any) -> Any:
 def loss_of(own: Sequence[Point], full: float | None, metric: str) -> dict[str, Any]:
     """What cuts lost in the mean, and in words: over cuts, or over rows where there is one cut."""
     before = math.nan if full is None else full
-    mean, low, high = interval([each.score - before for each in own])
+    losses = [each.score - before for each in own]
+    mean, low, high = over_seeds(metric, losses, own[0].n, differences=True)
     if len(own) == 1:
         low, high = own[0].difference_low, own[0].difference_high
     lost = Difference(metric=metric, value=mean, low=low, high=high)

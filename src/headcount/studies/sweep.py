@@ -35,7 +35,7 @@ from headcount.statistics import compare_groups, interval, rank_correlation
 from headcount.studies.many import Progress, Study, Wanted, check_seeds
 from headcount.studies.points import Point, Studied, by_seed
 from headcount.studies.store import opened
-from headcount.tasks.metrics import ends, get_metric
+from headcount.tasks.metrics import get_metric, step_of
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
@@ -62,17 +62,17 @@ class Sweep(Studied):
         seeds: dict[Any, dict[int, float]] = {value: by_seed(own) for value, own in groups.items()}
         seeds[ALL] = {point.seed: full for point in self.points}
         better = get_metric(self.metric).higher_is_better
-        found = compare_groups(seeds, ALL, higher_is_better=better)
+        step = step_of(self.metric, self.points[0].n, full)
+        found = compare_groups(seeds, ALL, higher_is_better=better, step=step)
         rows = []
         for value, own in groups.items():
             whole = self.group(own)
-            scores = [point.score for point in own]
             rows.append({
                 "value": value,
                 "seeds": len(own),
                 "kept": float(np.mean([point.kept for point in own])),
-                "sparsity": _spread([point.sparsity for point in own]),
-                "score": _spread(scores) | ends(scores, self.metric),
+                "sparsity": _sparsity([point.sparsity for point in own]),
+                "score": {name: whole[name] for name in ("mean", "low", "high", "worst", "best")},
                 **{name: whole[name] for name in ("relative", "difference", "lost")},
                 "against_all_heads": found[value],
                 "than_all_heads": found[value]["verdict"],
@@ -93,8 +93,8 @@ class Sweep(Studied):
         return super().to_json() | {"trends": self.trends()}
 
 
-def _spread(values: Sequence[float]) -> dict[str, float]:
-    mean, low, high = interval(values)
+def _sparsity(values: Sequence[float]) -> dict[str, float]:
+    mean, low, high = interval(values, (0.0, 1.0))
     return {"mean": mean, "low": low, "high": high, "worst": min(values), "best": max(values)}
 
 

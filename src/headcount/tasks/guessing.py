@@ -15,12 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headcount.tasks.metrics import Difference, Outcome, Score, difference, get_metric, score
+from headcount.tasks.metrics import Difference, Outcome, difference, get_metric, score
 
 ONE_ANSWER = ("accuracy", "f1", "accuracy_f1")
 CORRELATION = ("matthews", "spearman", "pearson")
-TAIL = 0.025
-"""Share of draws below the 95 % interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +37,9 @@ def against_guessing(
     """A model beside guessing on the same rows; None where guessing has no score."""
     if metric in CORRELATION:
         own = score(metric, said, draws=draws, seed=seed)
-        found = Difference(metric=metric, value=own.value, low=own.low, high=own.high)
-        return Guessing(guess=0.0, difference=found, better=_above_none(own, draws))
+        ends = {"low": own.low, "high": own.high, "no_interval": own.no_interval}
+        found = Difference(metric=metric, value=own.value, **ends)
+        return Guessing(guess=0.0, difference=found, better=own.low > 0)
     if metric not in ONE_ANSWER:
         return None
     known, labels = get_metric(metric), np.asarray(said.labels)
@@ -50,10 +49,5 @@ def against_guessing(
     best = max(scores, key=lambda answer: np.nan_to_num(scores[answer], nan=-np.inf))
     same = Outcome(np.full_like(labels, best), said.labels)
     found = difference(metric, same, said, draws=draws, seed=seed)
-    goes_along = _above_none(score("matthews", said, draws=draws, seed=seed), draws)
+    goes_along = score("matthews", said, draws=draws, seed=seed).low > 0
     return Guessing(guess=scores[best], difference=found, better=found.low > 0 or goes_along)
-
-
-def _above_none(found: Score, draws: int) -> bool:
-    """Whether a correlation is above 0 in nearly all draws; where it is undefined it is not."""
-    return found.low > 0 and found.draws_undefined <= TAIL * draws

@@ -1,9 +1,10 @@
-"""How predictions are scored, with a bootstrap interval beside every score.
+"""How predictions are scored, with a 95 % interval beside every score.
 
-The scores themselves come from scikit-learn, scipy and sacrebleu. For the interval, rows are drawn
-again with replacement; a draw is a vector of how often each row was drawn, and every metric is
-written as a function of such weights, so that a thousand draws are one matrix product. A metric
-that the rows cannot tell (Matthews where they have one class only) is not a number: undefined.
+The scores themselves come from scikit-learn, scipy and sacrebleu. For the interval, rows are
+weighted anew (`tasks/drawing.py`); every metric is written as a function of such weights, so that a
+thousand draws are one matrix product. A metric that the rows cannot tell (Matthews where they have
+one class only) is not a number: undefined. Where rows are too few for an interval that is right 19
+times in 20, there is none, and `no_interval` says how many it takes.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import numpy as np
 from headcount.errors import UsageError
 from headcount.files import require_fields
 from headcount.names import require
-from headcount.statistics import Weighted, bootstrap, percentiles
+from headcount.statistics import Sides, Weighted, interval
 from headcount.tasks import bleu, classes, ranks
+from headcount.tasks.drawing import draw
 from headcount.tasks.sums import from_sums, ratio
 from headcount.text import line
 
@@ -49,7 +51,7 @@ class Score:
 
     >>> print(Score(metric="f1", value=0.5, low=0.4, high=0.6))
     f1 0.5000 [0.4000, 0.6000]
-    >>> print(Score(metric="f1", value=math.nan, low=math.nan, high=math.nan, draws_undefined=99))
+    >>> print(Score(metric="f1", value=math.nan, low=math.nan, high=math.nan))
     f1 undefined
     """
 
@@ -57,8 +59,8 @@ class Score:
     value: float
     low: float
     high: float
-    draws_undefined: int = 0
-    """Draws of the bootstrap that have no score; the interval is that of the others."""
+    no_interval: str = ""
+    """Why there is none, where rows cannot tell it."""
 
     @property
     def shown(self) -> str:
@@ -67,11 +69,10 @@ class Score:
 
     @property
     def interval(self) -> str:
-        """The interval to read, and how many draws are missing in it; empty without one."""
+        """The interval to read, or why there is none; empty where none was asked for."""
         if math.isnan(self.low):
-            return ""
-        missing = f", {self.draws_undefined} draws undefined" if self.draws_undefined else ""
-        return f"[{self.low:.4f}, {self.high:.4f}]{missing}"
+            return _why(self.no_interval)
+        return f"[{self.low:.4f}, {self.high:.4f}]"
 
     def __str__(self) -> str:
         return f"{self.metric} {self.shown} {self.interval}".rstrip()
@@ -87,12 +88,12 @@ class Score:
     def from_json(cls, data: dict[str, Any]) -> Score:
         """What `to_json` wrote."""
         types = {"metric": str, **dict.fromkeys(("value", "low", "high"), float | None)}
-        some = {"draws_undefined": int}
+        some = {"no_interval": str}
         require_fields(data, types | some, "This is no score", optional=some)
         numbers = {name: data[name] for name in ("value", "low", "high")}
         return cls(
             metric=data["metric"],
-            draws_undefined=data.get("draws_undefined", 0),
+            no_interval=data.get("no_interval", ""),
             **{name: math.nan if value is None else value for name, value in numbers.items()},
         )
 
@@ -109,14 +110,13 @@ class Difference:
     value: float
     low: float
     high: float
-    draws_undefined: int = 0
-    """Draws in which one side has no score; the interval is that of the others."""
+    no_interval: str = ""
+    """Why there is none, where rows cannot tell it."""
 
     def __str__(self) -> str:
         if math.isnan(self.low):
-            return _signed(self.value)
-        missing = f", {self.draws_undefined} draws undefined" if self.draws_undefined else ""
-        return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]{missing}"
+            return f"{_signed(self.value)} {_why(self.no_interval)}".rstrip()
+        return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]"
 
     def __repr__(self) -> str:
         return line(f"Difference({self.metric} {self})")
@@ -135,24 +135,24 @@ class Metric:
     higher_is_better: bool = True
     range: tuple[float, float] = (0.0, 1.0)
     """The least and the largest value there is; intervals stay inside."""
+    classes: bool = False
+    """Whether labels are classes; else rows are numbers, or sentences."""
+    rows: int = 1
+    """An interval takes so many rows (`benchmarks/coverage/intervals.py`)."""
 
 
 def score(
     metric: str, outcome: Outcome | Sequence[Outcome], *, draws: int = 1000, seed: int = 0
 ) -> Score:
-    """The metric with its bootstrap percentile interval; without draws the interval is empty.
+    """The metric with its 95 % interval; without draws the interval is empty.
 
     Several outcomes are those of several seeds on the same rows: the metric is their mean, and
     both seeds and rows are drawn.
     """
     known, outcomes = get_metric(metric), _same_rows(metric, outcome)
     value = _mean(known, outcomes)
-    if not draws:
-        return Score(metric=metric, value=value, low=math.nan, high=math.nan)
-    weighted = [known.weighted(each.predictions, each.labels) for each in outcomes]
-    values = bootstrap(weighted, len(outcomes[0]), draws=draws, seed=seed)
-    low, high, undefined = percentiles(values.clip(*known.range))  # rounding goes past it
-    return Score(metric=metric, value=value, low=low, high=high, draws_undefined=undefined)
+    ends = _interval(known, outcomes, value, paired=False, draws=draws, seed=seed)
+    return Score(metric=metric, value=value, **ends)
 
 
 def difference(
@@ -163,7 +163,7 @@ def difference(
     draws: int = 1000,
     seed: int = 0,
 ) -> Difference:
-    """After minus before, with its bootstrap percentile interval.
+    """After minus before, with its 95 % interval.
 
     Both are scored on the same rows, and every draw takes the same rows of both: what makes a row
     hard for the one makes it hard for the other and cancels out, so that the interval is far
@@ -171,18 +171,48 @@ def difference(
     the difference is their mean, and both seeds and rows are drawn.
     """
     known = get_metric(metric)
-    _, *outcomes = _same_rows(metric, [before, *_listed(after)])
-    value = _mean(known, outcomes) - _mean(known, [before])
-    if not draws:
-        return Difference(metric=metric, value=value, low=math.nan, high=math.nan)
-    weighted = [
-        _minus(known.weighted(each.predictions, each.labels),
-               known.weighted(before.predictions, before.labels))
-        for each in outcomes
-    ]  # fmt: skip
-    values = bootstrap(weighted, len(before), draws=draws, seed=seed)
-    low, high, undefined = percentiles(values)
-    return Difference(metric=metric, value=value, low=low, high=high, draws_undefined=undefined)
+    outcomes = _same_rows(metric, [before, *_listed(after)])
+    value = _mean(known, outcomes[1:]) - _mean(known, [before])
+    ends = _interval(known, outcomes, value, paired=True, draws=draws, seed=seed)
+    return Difference(metric=metric, value=value, **ends)
+
+
+def drawn(
+    metric: Metric, outcomes: Sequence[Outcome], *, paired: bool, draws: int, seed: int
+) -> Sides:
+    """All draws of the outcomes' mean, or of the first and of the others' mean."""
+    said = [each.predictions for each in outcomes]
+    return draw(metric, outcomes[0].labels, said, paired=paired, draws=draws, seed=seed)
+
+
+def ends_of(sides: Sides) -> dict[str, Any]:
+    """`low` and `high` of draws, as they stand in a score or a difference."""
+    low, high = sides.interval(_told)
+    if high - low > 1e-12:
+        return {"low": low, "high": high}
+    return {"low": math.nan, "high": math.nan, "no_interval": "the rows have no spread"}
+
+
+def _told(values: np.ndarray) -> np.ndarray:
+    """A score (draw, 1), or the second minus the first (draw, 2)."""
+    return values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
+
+
+def too_few(metric: Metric, rows: int) -> str:
+    """Why so many rows have no interval; empty where they have."""
+    return "" if rows >= metric.rows else f"it takes {metric.rows} rows, and there are {rows}"
+
+
+def _interval(
+    metric: Metric, outcomes: Sequence[Outcome], value: float, *, paired: bool, **how: int
+) -> dict[str, Any]:
+    """`low`, `high` and why they are not known; `how` has `draws` and `seed`."""
+    none = {"low": math.nan, "high": math.nan}
+    if not how["draws"] or math.isnan(value):
+        return none
+    if few := too_few(metric, len(outcomes[0])):
+        return none | {"no_interval": few}
+    return ends_of(drawn(metric, outcomes, paired=paired, **how))
 
 
 def _listed(outcome: Outcome | Sequence[Outcome]) -> Sequence[Outcome]:
@@ -208,21 +238,22 @@ def _mean(metric: Metric, outcomes: Sequence[Outcome]) -> float:
     return float(np.mean([metric.score(each.predictions, each.labels) for each in outcomes]))
 
 
-def _minus(own: Weighted, other: Weighted) -> Weighted:
-    return lambda weights: own(weights) - other(weights)
-
-
 def get_metric(name: str) -> Metric:
     """The metric of this name."""
     return METRICS[require("metric", name, METRICS)]
 
 
 def _plain(data: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no word for what is not a finite number."""
+    """JSON has no word for what is not a finite number; a reason stands where there is one."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in data.items()
+        if name != "no_interval" or value
     }
+
+
+def _why(no_interval: str) -> str:
+    return f"(no interval: {no_interval})" if no_interval else ""
 
 
 def _signed(value: float) -> str:
@@ -245,31 +276,63 @@ def _tokens(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.column_stack([predictions, labels])
 
 
+NUMBERS = 60
+"""Rows that an interval of numbers takes: with 30 a stated 95 % was false in over 5 %."""
 METRICS: dict[str, Metric] = {
     "accuracy": Metric(
-        classes.accuracy, from_sums(classes.hits, lambda s: ratio(s[:, 0], s[:, 1]))
+        classes.accuracy, from_sums(classes.hits, lambda s: ratio(s[:, 0], s[:, 1])), classes=True
     ),
-    "f1": Metric(classes.f1, from_sums(classes.positives, classes.f1_sums)),
+    "f1": Metric(classes.f1, from_sums(classes.positives, classes.f1_sums), classes=True),
     "accuracy_f1": Metric(
         lambda p, y: (classes.accuracy(p, y) + classes.f1(p, y)) / 2,
         from_sums(classes.positives, lambda s: (ratio(s[:, 0], s[:, 1]) + classes.f1_sums(s)) / 2),
+        classes=True,
     ),
-    "matthews": Metric(classes.matthews, classes.weighted_matthews, range=(-1.0, 1.0)),
-    "spearman": Metric(ranks.spearman, ranks.weighted_spearman, range=(-1.0, 1.0)),
+    "matthews": Metric(
+        classes.matthews, classes.weighted_matthews, range=(-1.0, 1.0), classes=True
+    ),
+    "spearman": Metric(ranks.spearman, ranks.weighted_spearman, range=(-1.0, 1.0), rows=NUMBERS),
     "pearson": Metric(
-        ranks.pearson, from_sums(ranks.moments, ranks.pearson_sums), range=(-1.0, 1.0)
+        ranks.pearson, from_sums(ranks.moments, ranks.pearson_sums), range=(-1.0, 1.0), rows=NUMBERS
     ),
-    "recall@1": Metric(_recall, from_sums(_tokens, lambda s: ratio(s[:, 0], s[:, 2]))),
+    "recall@1": Metric(
+        _recall, from_sums(_tokens, lambda s: ratio(s[:, 0], s[:, 2])), rows=NUMBERS
+    ),
     "perplexity": Metric(
         _perplexity,
         from_sums(_tokens, lambda s: np.exp(ratio(s[:, 1], s[:, 2]))),
         higher_is_better=False,
         range=(1.0, math.inf),
+        rows=NUMBERS,
     ),
     "bleu": Metric(
-        bleu.corpus_bleu, from_sums(bleu.sentence_counts, bleu.from_counts), range=(0.0, 100.0)
+        bleu.corpus_bleu,
+        from_sums(bleu.sentence_counts, bleu.from_counts),
+        range=(0.0, 100.0),
+        rows=NUMBERS,
     ),
 }
+
+
+def over_seeds(
+    metric: str, values: Sequence[float], rows: int | None, *, differences: bool = False
+) -> tuple[float, float, float]:
+    """Mean of a metric, or of differences in it, over seeds, with an interval inside its range.
+
+    >>> [round(each, 3) for each in over_seeds("accuracy", [0.8, 0.8], 100)]
+    [0.8, 0.774, 0.826]
+    """
+    low, high = get_metric(metric).range
+    limits = (low - high, high - low) if differences else (low, high)
+    return interval(values, limits, step_of(metric, rows, float(np.mean(values))))
+
+
+def step_of(metric: str, rows: int | None, value: float = 1.0) -> float:
+    """By how much one row of so many changes a metric, about; of perplexity in shares of it."""
+    if not rows:
+        return 0.0
+    low, high = get_metric(metric).range
+    return (high - low if math.isfinite(high) else abs(value)) / rows
 
 
 def ends(values: Sequence[float], metric: str) -> dict[str, float]:

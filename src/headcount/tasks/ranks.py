@@ -63,11 +63,14 @@ def weighted_spearman(predictions: np.ndarray, labels: np.ndarray) -> Weighted:
     def correlate(weights: np.ndarray) -> np.ndarray:
         x, y = (rank(weights) for rank in ranks)
         total = weights.sum(1, keepdims=True)
+        # what rounding leaves of equal ranks is no spread
+        least = 1e-12 * total[:, 0] ** 3
         x = x - (weights * x).sum(1, keepdims=True) / total
         y = y - (weights * y).sum(1, keepdims=True) / total
         above = (weights * x * y).sum(1)
         xx, yy = (weights * x * x).sum(1), (weights * y * y).sum(1)
-        return np.where(yy > 0, ratio(above, np.sqrt(xx * yy)), np.nan)
+        found = ratio(above, np.sqrt(np.where(xx > least, xx * yy, 0.0)))
+        return np.where(yy > least, found, np.nan)
 
     return correlate
 

@@ -1,4 +1,4 @@
-"""How likely a loss is within a bound: the bootstrap of a difference, held against what is allowed.
+"""How likely a loss is within a bound: the draws of a difference, held against what is allowed.
 
 found = within("f1", full, [cut], 0.01, relative=True)
 found.difference, found.chance, found.holds
@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from headcount.errors import UsageError
-from headcount.statistics import percentiles, row_weights
-from headcount.tasks.metrics import Difference, Outcome, get_metric
+from headcount.tasks.metrics import Difference, Outcome, drawn, ends_of, get_metric, too_few
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +23,8 @@ class Within:
 
     difference: Difference
     chance: float
-    """Share of the draws in which the loss is within the bound; not a number without draws."""
+    """That the loss is within the bound: the share of the draws, on the side of a loss, in which it
+    is. Not a number without draws, and where rows are too few."""
     holds: bool
     """Whether the loss on the rows themselves is within the bound."""
 
@@ -60,21 +60,12 @@ def within(
     mean = float(np.mean(scores[1:]))
     found = {"metric": metric, "value": mean - scores[0]}
     holds = bool(inside(scores[0], mean))
-    if not draws:
-        nothing = Difference(**found, low=math.nan, high=math.nan)
+    few = too_few(known, len(before)) if draws else ""
+    if not draws or few or np.isnan(scores).any():
+        nothing = Difference(**found, low=math.nan, high=math.nan, no_interval=few)
         return Within(difference=nothing, chance=math.nan, holds=holds)
-    first, *rest = (known.weighted(side.predictions, side.labels) for side in (before, *afters))
-    models = np.random.default_rng((seed, 1))
-    pairs: list[tuple[np.ndarray, np.ndarray]] = []
-    for chunk in row_weights(len(before), draws, seed):
-        each = np.stack([weighted(chunk) for weighted in rest])  # (model, draw)
-        if len(rest) > 1:
-            drawn = models.integers(len(rest), size=each.shape)
-            each = np.take_along_axis(each, drawn, axis=0)
-        pairs.append((first(chunk), each.mean(0)))
-    one, other = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    low, high, undefined = percentiles(other - one)
-    defined = ~np.isnan(other - one)
-    chance = float(inside(one[defined], other[defined]).mean()) if defined.any() else math.nan
-    lost = Difference(**found, low=low, high=high, draws_undefined=undefined)
-    return Within(difference=lost, chance=chance, holds=holds)
+    sides = drawn(known, [before, *afters], paired=True, draws=draws, seed=seed)
+    # a loss is at the lower end, or, where lower is better, at the upper one
+    one, other = (sides.lower if sign > 0 else sides.upper).T
+    lost = Difference(**found, **ends_of(sides))
+    return Within(difference=lost, chance=float(inside(one, other).mean()), holds=holds)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headcount.statistics import compare_pairs, interval
+from headcount.tasks.metrics import METRICS, over_seeds, step_of
 from headcount.views.page.answer import higher_is_better
 from headcount.views.page.reading import bounds, number, text
 from headcount.views.page.rows import rows_said, several
@@ -56,13 +57,27 @@ def sum_up(
 
 def _point(same: Sequence[Cut], heads: int, shown: str) -> dict[str, Any]:
     """The mean of scores, or of differences from all heads."""
-    mean, low, high = interval([cut[shown]["value"] for cut in same])
+    mean, low, high = _over_seeds(same, shown)
     if len(same) == 1:
         low, high = same[0][shown]["low"], same[0][shown]["high"]
     kept = same[0]["kept"]
     return {"kept": kept, "removed": 1 - kept / heads, "value": mean, "low": number(low),
             "high": number(high), "seeds": len(same), "rows": rows_said(same),
             "difference": same[0]["difference"] if len(same) == 1 else None}  # fmt: skip
+
+
+def _over_seeds(same: Sequence[Cut], shown: str) -> tuple[float, float, float]:
+    """Mean and interval of cuts that differ by their seed."""
+    values = [cut[shown]["value"] for cut in same]
+    if not _known(same[0]):
+        return interval(values)
+    rows, differences = same[0].get("n"), shown == "difference"
+    return over_seeds(same[0]["metric"], values, rows, differences=differences)
+
+
+def _known(cut: Cut) -> bool:
+    """Whether the metric is one of ours, and not of a newer version or a plugin."""
+    return cut.get("metric") in METRICS
 
 
 def _tests(groups: Mapping[Place, Sequence[Cut]], heads: int) -> dict[tuple[Place, str], Any]:
@@ -79,8 +94,11 @@ def _tests(groups: Mapping[Place, Sequence[Cut]], heads: int) -> dict[tuple[Plac
             if other in scores and other != place
         ]
         if pairs:
-            better = higher_is_better(next(iter(groups.values()))[0]["metric"])
-            rows = compare_pairs(scores, pairs, higher_is_better=better)
+            first = next(iter(groups.values()))[0]
+            better = higher_is_better(first["metric"])
+            value = first["score"]["value"]
+            step = step_of(first["metric"], first.get("n"), value) if _known(first) else 0.0
+            rows = compare_pairs(scores, pairs, higher_is_better=better, step=step)
             found |= {(place, against): row for (place, _), row in rows.items()}
     return found
 
