@@ -54,9 +54,9 @@ def test_a_quick_run_of_every_speed_benchmark_is_offered() -> None:
     assert [path.name for path in speed if "--quick" not in path.read_text(encoding="utf-8")] == []
 
 
-def loaded(name: str) -> ModuleType:
-    """A benchmark of speed as a module."""
-    where = ROOT / "benchmarks" / "speed" / f"{name}.py"
+def loaded(name: str, folder: str = "speed") -> ModuleType:
+    """A benchmark as a module."""
+    where = ROOT / "benchmarks" / folder / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, where)
     assert spec is not None
     assert spec.loader is not None
@@ -99,3 +99,37 @@ def test_importance_ends_with_1_where_its_goal_is_missed(
     monkeypatch.setattr(importance, "measure", lambda *_: found)
     assert importance.main(json) == code
     assert importance.main(["--quick", *json]) == 0
+
+
+@pytest.fixture
+def intervals(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    found = loaded("intervals", "coverage")
+    monkeypatch.setattr(found, "LOSSES", (0.0, 0.05))
+    monkeypatch.setattr(found, "ROWS", (8, 60))
+    return found
+
+
+def test_a_quick_run_of_intervals_has_every_metric_and_passes_no_verdict(
+    intervals: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert intervals.main(["--quick"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + 2 * len(intervals.KINDS)
+    assert "| pearson | 8 |  |  |  |  |" in lines  # none is stated
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "code"),
+    [("difference", 236, 0), ("difference", 210, 1), ("score", 210, 1), ("false", 30, 1)],
+)
+def test_intervals_ends_with_1_where_a_bar_is_missed(
+    intervals: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, count: int, code: int
+) -> None:
+    sound = {"stated": 250, "difference": 240, "score": 240, "false": 9} | {name: count}
+
+    def made(metric: str, rows: int, loss: float, simulations: int) -> dict[str, object]:
+        return {"metric": metric, "rows": rows, "loss": loss, "simulations": 250} | sound
+
+    monkeypatch.setattr(intervals, "cell", made)
+    assert intervals.main(["--json"]) == code
+    assert intervals.main(["--quick"]) == 0

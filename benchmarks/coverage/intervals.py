@@ -1,6 +1,6 @@
 """Do 95 % intervals cover, and are probabilities true? Simulated pruned models with a known loss.
 
-    python benchmarks/coverage/intervals.py [--quick] [--simulations 400] [--json]
+    python benchmarks/coverage/intervals.py [--quick] [--simulations 250] [--json]
 
 A full and a pruned model answer n rows; the pruned one is wrong where the full one is right, and
 right where it is wrong, such that its true loss is known. For every metric, number of rows and
@@ -8,7 +8,7 @@ loss: the share of simulations in which the 95 % interval of the difference, and
 covers the truth, and the share in which a loss below the true one is said to be sure (95 % or
 more). Cells are empty where no interval is stated. Ends with 1 where an interval covers less than
 0.93, or a probability of 95 % is false in more than 5 %, by more than simulations differ by chance
-(1 in 1,000). A quick run passes no verdict.
+(1 in 1,000), in a cell or over all losses of a line. A quick run passes no verdict.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOSSES = (0.0, 0.001, 0.003, 0.006, 0.01, 0.017, 0.03, 0.05, 0.1)
 COVERS, FALSE, SURE = 0.93, 0.05, 0.95
 CHANCE = 1e-3
 """That a cell which is right misses its bar by the luck of the simulations."""
-DRAWS = 500
+DRAWS = 400
 WRONG = 0.15
 """Share of rows that the full model gets wrong."""
 GAINED = 0.005
@@ -172,46 +172,54 @@ def _share(found: dict[str, object], name: str) -> str:
     return f"{int(str(found[name])) / stated:.3f}" if stated else ""
 
 
-def show(cells: list[dict[str, object]], losses: tuple[float, ...]) -> None:
-    """A line for each metric and number of rows: coverage, score's coverage, false."""
-    heads = " | ".join(f"{loss:g}" for loss in losses)
-    print(f"| metric | rows | {heads} | score | 95 % false, at most |")
-    print("|---|---|" + "---|" * (len(losses) + 2))
-    for start in range(0, len(cells), len(losses)):
-        line = cells[start : start + len(losses)]
-        shares = [_share(each, "difference") for each in line]
-        worst = [
-            min(_share(each, "score") for each in line),
-            max(_share(each, "false") for each in line),
-        ]
-        print(
-            "| "
-            + " | ".join([str(line[0]["metric"]), str(line[0]["rows"]), *shares, *worst])
-            + " |"
-        )
+def pooled(line: list[dict[str, object]]) -> dict[str, object]:
+    """All losses of a metric and number of rows as one cell."""
+    names = ("simulations", "stated", "difference", "score", "false")
+    sums = {name: sum(int(str(one[name])) for one in line) for name in names}
+    return {"metric": line[0]["metric"], "rows": line[0]["rows"], "loss": "any"} | sums
+
+
+def show(line: list[dict[str, object]]) -> None:
+    """A metric and number of rows: coverage at every loss, the score's, and what is false."""
+    whole = pooled(line)
+    shares = [_share(one, "difference") for one in line]
+    worst = max((_share(one, "false") for one in line), default="")
+    cells = [str(whole["metric"]), str(whole["rows"]), *shares, _share(whole, "score"), worst]
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def simulations_of(name: str, rows: int, many: int) -> int:
+    """Long rows of numbers cost most, and are where intervals are easiest."""
+    if get_metric(name.split(",")[0]).classes or rows < 250:
+        return many
+    return max(4, many // (6 if rows >= 1000 else 2))
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Simulate, print, and judge."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--simulations", type=int, default=400)
-    parser.add_argument("--quick", action="store_true", help="4 simulations, no verdict")
+    parser.add_argument("--simulations", type=int, default=250)
+    parser.add_argument("--quick", action="store_true", help="few rows, 4 simulations, no verdict")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args(arguments)
     many = 4 if asked.quick else asked.simulations
-    cells = []
+    lines = []
+    if not asked.json:
+        print(f"| metric | rows | {' | '.join(map(str, LOSSES))} | score | 95 % false, at most |")
+        print("|---|---|" + "---|" * (len(LOSSES) + 2))
     for name in KINDS:
-        slow = not get_metric(name.split(",")[0]).classes
         for rows in ROWS[:3] if asked.quick else ROWS:
-            # long rows of numbers cost most, and are where intervals are easiest
-            few = max(4, many // 4) if slow and rows == ROWS[-1] else many
-            cells += [cell(name, rows, loss, few) for loss in LOSSES]
-    below = [] if asked.quick else [line for found in cells for line in missed(found)]
+            count = simulations_of(name, rows, many)
+            lines.append([cell(name, rows, loss, count) for loss in LOSSES])
+            if not asked.json:
+                show(lines[-1])
+    judged = [one for line in lines for one in (*line, pooled(line))]
+    below = [] if asked.quick else [said for one in judged for said in missed(one)]
     if asked.json:
+        cells = [one for line in lines for one in line]
         print(json.dumps({"cells": cells, "missed": below}, default=float))
-    else:
-        show(cells, LOSSES)
-        print("\n".join(below) or ("" if asked.quick else "Every bar is met."))
+    elif not asked.quick:
+        print("\n".join(["", *(below or ["Every bar is met."])]))
     return int(bool(below))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headcount.studies.bounds import Drop
-from headcount.studies.judging import Judge
+from headcount.studies.judging import Judge, rows_line
 from headcount.studies.searching import Searching
 from headcount.tasks.metrics import Outcome, Score
 from headcount.training.scoring import Scoring
@@ -126,3 +126,40 @@ def test_without_a_bound_all_rows_are_scored_and_nothing_is_judged() -> None:
     (tried,) = own.judge(cut, 10).tried
     assert (tried["rows"], tried["chance"], tried["accepted"]) == (ROWS, None, None)
     assert tried["difference"]["value"] == pytest.approx(-0.3, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        (Drop(0.01, True), "1 % of 0.850 needs about 189 rows for a probability of 80 % where no "
+         "row changes, and about 491 where one in 20 does; there are 400 in the selection set."),
+        (Drop(0.05, False), "0.05 in accuracy needs about 32 rows"),
+        (Drop(0.0, False), "0 in accuracy cannot be shown on any number of rows"),
+    ],
+)  # fmt: skip
+def test_it_says_how_many_rows_a_bound_needs(bound: Drop, words: str) -> None:
+    labels = np.arange(400) % 2
+    said = np.where(np.arange(400) % 20 < 3, 1 - labels, labels)
+    full: Any = SimpleNamespace(
+        outcome=Outcome(said, labels), n=400, score=0.85,
+        scores=(Score(metric="accuracy", value=0.85, low=0.8, high=0.9),),
+    )  # fmt: skip
+    assert words in rows_line(full, bound, 0.8)
+
+
+def test_where_rows_are_too_few_nothing_is_accepted_and_the_probability_is_unknown() -> None:
+    trials = Planted({5: 0.0})
+    trials.stages = [ROWS]
+    found = judge(trials)
+    values = np.arange(20.0)
+
+    def few(*_: Any) -> Any:
+        scores = (Score(metric="spearman", value=1.0, low=np.nan, high=np.nan),)
+        return SimpleNamespace(outcome=Outcome(values, values), scores=scores, score=1.0)
+
+    trials.before = trials.after = few  # type: ignore[method-assign]
+    verdict = found.judge(cut, 5)
+    assert not verdict.accepted
+    (one,) = verdict.tried
+    assert one["chance"] is None
+    assert one["difference"]["no_interval"] == "it takes 60 rows, and there are 20"

@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from headcount.errors import UsageError
 from headcount.tasks.metrics import Outcome, difference
-from headcount.tasks.within import within
+from headcount.tasks.within import rows_needed, within
 
 ROWS = 60
 
@@ -33,17 +33,17 @@ ORACLES = {"accuracy": accuracy_score, "f1": f1_score}
 def test_the_chance_is_that_of_a_plain_loop(metric, relative, labels) -> None:
     """Rows drawn with Dirichlet weights, and with them a row that goes wrong."""
     before, after = answers(0.1, 1, labels), answers(0.15, 2, labels)
-    bound, draws = 0.08, 3000
+    bound, draws = 0.08, 4000
     found = within(metric, before, [after], bound, relative=relative, draws=draws, seed=7)
     rng, kept = np.random.default_rng(5), []
     score = ORACLES[metric]
     right = np.append(labels, [0, 1])
     sides = [np.append(before.predictions, [0, 1]), np.append(after.predictions, [1, 0])]
-    for _ in range(draws):
+    for _ in range(400):
         weights = rng.gamma(np.append(np.ones(ROWS), [0.5, 0.5]))
         first, last = (score(right, side, sample_weight=weights) for side in sides)
         kept.append(first - last <= (bound * first if relative else bound) + 1e-9)
-    assert found.chance == pytest.approx(np.mean(kept), abs=0.035)
+    assert found.chance == pytest.approx(np.mean(kept), abs=0.07)
     assert 0 < found.chance < 1
     whole = [score(labels, each.predictions) for each in (before, after)]
     assert found.holds == (whole[0] - whole[1] <= (bound * whole[0] if relative else bound))
@@ -116,3 +116,33 @@ def test_without_draws_there_is_no_chance(labels) -> None:
 def test_other_rows_are_refused(labels) -> None:
     with pytest.raises(UsageError, match="the same rows"):
         within("accuracy", answers(0, 1, labels), [answers(0, 1, 1 - labels)], 0.1)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "matthews"])
+def test_with_the_rows_that_are_needed_the_chance_is_reached(metric: str) -> None:
+    """A model that changes nothing reaches the confidence with them, and not with a third."""
+
+    def rows(count: int) -> Outcome:
+        labels = np.arange(count) % 2
+        return Outcome(np.where(np.arange(count) % 7 == 0, 1 - labels, labels), labels)
+
+    found = rows_needed(metric, rows(400), 0.02, relative=True, confidence=0.9)
+    assert found is not None
+    few, many = found
+    assert few < many
+    enough, less = (
+        within(metric, same, [same], 0.02, relative=True, draws=4000).chance
+        for same in (rows(few), rows(few // 3))
+    )
+    assert enough == pytest.approx(0.9, abs=0.02)
+    assert less < 0.6
+
+
+def test_numbers_need_the_rows_that_an_interval_takes_and_0_is_never_shown() -> None:
+    values = np.random.default_rng(0).normal(size=(2, 100))
+    outcome = Outcome(values[0] + 2 * values[1], values[1])
+    found = rows_needed("pearson", outcome, 0.9)
+    assert found is not None
+    assert found[0] == 60
+    assert rows_needed("pearson", outcome, 0.0) is None
+    assert rows_needed("accuracy", Outcome(np.array([1, 0]), np.array([1, 0])), 0.0) is None

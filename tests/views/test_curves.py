@@ -32,6 +32,14 @@ def test_a_line_and_a_band_for_each_method(tmp_path):
     assert "bert on sst2" in (tmp_path / "c.svg").read_text()
 
 
+def test_a_score_without_an_interval_has_no_band():
+    full = FULL | {"low": None, "high": None}
+    figure = curve_figure([row("random", 0.5, 0.6)], full, title="", metric="spearman")
+    told = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert "all heads" in told
+    assert "its 95 % interval" not in told
+
+
 def test_a_score_of_zero_has_no_relative_axis():
     figure = curve_figure([row("random", 0.5, 0.1)], FULL | {"score": 0.0}, title="", metric="m")
     assert not figure.axes[0].child_axes

@@ -65,3 +65,13 @@ def test_nothing_tried_draws_nothing(tmp_path) -> None:
     assert list(tmp_path.iterdir()) == []
     save_figure(DATA, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"search.png", "search.svg"}
+
+
+def test_a_difference_without_an_interval_is_drawn_without_one() -> None:
+    """Rows were too few for one: JSON has null."""
+    none = {"value": -0.01, "low": None, "high": None, "no_interval": "it takes 60 rows"}
+    tried = [{**one, "difference": none} for one in TRIED]
+    chose = {"score": 0.8, "low": None, "high": None}
+    data = DATA | {"difference": none, "tried": tried, "chose": chose}
+    assert "its 95 % interval" not in labels(data)
+    assert "the answer, on other rows" in labels(data)

@@ -245,8 +245,7 @@ def _table(record: Mapping[str, Any]) -> str:
     on += escaped(scores["n"])
     rows = [f"| {on} | {escaped(scores['metric'])} |", "|---|---|"]
     for name, each in (("all heads", scores["before"]), ("this model", scores["after"])):
-        interval = f"[{_number(each['low'])}, {_number(each['high'])}]"
-        rows.append(f"| {name} | {_number(each['score'])}, 95 % interval {interval} |")
+        rows.append(f"| {name} | {_number(each['score'])}, {_interval(each)} |")
     if "lost" in scores:
         rows.append(f"| difference, on the same rows | {escaped(scores['lost'])} |")
     if "random" in scores:
@@ -257,6 +256,13 @@ def _table(record: Mapping[str, Any]) -> str:
             f"| {_number(draw['mean'])}, {spread} |"
         )
     return "\n".join(rows)
+
+
+def _interval(scored: Mapping[str, Any]) -> str:
+    if scored["low"] is None:
+        why = scored.get("no_interval")
+        return "no interval" + (f": {escaped(why)}" if why else "")
+    return f"95 % interval [{_number(scored['low'])}, {_number(scored['high'])}]"
 
 
 def _number(value: float | None) -> str:
@@ -290,8 +296,8 @@ def write_results(folder: Path, record: Mapping[str, Any]) -> None:
             task_id=scores["dataset"]["task"],
             value=round(float(after["score"]), 6),
             notes=(
-                f"{scores['metric']} on {split_words(scores['split'], scores['n'])}, 95 % "
-                f"interval {after['low']:.4f} to {after['high']:.4f}; headcount {__version__}"
+                f"{scores['metric']} on {split_words(scores['split'], scores['n'])}, "
+                f"{_interval(after)}; headcount {__version__}"
             ),
         )
     except (KeyError, TypeError, ValueError):

@@ -20,7 +20,7 @@ from headcount.runs.notes import Note
 from headcount.runs.prune import Pruned, prune
 from headcount.runs.subject import Subject
 from headcount.studies.bounds import Bound, Drop
-from headcount.studies.judging import Cut, Judge, Verdict, shown
+from headcount.studies.judging import Cut, Judge, Verdict, known, shown
 from headcount.studies.many import Wanted
 from headcount.studies.searching import Searching
 from headcount.studies.statement import Found, sentence_of, unmet_sentence
@@ -135,7 +135,7 @@ def sizes_of(judge: Judge) -> list[dict[str, Any]]:
             "rows": verdict.rows,
             "score": float(np.mean([one["score"] for one in verdict.tried])),
             "difference": shown(verdict.within.difference),
-            "chance": None if judge.bound is None else verdict.within.chance,
+            "chance": None if judge.bound is None else known(verdict.within.chance),
             "accepted": None if judge.bound is None else verdict.accepted,
         }
         for verdict in judge.verdicts.values()
@@ -186,7 +186,7 @@ def stated(asked: Asked, judge: Judge, made: Pruned) -> dict[str, Any]:
         "score_interval": _ends(after),
         "difference": shown(found.difference),
         "guess": guessed(asked.stating, full=before, score=after),
-        "chance": None if bound is None else found.chance,
+        "chance": None if bound is None else known(found.chance),
         "holds": found.holds if bound is not None else None,
         "random": record["scores"].get("random"),
         "parameters": record["parameters"],
@@ -271,14 +271,16 @@ def mean_length(asked: Asked) -> int:
 def no_answer(asked: Asked, judge: Judge) -> Found:
     """What there is to say where no cut is within the loss: how close the nearest came."""
     nearest = max(
-        judge.verdicts.values(), key=lambda each: (each.within.chance, each.kept), default=None
+        judge.verdicts.values(),
+        key=lambda each: (known(each.within.chance) or 0.0, each.kept),
+        default=None,
     )
     data = nothing_found(asked, judge) | {"by": "loss"}
     data["nearest"] = nearest and {
         "method": nearest.method,
         "kept": nearest.kept,
         "difference": shown(nearest.within.difference),
-        "chance": nearest.within.chance,
+        "chance": known(nearest.within.chance),
     }
     return Found(data | {"sentence": unmet_sentence(data)})
 

@@ -13,7 +13,8 @@ from headcount.studies.many import Wanted
 from headcount.studies.searching import Searching
 from headcount.studies.trials import Trials
 from headcount.tasks.metrics import Difference
-from headcount.tasks.within import Within, within
+from headcount.tasks.within import Within, rows_needed, within
+from headcount.training.evaluation import Evaluation
 
 Cut = Callable[[int, int], Wanted]
 """(heads kept, seed) -> the cut, of one method."""
@@ -125,7 +126,7 @@ class Judge:
                     "method": each.label, "kept": kept, "seed": each.seed, "rows": rows,
                     "score": self.trials.after(each, rows).score,
                     "difference": shown(own.difference),
-                    "chance": None if self.bound is None else own.chance,
+                    "chance": None if self.bound is None else known(own.chance),
                     "accepted": None if self.bound is None else accepted,
                     "id": self.trials.id_of(each), "lost": -self.sign * own.difference.value,
                 }
@@ -135,6 +136,32 @@ class Judge:
             within=found, accepted=accepted, final=rows == self.trials.stages[-1],
             tried=tuple(tried),
         )  # fmt: skip
+
+
+def known(chance: float) -> float | None:
+    """None where rows are too few for a probability."""
+    return None if math.isnan(chance) else chance
+
+
+def rows_line(before: Evaluation, bound: Drop, confidence: float) -> str:
+    """How many rows it takes to tell that a loss is within the bound, beside those there are."""
+    assert before.outcome is not None
+    metric, full = before.scores[0].metric, before.score
+    said = f"{bound} of {full:.3f}" if bound.relative else f"{bound} in {metric}"
+    sure = f"a probability of {100 * confidence:g} %"
+    needed = rows_needed(
+        metric, before.outcome, bound.value, relative=bound.relative, confidence=confidence
+    )
+    if needed is None:
+        return (
+            f"{said} cannot be shown on any number of rows: a pruned model is within it only where "
+            f"it scores better than all heads with {sure}."
+        )
+    few, many = needed
+    return (
+        f"{said} needs about {few:,} rows for {sure} where no row changes, and about {many:,} "
+        f"where one in 20 does; there are {before.n:,} in the selection set."
+    )
 
 
 def shown(lost: Difference) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from headcount.studies.answers import Asked, answer_of, no_answer
 from headcount.studies.bounds import Drop, read_bound
 from headcount.studies.bracket import fewest, head_counts
 from headcount.studies.budgets import within_budget
-from headcount.studies.judging import Cut, Judge, Verdict
+from headcount.studies.judging import Cut, Judge, Verdict, rows_line
 from headcount.studies.kept import RESULTS, keep_answer, kept_answer
 from headcount.studies.knee import find_knee, worth_of
 from headcount.studies.many import Study
@@ -214,6 +214,9 @@ def _found(asked: Asked, store: Store) -> Found:
     trials.pace = pace_of(asked, study.full(wanted[0]), len(trials.rows), stating)
     asked.note(estimate(trials.pace, heads, asked.searching.quick))
     if isinstance(asked.bound, Drop):
+        told = rows_line(study.full(wanted[0]), asked.bound, asked.searching.confidence)
+        asked.note(told)
+        asked = replace(asked, notes=(*asked.notes, told))
         best = _within_drop(asked, judge)
         return no_answer(asked, judge) if best is None else answer_of(asked, judge, best, store)
     if asked.bound is not None:

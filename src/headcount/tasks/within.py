@@ -14,7 +14,12 @@ from typing import Any
 import numpy as np
 
 from headcount.errors import UsageError
+from headcount.statistics import most_telling
+from headcount.tasks.drawing import table_of
 from headcount.tasks.metrics import Difference, Outcome, drawn, ends_of, get_metric, too_few
+
+CHANGED = 0.05
+"""Share of rows that a pruned model answers otherwise, where nothing is known of it yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,3 +74,41 @@ def within(
     one, other = (sides.lower if sign > 0 else sides.upper).T
     lost = Difference(**found, **ends_of(sides))
     return Within(difference=lost, chance=float(inside(one, other).mean()), holds=holds)
+
+
+def rows_needed(
+    metric: str, full: Outcome, bound: float, *, relative: bool = False, confidence: float = 0.8
+) -> tuple[int, int] | None:
+    """About how many rows show that nothing more than `bound` is lost, where nothing is.
+
+    With so many rows the probability reaches `confidence`: where no row changes, and where one in
+    twenty does, as many for the better as for the worse. None where no number of rows shows it.
+
+    >>> labels = np.arange(100) % 2
+    >>> rows_needed("accuracy", Outcome(labels, labels), 0.01, confidence=0.95)
+    (299, 1353)
+    """
+    from scipy.stats import norm
+
+    known = get_metric(metric)
+    rows = len(full)
+    value = known.score(full.predictions, full.labels)
+    table = table_of(known, full.labels, [full.predictions] * 2, paired=True)
+    before, after = (known.weighted(each, table.labels) for each in table.models)
+
+    def lost(weights: np.ndarray) -> np.ndarray:
+        return after(weights) - before(weights)
+
+    unseen = table.unseen or most_telling(lost, table.counts)
+    weights = table.counts + unseen[0 if known.higher_is_better else 1]
+    # what a row that goes wrong takes from the score, were it all rows
+    effect = (rows + 1) * abs(float(lost(weights[None])[0]))
+    share = (bound * abs(value) if relative else bound) / effect if effect else math.nan
+    if not share > 0:
+        return None
+    share = min(share, 1 - 1e-9)
+    unchanged = math.log(1 - confidence) / math.log(1 - share)
+    z = max(0.0, float(norm.ppf(confidence)))
+    changed = CHANGED * (z / share) ** 2
+    least = max(unchanged, known.rows)
+    return math.ceil(least), math.ceil(max(least, changed))

@@ -79,6 +79,8 @@ class Evaluation:
             "seed": self.seed,
             "rows": self.rows,
         }
+        if self.scores[0].no_interval:
+            data["no_interval"] = self.scores[0].no_interval
         if self.mask is not None:
             data["heads_kept"] = self.mask.pattern
         if self.signature is not None:

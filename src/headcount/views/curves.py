@@ -67,7 +67,8 @@ def draw_full(axes: Any, full: Mapping[str, Any]) -> None:
     """The model with all heads: a dashed line in the grey band of its interval."""
     label = "its 95 % interval"
     axes.axhline(full["score"], color="#555555", lw=1, ls="--", label="all heads")
-    axes.axhspan(full["low"], full["high"], color="#999999", alpha=0.15, lw=0, label=label)
+    if full["low"] is not None:
+        axes.axhspan(full["low"], full["high"], color="#999999", alpha=0.15, lw=0, label=label)
 
 
 def explain_band(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:

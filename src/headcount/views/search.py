@@ -52,19 +52,24 @@ def _draw_cuts(
     kept = [one["kept"] for one in own]
     lost = [one["difference"] for one in own]
     heights = [level + each["value"] for each in lost]
-    ends = [[abs(each[end] - each["value"]) for each in lost] for end in ("low", "high")]
+    ends = [[_reach(each, end) for each in lost] for end in ("low", "high")]
     label = f"{method}, on rows that choose"
     axes.errorbar(kept, heights, yerr=ends, fmt="o", ms=4, lw=0.8, color=colour, label=label)
 
 
 def _draw_answer(axes: Any, data: Mapping[str, Any]) -> None:
     level, lost = data["chose"]["score"], data["difference"]
-    ends = [[abs(lost[end] - lost["value"])] for end in ("low", "high")]
+    ends = [[_reach(lost, end)] for end in ("low", "high")]
     axes.errorbar([data["kept"]], [level + lost["value"]], yerr=ends, fmt="*", ms=12, lw=1.2,
                   color="#b03030", label="the answer, on other rows")  # fmt: skip
     if data["random"]:
         drawn = [level + score - data["full"] for score in data["random"]["scores"]]
         axes.plot([data["kept"]] * len(drawn), drawn, "x", color="#777777", label="random heads")
+
+
+def _reach(lost: Mapping[str, Any], end: str) -> float:
+    """How far an end of the interval is off; without one, not at all."""
+    return 0.0 if lost[end] is None else abs(lost[end] - lost["value"])
 
 
 def save_figure(data: Mapping[str, Any], out: Path) -> None:

@@ -57,11 +57,15 @@ def scored(value: float | None) -> str:
 
 
 def interval(row: Mapping[str, Any], digits: int = 4) -> str:
-    """The ends of an interval; empty where there is none.
+    """The ends of an interval; where there is none, why, as far as that is known.
 
     >>> interval({"low": 0.8, "high": 0.9}, 2), interval({"low": None, "high": None})
     ('[0.80, 0.90]', '')
+    >>> interval({"low": None, "high": None, "no_interval": "it takes 60 rows"})
+    'none: it takes 60 rows'
     """
     low = row["low"]
-    missing = low is None or math.isnan(low)
-    return "" if missing else f"[{low:.{digits}f}, {row['high']:.{digits}f}]"
+    if low is None or math.isnan(low):
+        why = row.get("no_interval")
+        return f"none: {why}" if why else ""
+    return f"[{low:.{digits}f}, {row['high']:.{digits}f}]"
