@@ -11,7 +11,6 @@ from scipy.stats import binomtest
 from headcount.errors import UsageError
 from headcount.tasks.metrics import (
     METRICS,
-    Difference,
     Outcome,
     Score,
     difference,
@@ -75,11 +74,6 @@ def test_too_few_rows_have_no_interval_and_it_says_how_many_it_takes(name: str) 
     assert Score.from_json(saved.to_json()).no_interval == saved.no_interval
     enough = score(name, Outcome(*outcome_for(name, 60, 1)))
     assert enough.low < enough.value < enough.high
-
-
-def test_a_score_of_an_older_record_is_read() -> None:
-    old = {"metric": "f1", "value": 0.5, "low": 0.4, "high": 0.6, "draws_undefined": 3}
-    assert str(Score.from_json(old)) == "f1 0.5000 [0.4000, 0.6000]"
 
 
 def test_the_interval_is_seeded_covers_the_score_and_shrinks() -> None:
@@ -177,18 +171,6 @@ def test_several_seeds_are_drawn_with_the_rows(name: str) -> None:
     assert found.low < min(values) + 0.1
     with pytest.raises(UsageError, match="with every seed"):
         score(name, [before, Outcome(before.predictions, 1 - before.labels)])
-
-
-def test_a_difference_is_printed_with_signs() -> None:
-    assert str(Difference(metric="f1", value=-0.003, low=-0.0114, high=0.004)) == (
-        "\N{MINUS SIGN}0.003 [\N{MINUS SIGN}0.011, +0.004]"
-    )
-    assert str(Difference(metric="f1", value=0.0, low=-0.0001, high=12.5)) == (
-        "0.000 [0.000, +12.500]"
-    )
-    outcome = Outcome(np.array([1, 0]), np.array([1, 1]))
-    right = Outcome(np.array([1, 1]), np.array([1, 1]))
-    assert str(difference("accuracy", outcome, right, draws=0)) == "+0.500"
 
 
 def test_a_difference_of_other_rows_is_refused() -> None:

@@ -11,19 +11,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headcount.errors import UsageError
-from headcount.files import require_fields
 from headcount.names import require
 from headcount.statistics import Sides, Weighted, interval
 from headcount.tasks import bleu, classes, ranks
 from headcount.tasks.drawing import draw
+from headcount.tasks.scores import Difference, Score
 from headcount.tasks.sums import from_sums, ratio
-from headcount.text import line
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,87 +42,6 @@ class Outcome:
 
     def __repr__(self) -> str:
         return f"Outcome({len(self)} rows)"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """One metric's value with its 95 % interval; not a number where the metric is undefined.
-
-    >>> print(Score(metric="f1", value=0.5, low=0.4, high=0.6))
-    f1 0.5000 [0.4000, 0.6000]
-    >>> print(Score(metric="f1", value=math.nan, low=math.nan, high=math.nan))
-    f1 undefined
-    """
-
-    metric: str
-    value: float
-    low: float
-    high: float
-    no_interval: str = ""
-    """Why there is none, where rows cannot tell it."""
-
-    @property
-    def shown(self) -> str:
-        """The value to read."""
-        return "undefined" if math.isnan(self.value) else f"{self.value:.4f}"
-
-    @property
-    def interval(self) -> str:
-        """The interval to read, or why there is none; empty where none was asked for."""
-        if math.isnan(self.low):
-            return _why(self.no_interval)
-        return f"[{self.low:.4f}, {self.high:.4f}]"
-
-    def __str__(self) -> str:
-        return f"{self.metric} {self.shown} {self.interval}".rstrip()
-
-    def __repr__(self) -> str:
-        return line(f"Score({self})")
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain dict; what is undefined is None."""
-        return _plain(asdict(self))
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Score:
-        """What `to_json` wrote."""
-        types = {"metric": str, **dict.fromkeys(("value", "low", "high"), float | None)}
-        some = {"no_interval": str}
-        require_fields(data, types | some, "This is no score", optional=some)
-        numbers = {name: data[name] for name in ("value", "low", "high")}
-        return cls(
-            metric=data["metric"],
-            no_interval=data.get("no_interval", ""),
-            **{name: math.nan if value is None else value for name, value in numbers.items()},
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """How much more a metric is after than before on the same rows, with its 95 % interval.
-
-    >>> print(Difference(metric="accuracy", value=-0.003, low=-0.0112, high=0.004))
-    −0.003 [−0.011, +0.004]
-    """
-
-    metric: str
-    value: float
-    low: float
-    high: float
-    no_interval: str = ""
-    """Why there is none, where rows cannot tell it."""
-
-    def __str__(self) -> str:
-        if math.isnan(self.low):
-            return f"{_signed(self.value)} {_why(self.no_interval)}".rstrip()
-        return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]"
-
-    def __repr__(self) -> str:
-        return line(f"Difference({self.metric} {self})")
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain dict; what is undefined is None."""
-        return _plain(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -241,27 +159,6 @@ def _mean(metric: Metric, outcomes: Sequence[Outcome]) -> float:
 def get_metric(name: str) -> Metric:
     """The metric of this name."""
     return METRICS[require("metric", name, METRICS)]
-
-
-def _plain(data: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no word for what is not a finite number; a reason stands where there is one."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in data.items()
-        if name != "no_interval" or value
-    }
-
-
-def _why(no_interval: str) -> str:
-    return f"(no interval: {no_interval})" if no_interval else ""
-
-
-def _signed(value: float) -> str:
-    """Three decimals with a sign, a true minus; nothing has none."""
-    if math.isnan(value):
-        return "undefined"
-    shown = f"{value:+.3f}"
-    return "0.000" if float(shown) == 0 else shown.replace("-", "\N{MINUS SIGN}")
 
 
 def _recall(predictions: np.ndarray, labels: np.ndarray) -> float:
