@@ -20,7 +20,7 @@ def interval(
     1 / n, so that seeds which differ by less are equal: the deviation is at least that of rounding
     to a `step` (step / √12), and equal seeds have an interval that is not of width 0.
 
-    >>> interval([0.72, 0.88], (0, 1))
+    >>> interval([0.72, 0.88], (0.0, 1.0))
     (0.8, 0.0, 1.0)
     >>> tuple(round(each, 3) for each in interval([0.8, 0.8], (0, 1), 1 / 100))
     (0.8, 0.774, 0.826)
