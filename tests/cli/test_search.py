@@ -52,7 +52,8 @@ def test_a_bound_that_no_cut_meets_leaves_with_6(cli, folder, tmp_path, monkeypa
     plain = judging.within
 
     def never(*args, **how):
-        return Within(difference=plain(*args, **how).difference, chance=0.1, holds=False)
+        found = plain(*args, **how)
+        return Within(difference=found.difference, chance=0.1, possible=0.4, holds=False)
 
     monkeypatch.setattr(judging, "within", never)
     line = ("search", folder, *QUICK, "--max-drop", "0", "--out", tmp_path / "s")

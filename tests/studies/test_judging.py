@@ -87,7 +87,8 @@ def test_no_more_seeds_where_the_rows_cannot_tell(wrong, drop, seeds) -> None:
     trials = Planted({10: wrong}, by_seed={5: 0.004, 6: -0.002})
     trials.stages = [100, 250]
     found = judge(trials, drop).judge(cut, 10)
-    assert 0.05 < found.within.chance < 0.95
+    assert 0.05 < found.within.possible
+    assert found.within.chance < 0.95
     assert (found.seeds, found.accepted, found.final) == (seeds, False, True)
 
 
@@ -163,3 +164,12 @@ def test_where_rows_are_too_few_nothing_is_accepted_and_the_probability_is_unkno
     (one,) = verdict.tried
     assert one["chance"] is None
     assert one["difference"]["no_interval"] == "it takes 60 rows, and there are 20"
+
+
+def test_what_few_rows_cannot_show_is_asked_of_more() -> None:
+    """No row of the first 100 changed: that is within 0.0004 with 4 %, and is not ruled out."""
+    trials = Planted({5: 0.0})
+    found = judge(trials, drop=0.0004, seeds=1).judge(cut, 5)
+    assert trials.asked[0][2] == 100
+    assert found.rows == ROWS
+    assert found.within.chance == pytest.approx(0.33, abs=0.08)

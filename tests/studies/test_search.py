@@ -158,7 +158,7 @@ def test_a_bound_that_no_cut_meets_says_how_close_it_came(asked, tmp_path, monke
 
     def never(*args, **how):
         found = plain(*args, **how)
-        return Within(difference=found.difference, chance=0.2, holds=False)
+        return Within(difference=found.difference, chance=0.2, possible=0.4, holds=False)
 
     monkeypatch.setattr(judging, "within", never)
     found = hc.search(max_drop=0, out=tmp_path, **asked)

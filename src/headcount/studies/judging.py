@@ -87,7 +87,8 @@ class Judge:
 
     def _decided(self, found: Within) -> bool:
         low, high = self.searching.undecided
-        return self.bound is None or not low < found.chance < high
+        # few rows show little: that a loss was not shown to be within is no sign that it is not
+        return self.bound is None or not (low < found.possible and found.chance < high)
 
     def _may_change(self, found: Within, first: Wanted, cuts: list[Wanted]) -> bool:
         """Whether other seeds could change the verdict, or the rows cannot tell whatever they say.

@@ -30,6 +30,8 @@ class Within:
     chance: float
     """That the loss is within the bound: the share of the draws, on the side of a loss, in which it
     is. Not a number without draws, and where rows are too few."""
+    possible: float
+    """The same on the side of a gain: where this is small, more rows would not help."""
     holds: bool
     """Whether the loss on the rows themselves is within the bound."""
 
@@ -68,12 +70,13 @@ def within(
     few = too_few(known, len(before)) if draws else ""
     if not draws or few or np.isnan(scores).any():
         nothing = Difference(**found, low=math.nan, high=math.nan, no_interval=few)
-        return Within(difference=nothing, chance=math.nan, holds=holds)
+        return Within(difference=nothing, chance=math.nan, possible=math.nan, holds=holds)
     sides = drawn(known, [before, *afters], paired=True, draws=draws, seed=seed)
+    shares = [float(inside(*side.T).mean()) for side in (sides.lower, sides.upper)]
     # a loss is at the lower end, or, where lower is better, at the upper one
-    one, other = (sides.lower if sign > 0 else sides.upper).T
+    chance, possible = shares if sign > 0 else shares[::-1]
     lost = Difference(**found, **ends_of(sides))
-    return Within(difference=lost, chance=float(inside(one, other).mean()), holds=holds)
+    return Within(difference=lost, chance=chance, possible=possible, holds=holds)
 
 
 def rows_needed(
