@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from headcount.cli.early import check
 from headcount.errors import HeadcountError, UsageError
 
 STUDY = ["--task", "cola", "--out", "new"]
+OWN = ["--task", "classification", "--columns", "txt", "--label", "label"]
 WRONG: list[tuple[list[str], int, str]] = [
     (["inspect", "./nowhere"], 4, "There is no model './nowhere'"),
     (["inspect", "pockt"], 4, "Did you mean 'pocket-bert'?"),
@@ -53,6 +56,24 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["train", "pocket", "--task", "cola", "--out", "file"], 2, "is a file, not a folder"),
     (["evaluate", "./no", "--task", "cola"], 4, "There is no model './no'"),
     (["evaluate", "pocket", "--task", "cola", "--predictions", "full"], 2, "is a folder"),
+    (["bench", "pocket", "--repeats", "0"], 2, "0 rounds are too few"),
+    (["search", "pocket", *STUDY, "--max-drop", "1%", "--repeats", "2"], 2, "repeats"),
+    (["redundancy", "pocket", "--inputs", "nofile"], 4, "There is no file 'nofile'"),
+    (["prune", "pocket", "--ratio", "0.5", "--inputs", "no", "--out", "new"], 4, "no file 'no'"),
+    (["evaluate", "pocket", "--task", "cola", "--data", "no"], 4, "no file or folder 'no'"),
+    (["train", "pocket", *OWN, "--train", "no.csv", "--out", "new"], 4, "no file 'no.csv'"),
+    *[
+        ([*line, *OWN, "--data", data], 2, "has no column txt. Did you mean 'text'? It has: text")
+        for line in (
+            ["evaluate", "pocket"], ["train", "pocket", "--out", "new"],
+            ["prune", "pocket", "--ratio", "0.5", "--out", "new"],
+            ["curve", "pocket", "--out", "new"], ["compare", "pocket", "--out", "new"],
+            ["search", "pocket", "--max-drop", "1%", "--out", "new"], ["importance", "pocket"],
+        )
+        for data in ("rows.csv", "rows", "rows.tsv", "rows.jsonl", "rows.parquet")
+    ],
+    (["evaluate", "pocket", "--task", "regression", "--data", "rows.csv"], 2, "pass --columns"),
+    (["evaluate", "pocket", *OWN], 2, "pass --data DIR"),
     (["demo", "--out", "full"], 2, "new or empty folder"),
     *[
         ([*line, "--out", out], 2, said)
@@ -101,6 +122,12 @@ def test_nothing_heavy_is_imported_to_say_no(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("")
     (tmp_path / "file").write_text("")
+    (tmp_path / "rows").mkdir()
+    for place in ("rows.csv", "rows/train.csv", "rows/dev.csv"):
+        (tmp_path / place).write_text("text,label\na,0\n")
+    (tmp_path / "rows.tsv").write_text("text\tlabel\na\t0\n")
+    (tmp_path / "rows.jsonl").write_text('{"text": "a", "label": 0}\n')
+    pq.write_table(pa.table({"text": ["a"], "label": [0]}), tmp_path / "rows.parquet")
     (tmp_path / "dangling").symlink_to("not-there")
     for name in ("model", "up/model"):
         (tmp_path / name).mkdir(parents=True)

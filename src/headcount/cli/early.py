@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.cli.typed import Typed
-from headcount.errors import UsageError
+from headcount.errors import NotFoundError, UsageError
 from headcount.heads import STACKS, Layout
 from headcount.models.shipped import require_model
 from headcount.names import require
@@ -46,6 +46,7 @@ def check(command: str, arguments: Mapping[str, Any]) -> None:
     for name in MODELS:
         if given.get(name) is not None:
             require_model(given[name])
+    _data(given)
     if command == "prune" and "model" in given:
         _say_how_many(given)
     if command == "search":
@@ -126,6 +127,22 @@ def _preset(name: str) -> None:
     from headcount.training.options import PRESETS
 
     require("preset", name, PRESETS)
+
+
+def _data(given: Mapping[str, Any]) -> None:
+    """Files of data that are there, with the columns that are named."""
+    for name in ("data", "train", "dev", "inputs", "pretraining_data"):
+        path = given.get(name)
+        if isinstance(path, Path) and not path.expanduser().exists():
+            kind = "file" if name in ("train", "dev", "inputs") else "file or folder"
+            raise NotFoundError(f"There is no {kind} '{path}'.")
+    if given.get("task") in ("classification", "regression"):
+        from headcount.tasks.own import check_source
+        from headcount.tasks.source import Source
+
+        names = ("data", "train", "dev", "hub", "columns", "label")
+        source = {name: given[name] for name in names if given.get(name) is not None}
+        check_source(Source(**source), given["task"])
 
 
 def _stack(name: str) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 
 from headcount.errors import UsageError
 
+LEAST_ROUNDS = 6
+"""Fewer cannot give a 95 % interval of a median."""
+
 SEVERAL: dict[str, Any] = {"typed": tuple[int, ...]}
 """Metadata of an option that is a number, and on the command line a list of them."""
 
@@ -39,6 +42,14 @@ def check_timing(seconds: float) -> None:
     """Refuse a time that does not end."""
     if not 0 <= seconds < math.inf:
         raise UsageError(f"--timing-seconds is a time of 0 seconds or more, not {seconds}.")
+
+
+def check_rounds(rounds: int) -> None:
+    """Refuse too few rounds for an interval."""
+    if rounds < LEAST_ROUNDS:
+        raise UsageError(
+            f"{rounds} rounds are too few for a 95 % interval; take {LEAST_ROUNDS} or more."
+        )
 
 
 def unlisted(sizes: Any) -> Any:

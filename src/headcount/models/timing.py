@@ -22,10 +22,9 @@ from typing import Any
 
 import torch
 
-from headcount.errors import UsageError
+from headcount.models.shapes import check_rounds
 from headcount.statistics import median_interval
 
-LEAST_ROUNDS = 6  # fewer cannot give a 95 % interval of a median
 PRECISION = 0.1
 """Rounds go on until the ends of an interval are no further from the median, as a share of it."""
 LEAST_SECONDS = 0.02  # of one measurement: the clock and the calls around it must not matter
@@ -103,14 +102,6 @@ def alternate(
             for way in (*ways[start:], *ways[:start]):
                 times[way.name].append(_time(way, repeats, clock))
     return times
-
-
-def check_rounds(rounds: int) -> None:
-    """Refuse too few rounds for an interval."""
-    if rounds < LEAST_ROUNDS:
-        raise UsageError(
-            f"{rounds} rounds are too few for a 95 % interval; take {LEAST_ROUNDS} or more."
-        )
 
 
 def is_precise(found: Estimate) -> bool:

@@ -14,7 +14,7 @@ from headcount.behaviour.options import Describing
 from headcount.changes.options import Transferring
 from headcount.errors import UsageError
 from headcount.likeness.options import Likening
-from headcount.models.shapes import SEVERAL, check_timing, shapes_of, unlisted
+from headcount.models.shapes import SEVERAL, check_rounds, check_timing, shapes_of, unlisted
 from headcount.options import by_field
 from headcount.runs.contents import FILE
 from headcount.sensitivity.options import Measuring
@@ -150,6 +150,7 @@ class Bench:
     def __post_init__(self) -> None:
         shapes_of(self.batch, self.length)
         check_timing(self.timing_seconds)
+        check_rounds(self.repeats)
         for name in ("batch", "length"):
             object.__setattr__(self, name, unlisted(getattr(self, name)))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headcount.errors import NotFoundError, UsageError
 from headcount.tasks import hub
-from headcount.tasks.files import Table, listing, pick, read_table
+from headcount.tasks.files import Table, check_columns, listing, pick, read_table
 from headcount.tasks.glue import classes, numbers
 from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
@@ -104,21 +104,38 @@ def read_splits(source: Source, columns: list[str], kind: str) -> dict[str, tupl
             )
             for split, there in hub.split_names(name, config or None, kind).items()
         }
+    files = _files(source, kind)
+    return {split: (path, read_table(path, columns)) for split, path in files.items()}
+
+
+def _files(source: Source, kind: str) -> dict[str, Path]:
     files = find_splits(source)
     if not files:
         raise UsageError(
             f"Task '{kind}' needs data: pass --data DIR, --train and --dev files, or --hub NAME."
         )
-    return {split: (path, read_table(path, columns)) for split, path in files.items()}
+    return files
 
 
-def _tables(source: Source, kind: str) -> dict[str, tuple[Path, Table]]:
+def check_source(source: Source, kind: str) -> None:
+    """Refuse files that are not there and columns they do not have, from their first lines."""
+    _require_columns(source, kind)
+    if source.hub is None:
+        for path in _files(source, kind).values():
+            check_columns(path, [*source.columns, _label(source)])
+
+
+def _require_columns(source: Source, kind: str) -> None:
     if not source.columns or source.label is None:
         raise UsageError(
             f"Task '{kind}' needs the names of the text and label columns: "
             "pass --columns COLUMN (two for pairs) and --label COLUMN."
         )
-    return read_splits(source, [*source.columns, source.label], kind)
+
+
+def _tables(source: Source, kind: str) -> dict[str, tuple[Path, Table]]:
+    _require_columns(source, kind)
+    return read_splits(source, [*source.columns, _label(source)], kind)
 
 
 def _task(
