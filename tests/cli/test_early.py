@@ -60,7 +60,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["search", "pocket", *STUDY, "--max-drop", "1%", "--repeats", "2"], 2, "repeats"),
     (["redundancy", "pocket", "--inputs", "nofile"], 4, "There is no file 'nofile'"),
     (["prune", "pocket", "--ratio", "0.5", "--inputs", "no", "--out", "new"], 4, "no file 'no'"),
-    (["evaluate", "pocket", "--task", "cola", "--data", "no"], 4, "no file or folder 'no'"),
+    (["evaluate", "pocket", "--task", "cola", "--data", "no"], 4, "no folder or file 'no'"),
     (["train", "pocket", *OWN, "--train", "no.csv", "--out", "new"], 4, "no file 'no.csv'"),
     *[
         ([*line, *OWN, "--data", data], 2, "has no column txt. Did you mean 'text'? It has: text")

@@ -134,7 +134,7 @@ def _data(given: Mapping[str, Any]) -> None:
     for name in ("data", "train", "dev", "inputs", "pretraining_data"):
         path = given.get(name)
         if isinstance(path, Path) and not path.expanduser().exists():
-            kind = "file" if name in ("train", "dev", "inputs") else "file or folder"
+            kind = "file" if name in ("train", "dev", "inputs") else "folder or file"
             raise NotFoundError(f"There is no {kind} '{path}'.")
     if given.get("task") in ("classification", "regression"):
         from headcount.tasks.own import check_source
