@@ -131,7 +131,9 @@ def _preset(name: str) -> None:
 
 def _data(given: Mapping[str, Any]) -> None:
     """Files of data that are there, with the columns that are named."""
-    for name in ("data", "train", "dev", "inputs", "pretraining_data"):
+    names = ["inputs", "pretraining_data"]
+    names += ["data", "train", "dev"] if given.get("task") is not None else []
+    for name in names:
         path = given.get(name)
         if isinstance(path, Path) and not path.expanduser().exists():
             kind = "file" if name in ("train", "dev", "inputs") else "folder or file"
