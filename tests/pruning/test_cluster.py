@@ -11,6 +11,7 @@ from headcount.models.remove import remove
 from headcount.pruning import cluster as clusters
 from headcount.pruning.cluster import random_inputs, read_matrices
 from headcount.pruning.select import prepare
+from headcount.tasks.vocabulary import train_tokenizer
 from models.zoo import build
 
 
@@ -104,6 +105,28 @@ def test_random_inputs_fit_a_short_decoder():
     batches = random_inputs(model, count=300)
     assert max(batch["decoder_input_ids"].shape[1] for batch in batches) < 32
     model(**max(batches, key=lambda batch: batch["decoder_input_ids"].shape[1]))
+
+
+@pytest.mark.parametrize("family", ["whisper", "t5", "bart", "bart base"])
+def test_an_encoder_decoder_with_a_tokenizer_needs_no_data_either(family):
+    model = build(family.split()[0])
+    if family == "bart base":  # without a head, nothing shifts texts to decoder inputs
+        model = model.model
+    tokenizer = train_tokenizer(["a text"], 300)
+    tokenizer.pad_token_id = 0
+    if hasattr(model, "resize_token_embeddings"):
+        model.resize_token_embeddings(len(tokenizer))
+    decide = cluster(model, tokenizer=tokenizer)
+    heads = layout(model)
+    assert len(decide(0.25, 0)) == heads.kept_at(0.25)
+
+
+def test_long_sound_is_noise_of_a_few_inputs_and_that_is_said(caplog, monkeypatch):
+    model = build("whisper")
+    assert len(random_inputs(model)) == 20
+    monkeypatch.setattr(clusters, "FRAMES", 8)
+    assert [len(each["input_features"]) for each in random_inputs(model)] == [1] * clusters.NOISE
+    assert "reads long inputs: heads are compared on 3 of noise only" in caplog.text
 
 
 def test_groups_give_the_nearest_set_that_can_be_removed():

@@ -38,6 +38,10 @@ RANDOM = 200
 """Random inputs that distances are measured on when there are no others."""
 LONGEST = 48
 """Tokens of the longest of them."""
+NOISE = 3
+"""Inputs of noise where each is long: a spoken half minute has 1,500 positions."""
+FRAMES = 512
+"""Frames of sound above which an input is long."""
 MANY = 1536
 """Heads of a stack above which fewer random inputs do, and the time is said."""
 PER_INPUT = 5e-7
@@ -182,8 +186,12 @@ def random_inputs(
     count: int = RANDOM,
     seed: int = 0,
 ) -> Rows:
-    """Random tokens of uniformly drawn lengths; without a tokenizer, no special tokens."""
-    if tokenizer is not None:
+    """Random tokens of uniformly drawn lengths; without a tokenizer, no special tokens.
+
+    What reads sound or images is given noise, and a decoder that makes no inputs of texts random
+    tokens of its own.
+    """
+    if tokenizer is not None and _reads_rows(model):
         import torch
 
         from headcount.tasks.masking import random_tokens
@@ -194,6 +202,14 @@ def random_inputs(
     from headcount.models.probe import probe_inputs
 
     batch = 10
+    first = probe_inputs(model, batch=1, length=6, seed=seed)
+    if any(value.is_floating_point() and value.shape[-1] > FRAMES for value in first.values()):
+        batch, count = 1, min(count, NOISE)
+        talk.warning(
+            "%s reads long inputs: heads are compared on %d of noise only, which takes a while. "
+            "Pass --redundancy FILE for distances that were measured on inputs of your own.",
+            type(model).__name__, count,
+        )  # fmt: skip
     lengths = np.random.default_rng(seed).integers(6, 1 + min(LONGEST, _positions(model)), count)
     batches = []
     for number, length in enumerate(lengths[: max(1, count // batch)].tolist()):
@@ -201,6 +217,15 @@ def random_inputs(
         made.pop("attention_mask", None)  # its padding is there for tests
         batches.append(made)
     return batches
+
+
+def _reads_rows(model: nn.Module) -> bool:
+    """Whether rows of tokens are all that it reads: a decoder must make its inputs of them."""
+    from headcount.models.probe import reads_text
+
+    config: Any = model.config
+    shifts = hasattr(model, "prepare_decoder_input_ids_from_labels")
+    return reads_text(type(model)) and (shifts or not getattr(config, "is_encoder_decoder", False))
 
 
 def _positions(model: nn.Module) -> int:
