@@ -85,7 +85,7 @@ def test_texts_that_were_given_count_too(data, tmp_path):
     for inputs in (texts, list(dev[:7])):
         told, kept = notes_of(
             data, "clean", looking=hc.Looking(inputs=inputs, samples=8),
-            repair=hc.Repair(recover=hc.Recovery()),
+            repair=(hc.Recover(),),
         )  # fmt: skip
         shared = [text for text in told if "also calibration" in text]
         assert len(shared) == 1
@@ -112,7 +112,7 @@ def test_a_search_says_which_selection_rows_are_held_out(data, tmp_path):
     hc.search(
         hc.load(data / "model", head="sequence-classification"), task_of(data, "leak"),
         ["random"], max_drop=0.9, note=told.append, scoring=hc.Scoring(draws=20),
-        searching=hc.Searching(choose_split="train"), repair=hc.Repair(), baseline=0,
+        searching=hc.Searching(choose_split="train"), repair=(), baseline=0,
         out=tmp_path / "found",
     )  # fmt: skip
     (note,) = [text for text in told if "also selection" in text]
@@ -134,5 +134,11 @@ def test_keys_are_texts_pairs_and_never_what_is_empty():
     assert given_keys(["a  b", ("c", "d")]) == [("a b",), ("c", "d")]
     assert given_keys({"input_ids": [[1, 2]]}) == given_keys([{"input_ids": [1]}]) == []
     task = pets()
-    used = {"decided": {"split": "train", "n": 5, "seed": 3}, "scored": {"split": "dev"}}
-    assert used_keys(task, used) == {"calibration": keys_of(task.load("train", limit=5, seed=3))}
+    used = {
+        "decided": {"split": "train", "n": 5, "seed": 3},
+        "repaired": {"split": "train", "n": 5, "seed": 4},
+        "trained": {"split": "train", "n": 96, "seed": None},
+        "scored": {"split": "dev"},
+    }
+    both = [key for seed in (3, 4) for key in keys_of(task.load("train", limit=5, seed=seed))]
+    assert used_keys(task, used) == {"calibration": both, "training": keys_of(task.load("train"))}

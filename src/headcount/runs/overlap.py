@@ -63,7 +63,7 @@ def shared_rows(
         return None
     seen = used_keys(task, used)
     if any(rows["split"] == "given" for rows in used.values()):
-        seen["calibration"] = given_keys(asked.looking.inputs)
+        seen.setdefault("calibration", []).extend(given_keys(asked.looking.inputs))
     return shared_note(seen, scored_keys(subject, scoring), set_name(split))
 
 
@@ -80,7 +80,7 @@ def used_keys(task: Task, used: Mapping[str, Mapping[str, Any]]) -> dict[str, Ke
             continue
         limit = None if rows["seed"] is None else rows["n"]
         examples = task.load(rows["split"], limit=limit, seed=rows["seed"] or 0)
-        seen[USES[use]] = keys_of(examples)
+        seen.setdefault(USES[use], []).extend(keys_of(examples))
     return seen
 
 
