@@ -1,6 +1,6 @@
 """Do 95 % intervals cover, and are probabilities true? Simulated pruned models with a known loss.
 
-    python benchmarks/coverage/intervals.py [--quick] [--simulations 250] [--json]
+    python benchmarks/coverage/intervals.py [--quick] [--simulations 150] [--json]
 
 A full and a pruned model answer n rows; the pruned one is wrong where the full one is right, and
 right where it is wrong, such that its true loss is known. For every metric, number of rows and
@@ -192,13 +192,13 @@ def simulations_of(name: str, rows: int, many: int) -> int:
     """Long rows of numbers cost most, and are where intervals are easiest."""
     if get_metric(name.split(",")[0]).classes or rows < 250:
         return many
-    return max(4, many // (6 if rows >= 1000 else 2))
+    return max(4, many // (10 if rows >= 1000 else 2))
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Simulate, print, and judge."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--simulations", type=int, default=250)
+    parser.add_argument("--simulations", type=int, default=150)
     parser.add_argument("--quick", action="store_true", help="few rows, 4 simulations, no verdict")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args(arguments)
