@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 import torch
 
 from headcount.tasks import Examples, Task
+from headcount.tasks.metrics import Outcome, score
 from headcount.tasks.vocabulary import train_tokenizer
-from headcount.training.doubts import doubts_about
+from headcount.training.doubts import doubts_about, no_better_than_guessing
 from headcount.training.evaluate import evaluate, evaluate_rows
 from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions
@@ -51,6 +53,14 @@ def test_labels_that_are_exchanged_and_a_model_that_guesses(
     assert wrong.startswith("accuracy 0.0")
     assert "is worse than guessing (0.5" in wrong
     assert "--labels" in wrong
+
+
+def test_of_too_few_rows_no_doubt_is_said() -> None:
+    """20 rows of a correlation have no interval, and "not better than guessing" is not known."""
+    values = np.arange(20.0)
+    outcome = Outcome(values + np.random.default_rng(0).normal(size=20), values)
+    found: Any = SimpleNamespace(outcome=outcome, scores=(score("spearman", outcome),), score=0.9)
+    assert no_better_than_guessing(found, SCORING) is None
 
 
 def test_texts_that_the_tokenizer_does_not_know(model: Any, tokenizer: Any, task: Task) -> None:

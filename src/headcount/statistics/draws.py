@@ -23,7 +23,7 @@ Weighted: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 LARGEST = 4_000_000
 """So many weights are held at once."""
-CANDIDATES = 2000
+CANDIDATES = 1000
 """Of more rows than this, so many are tried for the most telling one."""
 
 

@@ -45,8 +45,8 @@ def no_better_than_guessing(found: Evaluation, scoring: Scoring) -> str | None:
         return None
     metric, how = found.scores[0].metric, {"draws": scoring.draws, "seed": scoring.seed}
     held = against_guessing(metric, found.outcome, **how)
-    if held is None or held.better:
-        return None
+    if held is None or held.better or held.difference.no_interval:
+        return None  # of too few rows nothing is known
     score = f"{metric} {found.score:.4f}"
     if held.difference.high < 0:
         return (

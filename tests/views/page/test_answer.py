@@ -22,6 +22,17 @@ def test_a_search_answers_itself(subject: Subject, found: Found) -> None:
     assert [each["accepted"] for each in said["tried"]] == [False, True]
 
 
+def test_a_search_without_an_answer_is_not_left_out(subject: Subject, found: Found) -> None:
+    """No rows of a statement: the page was made without the search."""
+    data = subject.of("search")[0].data
+    data["rows"] = {**data["rows"], "scored": None}
+    said = answer(subject, found, [], None)
+    assert (said["from"], said["note"]) == (
+        "search", "Chosen on half of dev (selection set, 500 rows).",
+    )  # fmt: skip
+    assert found.skipped == []
+
+
 @pytest.mark.parametrize(
     ("bound", "by", "read"),
     [("1 %", "loss", 0.009), ("0.01", "loss", 0.01), (-0.02, "loss", 0.02), (None, "knee", None),

@@ -64,3 +64,13 @@ def test_rows_that_were_not_used_are_left_out() -> None:
         "Scored on 5 rows of dev."
     )
     assert rows_said({}) == ""
+
+
+def test_a_probability_that_rows_cannot_tell_is_unknown(shown: Callable[[Any], str]) -> None:
+    """A number of heads of which nothing is known was said to be too few."""
+    none = {"value": -0.01, "low": None, "high": None, "no_interval": "it takes 60 rows"}
+    size = CUT | {"kept": 12, "accepted": False, "chance": None, "difference": none}
+    text = shown(search_table(DATA | {"sizes": [size]}))
+    assert "none: it takes 60 rows" in text
+    assert "unknown" in text
+    assert "too few" not in text

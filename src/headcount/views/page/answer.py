@@ -101,8 +101,10 @@ def _bound(data: Mapping[str, Any]) -> float | None:
 
 def _rows(rows: Any) -> str:
     """Which rows chose and which the statement is about."""
-    if not isinstance(rows, Mapping) or not {"chosen", "scored"} <= set(rows):
+    if not isinstance(rows, Mapping) or not rows.get("chosen"):
         return ""
+    if not rows.get("scored"):  # no cut was taken, and none was held out for
+        return f"Chosen on {text(split_words(rows['chosen']['split'], rows['chosen']['n']), 80)}."
     chosen, scored = (
         text(split_words(rows[use]["split"], rows[use]["n"]), 80) for use in ("chosen", "scored")
     )

@@ -81,6 +81,8 @@ def _verdict(one: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     if (one["method"], one["kept"]) == (data["method"], data["kept"]):
         seed = f", seed {data['seed']}" if len(one["seeds"]) > 1 else ""
         return f"the answer{seed}"
+    if one["accepted"] is False and one["chance"] is None:
+        return "unknown"
     return {True: "enough", False: "too few", None: ""}[one["accepted"]]
 
 
