@@ -199,7 +199,8 @@ def test_an_empty_file_and_none(cli, folders, tmp_path):
     assert (ran.code, ran.out) == (2, "")
     assert "has no lines with text" in ran.err
     assert cli("transfer", *folders, "--inputs", tmp_path / "none.txt").code == 4
-    file = cli("transfer", *folders, "--inputs", empty, "--out", empty)
+    (tmp_path / "file").write_text("in the way")
+    file = cli("transfer", *folders, "--inputs", empty, "--out", tmp_path / "file")
     assert file.code == 2
     assert "is a file, not a folder" in file.err
 

@@ -11,6 +11,7 @@ from headcount.tasks.kinds.kind import TaskKind
 def example_losses(kind: TaskKind, answers: Tensor, batch: ModelBatch) -> tuple[Tensor, Tensor]:
     """(example,) the mean loss over its labels; (example,) which examples have any.
 
+    >>> import torch
     >>> from headcount.tasks.kinds import task_kind
     >>> logits = torch.tensor([[2.0, 0.0], [0.0, 2.0]])
     >>> batch = ModelBatch({}, torch.tensor([0, -100]))
