@@ -45,6 +45,7 @@ def change(folder, **keys):
         ({"num_hidden_layers": 10**5}, "num_hidden_layers.* is 100000, .*at most 2,000"),
         ({"num_labels": 10**9}, "num_labels.* at most 1,000,000"),
         ({"vocab_size": 2**63}, "vocab_size"),
+        ({"n_head": -4}, "describes no model: 'n_head' is -4"),
         ({"nested": [{"hidden_size": -(10**30)}]}, "hidden_size"),
         ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, r"quantised .*'gptq'"),
         ({"quantization_config": {}}, "are quantised"),

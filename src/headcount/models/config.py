@@ -48,6 +48,11 @@ COUNTS: dict[re.Pattern[str], int] = {
     re.compile(r"labels$|num_classes$|num_codebooks$"): 1_000_000,
 }
 """Numbers of things that Python builds one by one, by the ends of their names: the most of each."""
+SIZES = re.compile(
+    r"^(hidden|vocab|intermediate)_size$|(^|_)heads?$|^num_(hidden_|encoder_|decoder_)?layers$"
+    r"|^n_(embd|layer|positions)$|^d_(model|ff|kv)$|^head_dim$"
+)
+"""Names of numbers that are never below 0; others may be, as in vision_feature_layer: -2."""
 
 
 def load_config(
@@ -200,6 +205,8 @@ def _require_sizes(file: Path, written: Mapping[str, Any]) -> None:
     """Refuse numbers that no model has, before anything is built as large as they say."""
     for key, value in _numbers(written):
         most = next((most for name, most in COUNTS.items() if name.search(key)), LARGEST)
+        if value < 0 and SIZES.search(key):
+            raise UnsupportedError(f"{file} describes no model: {short(key)} is {short(value)}.")
         if abs(value) > most:
             raise UnsupportedError(
                 f"{file} describes no model: {short(key)} is {short(value)}, and headcount builds "
