@@ -291,10 +291,10 @@ def test_prune_and_run(cli: Cli, tuned: Path, tmp_path: Path) -> None:
 
 def test_search(cli: Cli, tuned: Path, tmp_path: Path) -> None:
     typed, called = tmp_path / "typed", tmp_path / "called"
-    asked = ("--max-drop", "20%", "--samples", 16, "--seeds", 1, "--baseline", 1, "--no-bench")
+    asked = ("--max-drop", "1.5", "--samples", 16, "--seeds", 1, "--baseline", 1, "--no-bench")
     told = ran(cli, "search", tuned, "--task", TASK, *asked, *FEW, "--out", typed)
     found = hc.search(
-        str(tuned), TASK, max_drop="20%", baseline=1, looking=hc.Looking(samples=16), out=called,
+        str(tuned), TASK, max_drop="1.5", baseline=1, looking=hc.Looking(samples=16), out=called,
         scoring=hc.Scoring(limit=20, draws=5), searching=hc.Searching(seeds=1, bench=False),
     )  # fmt: skip
     drop = ("seconds", "out", "command", "sum")

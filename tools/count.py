@@ -56,7 +56,7 @@ def count(module, args, output):
     passes += isinstance(module, PreTrainedModel) and module.__class__.__name__.endswith("Model")
 torch.nn.modules.module.register_module_forward_hook(count)
 try:
-    main(sys.argv[1:])
+    code = main(sys.argv[1:])
 except SystemExit as end:
     code = end.code
 sys.setprofile(None)

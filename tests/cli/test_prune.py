@@ -163,7 +163,7 @@ def test_dry_run(cli, folder, tmp_path):
             "There is no file 'no.npz'",
         ),
         (("--ratio", 0.5, "--recover"), 2, "'recover' needs inputs like those"),
-        (("--ratio", 0.5, "--inputs", "no.txt"), 4, "Cannot read the file of inputs no.txt"),
+        (("--ratio", 0.5, "--inputs", "no.txt"), 4, "There is no file 'no.txt'"),
         (("--ratio", 0.5, "--inputs", os.devnull), 4, "it is a device, not a file"),
         (("--ratio", 0.5, "--finetune"), 2, "'finetune' needs a task"),
         (("--method", "pattern", "--keep", ""), 2, "needs heads to keep"),

@@ -65,7 +65,7 @@ def test_finished_runs_are_kept(model, task, tokenizer, tmp_path, monkeypatch):
 def test_recovery_before_the_training(model, task, tokenizer, monkeypatch):
     solved = []
     monkeypatch.setattr(
-        "headcount.runs.cutting.recover_layers",
+        "headcount.repair.recovery.recover_layers",
         lambda small, *_, **more: solved.append(small) or [],
     )
     found = compare(
@@ -77,7 +77,7 @@ def test_recovery_before_the_training(model, task, tokenizer, monkeypatch):
     assert plain.pattern == recovered.pattern
     assert len(solved) == 1
     assert recovered.budget["steps"] == plain.budget["steps"]
-    with pytest.raises(UsageError, match="leave out --recover"):
+    with pytest.raises(UsageError, match="leave it out"):
         compare(model, task, ["subset+recover"], tokenizer=tokenizer, **HOW)
 
 

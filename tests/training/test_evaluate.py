@@ -139,7 +139,7 @@ def test_masked_and_causal_language_models(tokenizer: Any, tmp_path: Path) -> No
     )
     nll, tokens = found.predictions["nll"].sum(), found.predictions["tokens"].sum()
     assert found.score == pytest.approx(np.exp(nll / tokens))
-    assert found.scores[0].low < found.score < found.scores[0].high
+    assert np.isnan(found.scores[0].low)  # twelve rows are too few for an interval
 
 
 @pytest.mark.parametrize(("family", "name"), [("gpt2", "causal-lm"), ("distilbert", "masked-lm")])

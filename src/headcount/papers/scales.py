@@ -79,7 +79,7 @@ def read_scale(
         "runs": {name: runs[name] for name in runs if name in wanted},
     }
     filled = _filled(data, places or Places(), scale, elsewhere)
-    own = replace(written, data=filled, mistakes=[])  # the file is read once for all plans
+    own = replace(written, data=filled, mistakes={})  # the file is read once for all plans
     return read_plan(own, elsewhere=elsewhere)
 
 
