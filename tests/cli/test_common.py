@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable
 
@@ -8,7 +9,7 @@ import pytest
 from rich.text import Text
 
 from headcount.cli import main as program
-from headcount.cli.common import emit, say
+from headcount.cli.common import emit, notes, say
 from headcount.views.tables.columns import Column, built, table
 
 EVIL = "a\x1b]0;title\x07\x9b2J\u202eb"
@@ -63,3 +64,11 @@ def test_a_panic_is_one_sentence_too(
     ran = cli("ls")
     assert ran.code == code  # pyright: ignore[reportAttributeAccessIssue]
     assert ran.err.count("\n") == 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_note_inside_a_command_of_the_demo_is_told_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with notes(), notes():
+        logging.getLogger("headcount").warning("once")
+    assert capsys.readouterr().err == "headcount: once\n"
