@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from headcount.models import timing
+from headcount.costs import timing
 from snippets import PAGES, ROOT, RUNNABLE, mistakes, run, snippets, words
 
 ELSEWHERE = {"docs/design.md": "test_contributing.py does what it says"}

@@ -16,12 +16,12 @@ from headcount.changes.maps import AttentionMaps, Run, Tokens
 from headcount.changes.measure import Transfer
 from headcount.changes.recall import Ranked, Recall
 from headcount.changes.weights import WeightChange
+from headcount.exports.formats import Exported
 from headcount.heads import Head, Layout, Mask, Scores, Stack
 from headcount.learned.result import Learned
 from headcount.learned.trace import Trace
 from headcount.likeness.compare import Comparison
 from headcount.likeness.result import Measured, Redundancy
-from headcount.models.export import Exported
 from headcount.pruning.methods import Decision
 from headcount.sensitivity.gradients import Importance
 from headcount.tasks.catalog import open_task

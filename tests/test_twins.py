@@ -15,7 +15,7 @@ import torch
 import headcount as hc
 from headcount.cli.commands import COMMANDS
 from headcount.cli.common import plain
-from headcount.models.speed import plan
+from headcount.costs.speed import plan
 from headcount.runs.record import COMMON
 from headcount.tasks import open_task
 from headcount.tasks.generated import SIZES

@@ -16,9 +16,9 @@ from cyclopts import App
 from rich.console import Console
 
 import headcount as hc
+from headcount.base.options import docs_of
 from headcount.cli.commands import COMMANDS
 from headcount.cli.main import EPILOGUE, Line, build
-from headcount.options import docs_of
 from headcount.pruning.methods import METHODS
 
 HERE = Path(__file__).parent.parent / "docs" / "reference"

@@ -4,7 +4,7 @@
         [--keep FOLDER]
 
 - search: the folder holds the finished answer of another question, and `search --overwrite` is
-  killed, by turns at a drawn write, rename or deletion (`headcount/faults.py`) and after a drawn
+  killed, by turns at a drawn write, rename or deletion (`base/faults.py`) and after a drawn
   share of its processor time. The command is given again, by turns with `--overwrite` and without;
   without it may be refused, while the folder is still that of the other question.
 - study: a study is killed, its file changed, `study run --update` killed, and given again.
@@ -31,7 +31,7 @@ from kills import TASK, Ended, contents, differences, launch, prepare
 from study_kills import PROBES
 
 import headcount as hc
-from headcount.faults import AT, LOG
+from headcount.base.faults import AT, LOG
 
 SEARCH = [
     "search", "../base", *TASK, "--samples", "16", "--draws", "40", "--seeds", "1", "--baseline",

@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from transformers import AutoTokenizer
 
-from headcount.errors import HeadcountError
-from headcount.models.export import FORMATS, export
+from headcount.base.errors import HeadcountError
+from headcount.exports.formats import FORMATS, export
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.models.shipped import locate

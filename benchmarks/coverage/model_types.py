@@ -33,7 +33,7 @@ import torch
 import transformers
 from transformers import CONFIG_MAPPING, MODEL_MAPPING, PreTrainedConfig
 
-from headcount.errors import HeadcountError, UnsupportedError
+from headcount.base.errors import HeadcountError, UnsupportedError
 from headcount.heads import Head, Layout, Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate

@@ -5,7 +5,7 @@
 `--real` of the kills hit a study of real runs (a trained base, a matrix of distances, importance,
 cuts with and without training), carried out serially; the others hit one of probes, serially and in
 processes, where the driver or a worker is killed. Every place where something is written, renamed
-or deleted counts (`headcount/faults.py`), and each fifth kill comes when a result was published and
+or deleted counts (`base/faults.py`), and each fifth kill comes when a result was published and
 before anybody has acknowledged it. After each series every run must be there once, nothing may be
 left of the work, and the records, models and tables must be those of an undisturbed study.
 """
@@ -30,7 +30,7 @@ from kills import contents, differences, launch
 
 import headcount as hc
 from cluster.tiny import data_in, tiny
-from headcount.faults import AT, LOG
+from headcount.base.faults import AT, LOG
 
 MOST = 6
 """Kills of one series before it is left alone."""

@@ -29,13 +29,13 @@ import torch
 import transformers
 from transformers import BertConfig, BertModel
 
+from headcount.costs.bench import Bench, time_removed
+from headcount.costs.flops import inputs_at
+from headcount.costs.speed import random_mask
+from headcount.costs.timing import Way, alternate, ratios
 from headcount.heads import Mask
-from headcount.models.bench import Bench, time_removed
 from headcount.models.find import layout
-from headcount.models.flops import inputs_at
 from headcount.models.remove import remove
-from headcount.models.speed import random_mask
-from headcount.models.timing import Way, alternate, ratios
 
 RATIOS = (0.5, 0.75, 0.9)
 BOUND = 1.07

@@ -19,7 +19,7 @@ from typing import Any
 os.environ |= {"OMP_NUM_THREADS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 import headcount as hc
-from headcount.extras import EXTRAS
+from headcount.base.extras import EXTRAS
 from headcount.studies.executors.protocol import Executing
 
 GOAL = 1.7

@@ -9,11 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headcount.base.errors import HeadcountError as HeadcountError
     from headcount.behaviour.measure import roles as roles
     from headcount.behaviour.result import load_roles as load_roles
     from headcount.changes.measure import transfer as transfer
     from headcount.changes.sentence import attention as attention
-    from headcount.errors import HeadcountError as HeadcountError
+    from headcount.costs.cost import inspect as inspect
+    from headcount.costs.speed import bench as bench
+    from headcount.exports.formats import export as export
     from headcount.heads import Head as Head
     from headcount.heads import Layout as Layout
     from headcount.heads import Mask as Mask
@@ -24,14 +27,11 @@ if TYPE_CHECKING:
     from headcount.likeness.measure import redundancy as redundancy
     from headcount.likeness.result import load_redundancy as load_redundancy
     from headcount.models.capture import capture as capture
-    from headcount.models.cost import inspect as inspect
-    from headcount.models.export import export as export
     from headcount.models.find import layout as layout
     from headcount.models.gates import gate as gate
     from headcount.models.load import load as load
     from headcount.models.opening import Opening as Opening
     from headcount.models.remove import remove as remove
-    from headcount.models.speed import bench as bench
     from headcount.papers.reproduce import claims as claims
     from headcount.papers.reproduce import reproduce as reproduce
     from headcount.papers.scales import Places as Places
@@ -77,7 +77,7 @@ __version__ = "0.1.0"
 # type checkers).
 _PUBLIC = {
     "Head": "headcount.heads:Head",
-    "HeadcountError": "headcount.errors:HeadcountError",
+    "HeadcountError": "headcount.base.errors:HeadcountError",
     "Layout": "headcount.heads:Layout",
     "Mask": "headcount.heads:Mask",
     "Scores": "headcount.heads:Scores",
@@ -107,17 +107,17 @@ _PUBLIC = {
     "Searching": "headcount.studies.searching:Searching",
     "TrainOptions": "headcount.training.options:TrainOptions",
     "attention": "headcount.changes.sentence:attention",
-    "bench": "headcount.models.speed:bench",
+    "bench": "headcount.costs.speed:bench",
     "capture": "headcount.models.capture:capture",
     "claims": "headcount.papers.reproduce:claims",
     "compare": "headcount.studies.compare:compare",
     "curve": "headcount.studies.curve:curve",
     "difference": "headcount.training.evaluation:difference",
     "evaluate": "headcount.training.evaluate:evaluate",
-    "export": "headcount.models.export:export",
+    "export": "headcount.exports.formats:export",
     "gate": "headcount.models.gates:gate",
     "importance": "headcount.sensitivity.gradients:importance",
-    "inspect": "headcount.models.cost:inspect",
+    "inspect": "headcount.costs.cost:inspect",
     "layout": "headcount.models.find:layout",
     "load": "headcount.models.load:load",
     "load_redundancy": "headcount.likeness.result:load_redundancy",
@@ -147,7 +147,7 @@ def _fetch(name: str) -> Any:
 
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
-        from headcount.names import did_you_mean
+        from headcount.base.names import did_you_mean
 
         hint = did_you_mean(name, _PUBLIC)
         raise AttributeError(f"module 'headcount' has no attribute '{name}'.{hint}", name=name)

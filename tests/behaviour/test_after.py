@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import headcount as hc
+from headcount.base.errors import UsageError
 from headcount.behaviour.after import KEYS, first_keys, first_of_all, kept_in, pairs, short
-from headcount.errors import UsageError
 from headcount.models.capture import collect
 from headcount.tasks.loading import load_tokenizer
 from models.zoo import build

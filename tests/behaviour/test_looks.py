@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import headcount as hc
+from headcount.base.errors import UnsupportedError
 from headcount.behaviour.looks import Looks, Sights
 from headcount.behaviour.tokens import marks_of
-from headcount.errors import UnsupportedError
 from headcount.models.capture import Place
 from models.zoo import build
 

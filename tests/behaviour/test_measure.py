@@ -9,8 +9,8 @@ from transformers import GPT2Config, GPT2Model
 
 import headcount as hc
 from behaviour.oracles import by_hand
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.behaviour.words import LOOKS
-from headcount.errors import UnsupportedError, UsageError
 from headcount.models.capture import collect
 from headcount.models.remove import remove
 from headcount.tasks.encoding import Encoded

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from headcount.base.errors import UsageError
 from headcount.behaviour.options import Describing
-from headcount.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import t
 
 import headcount as hc
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.behaviour.result import Roles, quantity
 from headcount.behaviour.words import ROLES
-from headcount.errors import NotFoundError, UsageError
 from headcount.heads import Layout
 
 LAYOUT = Layout.of(encoder=[3, 1])

@@ -9,9 +9,9 @@ from sklearn.linear_model import Ridge
 
 import headcount as hc
 from behaviour.test_measure import rows_of
+from headcount.base.errors import UsageError
 from headcount.behaviour import stand_in as room
 from headcount.behaviour.stand_in import Outputs, jackknife
-from headcount.errors import UsageError
 from headcount.models.find import sites_of
 from headcount.models.linear import has_bias, read_rows
 from headcount.models.watch import watching

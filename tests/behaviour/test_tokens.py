@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from headcount.base.errors import UnsupportedError
 from headcount.behaviour.tokens import marks_of
-from headcount.errors import UnsupportedError
 from headcount.tasks.loading import load_tokenizer
 from headcount.tasks.vocabulary import train_tokenizer
 from models.zoo import build

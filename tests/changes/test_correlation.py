@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import linregress, pearsonr, spearmanr
 
+from headcount.base.errors import UsageError
 from headcount.changes.correlation import correlate
-from headcount.errors import UsageError
 
 numbers = st.floats(-100, 100).map(lambda x: round(x, 3))
 

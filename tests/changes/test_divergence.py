@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.changes.divergence import fitting, js_divergence, l2_distance
-from headcount.errors import UnsupportedError, UsageError
 
 
 def random_attention(seed, batch, heads, queries, keys, sharp=3.0):

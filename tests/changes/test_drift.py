@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy.spatial.distance import jensenshannon
 
+from headcount.base.errors import UsageError
 from headcount.changes.drift import drift
-from headcount.errors import UsageError
 from headcount.models.capture import collect
 from headcount.models.find import layout
 from headcount.models.remove import remove

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from headcount.base.errors import UsageError
 from headcount.changes.maps import AttentionMaps, Run, Tokens
-from headcount.errors import UsageError
 from headcount.heads import Head, Layout, Mask
 
 LAYOUT = Layout.of(encoder=[2, 1], cross=[1])

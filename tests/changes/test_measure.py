@@ -8,10 +8,10 @@ import torch
 from scipy.stats import pearsonr, spearmanr
 
 import headcount as hc
+from headcount.base.errors import UsageError
 from headcount.changes.drift import drift
 from headcount.changes.recall import Ranked
 from headcount.changes.weights import weight_change
-from headcount.errors import UsageError
 from headcount.heads import Layout, Scores
 from models.zoo import build
 from training.conftest import tiny, tokenizer  # noqa: F401

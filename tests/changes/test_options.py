@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from headcount.base.errors import UsageError
 from headcount.changes.options import Sentence, Transferring
-from headcount.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from transformers import BertForMaskedLM, ResNetConfig, ResNetModel
 
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.changes.pair import open_pair
-from headcount.errors import UnsupportedError, UsageError
 from models.zoo import build
 
 

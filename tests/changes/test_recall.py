@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headcount.base.errors import UsageError
 from headcount.changes.recall import (
     Ranked,
     head_counts,
@@ -18,7 +19,6 @@ from headcount.changes.recall import (
     recall_curve,
     score_counts,
 )
-from headcount.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
 from headcount.sensitivity.gradients import importance
 from headcount.tasks.encoding import encode

@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers import AutoTokenizer, ResNetConfig, ResNetModel
 
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.changes.maps import Run
 from headcount.changes.sentence import attention
-from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Mask
 from headcount.models.capture import Place, collect
 from headcount.models.find import layout

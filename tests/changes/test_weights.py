@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import ResNetConfig, ResNetModel
 
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.changes.weights import fused_order, spread, weight_change
-from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Mask
 from headcount.models.find import layout
 from headcount.models.remove import remove

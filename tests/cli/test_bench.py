@@ -11,8 +11,8 @@ import torch
 from transformers import BertForMaskedLM, FNetConfig
 
 import headcount as hc
-from headcount.models import speed
-from headcount.models.cost import cost
+from headcount.costs import speed
+from headcount.costs.cost import cost
 from headcount.runs.record import COMMON
 from models.zoo import build
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headcount.base.errors import HeadcountError, UsageError
 from headcount.cli.early import check
-from headcount.errors import HeadcountError, UsageError
 
 STUDY = ["--task", "cola", "--out", "new"]
 OWN = ["--task", "classification", "--columns", "txt", "--label", "label"]

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from headcount.cli.export import Format
-from headcount.models.export import FORMATS
+from headcount.exports.formats import FORMATS
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs, relative_difference, run
 from headcount.models.remove import remove

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
+from headcount.base.errors import HeadcountError, UsageError
 from headcount.cli.failures import explain
-from headcount.errors import HeadcountError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.load import load

@@ -9,11 +9,11 @@ import pytest
 from cyclopts import Argument
 
 from cli.test_config import LINES
+from headcount.base.errors import UsageError
 from headcount.cli.groups import LOOKED, OPENED, SCORED, Looked, Opened, Scored, Sourced, open_model
 from headcount.cli.groups import open_task as open_typed
 from headcount.cli.main import Line, build
 from headcount.cli.values import kind_of
-from headcount.errors import UsageError
 from headcount.models.opening import Opening
 from headcount.tasks.looking import Looking
 from headcount.tasks.source import Source

@@ -13,7 +13,7 @@ from transformers import BertConfig, FNetConfig, ReformerConfig, SiglipConfig
 
 import headcount as hc
 from headcount.cli.main import main
-from headcount.models.cost import cost
+from headcount.costs.cost import cost
 from models.zoo import build
 
 Cli = Callable[..., Any]

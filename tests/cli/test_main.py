@@ -16,11 +16,11 @@ from cyclopts import Parameter
 from rich.text import Text
 
 import headcount
+from headcount.base.errors import MissingExtraError, NotFoundError, StudyError, UnsupportedError
+from headcount.base.registry import Registry
 from headcount.cli import common, main
 from headcount.cli.common import emit, plain
 from headcount.cli.progress import progress
-from headcount.errors import MissingExtraError, NotFoundError, StudyError, UnsupportedError
-from headcount.registry import Registry
 from headcount.views.tables.columns import table
 
 Cli = Callable[..., Any]

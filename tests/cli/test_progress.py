@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from headcount.base.registry import Registry
 from headcount.cli import main, progress
-from headcount.registry import Registry
 
 
 @pytest.fixture

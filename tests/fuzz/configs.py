@@ -185,7 +185,7 @@ def write_config(folder: Path, rng: Random) -> Path:
 
 def read_config(path: Path) -> None:
     """What inspect, evaluate, remove and prune do with it; each must refuse it by itself."""
-    from headcount.errors import HeadcountError
+    from headcount.base.errors import HeadcountError
 
     refusals = []
     for line in lines(path):

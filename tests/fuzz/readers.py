@@ -68,7 +68,7 @@ def _read_mask(path: Path) -> None:
 
 
 def _read_scores(path: Path) -> None:
-    from headcount.files import read_json
+    from headcount.base.files import read_json
     from headcount.heads import Scores
 
     scores = Scores.from_json(read_json(path, "file of scores"))
@@ -89,7 +89,7 @@ def _pattern(rng: Random) -> bytes:
 
 
 def _read_pattern(path: Path) -> None:
-    from headcount.files import read_text
+    from headcount.base.files import read_text
     from headcount.heads import Layout, Mask
 
     repr(Mask.parse(read_text(path, "pattern"), Layout.of(encoder=[2, 3])))
@@ -202,7 +202,7 @@ def _read_settings(path: Path) -> None:
 
 
 def _read_evaluation(path: Path) -> None:
-    from headcount.files import read_json
+    from headcount.base.files import read_json
     from headcount.training.evaluation import Evaluation
 
     found = Evaluation.from_json(read_json(path, "result"))
@@ -490,7 +490,7 @@ def _write_glue(folder: Path, rng: Random) -> Path:
 
 
 def _read_glue(path: Path) -> None:
-    from headcount.errors import HeadcountError
+    from headcount.base.errors import HeadcountError
     from headcount.tasks import open_task
 
     with suppress(HeadcountError):  # and the other file has its turn
@@ -643,7 +643,7 @@ def _carded() -> Any:
 
 
 def _read_card(path: Path) -> None:
-    from headcount.files import read_json
+    from headcount.base.files import read_json
     from headcount.models.card import card, write_results
 
     record = read_json(path, "record of a pruned model")
@@ -690,7 +690,7 @@ def _write_page(folder: Path, rng: Random) -> Path:
 
 
 def _read_page(path: Path) -> None:
-    from headcount.errors import HeadcountError
+    from headcount.base.errors import HeadcountError
     from headcount.views.page.report import report
 
     found = report(path, out=path / "page.html")

@@ -28,7 +28,7 @@ from typing import Any
 
 from fuzz.readers import READERS, Reader
 from fuzz.trees import Gentle
-from headcount.errors import HeadcountError
+from headcount.base.errors import HeadcountError
 
 LIMIT = 5.0
 """Seconds of processor time that one input may take."""

@@ -70,7 +70,7 @@ def _hit(path: Path, trees: Mapping[Path, Any], rng: Random) -> None:
 
 def read_search(path: Path) -> None:
     """As the same search would, and as a page does."""
-    from headcount.errors import HeadcountError
+    from headcount.base.errors import HeadcountError
     from headcount.studies import outcome
     from headcount.studies.kept import kept_answer
     from headcount.studies.store import opened

@@ -12,7 +12,7 @@ import yaml
 
 from fuzz import damage
 from fuzz.trees import Gentle, damaged
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 
 STUDY: dict[str, Any] = {
     "name": "probes", "about": "Which?", "keep": "records", "threads": 1, "retries": 2,

@@ -15,7 +15,7 @@ import pytest
 from fuzz import damage, running
 from fuzz.readers import READERS, Reader
 from fuzz.running import Found, reader_of, run, try_many, warm_up
-from headcount.errors import HeadcountError
+from headcount.base.errors import HeadcountError
 
 SHARE = 25
 """Inputs for each reader."""

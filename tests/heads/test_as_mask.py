@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.heads import Head, Layout, Mask, Scores, Stack
 from headcount.heads.as_mask import as_mask
 from heads.drawn import masks

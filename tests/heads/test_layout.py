@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import STACKS, Head, Layout, Stack
 from heads.drawn import BERT, TWO, by_json, layouts
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Head, Layout, Mask
 from heads.drawn import BERT, TWO, by_json, layouts, masks, several_masks
 

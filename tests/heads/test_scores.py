@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Head, Layout, Scores
 from heads.drawn import TWO, by_json, scores
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.learned.coarse import COARSE, coarse_factor, step
 
 W = [-1.5, -0.25, 0.0, 0.4, 2.0]

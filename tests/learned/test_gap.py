@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Mask
 from headcount.learned.gap import gap_measure, score_measure
 from headcount.models.find import layout

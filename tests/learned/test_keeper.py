@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from headcount.errors import HeadcountError
+from headcount.base.errors import HeadcountError
 from headcount.heads import Layout
 from headcount.learned.keeper import AllClosedError, Keeper
 from headcount.learned.methods import StraightThrough

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from headcount.errors import HeadcountError, NotFoundError
+from headcount.base.errors import HeadcountError, NotFoundError
 from headcount.heads import Mask
 from headcount.learned.result import Learned, finished
 from headcount.learned.trace import Trace

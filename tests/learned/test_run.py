@@ -11,8 +11,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from headcount.errors import HeadcountError, UsageError
-from headcount.files import locked
+from headcount.base.errors import HeadcountError, UsageError
+from headcount.base.files import locked
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
 from headcount.learned.methods import HardConcrete, StraightThrough, Subset

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.likeness.agreement import agree, agreements, head_interval, mantel
 
 

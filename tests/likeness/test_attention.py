@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Head
 from headcount.likeness.attention import attention_of, name_broken_head, padding_masks
 from headcount.models.find import layout

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.likeness import clusters
 from headcount.likeness.clusters import (
     _split,

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout
 from headcount.likeness.agreement import agree
 from headcount.likeness.compare import compare

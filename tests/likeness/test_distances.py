@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.likeness.distances import DISTANCES, SENTENCE_BASED, TOKEN_BASED, distances
 from likeness.oracles import BARS, ORACLES, hard_attention, oracle
 

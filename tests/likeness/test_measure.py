@@ -10,8 +10,8 @@ from tokenizers.models import WordLevel
 from transformers import PreTrainedTokenizerFast
 
 import headcount as hc
-from headcount.errors import UnsupportedError, UsageError
-from headcount.files import locked_file
+from headcount.base.errors import UnsupportedError, UsageError
+from headcount.base.files import locked_file
 from headcount.likeness import inputs as inputs_room
 from headcount.likeness.distances import DISTANCES, distances
 from headcount.models.capture import collect

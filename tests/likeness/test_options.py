@@ -5,10 +5,10 @@ import inspect
 import pytest
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.options import types_of
 from headcount.likeness.compare import compare
 from headcount.likeness.options import Agreeing, Likening
-from headcount.options import types_of
 
 
 @pytest.mark.parametrize(("options", "function"), [(Likening, hc.redundancy), (Agreeing, compare)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.heads import Layout
 from headcount.likeness.result import Measured, Redundancy
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.likeness import torch_kernels
 from headcount.likeness.distances import distances
 from likeness.oracles import ORACLES, hard_attention, oracle

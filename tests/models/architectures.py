@@ -17,7 +17,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "critical"
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from headcount.errors import HeadcountError
+from headcount.base.errors import HeadcountError
 from headcount.models.capture import collect
 from headcount.models.find import layout
 from headcount.models.gates import gate

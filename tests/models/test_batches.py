@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.batches import batches_for, counted_tokens, model_inputs
 from models.zoo import build
 

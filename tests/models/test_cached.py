@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headcount.errors import UnsupportedError
+from headcount.base.errors import UnsupportedError
 from headcount.models.cached import STEPS, run_cached
 from headcount.models.probe import probe_inputs, run
 from models.zoo import build

@@ -9,9 +9,9 @@ from huggingface_hub import ModelCard, parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
 from markdown_it import MarkdownIt
 
+from headcount.exports.formats import export
 from headcount.heads import Mask
 from headcount.models.card import as_code, card, cost, escaped, without_paths, write_results
-from headcount.models.export import export
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.remove import remove

@@ -8,10 +8,10 @@ import resource
 import pytest
 from transformers import AutoConfig, BertConfig, MusicgenConfig
 
-from headcount.errors import HeadcountError, NotFoundError, UnsupportedError
+from headcount.base.errors import HeadcountError, NotFoundError, UnsupportedError
+from headcount.costs.cost import inspect
 from headcount.models import config as configs
 from headcount.models.config import load_config, model_class
-from headcount.models.cost import inspect
 from headcount.models.load import load
 from models.zoo import build
 

@@ -60,7 +60,7 @@ def test_a_missing_package_is_3_and_the_command(monkeypatch: pytest.MonkeyPatch,
 def test_a_missing_extra_is_no_problem_but_shows_the_command(
     monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    from headcount.extras import Extra
+    from headcount.base.extras import Extra
 
     extra = Extra(name="moon", summary="Far away.", modules=("no_such_module", "json"))
     monkeypatch.setattr(diagnosis, "EXTRAS", (extra,))

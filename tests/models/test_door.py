@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from transformers import BertModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Mask
 from headcount.models.capture import capture
 from headcount.models.find import layout

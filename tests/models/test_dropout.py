@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from headcount.errors import UnsupportedError
+from headcount.base.errors import UnsupportedError
 from headcount.models.dropout import set_dropout
 from headcount.models.find import layout
 from headcount.models.remove import remove

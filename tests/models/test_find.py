@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Mask
 from headcount.models.find import layout, require_layout
 from headcount.models.probe import find_probe, relative_difference, run

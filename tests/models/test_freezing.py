@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.freezing import frozen, lower_parameters
 from models.zoo import build
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate, open_gates

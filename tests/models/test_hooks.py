@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Mask
 from headcount.models.capture import capture, collect
 from headcount.models.find import layout

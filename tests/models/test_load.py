@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 
-from headcount.errors import NotFoundError, UnsupportedError, UsageError
+from headcount.base.errors import NotFoundError, UnsupportedError, UsageError
 from headcount.models.config import load_config
 from headcount.models.find import layout
 from headcount.models.load import load, skeleton

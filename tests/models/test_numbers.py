@@ -9,11 +9,11 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
+from headcount.base.errors import UsageError
 from headcount.changes.sentence import attention
-from headcount.errors import UsageError
+from headcount.costs.cost import inspect
 from headcount.heads import Head, Layout, Mask, Scores
 from headcount.likeness.measure import redundancy
-from headcount.models.cost import inspect
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.numbers import original_mask, read_mask

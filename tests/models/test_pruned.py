@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from headcount.errors import HeadcountError
+from headcount.base.errors import HeadcountError
 
 
 def test_a_folder_that_cannot_be_written_leaves_nothing_behind(tmp_path, pruned):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import ResNetConfig, ResNetModel
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Layout, Mask
 from headcount.models import cut
 from headcount.models.cached import run_cached

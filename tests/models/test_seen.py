@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headcount.errors import UnsupportedError
+from headcount.base.errors import UnsupportedError
 from headcount.heads import Head, Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate

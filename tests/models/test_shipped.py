@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.damage import become
-from headcount.errors import NotFoundError
+from headcount.base.errors import NotFoundError
 from headcount.models.config import load_config
 from headcount.models.load import load
 from headcount.models.shipped import NAMES, locate

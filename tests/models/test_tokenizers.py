@@ -8,9 +8,9 @@ import os
 import pytest
 
 from fuzz.readers import tokenizer_files
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
+from headcount.exports.inputs import find_tokenizer
 from headcount.models import tokenizers
-from headcount.models.export_inputs import find_tokenizer
 from headcount.models.tokenizers import has_tokenizer, open_tokenizer
 from headcount.tasks.loading import load_tokenizer
 

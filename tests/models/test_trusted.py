@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from headcount.errors import HeadcountError, NotFoundError, UsageError
+from headcount.base.errors import HeadcountError, NotFoundError, UsageError
 from headcount.heads import Mask
 from headcount.models.config import load_config
 from headcount.models.find import layout

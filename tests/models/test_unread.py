@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
-from headcount.errors import UnsupportedError
+from headcount.base.errors import UnsupportedError
 from headcount.models.find import layout, layout_of, sites_of
 from headcount.models.sites import find_sites
 from headcount.models.unread import describe, find_unread

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import AutoModel, BertModel, MarianModel
 
 import headcount as hc
-from headcount.errors import NotFoundError
+from headcount.base.errors import NotFoundError
 from headcount.models.find import layout
 from headcount.models.fingerprint import weights_fingerprint
 from headcount.models.load import load

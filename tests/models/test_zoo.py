@@ -8,12 +8,12 @@ import pickle
 import pytest
 import torch
 
-from headcount.errors import HeadcountError, UnsupportedError
+from headcount.base.errors import HeadcountError, UnsupportedError
+from headcount.costs.cost import cost
 from headcount.heads import Mask
 from headcount.likeness.measure import redundancy
 from headcount.models import cut
 from headcount.models.capture import collect
-from headcount.models.cost import cost
 from headcount.models.find import layout, sites_of
 from headcount.models.gates import gate, open_gates
 from headcount.models.load import load

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from headcount.costs.timed import Bench, Row, Shape
+from headcount.costs.timing import Estimate
 from headcount.heads import Layout, Mask
-from headcount.models.timed import Bench, Row, Shape
-from headcount.models.timing import Estimate
 from headcount.papers.found import Found
 from headcount.studies.plan import Cell
 from papers.made import Made, symmetric

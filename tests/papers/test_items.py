@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.papers.claims import read_claims
 from headcount.papers.items import ALSO, GROUPS, ROOMS, get_item, read_items, require_scale
 from headcount.papers.numbers import PAPERS

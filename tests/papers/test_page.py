@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from headcount.errors import NotFoundError
-from headcount.files import write_json
+from headcount.base.errors import NotFoundError
+from headcount.base.files import write_json
 from headcount.papers.items import read_items
 from headcount.papers.page import write_page
 from headcount.papers.reproduce import plan_items

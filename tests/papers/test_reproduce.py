@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import headcount as hc
-from headcount.errors import HeadcountError, UsageError
-from headcount.files import write_json
+from headcount.base.errors import HeadcountError, UsageError
+from headcount.base.files import write_json
 from headcount.papers.items import read_items
 from headcount.papers.reproduce import chosen, find_runs, plan_items, planned, scale_of
 from headcount.studies.study import Study

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.papers.scales import SCALES, Places, groups_of, read_scale, read_written_scale
 from headcount.studies.plan import Cell
 from headcount.studies.study import Study

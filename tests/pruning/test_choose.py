@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask, Scores, Stack
 from headcount.pruning.choose import keep_best
 

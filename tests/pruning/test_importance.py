@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.models.find import layout
 from headcount.models.remove import remove

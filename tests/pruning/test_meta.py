@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
 from headcount.pruning.scorer import Scorer, load_scorer, save_scorer

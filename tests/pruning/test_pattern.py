@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask
 from headcount.pruning.select import prepare
 

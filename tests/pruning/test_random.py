@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout, Stack
 from headcount.pruning.select import prepare
 

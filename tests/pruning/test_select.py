@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.options import types_of
 from headcount.heads import Layout
 from headcount.models.find import layout as layout_of_model
-from headcount.options import types_of
 from headcount.pruning.methods import METHODS
 from headcount.pruning.select import prepare, select
 from models.zoo import build

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.pruning.second_order import greedy_path

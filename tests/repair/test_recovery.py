@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.load import load

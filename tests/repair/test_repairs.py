@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.repair.repairs import (
     REPAIRS,
     as_repairs,

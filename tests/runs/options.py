@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from headcount.options import types_of
+from headcount.base.options import types_of
 
 
 def with_another(options: Any, way: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

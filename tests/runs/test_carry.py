@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.likeness.options import Likening
 from headcount.runs.carry import CARRIERS, carry
 from headcount.runs.kinds import (

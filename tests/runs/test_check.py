@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import headcount as hc
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.runs.check import check_names, check_parts
 from headcount.runs.kinds import Evaluate, Probe
 from headcount.runs.run import Run

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.learned.trace import load_trace
 from headcount.models.find import layout
 from headcount.models.load import load

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.base.errors import HeadcountError, UsageError
 from headcount.heads import Mask
 from headcount.learned.trace import Trace, load_trace
 from headcount.models.find import layout

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import headcount as hc
-from headcount.errors import UsageError
-from headcount.files import write_json
+from headcount.base.errors import UsageError
+from headcount.base.files import write_json
 from headcount.pruning.methods import METHODS, make_method
 from headcount.runs.identity import read_sealed, seal
 from headcount.runs.prune import identity_of

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from headcount.base.errors import UsageError
 from headcount.behaviour.options import Describing
-from headcount.errors import UsageError
 from headcount.likeness.options import Likening
 from headcount.runs.kinds import (
     Bench,

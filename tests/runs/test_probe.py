@@ -7,7 +7,7 @@ import time
 import pytest
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.runs.kinds import Probe
 from headcount.runs.run import Run
 

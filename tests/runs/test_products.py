@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.runs.kinds import Evaluate, Importance, Redundancy, Train
 from headcount.runs.products import best_of, on_inputs, product_of, score_of, target_of
 from headcount.runs.record import Record

@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
 from headcount.runs.prune import _learning

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.runs.record import FILE, FORMAT, Record, load_record
 from headcount.runs.run import Run
 from models.zoo import build

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.training.checkpoints import Saver
 from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.runs.kinds import Redundancy
 from headcount.runs.run import Best, Run
 from headcount.tasks.source import Source

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import headcount as hc
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.runs.subject import Subjects, make_subject, read_texts
 from headcount.tasks.encoding import encode_texts
 from headcount.tasks.looking import Looking

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import BertModel, Wav2Vec2Config, Wav2Vec2ForCTC
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate, open_gates

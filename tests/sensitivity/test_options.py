@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 import headcount as hc
-from headcount.errors import UsageError
-from headcount.options import types_of
+from headcount.base.errors import UsageError
+from headcount.base.options import types_of
 from headcount.sensitivity.options import Measuring
 
 

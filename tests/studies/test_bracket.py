@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores, Stack
 from headcount.pruning.choose import keep_best
 from headcount.studies.bracket import fewest, head_counts, layer_counts

@@ -10,10 +10,10 @@ import pytest
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import headcount as hc
-from headcount.errors import UsageError
-from headcount.models.cost import cost
-from headcount.models.timed import Bench, Row, Shape
-from headcount.models.timing import Estimate
+from headcount.base.errors import UsageError
+from headcount.costs.cost import cost
+from headcount.costs.timed import Bench, Row, Shape
+from headcount.costs.timing import Estimate
 from headcount.studies import answers, budgets
 from headcount.studies import prices as prices_module
 from headcount.studies.bounds import Budget

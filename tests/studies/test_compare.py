@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.statistics import interval, paired
 from headcount.studies.compare import Comparison
 from headcount.studies.points import Point

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout
 from headcount.pruning.cluster import Cluster
 from headcount.pruning.methods import Given

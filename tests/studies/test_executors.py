@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import headcount as hc
-from headcount.errors import HeadcountError
+from headcount.base.errors import HeadcountError
 from headcount.studies.executors.protocol import Executing
 from headcount.studies.executors.ray import STARTS, OnRay
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.studies.grid import axes_of, cells, matches, merged, named, put
 
 

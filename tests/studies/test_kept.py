@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import headcount as hc
-from headcount.errors import HeadcountError, UsageError
+from headcount.base.errors import HeadcountError, UsageError
 from headcount.runs.cutting import Cutting
 from headcount.studies import store
 from headcount.studies.statement import Found

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.studies.lease import LostLeaseError, is_gone, me
 from headcount.studies.ledger import CLAIMS, RUNS, WORK, Ledger
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.runs.kinds import Redundancy, Train
 from headcount.runs.run import Best
 from headcount.studies.planned import read_plan

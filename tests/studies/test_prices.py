@@ -5,8 +5,8 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 import headcount as hc
-from headcount.errors import UsageError
-from headcount.models.cost import cost
+from headcount.base.errors import UsageError
+from headcount.costs.cost import cost
 from headcount.studies import prices
 from headcount.studies.bounds import Budget
 from headcount.studies.prices import cache_prices, parameter_prices, prices_of, time_prices

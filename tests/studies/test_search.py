@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.runs.cutting import Cutting
 from headcount.runs.subject import make_subject
 from headcount.studies import judging

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.pruning.random import Random
 from headcount.runs.asked import Prune
 from headcount.runs.record import Record
@@ -140,7 +140,7 @@ def test_overwriting_deletes_results_first_and_says_what_is_asked_last(tmp_path,
         assert '"a"' in (tmp_path / "settings.json").read_text()
 
     with monkeypatch.context() as patch:
-        patch.setattr("headcount.files.danger", look)
+        patch.setattr("headcount.base.files.danger", look)
         patch.setattr("headcount.studies.store.write_json", lambda *_: look())
         with opened(tmp_path, {"task": "b"}, results=["answer.json"], overwrite=True):
             pass

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import headcount as hc
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.studies.executors.protocol import Executing
 from headcount.studies.lease import me
 from headcount.studies.study import Study

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import spearmanr
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError, Keeper
 from headcount.learned.methods import StraightThrough

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.studies.written import read_written
 
 

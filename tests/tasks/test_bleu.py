@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headcount.errors import MissingExtraError
+from headcount.base.errors import MissingExtraError
 from headcount.tasks import bleu
 
 

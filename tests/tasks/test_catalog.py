@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks import TASKS, open_task
 from headcount.tasks.metrics import METRICS
 

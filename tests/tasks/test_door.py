@@ -11,8 +11,8 @@ from datasets import Dataset, DatasetDict
 from torch.utils.data import DataLoader
 from transformers import AutoTokenizer
 
+from headcount.base.errors import UsageError
 from headcount.changes.measure import transfer
-from headcount.errors import UsageError
 from headcount.heads import Mask
 from headcount.likeness.measure import redundancy
 from headcount.models.find import layout

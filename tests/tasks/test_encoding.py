@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.shipped import locate
 from headcount.tasks import Examples, open_task
 from headcount.tasks.encoding import (

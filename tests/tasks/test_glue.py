@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.tasks import open_task
 
 MNLI_HEAD = [

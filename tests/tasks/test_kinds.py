@@ -13,7 +13,7 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification
 
 import headcount as hc
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.pruning.second_order import collect
 from headcount.tasks import Examples, Task
 from headcount.tasks.encoding import Encoded, encode, rows_fingerprint

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fuzz.readers import tokenizer_files
-from headcount.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
+from headcount.base.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
 from headcount.tasks import Task, open_task
 from headcount.tasks.encoding import encode_texts
 from headcount.tasks.loading import (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks.looking import Looking
 
 

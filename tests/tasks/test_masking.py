@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.shipped import locate
 from headcount.tasks.masking import ordinary_tokens, random_tokens
 

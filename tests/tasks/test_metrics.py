@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks.metrics import (
     METRICS,
     Outcome,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from headcount.errors import NotFoundError, UnsupportedError, UsageError
+from headcount.base.errors import NotFoundError, UnsupportedError, UsageError
 from headcount.models.opening import Opening
 from headcount.models.shipped import locate
 from headcount.tasks import open_task

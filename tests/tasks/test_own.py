@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.tasks import open_task
 
 ROWS = [("It, rains.", "wet", "10"), ('He said "no".', "dry", "2"), ("Ünder.", "wet", "2")]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks import Examples, Task, open_task
 from headcount.tasks.parts import SCORED, half_name, read_half
 

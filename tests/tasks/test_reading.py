@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks.reading import COUNT, Reading
 
 

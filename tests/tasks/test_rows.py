@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
 from headcount.tasks.encoding import Encoded

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks import Examples, Task
 from headcount.tasks.sampling import rows_of
 

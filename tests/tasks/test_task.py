@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks import Examples, open_task
 from headcount.tasks.task import sample
 

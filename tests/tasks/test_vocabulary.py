@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks import open_task
 from headcount.tasks.vocabulary import tokenizer_for, train_tokenizer
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks.metrics import Outcome, difference
 from headcount.tasks.within import rows_needed, within
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks import Task
 from headcount.training import checkpoints
 from headcount.training.finetune import finetune

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks import Task
 from headcount.training.curve import Curve, read_curve
 from headcount.training.finetune import finetune

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.base.errors import HeadcountError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.tasks import Task

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
-from headcount.errors import HeadcountError, NotFoundError, UsageError
+from headcount.base.errors import HeadcountError, NotFoundError, UsageError
 from headcount.heads import Head, Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.errors import MissingExtraError, UsageError
+from headcount.base.errors import MissingExtraError, UsageError
 from headcount.training.logging import TRACKERS, Logging
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from headcount.errors import UsageError
-from headcount.files import locked
+from headcount.base.errors import UsageError
+from headcount.base.files import locked
 from headcount.tasks import Examples, Task
 from headcount.training import runs
 from headcount.training.finetune import finetune

@@ -8,7 +8,7 @@ import torch
 from datasets import Dataset
 from torch.utils.data import DataLoader
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.tasks import Task

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.base.errors import HeadcountError, UsageError
 from headcount.learned.methods import Subset
 from headcount.learned.run import learn
 from headcount.tasks import Task

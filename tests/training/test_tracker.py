@@ -10,7 +10,7 @@ from transformers import TrainerCallback
 from transformers.integrations import integration_utils
 
 import headcount as hc
-from headcount.errors import HeadcountError
+from headcount.base.errors import HeadcountError
 from headcount.learned.methods import StraightThrough
 from headcount.learned.run import learn
 from headcount.training.finetune import finetune

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.errors import UnsupportedError
+from headcount.base.errors import UnsupportedError
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.load import load

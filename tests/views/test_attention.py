@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headcount.arrays import read_npz
+from headcount.base.arrays import read_npz
 from headcount.changes.maps import AttentionMaps, Run, Tokens
 from headcount.heads import Layout, Mask
 from headcount.views.attention import closeup, overview, save

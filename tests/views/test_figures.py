@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
+from headcount.base.errors import MissingExtraError, UsageError
 from headcount.changes.maps import AttentionMaps, Run, Tokens
-from headcount.errors import MissingExtraError, UsageError
 from headcount.heads import Layout, Scores
 from headcount.learned.trace import Trace
 from headcount.likeness.compare import compare

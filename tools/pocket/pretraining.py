@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from tools.pocket.muon import Muon
 
 Batch = dict[str, Tensor]

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headcount.changes.pair import open_pair
+from headcount.costs.pairs import mask_between
 from headcount.heads import Head, Mask
 from headcount.likeness.inputs import Batch, model_inputs
 from headcount.models.capture import Place, capture
 from headcount.models.hooks import evaluating
-from headcount.models.pairs import mask_between
 
 KEYS = 5
 """Keys that are told of the query that is shown."""

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.behaviour.moments import Moments
 from headcount.behaviour.patterns import Band, Side, Weights, look, sight, weights_for
 from headcount.behaviour.result import Quantity, quantity
 from headcount.behaviour.stand_in import Outputs
 from headcount.behaviour.tokens import READS, Marks
 from headcount.behaviour.words import LOOKS
-from headcount.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Layout
 from headcount.likeness.inputs import Batch, model_inputs
 from headcount.models.capture import Place, capture

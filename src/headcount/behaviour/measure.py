@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from headcount.base.errors import UsageError
 from headcount.behaviour.after import kept_in
 from headcount.behaviour.alone import cost_alone
 from headcount.behaviour.examples import Pool, find_examples
@@ -27,7 +28,7 @@ from headcount.behaviour.options import Describing
 from headcount.behaviour.result import Quantity, Roles, quantity
 from headcount.behaviour.stand_in import quantities
 from headcount.behaviour.tokens import marks_of
-from headcount.errors import UsageError
+from headcount.costs.per_head import head_bytes, head_times
 from headcount.heads import Layout
 from headcount.likeness.inputs import Stream, open_stream
 from headcount.models.door import require_pretrained
@@ -35,7 +36,6 @@ from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
 from headcount.models.hooks import evaluating
-from headcount.models.per_head import head_bytes, head_times
 from headcount.tasks import Task, open_task
 from headcount.tasks.reading import Reading
 from headcount.training.scoring import Scoring

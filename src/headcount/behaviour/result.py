@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount import html
+from headcount.base import html
+from headcount.base.errors import UsageError
+from headcount.base.files import as_path, read_json, write_json
+from headcount.base.names import unknown
+from headcount.base.text import line, short
 from headcount.behaviour.words import CLEAR, QUANTITIES, ROLES
-from headcount.errors import UsageError
-from headcount.files import as_path, read_json, write_json
 from headcount.heads import Head, Layout
 from headcount.likeness.result import DAMAGED
-from headcount.names import unknown
-from headcount.text import line, short
 
 FORMAT = "headcount roles"
 VERSION = 1

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.find import sites_of
 from headcount.models.linear import has_bias, read_rows
 from headcount.models.sites import Site

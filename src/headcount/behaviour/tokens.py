@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headcount.base.errors import UnsupportedError
 from headcount.behaviour.patterns import Side
-from headcount.errors import UnsupportedError
 from headcount.likeness.attention import padding_masks
 from headcount.likeness.inputs import Batch
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from headcount.base.errors import UnsupportedError
 from headcount.changes.divergence import fitting, js_divergence, l2_distance
-from headcount.errors import UnsupportedError
 from headcount.heads import Layout
 from headcount.likeness.attention import padding_masks
 from headcount.likeness.inputs import Batch, model_inputs

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.text import line
 from headcount.statistics import correlation_interval
-from headcount.text import line
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 
 
 def js_divergence(

@@ -14,15 +14,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from headcount.base.errors import UsageError
+from headcount.base.text import line
 from headcount.changes.batch import compare_batch
 from headcount.changes.pair import open_pair
-from headcount.errors import UsageError
 from headcount.heads import Layout, Scores, Stack
 from headcount.likeness.inputs import open_stream
 from headcount.likeness.running import Running
 from headcount.models.find import layout as layout_of_model
 from headcount.models.hooks import evaluating
-from headcount.text import line
 
 COLUMNS = {"layer": "mean", "l2": "hidden", "relative": "relative"}
 """What is kept by layer, and what it is called in a `LayerDrift`."""

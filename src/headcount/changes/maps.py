@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from headcount.base.errors import UsageError
+from headcount.base.text import line
 from headcount.changes.divergence import js_divergence
-from headcount.errors import UsageError
 from headcount.heads import Head, Layout, Mask, write_counts
-from headcount.text import line
 
 Map = NDArray[np.float32]  # (query, key)
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
+from headcount.base.errors import UsageError
+from headcount.base.text import line
 from headcount.changes.correlation import Correlation, correlate
 from headcount.changes.drift import Drift, drift
 from headcount.changes.recall import Ranked, Recall, recall_curve
 from headcount.changes.weights import WeightChange, weight_change
-from headcount.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.models.door import require_model
 from headcount.models.find import unwrap
-from headcount.text import line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

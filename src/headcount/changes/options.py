@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.names import require
 from headcount.heads import STACKS
-from headcount.names import require
 from headcount.sensitivity.options import require_norm
 
 

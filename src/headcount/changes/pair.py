@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.find import layout_of, sites_of, unwrap
 from headcount.models.sites import Site
 

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.text import line
 from headcount.heads import Mask, Scores
 from headcount.sensitivity.gradients import importance
 from headcount.sensitivity.options import require_norm
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.metrics import get_metric
-from headcount.text import line
 from headcount.training.evaluate import evaluate
 from headcount.training.scoring import Scoring
 

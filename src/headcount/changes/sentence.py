@@ -16,16 +16,16 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.changes.maps import AttentionMaps, Map, Run, Tokens
 from headcount.changes.pair import open_pair
-from headcount.errors import UnsupportedError, UsageError
+from headcount.costs.pairs import mask_between
 from headcount.heads import Head, Layout, Mask
 from headcount.likeness.inputs import Batch, model_inputs, open_stream
 from headcount.models.capture import Place, capture
 from headcount.models.door import require_pretrained
 from headcount.models.find import layout, sites_of, unwrap
 from headcount.models.hooks import evaluating
-from headcount.models.pairs import mask_between
 from headcount.tasks.encoding import Encoded, encode_texts
 from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.training.translate import translate

@@ -18,16 +18,16 @@ import numpy as np
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from headcount.base.errors import UsageError
+from headcount.base.text import line
 from headcount.changes.pair import open_pair
-from headcount.errors import UsageError
+from headcount.costs.pairs import mask_between
 from headcount.heads import Mask, Scores
 from headcount.models.cut import rows_of
 from headcount.models.find import layout_of, sites_of
 from headcount.models.linear import weight_of
-from headcount.models.pairs import mask_between
 from headcount.models.remove import remove
 from headcount.models.sites import Site
-from headcount.text import line
 
 PARTS = ("q", "k", "v")
 

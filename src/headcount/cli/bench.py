@@ -49,7 +49,7 @@ def bench(
     - `headcount bench ./model ./pruned`
     - `headcount bench ./config.json --ratio 0.5 0.9 --batch 1,8 --length 32,128 --json`
     """
-    from headcount.models.speed import check_bench, plan
+    from headcount.costs.speed import check_bench, plan
 
     options = asked.on(Bench(pruned=pruned))
     check_bench(pruned, options.ratio, options.batch, options.length, options.repeats)

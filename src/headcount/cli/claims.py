@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from headcount.base.errors import NotFoundError
 from headcount.cli.common import Json, emit, say
 from headcount.cli.typed import Typed, typed
-from headcount.errors import NotFoundError
 from headcount.papers.scales import Places
 
 if TYPE_CHECKING:

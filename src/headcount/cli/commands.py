@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from headcount.registry import Registry
+from headcount.base.registry import Registry
 
 COMMANDS = Registry("command")
 

@@ -19,7 +19,7 @@ from cyclopts import Parameter
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from headcount.text import printable, printable_json
+from headcount.base.text import printable, printable_json
 
 Json = Annotated[
     bool, Parameter(name="--json", negative=(), help="Print one JSON object instead of a table.")

@@ -19,11 +19,11 @@ from typing import Any
 
 from cyclopts import App, Argument, ArgumentCollection, CycloptsError, Token
 
+from headcount.base.errors import UsageError
+from headcount.base.files import read_text
+from headcount.base.names import LONGEST, did_you_mean
 from headcount.cli.common import plain
 from headcount.cli.values import Provider, kind_of, tidy_argument
-from headcount.errors import UsageError
-from headcount.files import read_text
-from headcount.names import LONGEST, did_you_mean
 
 SHOWN = 8
 """Mistakes and sections of a file that a refusal names."""

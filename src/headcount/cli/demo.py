@@ -10,9 +10,9 @@ import textwrap
 from contextlib import redirect_stdout
 from pathlib import Path
 
+from headcount.base.files import write_json
 from headcount.cli import groups
 from headcount.cli.common import warn
-from headcount.files import write_json
 from headcount.views.demo import BEGIN, NEXT, STORY
 
 WIDE = 92

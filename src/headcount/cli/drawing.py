@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from headcount.base.errors import need_extra
 from headcount.cli.common import say
-from headcount.errors import need_extra
 
 
 def can_draw() -> bool:

@@ -11,12 +11,12 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from headcount.base.errors import NotFoundError, UsageError
+from headcount.base.names import require
+from headcount.base.outputs import require_apart, require_new, require_place, require_replaceable
 from headcount.cli.typed import Typed
-from headcount.errors import NotFoundError, UsageError
 from headcount.heads import STACKS, Layout
 from headcount.models.shipped import require_model
-from headcount.names import require
-from headcount.outputs import require_apart, require_new, require_place, require_replaceable
 from headcount.runs.advice import choose
 from headcount.runs.asked import FREE, read_ratio
 

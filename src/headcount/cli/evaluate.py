@@ -8,10 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from headcount.base.errors import UsageError
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.values import MaskText
-from headcount.errors import UsageError
 from headcount.runs.kinds import Evaluate
 
 

@@ -38,8 +38,8 @@ def export(
     - `torch-export`: `model.pt2` for `torch.export.load`, any batch and length.
     """
     opened = groups.open_task(task, source)
-    from headcount.models.export import check
-    from headcount.models.export import export as write
+    from headcount.exports.formats import check
+    from headcount.exports.formats import export as write
     from headcount.tasks.rows import batches_to_look_at
 
     check(to, out)

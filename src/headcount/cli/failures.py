@@ -17,10 +17,10 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
-from headcount.errors import HeadcountError
-from headcount.extras import CORE
+from headcount.base.errors import HeadcountError
+from headcount.base.extras import CORE
+from headcount.base.text import printable
 from headcount.studies.written import StudyFileError
-from headcount.text import printable
 
 PACKAGES = {module: name for name, module in CORE.items()}
 INTERRUPTED = 130

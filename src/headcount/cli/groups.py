@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, overload
 
 from cyclopts import Parameter
 
+from headcount.base.errors import HeadcountError, UsageError
 from headcount.behaviour.options import Describing
 from headcount.changes.options import Sentence, Transferring
 from headcount.cli.common import emit, warn
 from headcount.cli.progress import typed_words
 from headcount.cli.typed import Typed, typed
-from headcount.errors import HeadcountError, UsageError
 from headcount.likeness.options import Agreeing, Likening
 from headcount.models.opening import Opening
 from headcount.runs.run import Run
@@ -119,7 +119,7 @@ def open_task(name: str, source: Typed, split: str | None = None) -> Task: ...
 def open_task(name: str | None, source: Typed, split: str | None = None) -> Task | None: ...
 def open_task(name: str | None, source: Typed, split: str | None = None) -> Task | None:
     """The task with the user's data; data or a split without a task is refused."""
-    from headcount.errors import UsageError
+    from headcount.base.errors import UsageError
     from headcount.tasks import TASKS
 
     if name is not None:
@@ -132,7 +132,7 @@ def open_task(name: str | None, source: Typed, split: str | None = None) -> Task
 
 def read_of(reading: Typed, task: str | None, source: Typed) -> Reading:
     """What is read, from one place: a task, a file or chance."""
-    from headcount.errors import UsageError
+    from headcount.base.errors import UsageError
 
     read: Reading = reading.on()
     if task is not None and not (read.inputs is None and read.random is None):

@@ -8,10 +8,10 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Group
 
+from headcount.base.files import write_json
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.progress import bar
-from headcount.files import write_json
 from headcount.runs.kinds import Importance
 
 

@@ -25,7 +25,7 @@ def inspect(model: str, /, *, length: Length = None, as_json: Json = False) -> N
     model
         A model folder, a config.json, or a name on the hub.
     """
-    from headcount.models.cost import inspect as look
+    from headcount.costs.cost import inspect as look
 
     found = look(model, length=length)
     emit(found.to_json(), as_json=as_json, table=page(found))

@@ -7,8 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from headcount.base.names import unknown
 from headcount.cli.common import Json, emit
-from headcount.names import unknown
 from headcount.views.tables.columns import table
 
 # Kind -> where its list is: a Registry, or anything that yields names or things with a name and
@@ -17,7 +17,7 @@ KINDS = {
     "commands": "headcount.cli.commands:COMMANDS",
     "distances": "headcount.likeness.distances:DISTANCES",
     "executors": "headcount.studies.executors:EXECUTORS",
-    "extras": "headcount.extras:EXTRAS",
+    "extras": "headcount.base.extras:EXTRAS",
     "methods": "headcount.pruning.methods:METHODS",
     "models": "headcount.models.shipped:MODELS",
     "repairs": "headcount.repair.repairs:REPAIRS",

@@ -16,6 +16,8 @@ from cyclopts.help import DefaultFormatter, PanelSpec
 from rich import box
 
 from headcount import __version__
+from headcount.base.errors import UsageError
+from headcount.base.names import did_you_mean
 from headcount.cli import config
 from headcount.cli.commands import COMMANDS
 from headcount.cli.common import notes, say, stdout
@@ -24,8 +26,6 @@ from headcount.cli.failures import PIPE_CLOSED, explain
 from headcount.cli.method_options import help_for
 from headcount.cli.progress import alive
 from headcount.cli.values import tidy
-from headcount.errors import UsageError
-from headcount.names import did_you_mean
 
 PANEL = PanelSpec(box=box.SIMPLE_HEAD, padding=(0, 0))
 """Options in groups without frames around them: the help of a command fits a screen."""

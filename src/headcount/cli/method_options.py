@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from headcount.base.errors import UsageError
+from headcount.base.options import types_of
 from headcount.cli import groups
 from headcount.cli.common import say
 from headcount.cli.typed import Typed, make_typed, typed
-from headcount.errors import UsageError
 from headcount.heads.as_mask import mask_text
-from headcount.options import types_of
 from headcount.pruning.methods import METHODS, Method, make_method
 from headcount.repair.finetune import Finetune
 from headcount.repair.repairs import REPAIRS, Repairs, as_repairs, make_repair

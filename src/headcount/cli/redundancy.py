@@ -7,10 +7,10 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from headcount.base.files import discard, write_json
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar, progress
-from headcount.files import discard, write_json
 from headcount.runs.kinds import Redundancy
 from headcount.views.figures import check_figures, save_all
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.text import Text
 
+from headcount.base.text import printable
 from headcount.cli.common import Json, emit, warn
-from headcount.text import printable
 
 
 def report(

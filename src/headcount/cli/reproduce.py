@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from headcount.base.errors import UsageError
 from headcount.cli.common import Json, emit, say, warn
 from headcount.cli.progress import bar
 from headcount.cli.typed import Typed, typed
-from headcount.errors import UsageError
 from headcount.papers.scales import Places
 from headcount.studies.executors.protocol import Executing
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from headcount.base.errors import UsageError
+from headcount.base.files import write_json
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.progress import bar
-from headcount.errors import UsageError
-from headcount.files import write_json
 from headcount.runs.kinds import Roles
 from headcount.views.figures import check_figures, save_all
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from headcount.base.errors import StudyError
 from headcount.cli.common import Json, emit, say, warn
 from headcount.cli.progress import bar
 from headcount.cli.typed import Typed, typed
-from headcount.errors import StudyError
 from headcount.studies.executors.protocol import Executing
 from headcount.views.tables import study as tables
 

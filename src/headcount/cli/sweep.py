@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headcount.base.errors import UsageError
 from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import bar
-from headcount.errors import UsageError
 from headcount.views.tables.cuts import sweep_table
 
 

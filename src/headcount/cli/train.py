@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from headcount.base.errors import UsageError
+from headcount.base.files import expanded
 from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar
 from headcount.cli.typed import Typed, typed
-from headcount.errors import UsageError
-from headcount.files import expanded
 from headcount.runs.kinds import Train
 from headcount.training.options import PRESETS, TRANSLATION, TrainOptions
 from headcount.views.tables.records import train_table

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from headcount.base.errors import UsageError
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import bar
-from headcount.errors import UsageError
 from headcount.runs.kinds import Transfer
 
 

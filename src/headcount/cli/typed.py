@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 
 from cyclopts import Parameter
 
-from headcount.options import Options, docs_of, types_of
+from headcount.base.options import Options, docs_of, types_of
 
 
 class Typed:

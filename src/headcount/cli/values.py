@@ -9,7 +9,7 @@ from typing import Any, NewType, Union, get_args, get_origin
 
 from cyclopts import App, Argument, ArgumentCollection, CoercionError, Token
 
-from headcount.files import expanded
+from headcount.base.files import expanded
 
 Provider = Callable[[App, tuple[str, ...], ArgumentCollection], None]
 MaskText = NewType("MaskText", str)

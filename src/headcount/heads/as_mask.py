@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
-from headcount.files import expanded, read_text
+from headcount.base.errors import UsageError
+from headcount.base.files import expanded, read_text
+from headcount.base.text import short
 from headcount.heads.layout import Head, Layout, Stack
 from headcount.heads.mask import Mask
 from headcount.heads.scores import Scores
-from headcount.text import short
 
 MaskLike = Mask | str | Path | Mapping[int, object] | Mapping[str, object] | Sequence[object]
 """What `as_mask` reads; tensors and arrays too, which are named nowhere here."""

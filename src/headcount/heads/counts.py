@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from headcount.errors import UsageError
-from headcount.text import short
+from headcount.base.errors import UsageError
+from headcount.base.text import short
 
 
 def write_counts(counts: Sequence[int]) -> str:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from headcount import html
-from headcount.errors import UsageError
+from headcount.base import html
+from headcount.base.errors import UsageError
+from headcount.base.names import did_you_mean, unknown
+from headcount.base.text import line, short
 from headcount.heads.counts import span, write_counts
-from headcount.names import did_you_mean, unknown
-from headcount.text import line, short
 
 STACKS = ("encoder", "cross", "decoder")
 MOST = 1_000_000

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headcount import html
-from headcount.errors import UsageError
-from headcount.files import parse_json
+from headcount.base import html
+from headcount.base.errors import UsageError
+from headcount.base.files import parse_json
+from headcount.base.text import line, short
 from headcount.heads.counts import read_counts, span, write_counts
 from headcount.heads.layout import Head, Layout, read_heads
-from headcount.text import line, short
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headcount import html
-from headcount.errors import UsageError
+from headcount.base import html
+from headcount.base.errors import UsageError
+from headcount.base.text import line, short
 from headcount.heads.layout import Head, Layout, read_heads
 from headcount.heads.mask import Mask
-from headcount.text import line, short
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headcount.names import require
+from headcount.base.names import require
 
 Factor = Callable[[Tensor], Tensor]
 

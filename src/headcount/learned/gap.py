@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks import Task
 from headcount.training.evaluate import Scorer
 from headcount.training.options import TrainOptions

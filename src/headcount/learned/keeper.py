@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.base.errors import HeadcountError, UsageError
 from headcount.heads import Layout, Mask, Scores
 from headcount.learned.methods import GateOptions
 from headcount.learned.trace import Trace, load_trace

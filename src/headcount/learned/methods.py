@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
 from headcount.heads import Layout
-from headcount.names import unknown
 from headcount.pruning.counts import require_ratio
 from headcount.pruning.methods import Decide, Decision, Given
 from headcount.pruning.select import as_model

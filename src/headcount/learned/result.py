@@ -8,11 +8,11 @@ from typing import Any, get_type_hints
 
 from transformers import PreTrainedModel
 
-from headcount.files import read_json, require_fields, write_json
+from headcount.base.files import read_json, require_fields, write_json
+from headcount.base.text import line
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
 from headcount.models.fingerprint import versions
-from headcount.text import line
 from headcount.training import checkpoints
 
 MASK = "mask.json"

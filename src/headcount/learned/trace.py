@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from headcount.arrays import read_npz
-from headcount.errors import HeadcountError, NotFoundError, UsageError
-from headcount.files import parse_json, whole
+from headcount.base.arrays import read_npz
+from headcount.base.errors import HeadcountError, NotFoundError, UsageError
+from headcount.base.files import parse_json, whole
+from headcount.base.text import line, short
 from headcount.heads import Layout
-from headcount.text import line, short
 
 FILE = "gates.npz"
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.statistics import percentiles
 
 Matrix: TypeAlias = NDArray[np.float64]

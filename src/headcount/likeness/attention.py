@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Layout
 from headcount.likeness.inputs import Batch, model_inputs
 from headcount.models.capture import Place, capture

@@ -21,10 +21,10 @@ from sklearn.cluster import HDBSCAN, AffinityPropagation, SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_samples
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
 from headcount.likeness.agreement import Matrix, as_matrix
 from headcount.likeness.spectral import spectral_labels
-from headcount.names import unknown
 
 COUNTERS = ("affinity", "hdbscan")
 """Clusterings that find the number of clusters themselves."""

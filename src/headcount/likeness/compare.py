@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.text import line
 from headcount.likeness.agreement import Agreement, agree
 from headcount.likeness.layers import (
     LayerClusters,
@@ -26,7 +27,6 @@ from headcount.likeness.layers import (
     layers_of,
 )
 from headcount.likeness.result import Redundancy
-from headcount.text import line
 
 
 @dataclass(frozen=True, kw_only=True)

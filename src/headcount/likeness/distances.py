@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.errors import UsageError
-from headcount.names import unknown
-from headcount.registry import Registry
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
+from headcount.base.registry import Registry
 
 _KERNELS = "headcount.likeness.kernels"
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.fingerprint import raw
 from headcount.tasks.door import rows_for
 from headcount.tasks.encoding import Encoded, plan_batches, rows_fingerprint

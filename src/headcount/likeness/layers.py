@@ -15,7 +15,7 @@ from scipy.spatial.distance import squareform
 from scipy.stats import rankdata
 from sklearn.metrics import adjusted_rand_score
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout
 from headcount.likeness.agreement import Matrix, as_matrix, correlation
 

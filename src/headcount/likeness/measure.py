@@ -20,8 +20,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from headcount.errors import UsageError
-from headcount.files import locked_file
+from headcount.base.errors import UsageError
+from headcount.base.files import locked_file
 from headcount.heads import Layout
 from headcount.likeness.attention import Stacks, attention_of, name_broken_head
 from headcount.likeness.distances import distances as distances_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
 from headcount.likeness.distances import DISTANCES
-from headcount.names import unknown
 
 
 def check_names(

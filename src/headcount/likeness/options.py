@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.likeness.names import check_names
 
 

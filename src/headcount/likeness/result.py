@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount import html
-from headcount.arrays import read_npz
-from headcount.errors import HeadcountError, NotFoundError, UsageError
-from headcount.files import as_path, parse_json, whole
+from headcount.base import html
+from headcount.base.arrays import read_npz
+from headcount.base.errors import HeadcountError, NotFoundError, UsageError
+from headcount.base.files import as_path, parse_json, whole
+from headcount.base.names import unknown
+from headcount.base.text import line, short
 from headcount.heads import Head, Layout
-from headcount.names import unknown
-from headcount.text import line, short
 
 Matrix = NDArray[np.float64]
 Key = tuple[str, str]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.errors import UsageError
-from headcount.files import whole
+from headcount.base.errors import UsageError
+from headcount.base.files import whole
 from headcount.likeness.result import (
     DAMAGED,
     VERSION,

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.find import unwrap
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import Cache, EncoderDecoderCache, StaticCache
 
-from headcount.errors import UnsupportedError
+from headcount.base.errors import UnsupportedError
 from headcount.models.hooks import evaluating
 from headcount.models.probe import tensors
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.door import require_pretrained
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import held, hooked

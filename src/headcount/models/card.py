@@ -21,9 +21,9 @@ from huggingface_hub.repocard_data import eval_results_to_model_index
 from huggingface_hub.utils import yaml_dump
 
 from headcount import __version__
+from headcount.base.names import split_words
+from headcount.base.text import printable
 from headcount.models.origin import base_name, front_matter, hub_name
-from headcount.names import split_words
-from headcount.text import printable
 
 TEMPLATE = """---
 {front}---

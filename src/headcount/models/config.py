@@ -18,17 +18,17 @@ import transformers
 from transformers import CONFIG_MAPPING, AutoConfig, PreTrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
-from headcount.errors import (
+from headcount.base.errors import (
     HeadcountError,
     MissingExtraError,
     NotFoundError,
     UnsupportedError,
     UsageError,
 )
-from headcount.files import parse_json, read_text
+from headcount.base.files import parse_json, read_text
+from headcount.base.names import require
+from headcount.base.text import short
 from headcount.models.shipped import locate, no_model
-from headcount.names import require
-from headcount.text import short
 
 HEADS = {
     "base": "AutoModel",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 
 
 def pick_device(asked: str) -> str:

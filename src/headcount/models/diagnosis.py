@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from headcount import __version__
-from headcount.extras import CORE, EXTRAS
+from headcount.base.extras import CORE, EXTRAS
 
 
 def examine() -> dict[str, Any]:

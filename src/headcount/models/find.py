@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Layout, Mask, Stack
 from headcount.heads.as_mask import MaskLike
 from headcount.models.door import require_model

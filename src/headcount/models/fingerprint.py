@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 import headcount
+from headcount.base.names import split_words
 from headcount.models.find import unwrap
-from headcount.names import split_words
 
 NOISE = {"name_or_path", "dtype", "torch_dtype", "transformers_version", "architectures"}
 """What a config says of its file and not of the model; also every name that begins with `_`."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.find import unwrap
 from headcount.models.hooks import evaluating, hooked
 from headcount.models.layers import Layer, find_layers

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Layout
 from headcount.heads.as_mask import MaskLike
 from headcount.models.door import require_model

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 
 PLAIN = (bool, int, float, str, type(None), Tensor)
 """Attributes that a forward pass may write, and that are put back: settings, cached tensors."""

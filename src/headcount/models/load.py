@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import (
+from headcount.base.errors import (
     HeadcountError,
     MissingExtraError,
     NotFoundError,
     UnsupportedError,
     in_words,
 )
-from headcount.files import as_path
+from headcount.base.files import as_path
 from headcount.heads import Head, Mask
 from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only

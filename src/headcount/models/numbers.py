@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from headcount.errors import UsageError
-from headcount.files import parse_json
+from headcount.base.errors import UsageError
+from headcount.base.files import parse_json
 from headcount.heads import Head, Layout, Mask, Stack
 from headcount.heads.as_mask import MaskLike, as_mask, mask_text
 from headcount.models.sites import Site, find_sites

@@ -14,8 +14,8 @@ from typing import Any
 from huggingface_hub import metadata_load, snapshot_download
 from transformers import PreTrainedConfig
 
-from headcount.errors import HeadcountError
-from headcount.files import read_bytes, read_json
+from headcount.base.errors import HeadcountError
+from headcount.base.files import read_bytes, read_json
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.config import parts_of
 from headcount.models.tokenizers import LARGEST as JSON

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import HeadcountError, UnsupportedError, UsageError
+from headcount.base.errors import HeadcountError, UnsupportedError, UsageError
 from headcount.models.hooks import evaluating
 from headcount.models.memory import remembered
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from headcount.errors import HeadcountError
-from headcount.files import partial_folder, share
+from headcount.base.errors import HeadcountError
+from headcount.base.files import partial_folder, share
 from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.card import write_card

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from headcount.errors import HeadcountError, UnsupportedError, UsageError, in_words
+from headcount.base.errors import HeadcountError, UnsupportedError, UsageError, in_words
 from headcount.heads import Mask
 from headcount.heads.as_mask import MaskLike
 from headcount.models import cut

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UnsupportedError
+from headcount.base.errors import UnsupportedError
 from headcount.heads import Mask
 from headcount.models import cut
 from headcount.models.hooks import hooked

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.base.errors import HeadcountError, UsageError
 
 FILES = ("tokenizer*", "vocab*", "merges*", "*.model")
 """What a folder with a tokenizer has at least one of."""

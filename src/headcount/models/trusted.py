@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import HeadcountError, NotFoundError
+from headcount.base.errors import HeadcountError, NotFoundError
 from headcount.heads import STACKS
 from headcount.models.config import describes_none, silent
 from headcount.models.instructions import VERSION, attributes, checksum

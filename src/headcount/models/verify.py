@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from headcount.errors import in_words
+from headcount.base.errors import in_words
 from headcount.heads import Mask
 from headcount.models.cached import may_cache, run_cached
 from headcount.models.gates import gate

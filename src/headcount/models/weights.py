@@ -19,9 +19,9 @@ from typing import Any
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import NotFoundError, UnsupportedError, UsageError
-from headcount.files import read_json
-from headcount.text import short
+from headcount.base.errors import NotFoundError, UnsupportedError, UsageError
+from headcount.base.files import read_json
+from headcount.base.text import short
 
 talk = logging.getLogger("headcount")
 CONSTANTS = re.compile(

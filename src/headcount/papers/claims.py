@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from headcount.files import read_text
+from headcount.base.files import read_text
 from headcount.papers.found import Found
 
 Word = Literal["holds", "does not hold", "undecided", "not run"]

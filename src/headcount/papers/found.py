@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcount.files import expanded
+from headcount.base.files import expanded
 from headcount.runs.products import product_of, scored_part
 from headcount.runs.record import FILE
 from headcount.runs.run import Run

@@ -8,8 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from headcount.errors import UsageError
-from headcount.names import unknown
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
 from headcount.papers.claims import groups_of_claim, read_claims
 from headcount.papers.found import Found
 from headcount.papers.numbers import PAPERS, Printed, read_paper

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from headcount.files import read_text
+from headcount.base.files import read_text
 
 FOLDER = Path(__file__).parent / "data" / "numbers"
 PAPERS = ("redundancy", "weak-link", "autoattention", "lay-off")

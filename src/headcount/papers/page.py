@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import NotFoundError
-from headcount.files import expanded, whole
+from headcount.base.errors import NotFoundError
+from headcount.base.files import expanded, whole
 from headcount.papers.claims import Verdict
 from headcount.papers.items import read_items
 from headcount.papers.numbers import PAPERS, read_paper

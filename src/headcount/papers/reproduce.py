@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UnsupportedError, UsageError
-from headcount.files import expanded, whole, write_json
-from headcount.names import require
+from headcount.base.errors import UnsupportedError, UsageError
+from headcount.base.files import expanded, whole, write_json
+from headcount.base.names import require
 from headcount.papers.claims import Verdict, judge, read_claims
 from headcount.papers.found import Found
 from headcount.papers.items import Item, get_item, read_items, require_scale

@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from headcount.errors import NotFoundError, UsageError
-from headcount.files import expanded
-from headcount.names import require
+from headcount.base.errors import NotFoundError, UsageError
+from headcount.base.files import expanded
+from headcount.base.names import require
 from headcount.studies.plan import Plan
 from headcount.studies.planned import read_plan
 from headcount.studies.written import Written, read_written

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Head, Mask, Scores
 from headcount.pruning.counts import Place
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Head, Layout, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, share_out
@@ -229,7 +229,7 @@ def _reads_rows(model: nn.Module) -> bool:
 
 
 def _positions(model: nn.Module) -> int:
-    from headcount.models.flops import POSITIONS
+    from headcount.costs.flops import POSITIONS
 
     config: Any = model.config
     config = config.get_text_config()

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
 from headcount.heads import Layout
-from headcount.names import unknown
 
 WITHIN = ("model", "stack", "layer")
 Place = tuple[str, int]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
 from headcount.pruning.choose import keep_best
 from headcount.pruning.counts import require_ratio
@@ -83,7 +83,7 @@ class Importance:
 
 def _read(scores: Any, layout: Layout) -> Scores:
     if not isinstance(scores, Scores):
-        from headcount.files import read_json
+        from headcount.base.files import read_json
 
         scores = Scores.from_json(read_json(scores, "file of scores"))
     if scores.layout != layout:

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask
 from headcount.pruning.counts import require_no_ratio
 from headcount.pruning.methods import Decide, Decision, Given

@@ -17,12 +17,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
+from headcount.base.options import read, types_of
+from headcount.base.registry import Registry
+from headcount.base.text import line
 from headcount.heads import Layout, Mask
-from headcount.names import unknown
-from headcount.options import read, types_of
-from headcount.registry import Registry
-from headcount.text import line
 
 if TYPE_CHECKING:
     from torch import nn

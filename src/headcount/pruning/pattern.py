@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
 from headcount.heads import Layout, Mask, Scores
-from headcount.names import unknown
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import Place, require_no_ratio
 from headcount.pruning.methods import Decide, Decision, Given

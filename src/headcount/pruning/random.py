@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import kept_in, parts_of, require_ratio, share_out, size_of

@@ -11,10 +11,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headcount.errors import NotFoundError, UsageError
-from headcount.files import read_json, require_file, whole
+from headcount.base.errors import NotFoundError, UsageError
+from headcount.base.files import read_json, require_file, whole
+from headcount.base.text import short
 from headcount.models.capture import Place
-from headcount.text import short
 
 WIDEST = 1024
 """Channels of the widest scorer that is read from a file."""

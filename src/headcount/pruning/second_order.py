@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.batches import TOKENS, Batches, ModelBatch, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating

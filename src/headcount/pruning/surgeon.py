@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Head, Layout, Scores
 from headcount.pruning.choose import keep_best
 from headcount.pruning.counts import Place, require_ratio

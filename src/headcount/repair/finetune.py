@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from headcount.options import by_field
+from headcount.base.options import by_field
 from headcount.repair.repairs import RepairInputs, RepairNeed, RepairReport, Repairs
 from headcount.training.options import TrainOptions
 

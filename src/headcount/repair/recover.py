@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.repair.repairs import RepairInputs, RepairNeed, RepairReport
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import nn
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.batches import Batches, batches_for, counted_tokens
 from headcount.models.door import require_model
 from headcount.models.find import sites_of, unwrap

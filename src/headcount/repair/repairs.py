@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from headcount.errors import UsageError
-from headcount.names import unknown
-from headcount.options import read, to_plain, types_of
-from headcount.registry import Registry
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
+from headcount.base.options import read, to_plain, types_of
+from headcount.base.registry import Registry
 from headcount.training.logging import Logging
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 
 
 class NormalEquations:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.options import Gathered, changed, read, to_plain, types_of
 from headcount.heads import Layout
-from headcount.options import Gathered, changed, read, to_plain, types_of
 from headcount.pruning.methods import Method, make_method, name_of, read_method
 from headcount.repair.repairs import Repairs, read_repairs, repairs_to_plain
 from headcount.tasks.looking import Looking

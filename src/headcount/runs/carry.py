@@ -12,17 +12,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
-from headcount.files import expanded
-from headcount.outputs import require_apart
-from headcount.registry import Registry
+from headcount.base.errors import UsageError
+from headcount.base.files import expanded
+from headcount.base.outputs import require_apart
+from headcount.base.registry import Registry
+from headcount.base.text import short
 from headcount.runs.carriers.common import Carried
 from headcount.runs.notes import Note, log
 from headcount.runs.probe import probe
 from headcount.runs.products import MODELS, on_inputs, target_of
 from headcount.runs.record import COMMON, FILE, Record
 from headcount.runs.run import KINDS, Run
-from headcount.text import short
 
 RUNS = "runs"
 """The folder of runs that others start from."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.options import Gathered
 from headcount.models.shipped import require_model
-from headcount.options import Gathered
 from headcount.repair.finetune import training_of
 from headcount.repair.repairs import repair_name
 from headcount.runs.asked import NO_TARGET, Prune, read_ratio

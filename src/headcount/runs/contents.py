@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import NotFoundError
-from headcount.files import expanded
+from headcount.base.errors import NotFoundError
+from headcount.base.files import expanded
 
 MODEL = (".safetensors", ".bin", ".json", ".txt", ".model", ".spm", ".py")
 """Endings of the files of a model that a result depends on."""

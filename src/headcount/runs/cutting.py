@@ -17,11 +17,11 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.options import to_plain
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
 from headcount.models.remove import remove
-from headcount.options import to_plain
 from headcount.pruning.methods import Decide, Decision, Given
 from headcount.repair.finetune import Finetune, training_of
 from headcount.repair.repairs import Repair, RepairInputs, repair_name

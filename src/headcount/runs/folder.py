@@ -14,14 +14,14 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from headcount.errors import UsageError
-from headcount.files import LOCK, locked, read_json, whole_folder, write_json
+from headcount.base.errors import UsageError
+from headcount.base.files import LOCK, locked, read_json, whole_folder, write_json
+from headcount.base.outputs import require_new, require_place, require_replaceable
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
 from headcount.models.card import write_card, write_results
 from headcount.models.load import load
 from headcount.models.numbers import original_mask
-from headcount.outputs import require_new, require_place, require_replaceable
 from headcount.runs.contents import content_of
 from headcount.runs.identity import require_same
 from headcount.runs.notes import Note

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
-from headcount.files import LARGEST, parse_json, read_text
+from headcount.base.errors import UsageError
+from headcount.base.files import LARGEST, parse_json, read_text
+from headcount.base.options import changed
 from headcount.models import fingerprint
-from headcount.options import changed
 from headcount.pruning.methods import Method, name_of
 from headcount.repair.repairs import repairs_identity
 from headcount.runs.asked import Prune

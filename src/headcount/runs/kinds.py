@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from headcount.base.errors import UsageError
+from headcount.base.options import by_field
 from headcount.behaviour.options import Describing
 from headcount.changes.options import Transferring
-from headcount.errors import UsageError
+from headcount.costs.shapes import SEVERAL, check_rounds, check_timing, shapes_of, unlisted
 from headcount.likeness.options import Likening
-from headcount.models.shapes import SEVERAL, check_rounds, check_timing, shapes_of, unlisted
-from headcount.options import by_field
 from headcount.runs.contents import FILE
 from headcount.sensitivity.options import Measuring
 from headcount.tasks.reading import Reading

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from headcount.names import split_words
+from headcount.base.names import split_words
 from headcount.tasks.metrics import get_metric
 
 Note = Callable[[str], None]

@@ -7,8 +7,8 @@ import os
 import time
 
 from headcount import __version__
-from headcount.errors import UsageError
-from headcount.options import to_plain
+from headcount.base.errors import UsageError
+from headcount.base.options import to_plain
 from headcount.runs.kinds import Probe
 from headcount.runs.record import Record
 from headcount.runs.run import Run

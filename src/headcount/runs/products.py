@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.runs.record import FILE, Record, load_record
 from headcount.runs.run import Best, Run
 from headcount.tasks.metrics import get_metric

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.files import expanded
+from headcount.base.files import expanded
+from headcount.base.outputs import require_apart
 from headcount.heads import Mask
 from headcount.learned.trace import Trace
-from headcount.outputs import require_apart
 from headcount.pruning.methods import Method
 from headcount.pruning.select import prepare
 from headcount.repair.finetune import training_of, with_training

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
-from headcount.files import as_path, expanded, read_json, require_fields, write_json
+from headcount.base.errors import UsageError
+from headcount.base.files import as_path, expanded, read_json, require_fields, write_json
 from headcount.runs.run import Run
 
 FORMAT = 1
@@ -126,7 +126,7 @@ class Record(Mapping[str, Any]):
         return f"Record({self.run.kind} of {model[:40]}{task}, {self.id})"
 
     def _repr_html_(self) -> str:
-        from headcount.html import table
+        from headcount.base.html import table
 
         shown = {**self.result, "rows": self.rows, "notes": self.notes, "seconds": self.seconds}
         rows = [

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from headcount.errors import UsageError
-from headcount.files import expanded
+from headcount.base.errors import UsageError
+from headcount.base.files import expanded
+from headcount.base.names import nearest
+from headcount.base.options import Gathered, Options, OptionsError, read, to_plain
+from headcount.base.registry import Registry
 from headcount.models.opening import Opening
 from headcount.models.shipped import is_shipped
-from headcount.names import nearest
-from headcount.options import Gathered, Options, OptionsError, read, to_plain
-from headcount.registry import Registry
 from headcount.runs.contents import by_content, digest, named_files
 from headcount.tasks.source import Source
 

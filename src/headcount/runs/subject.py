@@ -14,8 +14,8 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from headcount.errors import UsageError
-from headcount.files import LINES, expanded, read_text
+from headcount.base.errors import UsageError
+from headcount.base.files import LINES, expanded, read_text
 from headcount.heads import Layout
 from headcount.models.find import layout
 from headcount.models.opening import Opening

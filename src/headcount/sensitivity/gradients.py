@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
 from headcount.heads.as_mask import MaskLike
 from headcount.models.batches import TOKENS, ModelBatch, batches_for

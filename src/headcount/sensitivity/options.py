@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headcount.errors import UsageError
-from headcount.names import did_you_mean
+from headcount.base.errors import UsageError
+from headcount.base.names import did_you_mean
 
 NORMALIZE = ("none", "l1", "l2")
 

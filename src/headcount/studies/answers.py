@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedModel
 
+from headcount.costs.bench import time_removed
+from headcount.costs.timed import Bench
 from headcount.heads import Mask
-from headcount.models.bench import time_removed
 from headcount.models.hooks import evaluating
-from headcount.models.timed import Bench
 from headcount.pruning.methods import Method, name_of
 from headcount.runs.asked import Prune
 from headcount.runs.cutting import used_rows

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 
 Kind = Literal["latency", "parameters", "cache"]
 UNITS: dict[Kind, dict[str, float]] = {

@@ -15,10 +15,10 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
+from headcount.costs.cost import cost
+from headcount.costs.shapes import shapes_of
 from headcount.heads import Mask
-from headcount.models.cost import cost
 from headcount.models.remove import remove
-from headcount.models.shapes import shapes_of
 from headcount.pruning.counts import Place
 from headcount.pruning.pattern import Pattern
 from headcount.pruning.surgeon import paths

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout
 from headcount.pruning.methods import Method, as_method, name_of
 from headcount.repair.finetune import Finetune

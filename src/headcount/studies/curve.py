@@ -13,7 +13,7 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.pruning.methods import Decide, Method, as_method, name_of
 from headcount.repair.repairs import Repair, as_repairs

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from headcount.errors import HeadcountError
+from headcount.base.errors import HeadcountError
 from headcount.runs.products import MODELS, has_product
 from headcount.runs.record import FormatError
 from headcount.studies.executors.protocol import Ended, Executor

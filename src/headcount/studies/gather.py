@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import HeadcountError
-from headcount.files import whole
+from headcount.base.errors import HeadcountError
+from headcount.base.files import whole
 from headcount.runs.products import scored_part
 from headcount.statistics import compare_pairs, interval
 from headcount.studies.ledger import Ledger

@@ -10,9 +10,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from headcount.errors import UsageError
-from headcount.options import Gathered, OptionsError
-from headcount.text import short
+from headcount.base.errors import UsageError
+from headcount.base.options import Gathered, OptionsError
+from headcount.base.text import short
 
 SHORT: dict[str, str] = {"models": "model", "tasks": "task", "methods": "options.method",
          "ratios": "options.ratio", "seeds": "seed"}  # fmt: skip

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import HeadcountError, UsageError
-from headcount.names import did_you_mean, nearest
-from headcount.options import Gathered, OptionsError
+from headcount.base.errors import HeadcountError, UsageError
+from headcount.base.names import did_you_mean, nearest
+from headcount.base.options import Gathered, OptionsError
 from headcount.runs.check import check_names, check_parts
 from headcount.runs.kinds import Probe
 from headcount.runs.run import PARTS, Best, Run

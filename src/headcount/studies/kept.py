@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
-from headcount.files import require_fields, write_json
+from headcount.base.errors import UsageError
+from headcount.base.files import require_fields, write_json
 from headcount.heads import Mask
 from headcount.models.load import load
 from headcount.pruning.methods import name_of

@@ -20,9 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import HeadcountError
-from headcount.faults import danger
-from headcount.files import cannot_write, read_json, require_fields
+from headcount.base.errors import HeadcountError
+from headcount.base.faults import danger
+from headcount.base.files import cannot_write, read_json, require_fields
 
 NAME = re.compile(r"(lease|failed|again)-([0-9]{6,12})\.json")
 HOLDER: dict[str, Any] = {

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from headcount.errors import HeadcountError, UsageError
-from headcount.faults import danger
-from headcount.files import LOCK, cannot_write, expanded, read_json, write_json
+from headcount.base.errors import HeadcountError, UsageError
+from headcount.base.faults import danger
+from headcount.base.files import LOCK, cannot_write, expanded, read_json, write_json
 from headcount.runs.record import FILE, require_format
 from headcount.studies.lease import NAME, Lease, is_gone, read_holder, take
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.learned.keeper import AllClosedError
 from headcount.repair.repairs import repairs_identity
 from headcount.runs.asked import Prune

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import UsageError
-from headcount.files import require_fields, write_json
+from headcount.base.errors import UsageError
+from headcount.base.files import require_fields, write_json
 from headcount.runs.identity import read_sealed, seal
 from headcount.tasks.metrics import Outcome
 from headcount.training.evaluation import Evaluation

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING
 
-from headcount.models.shapes import shapes_of
+from headcount.base.text import lasting
+from headcount.costs.shapes import shapes_of
 from headcount.repair.finetune import training_of
 from headcount.studies.bounds import Budget
 from headcount.studies.bracket import about_sizes, head_counts
 from headcount.studies.knee import about_points
-from headcount.text import lasting
 
 if TYPE_CHECKING:
     from headcount.studies.answers import Asked

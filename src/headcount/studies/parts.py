@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headcount.files import expanded
+from headcount.base.files import expanded
+from headcount.base.names import did_you_mean
 from headcount.models.shipped import is_shipped
-from headcount.names import did_you_mean
 from headcount.studies.grid import axis_named
 from headcount.studies.written import Written
 

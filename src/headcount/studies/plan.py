@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from headcount.errors import UsageError
-from headcount.options import OptionsError
+from headcount.base.errors import UsageError
+from headcount.base.options import OptionsError
+from headcount.base.text import printable, short
 from headcount.runs.contents import digest
 from headcount.runs.run import Run
 from headcount.studies.written import SHIPPED
-from headcount.text import printable, short
 
 LONGEST = 150
 """Bytes of a study's name: its files have longer ones while they are written."""

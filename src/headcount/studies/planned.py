@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
-from headcount.names import did_you_mean
-from headcount.options import read
+from headcount.base.errors import UsageError
+from headcount.base.names import did_you_mean
+from headcount.base.options import read
 from headcount.studies.groups import Groups
 from headcount.studies.plan import Plan, Settings, require_name
 from headcount.studies.written import Written, read_written

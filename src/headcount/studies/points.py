@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from headcount.errors import UsageError
-from headcount.files import require_fields, whole, write_json
-from headcount.names import split_words
+from headcount.base.errors import UsageError
+from headcount.base.files import require_fields, whole, write_json
+from headcount.base.names import split_words
 from headcount.runs.record import Record, defined
 from headcount.statistics import compare_pairs, deviation
 from headcount.statistics.comparisons import Label
@@ -150,7 +150,7 @@ class Studied(ABC):
         return f"{type(self).__name__}({task}, {self.metric}: {len(self.points)} cuts)"
 
     def _repr_html_(self) -> str:
-        from headcount.html import table
+        from headcount.base.html import table
 
         rows = self.summary()
         names = [name for name in rows[0] if not isinstance(rows[0][name], dict)] if rows else []

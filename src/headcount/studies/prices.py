@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from transformers import PreTrainedModel
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
+from headcount.costs.bench import time_removed
+from headcount.costs.cost import SiteCost, cost
 from headcount.heads import Head, Layout, Mask
-from headcount.models.bench import time_removed
-from headcount.models.cost import SiteCost, cost
 from headcount.models.find import sites_of
 from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows

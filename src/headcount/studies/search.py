@@ -16,10 +16,10 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.names import split_words
+from headcount.base.options import to_plain
 from headcount.models.find import sites_of
-from headcount.names import split_words
-from headcount.options import to_plain
 from headcount.pruning.methods import Method, as_method, name_of
 from headcount.repair.finetune import training_of
 from headcount.repair.recover import Recover

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from headcount.errors import UsageError
-from headcount.models.shapes import SEVERAL, check_timing, shapes_of, unlisted
+from headcount.base.errors import UsageError
+from headcount.costs.shapes import SEVERAL, check_timing, shapes_of, unlisted
 from headcount.pruning.methods import METHODS
 from headcount.studies.bounds import Bound, Drop
 

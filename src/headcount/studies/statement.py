@@ -10,9 +10,9 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
+from headcount.base.text import as_fast, line
 from headcount.heads import Mask
 from headcount.tasks.metrics import Difference
-from headcount.text import as_fast, line
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import HeadcountError, UsageError
-from headcount.files import discard, expanded, locked, read_json, write_json
+from headcount.base.errors import HeadcountError, UsageError
+from headcount.base.files import discard, expanded, locked, read_json, write_json
 from headcount.runs.identity import require_same
 from headcount.runs.notes import Note, log
 from headcount.runs.record import FILE, Record, id_of, load_record

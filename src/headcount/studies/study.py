@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
-from headcount.files import expanded, read_json, write_json
+from headcount.base.errors import UsageError
+from headcount.base.files import expanded, read_json, write_json
 from headcount.runs.notes import log
 from headcount.studies.driver import Again, Driven, Driver, Progress
 from headcount.studies.executors.protocol import Executing, Executor, make_executor

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.errors import UsageError
-from headcount.names import did_you_mean
-from headcount.options import changed, types_of
+from headcount.base.errors import UsageError
+from headcount.base.names import did_you_mean
+from headcount.base.options import changed, types_of
 from headcount.pruning.methods import Method, as_method, name_of
 from headcount.repair.finetune import Finetune
 from headcount.runs.asked import FREE, Prune

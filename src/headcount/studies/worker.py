@@ -25,9 +25,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcount.errors import HeadcountError, StudyError, in_words
-from headcount.faults import danger
-from headcount.files import write_json
+from headcount.base.errors import HeadcountError, StudyError, in_words
+from headcount.base.faults import danger
+from headcount.base.files import write_json
 from headcount.runs.asked import FREE, Prune
 from headcount.runs.products import MODELS, on_inputs, target_of
 from headcount.runs.record import FILE, Record, load_record

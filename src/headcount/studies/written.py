@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import HeadcountError, NotFoundError, UsageError
-from headcount.files import as_path, read_text
+from headcount.base.errors import HeadcountError, NotFoundError, UsageError
+from headcount.base.files import as_path, read_text
 
 Place = tuple[str, ...]
 """The way to a value: names of objects and numbers of lists, from the top of the file."""
@@ -79,7 +79,7 @@ def find(name: str | Path) -> Path:
     shipped = {each.stem: each for each in sorted(SHIPPED.glob("*.yaml"))}
     if str(name) in shipped:
         return shipped[str(name)]
-    from headcount.names import did_you_mean
+    from headcount.base.names import did_you_mean
 
     raise NotFoundError(
         f"There is no study file '{name}'.{did_you_mean(str(name), shipped)} "

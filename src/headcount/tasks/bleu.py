@@ -7,7 +7,7 @@ from types import ModuleType
 
 import numpy as np
 
-from headcount.errors import need_extra
+from headcount.base.errors import need_extra
 
 
 def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from headcount.errors import UsageError
-from headcount.registry import Registry
+from headcount.base.errors import UsageError
+from headcount.base.registry import Registry
+from headcount.base.text import short
 from headcount.tasks.pocket.world import POCKET_TASKS
 from headcount.tasks.source import make_source
 from headcount.tasks.task import Task
-from headcount.text import short
 
 TASKS = Registry("task")
 for _name, _summary in {

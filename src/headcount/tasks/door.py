@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from headcount.errors import UsageError
-from headcount.names import did_you_mean
+from headcount.base.errors import UsageError
+from headcount.base.names import did_you_mean
 from headcount.tasks.catalog import TASKS, open_task
 from headcount.tasks.encoding import Encoded, encode_texts, pad_token
 from headcount.tasks.loading import match, room, tokenizer_of

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.text import line
 from headcount.models.tokenizers import tokenizing
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.task import Examples, Task
-from headcount.text import line
 
 IGNORED = -100
 """The label of what does not count: padding, and tokens that were not masked."""

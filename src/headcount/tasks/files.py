@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from headcount.arrays import PACKED
-from headcount.errors import HeadcountError, NotFoundError, UsageError
-from headcount.files import LARGEST, parse_json
-from headcount.names import did_you_mean
+from headcount.base.arrays import PACKED
+from headcount.base.errors import HeadcountError, NotFoundError, UsageError
+from headcount.base.files import LARGEST, parse_json
+from headcount.base.names import did_you_mean
 
 Table = dict[str, list[str]]
 SUFFIXES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")

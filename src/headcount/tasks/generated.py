@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks.pocket.world import POCKET_TASKS, examples
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Task

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.tasks.files import Table, listing, read_delimited, read_lines, read_table
 from headcount.tasks.hub import fetch
 from headcount.tasks.source import Source

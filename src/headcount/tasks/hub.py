@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headcount.errors import NotFoundError
-from headcount.names import unknown
+from headcount.base.errors import NotFoundError
+from headcount.base.names import unknown
 
 DEV = ("dev", "validation", "valid", "test")
 

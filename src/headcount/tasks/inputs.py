@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks.encoding import Encoded, encode_texts
 from headcount.tasks.files import read_lines
 from headcount.tasks.loading import match, room

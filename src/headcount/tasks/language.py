@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.tasks.files import read_lines
 from headcount.tasks.own import evaluated, find_splits, test_as_dev
 from headcount.tasks.parts import apart

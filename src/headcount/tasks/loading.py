@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from headcount.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
+from headcount.base.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
 from headcount.models.config import load_config, model_class
 from headcount.models.find import sites_of
 from headcount.models.load import load, skeleton

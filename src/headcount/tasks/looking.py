@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import UsageError
-from headcount.names import require
+from headcount.base.errors import UsageError
+from headcount.base.names import require
 from headcount.statistics import Sides, Weighted, interval
 from headcount.tasks import bleu, classes, ranks
 from headcount.tasks.drawing import draw

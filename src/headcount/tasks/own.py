@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.tasks import hub
 from headcount.tasks.files import Table, check_columns, listing, pick, read_table
 from headcount.tasks.glue import classes, numbers

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import UsageError
-from headcount.names import HALF, SETS
+from headcount.base.errors import UsageError
+from headcount.base.names import HALF, SETS
 from headcount.tasks.task import Examples
 
 SEED = 0

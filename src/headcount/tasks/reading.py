@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 
 COUNT = 1000
 """Inputs when nobody says how many, as in the paper."""

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded, encode, rows_fingerprint
 from headcount.tasks.kinds import task_kind

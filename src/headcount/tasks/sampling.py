@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks.encoding import Encoded, encode
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.task import Examples, Limit, Task, sample

@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headcount.files import require_fields
-from headcount.text import line
+from headcount.base.files import require_fields
+from headcount.base.text import line
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcount.errors import NotFoundError, UsageError
-from headcount.files import expanded
-from headcount.names import unknown
+from headcount.base.errors import NotFoundError, UsageError
+from headcount.base.files import expanded
+from headcount.base.names import unknown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headcount.errors import UsageError
-from headcount.names import unknown
-from headcount.text import line
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
+from headcount.base.text import line
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.tasks.files import listing, read_lines
 from headcount.tasks.own import STEMS, evaluated, origin, read_splits, test_as_dev
 from headcount.tasks.parts import apart

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks.task import Task
 
 SPECIAL = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"}

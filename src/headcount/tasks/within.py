@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.statistics import most_telling
 from headcount.tasks.drawing import table_of
 from headcount.tasks.metrics import Difference, Outcome, drawn, ends_of, get_metric, too_few

@@ -22,10 +22,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
-from headcount.errors import NotFoundError, UsageError
-from headcount.files import read_json, require_file, share, whole, write_json
+from headcount.base.errors import NotFoundError, UsageError
+from headcount.base.files import read_json, require_file, share, whole, write_json
+from headcount.base.text import short
 from headcount.models.fingerprint import differences, versions
-from headcount.text import short
 from headcount.training.curve import FILE as CURVE
 from headcount.training.processes import first_says
 

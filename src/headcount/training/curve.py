@@ -16,9 +16,16 @@ import torch
 from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
-from headcount.errors import UsageError
-from headcount.files import append_line, read_json, read_lines, require_fields, whole, write_json
-from headcount.text import short
+from headcount.base.errors import UsageError
+from headcount.base.files import (
+    append_line,
+    read_json,
+    read_lines,
+    require_fields,
+    whole,
+    write_json,
+)
+from headcount.base.text import short
 
 Point = dict[str, float]
 FILE = "curve.jsonl"

@@ -20,7 +20,7 @@ import numpy as np
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Mask
 from headcount.heads.as_mask import MaskLike, are_several
 from headcount.models.find import mask_for, unwrap

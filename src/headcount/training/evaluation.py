@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import UsageError
-from headcount.files import require_fields, whole
+from headcount.base.errors import UsageError
+from headcount.base.files import require_fields, whole
+from headcount.base.text import line, short
 from headcount.heads import Mask
 from headcount.tasks import metrics
 from headcount.tasks.metrics import Difference, Outcome, Score
-from headcount.text import line, short
 from headcount.training.scoring import Scoring
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.errors import UsageError, in_words
-from headcount.files import read_json, require_fields, write_json
+from headcount.base.errors import UsageError, in_words
+from headcount.base.files import read_json, require_fields, write_json
+from headcount.base.text import line
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
 from headcount.models.weights import adopt_pooler, require_weights
@@ -23,7 +24,6 @@ from headcount.tasks.encoding import rows_fingerprint
 from headcount.tasks.loading import load_for_task
 from headcount.tasks.opening import model_for
 from headcount.tasks.task import Limit
-from headcount.text import line
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import Point, read_curve

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
-from headcount.errors import MissingExtraError, UsageError
-from headcount.names import require
+from headcount.base.errors import MissingExtraError, UsageError
+from headcount.base.names import require
 
 TRACKERS = ("trackio", "wandb", "mlflow", "tensorboard")
 """What can be logged to: names of packages, and of transformers' `report_to`."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from headcount.errors import UsageError
-from headcount.names import require
-from headcount.options import read, to_plain
+from headcount.base.errors import UsageError
+from headcount.base.names import require
+from headcount.base.options import read, to_plain
 
 SAVING = ("save_every", "save_minutes")
 

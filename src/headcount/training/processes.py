@@ -6,7 +6,7 @@ import os
 
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 
 
 def is_first() -> bool:

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, TrainingArguments
 
-from headcount.errors import UsageError
-from headcount.files import cannot_write, expanded, locked, share
+from headcount.base.errors import UsageError
+from headcount.base.files import cannot_write, expanded, locked, share
 from headcount.tasks import Task
 from headcount.tasks.encoding import Encoded, examples_fingerprint, rows_fingerprint
 from headcount.training import checkpoints

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.batches import batches_for
 from headcount.models.find import unwrap
 from headcount.models.hooks import evaluating

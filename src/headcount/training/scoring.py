@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 from transformers import PreTrainedModel, TrainerCallback, TrainingArguments
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.base.errors import HeadcountError, UsageError
 from headcount.models.devices import pick_device
 from headcount.models.dropout import set_dropout
 from headcount.models.fingerprint import identity

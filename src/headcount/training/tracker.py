@@ -24,8 +24,8 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
-from headcount.errors import HeadcountError, in_words
-from headcount.files import expanded
+from headcount.base.errors import HeadcountError, in_words
+from headcount.base.files import expanded
 from headcount.training.logging import Logging
 
 PROJECTS = ("WANDB_PROJECT", "MLFLOW_EXPERIMENT_NAME")

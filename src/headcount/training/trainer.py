@@ -20,7 +20,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from headcount.errors import HeadcountError, UsageError
+from headcount.base.errors import HeadcountError, UsageError
 from headcount.models.batches import ModelBatch
 from headcount.models.find import unwrap
 from headcount.tasks.kinds.kind import TaskKind

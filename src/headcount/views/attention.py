@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.files import whole, write_json
+from headcount.base.files import whole, write_json
 from headcount.views.figures import STYLE, colour_bar, need_matplotlib, new_figure, save_both
 
 if TYPE_CHECKING:

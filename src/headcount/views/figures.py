@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.errors import UsageError, need_extra
-from headcount.files import whole
-from headcount.text import printable
+from headcount.base.errors import UsageError, need_extra
+from headcount.base.files import whole
+from headcount.base.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.views.figures import (
     COLOURS,
     STYLE,

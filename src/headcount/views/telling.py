@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from headcount.text import as_fast
+from headcount.base.text import as_fast
 
 Found = Mapping[str, Any]
 LOOKS = {

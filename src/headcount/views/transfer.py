@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.files import write_json
+from headcount.base.files import write_json
 from headcount.heads import Scores
 from headcount.views.curves import grid_of
 from headcount.views.figures import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.likeness.distances import distances
 from likeness.oracles import hard_attention, oracle
 

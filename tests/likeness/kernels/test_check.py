@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.likeness.distances import distances
 from likeness.oracles import hard_attention, oracle
 

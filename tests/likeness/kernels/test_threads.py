@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.likeness.distances import distances
 from headcount.likeness.kernels.threads import count, side_by_side, spread, using
 from likeness.oracles import ORACLES, hard_attention

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.runs.carriers.common import mask_of, open_run, task_of
 from headcount.runs.kinds import Evaluate
 from headcount.runs.run import Run

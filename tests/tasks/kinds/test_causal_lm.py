@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch
 from headcount.tasks import Examples
 from headcount.tasks.encoding import RowOptions

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch
 from headcount.tasks.kinds import task_kind
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks.pocket import POCKET_TASKS, SPLITS, examples, split_of
 
 TASKS = list(POCKET_TASKS)

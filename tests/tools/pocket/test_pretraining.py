@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertForPreTraining
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from tools.pocket.build import bert_loss, seeded
 from tools.pocket.masking import IGNORED, Masking, corpus_batches
 from tools.pocket.pretraining import POOL, Plan, pretrain

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.heads import Layout
 from headcount.views.page.report import report
 from page.made import study

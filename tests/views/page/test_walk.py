@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.damage import become
-from headcount.errors import NotFoundError, UsageError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.views.page.walk import DEPTH, walk
 
 

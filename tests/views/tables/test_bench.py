@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headcount.models.timed import Bench, Row, Shape
-from headcount.models.timing import Estimate
+from headcount.costs.timed import Bench, Row, Shape
+from headcount.costs.timing import Estimate
 from headcount.views.tables.bench import columns_of, number, page, remarks
 
 

@@ -16,9 +16,9 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
+from headcount.base.names import unknown
 from headcount.likeness.kernels.finish import CONSTANT, Floats, finish
-from headcount.names import unknown
 
 METHODS = ("ridge", "svcca", "truncated", "rv")
 _SINGLE = (0.05, 2.0)  # the kappas for which single precision is enough

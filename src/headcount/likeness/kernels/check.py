@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.likeness.kernels.compile import summing_kernel
 from headcount.likeness.kernels.finish import Floats
 from headcount.likeness.kernels.threads import spread

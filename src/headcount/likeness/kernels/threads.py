@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TypeVar
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 
 Part = TypeVar("Part")
 

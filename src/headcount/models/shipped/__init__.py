@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from headcount.errors import NotFoundError
-from headcount.files import require_plain_files
-from headcount.names import did_you_mean
+from headcount.base.errors import NotFoundError
+from headcount.base.files import require_plain_files
+from headcount.base.names import did_you_mean
 
 
 class Shipped(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from headcount.base.options import to_plain
+from headcount.costs.speed import Track
+from headcount.costs.speed import bench as time_it
 from headcount.models import fingerprint
-from headcount.models.speed import Track
-from headcount.models.speed import bench as time_it
-from headcount.options import to_plain
 from headcount.runs.carriers.common import Came, name_of
 from headcount.runs.kinds import Bench
 from headcount.runs.run import Run

@@ -8,7 +8,7 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.heads import Mask
 from headcount.models import fingerprint
 from headcount.models.numbers import read_mask

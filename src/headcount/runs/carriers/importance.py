@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headcount.options import to_plain
+from headcount.base.options import to_plain
 from headcount.runs.carriers.common import Came, depends_on, mask_of, open_run
 from headcount.runs.cutting import used_rows
 from headcount.runs.kinds import Importance

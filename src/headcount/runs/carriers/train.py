@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from headcount.files import expanded
+from headcount.base.files import expanded
 from headcount.runs.carriers.common import Carried, depends_on, name_of, task_of
 from headcount.runs.cutting import used_rows
 from headcount.runs.kinds import Train

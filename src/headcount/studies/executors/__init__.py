@@ -1,6 +1,6 @@
 """Where runs are carried out: here, in processes, on a Ray cluster, or as SLURM jobs."""
 
-from headcount.registry import Registry
+from headcount.base.registry import Registry
 
 EXECUTORS = Registry("executor")
 for _name, _where, _summary in (

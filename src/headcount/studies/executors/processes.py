@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from headcount.files import cannot_write
+from headcount.base.files import cannot_write
 from headcount.studies.executors.protocol import Ended, Executing
 from headcount.studies.worker import Job
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.studies.worker import Job
 
 

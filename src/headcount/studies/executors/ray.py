@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import HeadcountError, in_words, need_extra
+from headcount.base.errors import HeadcountError, in_words, need_extra
 from headcount.studies.executors.protocol import Ended, Executing
 from headcount.studies.worker import Job, work
 

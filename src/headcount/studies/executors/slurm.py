@@ -18,8 +18,8 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import HeadcountError, in_words, need_extra
-from headcount.files import read_json, write_json
+from headcount.base.errors import HeadcountError, in_words, need_extra
+from headcount.base.files import read_json, write_json
 from headcount.runs.run import Run
 from headcount.studies.executors.protocol import Ended, Executing
 from headcount.studies.ledger import Ledger

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headcount.errors import UnsupportedError
-from headcount.registry import Registry
+from headcount.base.errors import UnsupportedError
+from headcount.base.registry import Registry
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch
 from headcount.tasks.encoding import Encoded, RowOptions, padded_rows
 from headcount.tasks.kinds import entropy

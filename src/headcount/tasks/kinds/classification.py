@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.kinds.kind import Losses, TaskKind
 from headcount.tasks.loading import class_names, class_order, has_classes

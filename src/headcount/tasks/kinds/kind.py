@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch, model_inputs
 from headcount.tasks.encoding import IGNORED, Encoded, RowOptions, tokenized
 from headcount.tasks.kinds.entropy import draw_classes, entropies, entropy_sum

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.errors import UsageError
+from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch
 from headcount.tasks.encoding import Encoded
 from headcount.tasks.kinds.kind import Losses, TaskKind

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.batches import ModelBatch, model_inputs
 from headcount.tasks.encoding import Encoded, RowOptions, tokenized
 from headcount.tasks.kinds.entropy import draw_classes, where_asked

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from headcount.errors import UsageError
-from headcount.names import require
+from headcount.base.errors import UsageError
+from headcount.base.names import require
 from headcount.tasks.pocket import (
     acceptability,
     corpus,

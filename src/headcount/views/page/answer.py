@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headcount.errors import HeadcountError
-from headcount.names import split_words
+from headcount.base.errors import HeadcountError
+from headcount.base.names import split_words
 from headcount.views.page.commands import LONGEST, command_in
 from headcount.views.page.reading import bounds, careful, number, text
 from headcount.views.page.subjects import Subject

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headcount.errors import HeadcountError
-from headcount.files import read_json
+from headcount.base.errors import HeadcountError
+from headcount.base.files import read_json
 from headcount.views.page.reading import text
 from headcount.views.page.walk import Item
 

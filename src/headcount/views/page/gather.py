@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headcount import __version__
+from headcount.base.names import split_words
 from headcount.heads import Layout
-from headcount.names import split_words
 from headcount.views.page.answer import answer, higher_is_better
 from headcount.views.page.changes import gates, transfers
 from headcount.views.page.commands import command_in

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from headcount.errors import HeadcountError
+from headcount.base.errors import HeadcountError
+from headcount.base.text import printable
 from headcount.heads import Layout, Mask
-from headcount.text import printable
 from headcount.views.page.walk import Found, Item
 
 DAMAGED = (

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import NotFoundError, UsageError
-from headcount.files import as_path, expanded, whole
-from headcount.text import line
+from headcount.base.errors import NotFoundError, UsageError
+from headcount.base.files import as_path, expanded, whole
+from headcount.base.text import line
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from headcount.names import SETS
+from headcount.base.names import SETS
 from headcount.tasks.parts import read_half
 from headcount.views.page.reading import number
 from headcount.views.page.walk import Item

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from headcount.errors import HeadcountError, NotFoundError, UsageError
-from headcount.files import expanded, read_json, special_file
+from headcount.base.errors import HeadcountError, NotFoundError, UsageError
+from headcount.base.files import expanded, read_json, special_file
 from headcount.runs.record import FORMAT
 
 DEPTH = 6
@@ -137,7 +137,7 @@ def _arrays(path: Path) -> Item:
 
         return Item(kind="trace", path=path, data=load_trace(path))
     if path.name == "attention.npz":
-        from headcount.arrays import read_npz
+        from headcount.base.arrays import read_npz
 
         return Item(kind="maps", path=path, data=read_npz(path, "file of attention maps"))
     from headcount.likeness.result import load_redundancy

@@ -13,8 +13,8 @@ from headcount.views.tables.amounts import amount, parameters, percent
 from headcount.views.tables.columns import Column, Fitted, table
 
 if TYPE_CHECKING:
-    from headcount.models.speed import Plan
-    from headcount.models.timed import Bench, Shape
+    from headcount.costs.speed import Plan
+    from headcount.costs.timed import Bench, Shape
 
 
 def page(found: Bench) -> Group:

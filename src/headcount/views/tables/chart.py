@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from headcount.text import printable
+from headcount.base.text import printable
 from headcount.views.tables.amounts import scored
 
 BARS = "▁▂▃▄▅▆▇█"

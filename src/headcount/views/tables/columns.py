@@ -13,7 +13,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from headcount.text import printable
+from headcount.base.text import printable
 
 PROSE = 32
 """Cells of more characters are text that may be broken into lines."""

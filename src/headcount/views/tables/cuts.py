@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from headcount.base.names import split_words
 from headcount.heads import Mask
-from headcount.names import split_words
 from headcount.repair.repairs import done_words
 from headcount.views.tables.amounts import interval, parameters, scored
 from headcount.views.tables.columns import table

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from headcount.names import split_words
+from headcount.base.names import split_words
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from headcount.base.html import scaled
+from headcount.base.text import printable
 from headcount.heads import Head, Layout, Mask
-from headcount.html import scaled
-from headcount.text import printable
 
 VIRIDIS = (
     "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58",

@@ -13,7 +13,7 @@ from headcount.views.tables.columns import Column, Fitted
 from headcount.views.tables.grid import kept_grid
 
 if TYPE_CHECKING:
-    from headcount.models.cost import Cost, SiteCost
+    from headcount.costs.cost import Cost, SiteCost
 
 
 def page(cost: Cost) -> Group:

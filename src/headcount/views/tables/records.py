@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from headcount.names import split_words
+from headcount.base.names import split_words
 from headcount.views.tables.amounts import amount
 from headcount.views.tables.columns import table
 from headcount.views.tables.cuts import prune_table
 
 if TYPE_CHECKING:
-    from headcount.models.export import Exported
+    from headcount.exports.formats import Exported
 
 
 def record_table(record: Mapping[str, Any]) -> Table:

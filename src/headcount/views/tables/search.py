@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from headcount.names import split_words
+from headcount.base.names import split_words
 from headcount.views.tables.amounts import interval, percent, scored
 from headcount.views.tables.columns import table
 from headcount.views.tables.grid import kept_grid

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from headcount.text import duration
+from headcount.base.text import duration
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What heads cost: parameters, FLOPs, cache and measured time."""

@@ -1,0 +1,259 @@
+"""Does removing heads make a model faster? What to time, and the ideal that FLOPs promise.
+
+found = hc.bench("bert-base-uncased", ratio=[0.5, 0.9])     # random heads: time is the same
+found = hc.bench(model, smaller, batch=1, length=64)
+plan("bert-base-uncased").rows[0].ideal                     # nothing is loaded or timed
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from headcount.base.errors import UsageError, need_extra
+from headcount.base.text import line
+from headcount.costs.bench import time_removed
+from headcount.costs.cost import cost
+from headcount.costs.pairs import comparable, mask_between
+from headcount.costs.shapes import shapes_of
+from headcount.costs.timed import Bench
+from headcount.costs.timing import check_rounds
+from headcount.heads import Head, Layout, Mask
+from headcount.models.devices import pick_device
+from headcount.models.door import require_pretrained
+from headcount.models.find import layout
+from headcount.models.hooks import evaluating
+from headcount.models.load import load, read_config, skeleton
+from headcount.models.random_weights import has_weights, random_model
+from headcount.models.remove import remove
+
+RATIOS = (0.5, 0.75, 0.9)
+TIMING_SECONDS = 30.0
+"""How long rounds go on at most for an interval within ± 10 %, for inputs of one shape."""
+ONNX = ("onnx", "onnxscript", "onnxruntime")
+Named = str | os.PathLike[str] | PreTrainedModel
+"""A model, or its folder, config.json or name."""
+Track = Callable[[Iterable[int]], Iterable[int]]
+"""What goes around the rounds, such as a bar."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ideal:
+    """A removal that could be timed, and what it could save at best."""
+
+    name: str
+    heads: int
+    """Heads that would be left."""
+    ideal: float | None
+    """FLOPs as a share of the dense model's, None when they cannot be counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a bench would time."""
+
+    name: str | None
+    pruned: str | None
+    length: int
+    rows: tuple[Ideal, ...]
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{row.name}: {row.heads} heads" for row in self.rows)
+        return line(f"Plan({rows})", f"Plan({len(self.rows)} removals)")
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        rows = [asdict(row) for row in self.rows]
+        names = {"model": self.name, "pruned": self.pruned}
+        return {**names, "length": self.length, "dry_run": rows}
+
+
+def bench(
+    model: Named,
+    pruned: Named | None = None,
+    *,
+    ratio: float | Sequence[float] | None = None,
+    batch: int | Sequence[int] = 8,
+    length: int | Sequence[int] | None = None,
+    repeats: int = 15,
+    timing_seconds: float = TIMING_SECONDS,
+    onnx: bool | None = None,
+    from_config: bool = False,
+    allow_pickle: bool = False,
+    device: str = "auto",
+    seed: int = 0,
+    track: Track = iter,
+) -> Bench:
+    """Time one forward pass of `model`: dense, masked, with heads removed, and in onnxruntime.
+
+    Without `pruned`, shares of the heads (`ratio`: 0.5, 0.75, 0.9) are removed at random: which
+    ones makes no difference to time. All ways run in turn for `repeats` rounds, and for more until
+    all intervals are within ± 10 % or `timing_seconds` have passed. Of several batches and lengths
+    every combination is timed. onnxruntime is timed where it is installed and the device is the
+    CPU, or as `onnx` says. `device`,
+    `from_config` (random weights) and `allow_pickle` are for models that are named; a model in
+    memory is timed where it is, and stays as it was. `track` goes around the rounds.
+    """
+    check_bench(pruned, ratio, batch, length, repeats)
+    notes: list[str] = []
+    where = str(model.device) if isinstance(model, PreTrainedModel) else pick_device(device)
+    with_onnx = wants_onnx(onnx, where, notes)
+    with ExitStack() as kept:
+
+        def opened(given: Named) -> tuple[PreTrainedModel, str]:
+            found, weights = _open(given, from_config, allow_pickle, seed, notes)
+            if _name(given):
+                found.to(where)  # pyright: ignore[reportArgumentType]
+            elif str(found.device) != where:
+                raise UsageError(f"The models are on {where} and on {found.device}: move one.")
+            kept.enter_context(evaluating(found))
+            return found, weights
+
+        dense, weights = opened(model)
+        if pruned is None:
+            masks = random_masks(layout(dense), ratio, seed)
+            removed = {name: (mask, remove(dense, mask)) for name, mask in masks.items()}
+        else:
+            dense, mask, small = side_by_side(dense, opened(pruned)[0], notes)
+            removed = {_share(mask): (mask, small)}
+        found = time_removed(
+            dense, removed, batch=batch, length=length, rounds=repeats,
+            timing_seconds=timing_seconds, onnx=with_onnx, seed=seed, track=track,
+        )  # fmt: skip
+    return replace(
+        found, name=_name(model), pruned=_name(pruned), weights=weights, seed=seed,
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+def plan(
+    model: Named,
+    pruned: Named | None = None,
+    *,
+    ratio: float | Sequence[float] | None = None,
+    length: int | Sequence[int] | None = None,
+    seed: int = 0,
+) -> Plan:
+    """The ideals of a bench, from configs alone: no weights are loaded, nothing is timed."""
+    notes: list[str] = []
+    dense = _built(model)
+    masks: dict[str, Mask] = {}
+    if pruned is not None:
+        dense, mask, _ = side_by_side(dense, _built(pruned), notes)
+        masks[_share(mask)] = mask
+    counts = [cost(dense, length=tokens) for _, tokens in shapes_of(1, length)]
+    masks = masks or random_masks(counts[0].layout, ratio, seed)
+    rows = []
+    for counted in counts:
+        where = f", {counted.reads}" if len(counts) > 1 else ""
+        rows += [
+            Ideal(name=f"removed {name}{where}", heads=len(mask), ideal=counted.ratio(mask))
+            for name, mask in masks.items()
+        ]
+    return Plan(
+        name=_name(model), pruned=_name(pruned), length=counts[0].length, rows=tuple(rows),
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+def check_bench(
+    pruned: object,
+    ratio: float | Sequence[float] | None,
+    batch: int | Sequence[int],
+    length: int | Sequence[int] | None,
+    repeats: int,
+) -> None:
+    """Refuse what cannot be timed, before anything is loaded."""
+    if pruned is not None and ratio is not None:
+        raise UsageError("Give either PRUNED or --ratio: a pruned model has its own ratio.")
+    shapes_of(batch, length)
+    check_rounds(repeats)
+
+
+def wants_onnx(asked: bool | None, device: str, notes: list[str]) -> bool:
+    """Whether onnxruntime is timed; when it was asked for and cannot be, say how to get it."""
+    missing = [name for name in ONNX if find_spec(name) is None]
+    if asked and missing:
+        raise need_extra(missing[0], "onnx")
+    if asked and device != "cpu":
+        raise UsageError(f"onnxruntime is timed on the CPU, not on {device}; use --device cpu.")
+    if asked is None and missing:
+        notes.append(f"{missing[0]} is not installed, so onnxruntime is not timed.")
+    return device == "cpu" and not missing if asked is None else asked
+
+
+def random_masks(
+    layout: Layout, ratio: float | Sequence[float] | None, seed: int
+) -> dict[str, Mask]:
+    """For each ratio a mask that drops heads at random, by the share it really drops."""
+    ratios = RATIOS if ratio is None else [ratio] if isinstance(ratio, int | float) else ratio
+    masks = [random_mask(layout, each, torch.Generator().manual_seed(seed)) for each in ratios]
+    return {_share(mask): mask for mask in masks}
+
+
+def random_mask(layout: Layout, ratio: float, generator: torch.Generator) -> Mask:
+    """Drop `ratio` of the heads at random; heads that share keys and values go together.
+
+    >>> random_mask(Layout.of(encoder=[4, 4]), 0.5, torch.Generator().manual_seed(0)).sparsity
+    0.5
+    """
+    left = len(layout) - layout.kept_at(ratio)
+    units: list[list[Head]] = []
+    for stack in layout.stacks:
+        for layer, (heads, groups) in enumerate(zip(stack.heads, stack.groups, strict=True)):
+            size = heads // groups if groups else 1
+            for start in range(0, heads, size):
+                units.append([Head(stack.name, layer, start + i) for i in range(size)])
+    dropped: list[Head] = []
+    for index in torch.randperm(len(units), generator=generator).tolist():
+        if len(units[index]) <= left - len(dropped):
+            dropped += units[index]
+    return Mask.full(layout).drop(dropped)
+
+
+def side_by_side(
+    dense: PreTrainedModel, small: PreTrainedModel, notes: list[str]
+) -> tuple[PreTrainedModel, Mask, PreTrainedModel]:
+    """The two models as they can be compared, and the heads that the smaller one kept."""
+    kinds = type(dense).__name__, type(small).__name__
+    dense, small = comparable(dense, small)
+    if type(dense).__name__ not in kinds:
+        notes.append(f"{kinds[0]} and {kinds[1]} are compared as {type(dense).__name__}.")
+    return dense, mask_between(dense, small), small
+
+
+def _open(
+    given: Named, from_config: bool, allow_pickle: bool, seed: int, notes: list[str]
+) -> tuple[PreTrainedModel, str]:
+    """The model and where its weights come from: `saved` or `random`."""
+    if not isinstance(given, str | os.PathLike):
+        return require_pretrained(given, "hc.bench"), "saved"
+    name = os.fspath(given)
+    if from_config:
+        return random_model(name, seed=seed), "random"
+    if not has_weights(name):
+        notes.append(f"'{name}' has no weights; random ones take the same time.")
+        return random_model(name, seed=seed), "random"
+    return load(name, allow_pickle=allow_pickle), "saved"
+
+
+def _built(given: Named) -> PreTrainedModel:
+    if isinstance(given, str | os.PathLike):
+        return skeleton(*read_config(os.fspath(given)))
+    return require_pretrained(given, "hc.bench")
+
+
+def _name(given: Named | None) -> str | None:
+    return os.fspath(given) if isinstance(given, str | os.PathLike) else None
+
+
+def _share(mask: Mask) -> str:
+    return f"{100 * mask.sparsity:.1f} %"

@@ -1,0 +1,1 @@
+"""Models for those who do not have headcount: one file for each group of formats."""

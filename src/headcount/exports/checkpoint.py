@@ -1,0 +1,223 @@
+"""Export as a transformers checkpoint: `zeroed` (full size) and `standalone` (small, own code).
+
+Both carry out the instructions in `config.headcount`: `zeroed` backwards, putting every kept row
+back in its place in a tensor of zeros; `standalone` by shipping the text of `cut.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.models.auto import modeling_auto
+from transformers.pytorch_utils import Conv1D
+from transformers.utils import logging
+
+from headcount import __version__
+from headcount.base.errors import UnsupportedError, UsageError
+from headcount.exports.inputs import Feeds
+from headcount.models import cut
+from headcount.models.probe import TOLERANCE, relative_difference, run
+from headcount.models.weights import adopt_pooler
+
+MODELLING = "modeling_headcount"
+FOOTER = """
+
+# The classes of this model, written by headcount {version} (Apache-2.0) and verified with
+# transformers {transformers_version}.
+
+import transformers  # noqa: E402
+
+
+def _pruned(base: Any) -> Any:
+    made = mixed_class(Pruned, base)
+    # transformers copies the file of a model's module when the model is saved again
+    made.__module__ = __name__
+    return made
+
+
+{classes}
+"""
+
+
+def plain_class(model: PreTrainedModel) -> type[PreTrainedModel]:
+    """The transformers class of a model, without what headcount put in front of it."""
+    return getattr(type(model), "base_class", type(model))
+
+
+def write_zeroed(model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+    """A full-size checkpoint in which the removed heads are zero, for plain transformers."""
+    with quiet():
+        _at_full_size(model).save_pretrained(folder)
+        return _verified(model, plain_class(model), folder, feeds)
+
+
+def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
+    """The model for saving: all weights, but not what is computed when it is built."""
+    config = copy.deepcopy(model.config)
+    for written in ("headcount", "pruned_heads", "auto_map"):
+        vars(config).pop(written, None)
+    with torch.device("meta"):
+        full: Any = adopt_pooler(plain_class(model)(config), model)
+    full.load_state_dict(_in_place(model, full), assign=True)
+    full.tie_weights()
+    if model.can_generate():
+        full.generation_config = copy.deepcopy(model.generation_config)
+    return full
+
+
+def _in_place(model: PreTrainedModel, full: PreTrainedModel) -> dict[str, Tensor]:
+    """The weights of a pruned model, each at its place in a full-size tensor of zeros."""
+    places = dict(_places(model, getattr(model.config, "headcount", {}).get("sites", [])))
+    shapes = {name: tensor.shape for name, tensor in full.state_dict().items()}
+    made: dict[int, Tensor] = {}
+    state = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        # one tensor under two names stays one: tied weights stay tied
+        if id(tensor) not in made:
+            whole = tensor.detach()
+            for axis, index in places.get(id(tensor), ()):
+                shape = list(whole.shape)
+                shape[axis] = shapes[name][axis]
+                rows = torch.tensor(index, dtype=torch.long, device=whole.device)
+                whole = whole.new_zeros(shape).index_copy(axis, rows, whole)
+            made[id(tensor)] = whole
+        state[name] = made[id(tensor)]
+    return state
+
+
+def _places(
+    model: PreTrainedModel, sites: list[dict[str, Any]]
+) -> Iterator[tuple[int, list[tuple[int, list[int]]]]]:
+    """(id of a parameter, [(axis, places in the full model)]) for every parameter cut.py cut."""
+    for site in sites:
+        module, out = cut.find_module(model, site["path"]), cut.find_module(model, site["out"])
+        if module is None or out is None:
+            continue
+        counts = (site["kept"], site["heads"], site["groups"], site["head_dim"])
+        for child, kind in site["projections"]:
+            layer, rows = getattr(module, child), cut.rows_of(kind, *counts)
+            yield id(layer.weight), [(_output_axis(layer), rows)]
+            if getattr(layer, "bias", None) is not None:
+                yield id(layer.bias), [(0, rows)]
+        yield id(out.weight), [(1 - _output_axis(out), cut.rows_of("q", *counts))]
+        for name, axis in site["parameters"].items():
+            yield id(getattr(module, name)), [(axis, site["kept"])]
+
+
+def _output_axis(layer: Any) -> int:
+    return 1 if isinstance(layer, Conv1D) else 0
+
+
+def write_standalone(model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+    """The small checkpoint with a modelling file of its own and an `auto_map` that points to it."""
+    base = plain_class(model)
+    if not getattr(model.config, "headcount", None):
+        raise UsageError(
+            f"This {base.__name__} has all its heads, so it needs no code of its own: plain "
+            "transformers loads it as it is."
+        )
+    if getattr(transformers, base.__name__, None) is not base:
+        raise UnsupportedError(
+            f"{base.__name__} is not one of transformers' own classes, so a standalone file "
+            "cannot import it."
+        )
+    backbone = _backbone(model.config, base)
+    autos = dict.fromkeys(auto_names(model.config, base) or ["AutoModel"], base)
+    autos.setdefault("AutoModel", backbone)
+    with quiet():
+        cut.Pruned.save_pretrained(model, folder)  # pyright: ignore[reportArgumentType]
+        file = folder / "config.json"
+        config = json.loads(file.read_text(encoding="utf-8"))
+        config["auto_map"] = {name: f"{MODELLING}.{kind.__name__}" for name, kind in autos.items()}
+        file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        modelling = folder / f"{MODELLING}.py"
+        modelling.write_text(_source(set(autos.values())), encoding="utf-8")
+        with _imported(modelling) as module:
+            return _verified(model, getattr(module, base.__name__), folder, feeds)
+
+
+def auto_names(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> list[str]:
+    """The `AutoModel…` classes that bring exactly this class for this config."""
+    return [
+        name
+        for name, auto in vars(modeling_auto).items()
+        if name.startswith("AutoModel") and kind in _classes(auto, config)
+    ]
+
+
+def _backbone(config: PreTrainedConfig, base: type[PreTrainedModel]) -> type[PreTrainedModel]:
+    return next(iter(_classes(modeling_auto.AutoModel, config)), base)
+
+
+def _classes(auto: Any, config: PreTrainedConfig) -> tuple[type[PreTrainedModel], ...]:
+    mapping = getattr(auto, "_model_mapping", None)
+    if mapping is None or type(config) not in mapping:
+        return ()
+    found = mapping[type(config)]
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+def _source(kinds: set[type[PreTrainedModel]]) -> str:
+    names = sorted(kind.__name__ for kind in kinds)
+    footer = FOOTER.format(
+        version=__version__,
+        transformers_version=transformers.__version__,
+        classes="\n".join(f"{name} = _pruned(transformers.{name})" for name in names),
+    )
+    return Path(cut.__file__).read_text(encoding="utf-8").rstrip() + "\n" + footer
+
+
+@contextmanager
+def _imported(file: Path) -> Generator[Any]:
+    """The module in `file`, without transformers' cache of remote code."""
+    name = f"_{MODELLING}_{id(file)}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise UnsupportedError(f"Python cannot import {file.name}.")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        sys.dont_write_bytecode = before
+        del sys.modules[name]
+
+
+def _verified(model: PreTrainedModel, kind: Any, folder: Path, feeds: list[Feeds]) -> float:
+    """How far what is in the folder answers from the model; refuses when that is too far."""
+    attention = model.config._attn_implementation
+    again: Any = adopt_pooler(kind.from_pretrained(folder, attn_implementation=attention), model)
+    if again.dtype != model.dtype:
+        raise UnsupportedError(f"The export has become {again.dtype}; the model is {model.dtype}.")
+    again.to(model.device)
+    difference = max(relative_difference(run(model, each), run(again, each)) for each in feeds)
+    if not difference <= TOLERANCE.get(model.dtype, 1e-5):
+        raise UnsupportedError(
+            f"headcount cannot export {type(model).__name__} ('{model.config.model_type}') "
+            f"this way: its answers differ from the model's by {difference:.2g} of their size."
+        )
+    return difference
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """No progress bars of transformers inside."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

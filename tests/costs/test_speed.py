@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import headcount as hc
+from headcount.base.errors import UsageError
+from headcount.costs import speed
+from headcount.costs.cost import cost
+from headcount.costs.speed import bench, plan, random_mask
+from headcount.heads import Layout
+from models.zoo import build
+
+QUICK: dict[str, Any] = {
+    "batch": 2, "length": 8, "repeats": 6, "timing_seconds": 0, "onnx": False,
+}  # fmt: skip
+
+
+def test_a_model_in_memory_is_timed_and_stays_as_it_was() -> None:
+    model = build("bert").train()
+    small = hc.remove(model, hc.Mask.parse("4102", hc.layout(model)))
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    found = bench(model, small, **QUICK)
+    assert [row.name for row in found.rows] == ["dense", "masked 56.2 %", "removed 56.2 %"]
+    assert (found.name, found.pruned, found.weights, found.notes) == (None, None, "saved", ())
+    assert model.training
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert repr(found).startswith("Bench(BertForSequenceClassification, 2 x 8 tokens on cpu; ")
+    assert len(repr(found)) <= 100
+
+
+def test_one_ratio_or_several() -> None:
+    model = build("bert")
+    one = plan(model, ratio=0.5, length=8)
+    assert [(row.name, row.heads) for row in one.rows] == [("removed 50.0 %", 8)]
+    assert one.rows[0].ideal == pytest.approx(1 - (cost(model, length=8).share or 0) / 2)
+    assert [row.heads for row in plan(model, ratio=[0.25, 1]).rows] == [12, 0]
+    assert [row.heads for row in plan(model).rows] == [8, 4, 2]
+    assert repr(one) == "Plan(removed 50.0 %: 8 heads)"
+    both = plan(model, ratio=0.5, length=[8, 16])
+    assert [row.name for row in both.rows] == [
+        "removed 50.0 %, 8 tokens",
+        "removed 50.0 %, 16 tokens",
+    ]
+    assert both.rows[0].ideal == one.rows[0].ideal != both.rows[1].ideal
+
+
+def test_a_named_model_without_weights_has_random_ones_and_a_note(tmp_path: Path) -> None:
+    build("bert").save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    found = bench(tmp_path, ratio=1, device="cpu", **QUICK)
+    assert (found.name, found.weights) == (str(tmp_path), "random")
+    assert found.notes == (f"'{tmp_path}' has no weights; random ones take the same time.",)
+
+
+def test_a_notebook_shows_the_ways_and_escapes_them() -> None:
+    found = bench(build("bert"), ratio=0.5, **QUICK)
+    (shape,) = found.shapes
+    rows = (*shape.rows, replace(shape.rows[0], name="<script>"))
+    evil = replace(found, shapes=(replace(shape, rows=rows),))
+    assert evil._repr_html_().count("<tr>") == 2 + len(found.rows)
+    assert "<script>" not in evil._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "words"),
+    [
+        (None, {}, "hc.bench takes a transformers model, not NoneType"),
+        ("nowhere", {"ratio": 0.5, "pruned": "there"}, "either PRUNED or --ratio"),
+        ("nowhere", {"repeats": 2}, "2 rounds are too few"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused(model: Any, settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        bench(model, **(QUICK | settings))
+
+
+def test_onnx_follows_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    assert speed.wants_onnx(None, "cpu", notes)
+    assert not speed.wants_onnx(None, "cuda", notes)
+    assert not speed.wants_onnx(False, "cpu", notes)
+    with pytest.raises(hc.HeadcountError, match="timed on the CPU, not on cuda"):
+        speed.wants_onnx(True, "cuda", notes)
+    assert notes == []
+    monkeypatch.setattr(speed, "ONNX", ("no_such_module",))
+    assert not speed.wants_onnx(None, "cpu", notes)
+    assert notes == ["no_such_module is not installed, so onnxruntime is not timed."]
+
+
+@pytest.mark.parametrize("ratio", [0, 0.1, 0.5, 0.75, 0.9, 1])
+def test_random_masks_drop_exactly_what_was_asked(ratio: float) -> None:
+    layout = Layout.of(encoder=[12] * 12, cross=[3, 0, 5], decoder=[7])
+    mask = random_mask(layout, ratio, torch.Generator().manual_seed(0))
+    assert len(mask) == layout.kept_at(ratio)
+
+
+def test_random_masks_follow_the_seed() -> None:
+    layout = Layout.of(encoder=[12] * 12)
+    one, two, three = (
+        random_mask(layout, 0.5, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)
+    )
+    assert one == two != three
+
+
+@pytest.mark.parametrize("ratio", [0.2, 0.5, 0.9])
+def test_random_masks_keep_groups_together(ratio: float) -> None:
+    model = build("llama", num_attention_heads=8, num_key_value_heads=2, head_dim=4)
+    layout = hc.layout(model)
+    mask = random_mask(layout, ratio, torch.Generator().manual_seed(0))
+    for layer in range(4):
+        kept = mask.indices("decoder", layer)
+        assert len(kept) == 4 * len({head // 4 for head in kept})
+    assert 0 <= len(mask) - layout.kept_at(ratio) < 4
+    hc.remove(model, mask)
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.1, float("nan")])
+def test_a_ratio_outside_0_to_1_is_refused(ratio: float) -> None:
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        random_mask(Layout.of(encoder=[4]), ratio, torch.Generator())
