@@ -101,9 +101,9 @@ def test_commands_in_the_text_have_these_options(name: str) -> None:
 
 def options(command: str, rest: str) -> set[str]:
     """What a command understands, with the options of all methods."""
-    from headcount.cli.main import Line, build
+    from headcount.cli.main import CommandLine, build
 
-    app = build(Line(tokens=[command, *rest.split()]))[command]
+    app = build(CommandLine(tokens=[command, *rest.split()]))[command]
     below = rest.split()[0] if rest.split() else ""
     app = app[below] if below in list(app) else app
     names = {name for each in app.assemble_argument_collection() for name in each.names}

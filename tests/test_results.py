@@ -12,24 +12,24 @@ import pytest
 from behaviour.test_result import roles
 from headcount.changes.correlation import Correlation, correlate
 from headcount.changes.drift import Drift
-from headcount.changes.maps import AttentionMaps, Run, Tokens
+from headcount.changes.maps import AttentionMaps, HeadUse, Tokens
 from headcount.changes.measure import Transfer
-from headcount.changes.recall import Ranked, Recall
+from headcount.changes.recall import RankedHeads, Recall
 from headcount.changes.weights import WeightChange
-from headcount.exports.formats import Exported
+from headcount.exports.formats import ExportResult
 from headcount.heads import Head, Layout, Mask, Scores, Stack
-from headcount.learned.result import Learned
+from headcount.learned.result import LearnedGates
 from headcount.learned.trace import Trace
-from headcount.likeness.compare import Comparison
-from headcount.likeness.result import Measured, Redundancy
+from headcount.likeness.compare import MatrixComparison
+from headcount.likeness.result import Measurement, Redundancy
 from headcount.pruning.methods import Decision
-from headcount.sensitivity.gradients import Importance
+from headcount.sensitivity.gradients import ImportanceResult
 from headcount.tasks.catalog import open_task
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.metrics import Difference, Outcome, Score
 from headcount.tasks.task import Examples
 from headcount.training.evaluation import Evaluation
-from headcount.training.finetune import Trained
+from headcount.training.finetune import TrainingResult
 
 LARGE = Layout(
     (
@@ -52,7 +52,7 @@ def redundancy(layout: Layout, names: list[str]) -> Redundancy:
     measured = {}
     for stack in layout.stacks:
         matrix = np.ones((stack.total, stack.total)) - np.eye(stack.total)
-        measured |= {(stack.name, name): Measured(matrix, matrix / 7) for name in names}
+        measured |= {(stack.name, name): Measurement(matrix, matrix / 7) for name in names}
     return Redundancy(layout=layout, measured=measured, count=1000, made={})
 
 
@@ -68,9 +68,9 @@ def transfer(layout: Layout) -> Transfer:
     return Transfer(layout=layout, drift=drift, change=change, importance=importance)
 
 
-def learned(layout: Layout) -> Learned:
+def learned(layout: Layout) -> LearnedGates:
     trace = Trace(layout, steps=[0, 9], values=[np.ones(9999)], opened=[12] * 999)
-    return Learned(
+    return LearnedGates(
         model=None,  # pyright: ignore[reportArgumentType]
         mask=Mask.full(layout), trace=trace, steps=999, rows=67349, examples=9, seconds=98765.4,
         route={"a": "b" * 200},
@@ -81,25 +81,26 @@ MIDDLE = Layout.of(encoder=[40] * 3)
 RESULTS = [
     LARGE, SMALL, Mask.full(LARGE), Mask.full(LARGE).drop(list(LARGE)[::3]), Mask.full(SMALL),
     scores(LARGE), scores(SMALL), Scores(SMALL, (math.nan,) * 144),
-    Importance(LARGE, scores(LARGE).values, (0.1,) * len(LARGE), 9),
+    ImportanceResult(LARGE, scores(LARGE).values, (0.1,) * len(LARGE), 9),
     redundancy(MIDDLE, ["js"]), redundancy(MIDDLE, [f"distance-{n}" for n in range(12)]),
     redundancy(MIDDLE, ["js"])["js"],
     roles(LARGE), roles(SMALL)["same"],
     evaluation(), evaluation(task=TASK), evaluation(mask=Mask.full(LARGE)),
     SCORE, Difference(metric="accuracy", value=-0.1, low=-0.2, high=math.nan),
     Outcome(np.zeros(9999), np.zeros(9999)),
-    Trained(model=None, steps=9, rows=8, seconds=1e6, curve=(), evaluation=evaluation(task=TASK)),  # pyright: ignore[reportArgumentType]
+    TrainingResult(  # pyright: ignore[reportArgumentType]
+        model=None, steps=9, rows=8, seconds=1e6, curve=(), evaluation=evaluation(task=TASK)),
     learned(LARGE), learned(SMALL), learned(LARGE).trace, Decision(mask=Mask.full(LARGE)),
     transfer(LARGE), transfer(LARGE).drift, transfer(LARGE).change, correlate([1, 2, 3], [1, 2, 4]),
     Recall(value=0.123456789, chance=0.5, p=1e-9, needed=999, kept=999, both=999, heads=9999),
-    Ranked(task=TASK, metric="accuracy", ranking=scores(LARGE), scores={1: 0.5}),
+    RankedHeads(task=TASK, metric="accuracy", ranking=scores(LARGE), scores={1: 0.5}),
     AttentionMaps(
         layout=SMALL, tokens={"encoder": Tokens(("a",) * 99, ("b",) * 99)},
-        before={Run(Head("encoder", 0, 0)): np.zeros((99, 99), np.float32)}, text="long " * 99,
+        before={HeadUse(Head("encoder", 0, 0)): np.zeros((99, 99), np.float32)}, text="long " * 99,
     ),
-    Comparison(files=(TASK, TASK), between_distances=(), between_files=(), where=()),
-    Exported(folder=Path("/a" * 90), to="onnx", files=("m",) * 9, bytes=10**12, difference=1e-7),
-    open_task("mnli"), Examples((["a"] * 999,)), Encoded({"input_ids": [[1] * 99] * 99}),
+    MatrixComparison(files=(TASK, TASK), between_distances=(), between_files=(), where=()),
+    ExportResult(folder=Path("/a" * 90), to="onnx", files=("m",) * 9, bytes=10**9, difference=1e-7),
+    open_task("mnli"), Examples((["a"] * 999,)), EncodedRows({"input_ids": [[1] * 99] * 99}),
 ]  # fmt: skip
 
 

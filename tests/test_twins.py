@@ -272,7 +272,7 @@ def test_prune_and_run(cli: Cli, tuned: Path, tmp_path: Path) -> None:
     told = ran(cli, "prune", tuned, "--task", TASK, *asked, *FEW, "--out", typed)
     found = hc.prune(
         str(tuned), hc.Importance(step=0.25), 0.5, task=TASK, seed=2, baseline=1, out=called,
-        repair=(hc.Recover(),), looking=hc.Looking(samples=16),
+        repair=(hc.Recover(),), looking=hc.Calibration(samples=16),
         scoring=hc.Scoring(limit=20, draws=5, seed=2),
     )  # fmt: skip
     drop = ("seconds", "command", "out")
@@ -294,8 +294,9 @@ def test_search(cli: Cli, tuned: Path, tmp_path: Path) -> None:
     asked = ("--max-drop", "1.5", "--samples", 16, "--seeds", 1, "--baseline", 1, "--no-bench")
     told = ran(cli, "search", tuned, "--task", TASK, *asked, *FEW, "--out", typed)
     found = hc.search(
-        str(tuned), TASK, max_drop="1.5", baseline=1, looking=hc.Looking(samples=16), out=called,
-        scoring=hc.Scoring(limit=20, draws=5), searching=hc.Searching(seeds=1, bench=False),
+        str(tuned), TASK, max_drop="1.5", baseline=1, out=called,
+        looking=hc.Calibration(samples=16),
+        scoring=hc.Scoring(limit=20, draws=5), searching=hc.SearchOptions(seeds=1, bench=False),
     )  # fmt: skip
     drop = ("seconds", "out", "command", "sum")
     assert without(told, *drop) == without(plain(found.to_json()), *drop)

@@ -18,7 +18,7 @@ from rich.console import Console
 import headcount as hc
 from headcount.base.options import docs_of
 from headcount.cli.commands import COMMANDS
-from headcount.cli.main import EPILOGUE, Line, build
+from headcount.cli.main import EPILOGUE, CommandLine, build
 from headcount.pruning.methods import METHODS
 
 HERE = Path(__file__).parent.parent / "docs" / "reference"
@@ -29,7 +29,7 @@ def commands() -> str:
     """Every command as its help has it."""
     parts = ["# Commands", MADE, EPILOGUE]
     for entry in COMMANDS:
-        app = build(Line(tokens=[entry.name]))[entry.name]
+        app = build(CommandLine(tokens=[entry.name]))[entry.name]
         text = app.generate_docs(output_format="markdown", heading_level=2)
         text = re.sub(rf"^(#+ ){entry.name}\b", rf"\1headcount {entry.name}", text, flags=re.M)
         text = re.sub(rf"^{entry.name}\b", f"headcount {entry.name}", text, flags=re.M)

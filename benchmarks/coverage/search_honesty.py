@@ -67,8 +67,8 @@ def once(base: Path, task: Task, seed: int, asked: argparse.Namespace) -> dict[s
     tokenizer = load_tokenizer(str(base))
     found = hc.search(
         model, task, max_drop=asked.max_drop, tokenizer=tokenizer, baseline=0, seed=seed,
-        looking=hc.Looking(samples=asked.samples),
-        searching=hc.Searching(seeds=asked.seeds, bench=False, confidence=asked.confidence),
+        looking=hc.Calibration(samples=asked.samples),
+        searching=hc.SearchOptions(seeds=asked.seeds, bench=False, confidence=asked.confidence),
     )  # fmt: skip
     data = found.to_json()
     row: dict[str, Any] = {name: data[name] for name in ("kept", "chance", "holds", "difference")}

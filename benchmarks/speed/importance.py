@@ -26,7 +26,7 @@ from transformers import BertConfig, BertForSequenceClassification
 from headcount.models.find import layout
 from headcount.models.gates import gate, open_gates
 from headcount.sensitivity.gradients import importance
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 
 LENGTH = 25
 SIZES = {
@@ -37,7 +37,7 @@ SIZES = {
 TURNS = 3
 
 
-def build(name: str) -> tuple[Any, Encoded]:
+def build(name: str) -> tuple[Any, EncodedRows]:
     layers, heads, width, inner, words, rows, _ = SIZES[name]
     config = BertConfig(
         vocab_size=words,
@@ -50,10 +50,10 @@ def build(name: str) -> tuple[Any, Encoded]:
     model = BertForSequenceClassification(config).eval()
     rng = np.random.default_rng(0)
     ids = rng.integers(5, words, (rows, LENGTH)).tolist()
-    return model, Encoded({"input_ids": ids}, rng.integers(0, 2, rows))
+    return model, EncodedRows({"input_ids": ids}, rng.integers(0, 2, rows))
 
 
-def one_by_one(model: Any, rows: Encoded) -> np.ndarray:
+def one_by_one(model: Any, rows: EncodedRows) -> np.ndarray:
     """The usual loop: one example at a time, all gradients."""
     heads = layout(model)
     total = np.zeros(len(heads))

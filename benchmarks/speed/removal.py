@@ -32,7 +32,7 @@ from transformers import BertConfig, BertModel
 from headcount.costs.bench import Bench, time_removed
 from headcount.costs.flops import inputs_at
 from headcount.costs.speed import random_mask
-from headcount.costs.timing import Way, alternate, ratios
+from headcount.costs.timing import TimedVariant, alternate, ratios
 from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.remove import remove
@@ -98,10 +98,10 @@ def against_transformers_4(options: argparse.Namespace, python: str) -> dict[str
         send = asker(peer)
         number = send(json.dumps({**asked, "tokens": tokens.tolist()}))
         ways = [
-            Way(name="headcount dense", run=lambda: dense(tokens)),
-            Way(name="headcount removed", run=lambda: small(tokens)),
-            Way(name="prune_heads dense", run=lambda: send("dense")),
-            Way(name="prune_heads pruned", run=lambda: send("pruned")),
+            TimedVariant(name="headcount dense", run=lambda: dense(tokens)),
+            TimedVariant(name="headcount removed", run=lambda: small(tokens)),
+            TimedVariant(name="prune_heads dense", run=lambda: send("dense")),
+            TimedVariant(name="prune_heads pruned", run=lambda: send("pruned")),
         ]
         times = alternate(ways, rounds=options.rounds)
         assert peer.stdin is not None

@@ -20,7 +20,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 from transformers import BertConfig, BertModel
 
-from headcount.behaviour.looks import Looks
+from headcount.behaviour.looks import AttentionMeans
 from headcount.behaviour.tokens import marks_of
 from headcount.models.find import layout
 from headcount.models.hooks import evaluating
@@ -38,8 +38,8 @@ def measure(rounds: int, rows: int, length: int, layers: int) -> dict[str, Any]:
     batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     marks = marks_of(model, None)
     marks = marks.told(model, [batch])
-    looks = Looks(model, layout(model), marks)
-    bare = Looks(model, layout(model), marks)
+    looks = AttentionMeans(model, layout(model), marks)
+    bare = AttentionMeans(model, layout(model), marks)
     bare.outputs.sites = []  # attention alone: nothing is summed
 
     def plain() -> None:

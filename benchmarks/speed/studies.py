@@ -20,7 +20,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"
 
 import headcount as hc
 from headcount.base.extras import EXTRAS
-from headcount.studies.executors.protocol import Executing
+from headcount.studies.executors.protocol import ExecutorOptions
 
 GOAL = 1.7
 
@@ -29,7 +29,7 @@ def seconds(executor: str, workers: int, study: dict[str, Any]) -> float:
     """How long the runs take, from the first that began to the last that ended."""
     with tempfile.TemporaryDirectory() as folder:
         found = hc.study(study, folder)
-        found.run(Executing(executor=executor, workers=workers))  # pyright: ignore
+        found.run(ExecutorOptions(executor=executor, workers=workers))  # pyright: ignore
         ends = [path.stat().st_mtime for path in Path(folder).glob("runs/*/record.json")]
         began = min(ends) - float(study["runs"]["each"]["options"]["work"])
         return max(ends) - began

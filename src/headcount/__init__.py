@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from headcount.models.find import layout as layout
     from headcount.models.gates import gate as gate
     from headcount.models.load import load as load
-    from headcount.models.opening import Opening as Opening
+    from headcount.models.opening import ModelOptions as ModelOptions
     from headcount.models.remove import remove as remove
     from headcount.papers.reproduce import claims as claims
     from headcount.papers.reproduce import reproduce as reproduce
-    from headcount.papers.scales import Places as Places
+    from headcount.papers.scales import DataPaths as DataPaths
     from headcount.pruning.cluster import Cluster as Cluster
     from headcount.pruning.importance import Importance as Importance
     from headcount.pruning.layers import Layers as Layers
@@ -55,12 +55,12 @@ if TYPE_CHECKING:
     from headcount.sensitivity.gradients import importance as importance
     from headcount.studies.compare import compare as compare
     from headcount.studies.curve import curve as curve
-    from headcount.studies.executors.protocol import Executing as Executing
+    from headcount.studies.executors.protocol import ExecutorOptions as ExecutorOptions
     from headcount.studies.search import search as search
-    from headcount.studies.searching import Searching as Searching
+    from headcount.studies.searching import SearchOptions as SearchOptions
     from headcount.studies.study import study as study
     from headcount.studies.sweep import sweep as sweep
-    from headcount.tasks.looking import Looking as Looking
+    from headcount.tasks.calibration import Calibration as Calibration
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.evaluation import difference as difference
     from headcount.training.finetune import finetune
@@ -97,14 +97,14 @@ _PUBLIC = {
     "load_record": "headcount.runs.record:load_record",
     "Prune": "headcount.runs.asked:Prune",
     "Logging": "headcount.training.logging:Logging",
-    "Looking": "headcount.tasks.looking:Looking",
-    "Executing": "headcount.studies.executors.protocol:Executing",
-    "Opening": "headcount.models.opening:Opening",
-    "Places": "headcount.papers.scales:Places",
+    "Calibration": "headcount.tasks.calibration:Calibration",
+    "ExecutorOptions": "headcount.studies.executors.protocol:ExecutorOptions",
+    "ModelOptions": "headcount.models.opening:ModelOptions",
+    "DataPaths": "headcount.papers.scales:DataPaths",
     "Finetune": "headcount.repair.finetune:Finetune",
     "Recover": "headcount.repair.recover:Recover",
     "Scoring": "headcount.training.scoring:Scoring",
-    "Searching": "headcount.studies.searching:Searching",
+    "SearchOptions": "headcount.studies.searching:SearchOptions",
     "TrainOptions": "headcount.training.options:TrainOptions",
     "attention": "headcount.changes.sentence:attention",
     "bench": "headcount.costs.speed:bench",

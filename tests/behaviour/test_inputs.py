@@ -5,15 +5,15 @@ from pathlib import Path
 import headcount as hc
 from headcount.behaviour.inputs import role_inputs, said_twice
 from headcount.tasks import open_task
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.loading import load_tokenizer
-from headcount.tasks.reading import Reading
+from headcount.tasks.reading import InputOptions
 
 
 def test_a_row_is_said_twice_between_the_same_special_tokens() -> None:
     tokenizer = load_tokenizer("pocket")
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
-    rows = Encoded({"input_ids": [[cls, 11, 12, 13, 14, 15, sep], [cls, 11, sep], [cls, sep]]})
+    rows = EncodedRows({"input_ids": [[cls, 11, 12, 13, 14, 15, sep], [cls, 11, sep], [cls, sep]]})
     assert said_twice(rows, tokenizer).columns["input_ids"] == [
         [cls, 11, 12, 11, 12, sep],
         [cls, 11, 11, sep],
@@ -25,11 +25,11 @@ def test_texts_stay_as_they_are(tmp_path: Path) -> None:
     file = tmp_path / "texts.txt"
     file.write_text("the lawyer sees the judge .\n", encoding="utf-8")
     model, tokenizer = hc.load("pocket"), load_tokenizer("pocket")
-    rows, name = role_inputs(model, tokenizer, Reading(inputs=file))
+    rows, name = role_inputs(model, tokenizer, InputOptions(inputs=file))
     assert (len(rows), name) == (1, "texts.txt")
     assert rows.columns["input_ids"] == [tokenizer("the lawyer sees the judge .")["input_ids"]]
     task = open_task("pocket-sentiment")
-    assert role_inputs(model, tokenizer, Reading(samples=2), task)[1] == "pocket-sentiment"
-    rows, name = role_inputs(model, tokenizer, Reading(random=4, max_length=12))
+    assert role_inputs(model, tokenizer, InputOptions(samples=2), task)[1] == "pocket-sentiment"
+    rows, name = role_inputs(model, tokenizer, InputOptions(random=4, max_length=12))
     assert name == "random tokens, each row twice"
     assert max(rows.lengths) <= 12

@@ -13,7 +13,7 @@ from headcount.base.errors import UnsupportedError, UsageError
 from headcount.behaviour.words import LOOKS
 from headcount.models.capture import collect
 from headcount.models.remove import remove
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from models.zoo import build
 
 WIDTH, PLACES, END = 64, 24, 15
@@ -23,7 +23,7 @@ STRONG = 60.0
 def rows_of(lengths, *, seed=0, most=61, labels=None):
     rng = np.random.default_rng(seed)
     ids = [rng.integers(5, most, length).tolist() for length in lengths]
-    return Encoded({"input_ids": ids}, labels, {"input_ids": 0})
+    return EncodedRows({"input_ids": ids}, labels, {"input_ids": 0})
 
 
 def planted() -> GPT2Model:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.behaviour.options import Describing
+from headcount.behaviour.options import RoleOptions
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from headcount.behaviour.options import Describing
 )
 def test_wrong_values_are_refused(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        Describing(**wrong)
+        RoleOptions(**wrong)

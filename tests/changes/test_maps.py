@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.changes.maps import AttentionMaps, Run, Tokens
+from headcount.changes.maps import AttentionMaps, HeadUse, Tokens
 from headcount.heads import Head, Layout, Mask
 
 LAYOUT = Layout.of(encoder=[2, 1], cross=[1])
@@ -29,8 +29,8 @@ def made() -> AttentionMaps:
             "encoder": Tokens(("a", "b", "c"), ("a", "b", "c")),
             "cross": Tokens(("x", "y"), ("a", "b", "c")),
         },
-        before={Run(A): own, Run(B): even, Run(C): nowhere, Run(X): across},
-        after={Run(A): own[::-1].copy(), Run(C): nowhere, Run(X): across},
+        before={HeadUse(A): own, HeadUse(B): even, HeadUse(C): nowhere, HeadUse(X): across},
+        after={HeadUse(A): own[::-1].copy(), HeadUse(C): nowhere, HeadUse(X): across},
         mask=mask,
         text="a b c",
         cut=2,
@@ -63,11 +63,11 @@ def test_what_each_head_does() -> None:
 
 def test_some_of_the_maps() -> None:
     maps = made()
-    assert list(maps.only(stack="cross").before) == [Run(X)]
+    assert list(maps.only(stack="cross").before) == [HeadUse(X)]
     assert list(maps.only(stack="cross").tokens) == ["cross"]
     assert [run.head for run in maps.only(heads=[1]).before] == [B]
     few = maps.only(stack="encoder", layers=[1], heads=[0])
-    assert list(few.before) == list(few.after or ()) == [Run(C)]
+    assert list(few.before) == list(few.after or ()) == [HeadUse(C)]
     assert list(maps.only().before) == list(maps.before)
 
 
@@ -91,7 +91,7 @@ def test_a_stack_that_the_text_does_not_reach() -> None:
     maps = AttentionMaps(
         layout=LAYOUT,
         tokens={"encoder": Tokens(("a",), ("a",))},
-        before={Run(Head("encoder", 0, 0)): full([[1.0]])},
+        before={HeadUse(Head("encoder", 0, 0)): full([[1.0]])},
     )
     with pytest.raises(UsageError, match="does not reach the cross heads"):
         maps.only(stack="cross")

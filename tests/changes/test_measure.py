@@ -10,7 +10,7 @@ from scipy.stats import pearsonr, spearmanr
 import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.changes.drift import drift
-from headcount.changes.recall import Ranked
+from headcount.changes.recall import RankedHeads
 from headcount.changes.weights import weight_change
 from headcount.heads import Layout, Scores
 from models.zoo import build
@@ -79,8 +79,8 @@ def test_recall_stands_beside_it():
     first, second = build("bert"), build("bert", seed=1)
     heads = hc.layout(first)
     scores = {16: 0.9, 8: 0.85, 4: 0.7, 0: 0.1}
-    task = Ranked(task="t", metric="accuracy", ranking=numbers(heads, 1), scores=scores)
-    other = Ranked(task="p", metric="recall@1", ranking=numbers(heads, 2), scores=scores)
+    task = RankedHeads(task="t", metric="accuracy", ranking=numbers(heads, 1), scores=scores)
+    other = RankedHeads(task="p", metric="recall@1", ranking=numbers(heads, 2), scores=scores)
     found = hc.transfer(first, second, tokens()).with_recall(task, other)
     at = found.recall[0.75]
     both = task.needed(0.9).kept & other.needed(0.75).kept

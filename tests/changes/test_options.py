@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.changes.options import Sentence, Transferring
+from headcount.changes.options import DriftOptions, Sentence
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from headcount.changes.options import Sentence, Transferring
 )
 def test_wrong_values_between_checkpoints(wrong, said):
     with pytest.raises(UsageError, match=said):
-        Transferring(**wrong)
+        DriftOptions(**wrong)
 
 
 def test_wrong_values_of_a_text():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headcount.base.errors import UsageError
 from headcount.changes.recall import (
-    Ranked,
+    RankedHeads,
     head_counts,
     needed,
     rank_heads,
@@ -48,7 +48,7 @@ def test_where_lower_is_better():
     perplexity = {6: 10.0, 3: 10.5, 2: 12.0, 0: 50.0}
     assert len(needed(RANKING, perplexity, 0.9, higher_is_better=False)) == 3
     assert len(needed(RANKING, perplexity, 0.2, higher_is_better=False)) == 0
-    ranked = Ranked(task="t", metric="perplexity", ranking=RANKING, scores=perplexity)
+    ranked = RankedHeads(task="t", metric="perplexity", ranking=RANKING, scores=perplexity)
     assert len(ranked.needed(0.9)) == 3
     assert ranked.to_json()["scores"][2] == {"kept": 2, "score": 12.0, "relative": 10 / 12}
 
@@ -72,8 +72,8 @@ def test_recall_is_that_of_sets(wanted, kept):
 
 def test_the_curve():
     other = Scores(LAYOUT, tuple(reversed(RANKING.values)))
-    task = Ranked(task="t", metric="accuracy", ranking=RANKING, scores=SCORES)
-    pretraining = Ranked(task="p", metric="recall@1", ranking=other, scores=SCORES)
+    task = RankedHeads(task="t", metric="accuracy", ranking=RANKING, scores=SCORES)
+    pretraining = RankedHeads(task="p", metric="recall@1", ranking=other, scores=SCORES)
     found = recall_curve(task, pretraining, shares=(0.5, 0.75, 0.95))
     order = sorted(LAYOUT, key=lambda head: -RANKING[head])
     backwards = sorted(LAYOUT, key=lambda head: -other[head])

@@ -8,10 +8,10 @@ import torch
 from transformers import AutoTokenizer, ResNetConfig, ResNetModel
 
 from headcount.base.errors import UnsupportedError, UsageError
-from headcount.changes.maps import Run
+from headcount.changes.maps import HeadUse
 from headcount.changes.sentence import attention
 from headcount.heads import Head, Mask
-from headcount.models.capture import Place, collect
+from headcount.models.capture import AttentionSource, collect
 from headcount.models.find import layout
 from headcount.models.gates import gate
 from headcount.models.remove import remove
@@ -38,12 +38,12 @@ def test_maps_are_those_the_model_computes(tokenizer: Any) -> None:
         masked = collect(model, dict(inputs))
     assert found.after is not None
     assert {run.head for run in found.after} == mask.kept
-    assert list(found.before) == [Run(head) for head in layout(model)]
+    assert list(found.before) == [HeadUse(head) for head in layout(model)]
     for (head, _), values in found.before.items():
-        place = Place(head.stack, head.layer, 0)
+        place = AttentionSource(head.stack, head.layer, 0)
         np.testing.assert_allclose(values, full[place][0, head.index], atol=1e-6)
         if head in mask:
-            after = found.after[Run(head)]
+            after = found.after[HeadUse(head)]
             np.testing.assert_allclose(after, masked[place][0, head.index], atol=1e-5)
     assert found.tokens["encoder"].queries == ("[CLS]", *TEXT.split(), "[SEP]")
     assert found.mask == mask

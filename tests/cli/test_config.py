@@ -14,7 +14,7 @@ from cyclopts import Argument
 
 from headcount.cli import config
 from headcount.cli.commands import COMMANDS
-from headcount.cli.main import Line, build
+from headcount.cli.main import CommandLine, build
 from headcount.cli.values import MaskText, kind_of
 from headcount.training.options import PRESETS
 
@@ -26,7 +26,7 @@ TYPED |= {float | Literal["free"] | None: "0.25", int | float | None: "0.25"}
 
 
 def parsed(tokens: list[str], file: Path | None = None) -> tuple[Any, Any, inspect.BoundArguments]:
-    app = build(Line(tokens=tokens, config=file))
+    app = build(CommandLine(tokens=tokens, config=file))
     function, bound, _ = app.parse_args(tokens)
     commands, apps, _ = app.parse_commands(tokens)
     assert function is apps[-1].default_command
@@ -39,7 +39,7 @@ def arguments(words: list[str]) -> list[Argument]:
 
 @cache
 def _arguments(words: tuple[str, ...]) -> list[Argument]:
-    apps = build(Line(tokens=list(words))).parse_commands(words)[1]
+    apps = build(CommandLine(tokens=list(words))).parse_commands(words)[1]
     return [each for each in apps[-1].assemble_argument_collection() if each.parse]
 
 

@@ -12,21 +12,21 @@ from cli.test_config import LINES
 from headcount.base.errors import UsageError
 from headcount.cli.groups import LOOKED, OPENED, SCORED, Looked, Opened, Scored, Sourced, open_model
 from headcount.cli.groups import open_task as open_typed
-from headcount.cli.main import Line, build
+from headcount.cli.main import CommandLine, build
 from headcount.cli.values import kind_of
-from headcount.models.opening import Opening
-from headcount.tasks.looking import Looking
+from headcount.models.opening import ModelOptions
+from headcount.tasks.calibration import Calibration
 from headcount.tasks.source import Source
 from headcount.training.scoring import Scoring
 
 
 def test_what_nobody_typed_is_the_options_own_default():
-    assert (OPENED.on(), SCORED.on(), LOOKED.on()) == (Opening(), Scoring(), Looking())
+    assert (OPENED.on(), SCORED.on(), LOOKED.on()) == (ModelOptions(), Scoring(), Calibration())
 
 
 def test_what_was_typed_makes_the_options():
     assert Scored(limit=8, seed=3).on() == Scoring(limit=8, seed=3)
-    assert Looked(inputs=Path("a"), samples=7).on() == Looking(inputs=Path("a"), samples=7)
+    assert Looked(inputs=Path("a"), samples=7).on() == Calibration(inputs=Path("a"), samples=7)
     assert Sourced(labels=("a=b",), size=4).on() == Source(labels=("a=b",), size=4)
     with pytest.raises(UsageError, match="at least 2, not 1"):
         Scored(max_length=1).on()
@@ -53,7 +53,7 @@ def test_a_model_is_opened_in_one_way():
 
 
 def options_of(words: list[str]) -> dict[str, Argument]:
-    app = build(Line(tokens=words)).parse_commands(words)[1][-1]
+    app = build(CommandLine(tokens=words)).parse_commands(words)[1][-1]
     found = [each for each in app.assemble_argument_collection() if each.parse]
     return {name: each for each in found if not each.children for name in each.names}
 

@@ -6,7 +6,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from headcount.models.load import load
-from headcount.sensitivity.gradients import Importance, importance
+from headcount.sensitivity.gradients import ImportanceResult, importance
 from headcount.tasks import open_task
 from headcount.tasks.rows import labelled_rows
 
@@ -21,7 +21,7 @@ def test_the_command_does_as_the_function(cli, folder, tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     rows = labelled_rows(model, task, tokenizer, limit=40)
     expected = importance(model, rows, normalize="l1")
-    found = Importance.from_json(json.loads(ran.out))
+    found = ImportanceResult.from_json(json.loads(ran.out))
     assert found.values == pytest.approx(expected.values, rel=1e-5)
     assert found.n == 40
     assert json.loads((tmp_path / "i").read_text()) == json.loads(ran.out)

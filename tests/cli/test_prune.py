@@ -235,7 +235,7 @@ def test_the_default_is_the_same_in_the_shell_and_in_python(cli, folder, tmp_pat
     assert (found["method"], found["repair"][0]["name"]) == ("surgeon", "recover")
     assert "heads are chosen by 'surgeon'" in ran.err
     python = hc.prune(
-        hc.load(folder), ratio=0.5, task="pocket-sentiment", looking=hc.Looking(samples=24),
+        hc.load(folder), ratio=0.5, task="pocket-sentiment", looking=hc.Calibration(samples=24),
         scoring=hc.Scoring(limit=60, draws=50, seed=3), baseline=0, seed=3,
     )  # fmt: skip
     assert python.mask.pattern == found["heads"]["kept"]

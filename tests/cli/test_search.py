@@ -13,7 +13,7 @@ import pytest
 from headcount.studies import answers, judging
 from headcount.tasks import TASKS
 from headcount.tasks.source import Source
-from headcount.tasks.within import Within
+from headcount.tasks.within import BoundProbability
 from headcount.views.page.gather import gather
 from headcount.views.page.walk import walk
 
@@ -53,7 +53,7 @@ def test_a_bound_that_no_cut_meets_leaves_with_6(cli, folder, tmp_path, monkeypa
 
     def never(*args, **how):
         found = plain(*args, **how)
-        return Within(difference=found.difference, chance=0.1, possible=0.4, holds=False)
+        return BoundProbability(difference=found.difference, chance=0.1, possible=0.4, holds=False)
 
     monkeypatch.setattr(judging, "within", never)
     line = ("search", folder, *QUICK, "--max-drop", "0", "--out", tmp_path / "s")

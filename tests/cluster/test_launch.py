@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cluster.conftest import clean, opened
 from cluster.tiny import data_in, tiny
-from headcount.studies.executors.protocol import Executing
+from headcount.studies.executors.protocol import ExecutorOptions
 from launching import TWO
 
 
@@ -17,7 +17,7 @@ def test_accelerate_launch_trains_a_model_that_others_start_from(tmp_path: Path)
     data["runs"] = {name: data["runs"][name] for name in ("base", "felt")}
     data["runs"]["base"]["launch"] = [sys.executable, *TWO]
     study = opened(tmp_path, data)
-    found = study.run(Executing(executor="processes", workers=1))
+    found = study.run(ExecutorOptions(executor="processes", workers=1))
     assert (found.done, found.failed) == (2, {})
     base = next(cell for cell in study.asked.cells if cell.group == "base")
     record = json.loads((study.ledger.folder_of(base.key) / "record.json").read_text())

@@ -14,7 +14,7 @@ import pytest
 
 from cluster.conftest import clean, command, finished, opened, pids, rows, wait_until
 from cluster.tiny import data_in, tiny
-from headcount.studies.executors.protocol import Executing
+from headcount.studies.executors.protocol import ExecutorOptions
 
 PROBES: dict[str, Any] = {
     "name": "probes",
@@ -46,7 +46,7 @@ def test_real_runs_give_the_same_table_on_every_executor(tmp_path: Path, nodes: 
     assert json.loads(out)["counts"]["done"] == len(there.asked.by_key) == 13
     serial, processes = opened(tmp_path / "serial", data), opened(tmp_path / "processes", data)
     serial.run()
-    processes.run(Executing(executor="processes", workers=2))
+    processes.run(ExecutorOptions(executor="processes", workers=2))
     assert rows(serial) == rows(processes) == rows(there)
     assert all(map(clean, (serial, processes, there)))
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cluster.conftest import clean, command, finished, opened, pids, ran, rows, wait_until
-from headcount.studies.executors.protocol import Executing
+from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.study import Study
 
 CHAIN: dict[str, Any] = {
@@ -75,7 +75,7 @@ def test_what_is_in_the_queue_is_not_submitted_twice(tmp_path: Path):
     submit(study)
     assert set(in_queue()) <= set(before)
     # and one that waits, waits for those that are there
-    found = study.run(Executing(executor="slurm", wait=True))
+    found = study.run(ExecutorOptions(executor="slurm", wait=True))
     assert found.done == 2
     assert len(list((study.folder / "slurm").glob("*/*_submitted.pkl"))) == 2
     assert clean(study)
@@ -134,9 +134,9 @@ def test_a_folder_goes_on_under_another_executor(tmp_path: Path):
     part = {**CHAIN, "runs": {"base": CHAIN["runs"]["base"]}}
     opened(tmp_path, part).run()
     study = opened(tmp_path, CHAIN)
-    study.run(Executing(executor="slurm", wait=True), update=True)
+    study.run(ExecutorOptions(executor="slurm", wait=True), update=True)
     there = opened(tmp_path / "other", part)
-    there.run(Executing(executor="slurm", wait=True))
+    there.run(ExecutorOptions(executor="slurm", wait=True))
     other = opened(tmp_path / "other", CHAIN)
     other.run(update=True)
     assert rows(study) == rows(other) == serial(tmp_path, CHAIN)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from headcount.costs.timed import Bench, Row, Shape
+from headcount.costs.timed import BenchResult, BenchRow, Shape
 from headcount.costs.timing import Estimate
 
-ROW = Row(
+ROW = BenchRow(
     name="removed 50.0 %", kind="removed", heads=4, sparsity=0.5,
     seconds=Estimate(0.08, 0.076, 0.084), ratio=Estimate(0.8, 0.76, 0.84), ideal=0.75,
     parameters=10, memory=40,
@@ -38,7 +38,7 @@ def test_a_shape_is_precise_when_all_its_rows_are() -> None:
 
 
 def test_what_shows_itself_is_short() -> None:
-    one = Bench(model="BertModel", device="cpu", threads=1, shapes=(SHAPE,))
+    one = BenchResult(model="BertModel", device="cpu", threads=1, shapes=(SHAPE,))
     assert repr(one) == "Bench(BertModel, 8 x 32 tokens on cpu; removed 50.0 % 1.250 ×)"
     assert repr(replace(one, shapes=(SHAPE, SHAPE))).endswith("; 2 shapes)")
     assert one._repr_html_().count("8 × 32 tokens") == 2

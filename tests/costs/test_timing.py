@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from headcount.base.errors import UsageError
 from headcount.costs.timing import (
     Estimate,
-    Way,
+    TimedVariant,
     alternate,
     check_rounds,
     estimate,
@@ -33,13 +33,13 @@ class Machine:
         self.slowness = 1.0
         self.log: list[str] = []
 
-    def way(self, name: str, seconds: float) -> Way:
+    def way(self, name: str, seconds: float) -> TimedVariant:
         def run() -> None:
             self.log.append(name)
             self.now += seconds * self.slowness
             self.slowness *= self.drift
 
-        return Way(name=name, run=run)
+        return TimedVariant(name=name, run=run)
 
     def clock(self) -> float:
         return self.now
@@ -103,14 +103,14 @@ def test_what_is_around_is_not_timed_and_waiting_is() -> None:
         assert state[-1] == "in"
         machine.now += 3
 
-    way = Way(name="a", run=machine.way("a", 1.0).run, around=around, wait=wait)
+    way = TimedVariant(name="a", run=machine.way("a", 1.0).run, around=around, wait=wait)
     assert alternate([way], rounds=6, clock=machine.clock)["a"] == [4.0] * 6
     assert state.count("in") == state.count("out") == 9
 
 
 def test_it_runs_without_gradients_and_garbage_collection_and_puts_both_back() -> None:
     seen: list[tuple[bool, bool]] = []
-    way = Way(
+    way = TimedVariant(
         name="a", run=lambda: seen.append((torch.is_inference_mode_enabled(), gc.isenabled()))
     )
     alternate([way], rounds=6, least=0)
@@ -124,7 +124,7 @@ def test_garbage_is_collected_again_after_a_failure() -> None:
         raise RuntimeError("broken")
 
     with pytest.raises(RuntimeError, match="broken"):
-        alternate([Way(name="a", run=fail)], rounds=6)
+        alternate([TimedVariant(name="a", run=fail)], rounds=6)
     assert gc.isenabled()
 
 
@@ -143,7 +143,7 @@ def test_progress_sees_the_rounds() -> None:
 class Noisy(Machine):
     """A machine on which `small` takes anything between half and all of its time."""
 
-    def way(self, name: str, seconds: float) -> Way:
+    def way(self, name: str, seconds: float) -> TimedVariant:
         plain = super().way(name, seconds)
         shares = itertools.cycle([1.0, 0.5, 0.75, 0.6, 0.9, 0.7, 0.8])
 
@@ -153,7 +153,7 @@ class Noisy(Machine):
             if name == "small":
                 self.now = before + (self.now - before) * next(shares)
 
-        return Way(name=name, run=run)
+        return TimedVariant(name=name, run=run)
 
 
 @pytest.mark.parametrize(("limit", "rounds"), [(0, 6), (20, 12), (10_000, None)])

@@ -217,7 +217,7 @@ def _run(line: list[str]) -> None:
 
     from cyclopts import CycloptsError
 
-    from headcount.cli.main import Line, run
+    from headcount.cli.main import CommandLine, run
 
     with contextlib.redirect_stdout(io.StringIO()), suppress(CycloptsError):
-        run(Line.read(line))
+        run(CommandLine.read(line))

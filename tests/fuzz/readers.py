@@ -183,9 +183,9 @@ def _write_curve(folder: Path, rng: Random) -> Path:
 def _read_curve(path: Path) -> None:
     import torch
 
-    from headcount.training.curve import Curve
+    from headcount.training.curve import LearningCurve
 
-    curve = Curve(path)
+    curve = LearningCurve(path)
     args = SimpleNamespace(output_dir=path.parent, device="cpu", world_size=1, process_index=0)
     curve.on_train_begin(args, SimpleNamespace(global_step=9, is_world_process_zero=True), None)
     curve.add(torch.ones(()))
@@ -336,12 +336,12 @@ def _learned() -> tuple[Any, dict[str, bytes]]:
     from transformers import BertConfig, BertModel
 
     from headcount.heads import Layout, Mask
-    from headcount.learned.result import Learned
+    from headcount.learned.result import LearnedGates
     from headcount.learned.trace import Trace
 
     model = BertModel(_tiny(BertConfig)).eval()
     layout = Layout.of(encoder=[2, 2])
-    made = Learned(model=model, mask=Mask.full(layout), trace=Trace(layout), steps=3, rows=4,
+    made = LearnedGates(model=model, mask=Mask.full(layout), trace=Trace(layout), steps=3, rows=4,
                    examples=5, seconds=1.0, route={"kept": 4})  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         made.save(Path(folder))
@@ -561,10 +561,10 @@ def _options(rng: Random) -> bytes:
 def _read_options(path: Path) -> None:
     from cyclopts import CycloptsError
 
-    from headcount.cli.main import Line, build
+    from headcount.cli.main import CommandLine, build
 
     for name in ("prune", "evaluate", "bench"):
-        line = Line.read([name, "--config", str(path)])
+        line = CommandLine.read([name, "--config", str(path)])
         try:
             build(line).parse_args(line.tokens)
         except CycloptsError as error:

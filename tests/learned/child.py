@@ -20,7 +20,7 @@ from transformers import AutoTokenizer
 
 import launching
 from headcount.learned.methods import GateOptions, HardConcrete, StraightThrough, Subset
-from headcount.learned.result import Learned
+from headcount.learned.result import LearnedGates
 from headcount.learned.run import learn
 from headcount.models.shipped import locate
 from headcount.training.options import TrainOptions
@@ -46,7 +46,7 @@ TRAIN = TrainOptions(
 STILL = replace(TRAIN, attention_dropout=0.0, hidden_dropout=0.0, epsilon=1e-3, save_every=None)
 
 
-def run(method: str, out: Path | None, options: TrainOptions, kill_at: int = 0) -> Learned:
+def run(method: str, out: Path | None, options: TrainOptions, kill_at: int = 0) -> LearnedGates:
     """70 rows: the last batch of an epoch is not full."""
     tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     model: Any = tiny(tokenizer)

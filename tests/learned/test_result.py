@@ -9,18 +9,18 @@ import torch
 
 from headcount.base.errors import HeadcountError, NotFoundError
 from headcount.heads import Mask
-from headcount.learned.result import Learned, finished
+from headcount.learned.result import LearnedGates, finished
 from headcount.learned.trace import Trace
 from headcount.models.find import layout
 from models.zoo import build
 
 
-def learned() -> Learned:
+def learned() -> LearnedGates:
     model = build("bert", num_hidden_layers=1)
     trace = Trace(layout(model))
     trace.note(0, np.zeros(4), np.ones(4, bool))
     mask = Mask.of(layout(model), [("encoder", 0, 2)])
-    return Learned(
+    return LearnedGates(
         model=model, mask=mask, trace=trace, steps=3, rows=8, examples=24, seconds=1.5, route={}
     )
 

@@ -16,17 +16,17 @@ from headcount.base.files import locked
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
 from headcount.learned.methods import HardConcrete, StraightThrough, Subset
-from headcount.learned.result import Learned
+from headcount.learned.result import LearnedGates
 from headcount.learned.run import learn
 from headcount.models.find import layout
 from headcount.models.fingerprint import weights_fingerprint
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
-from headcount.pruning.methods import Given
+from headcount.pruning.methods import MethodInputs
 from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
 from headcount.training.scoring import Scoring
-from headcount.training.setting import Training
+from headcount.training.setting import TrainingInputs
 from models.zoo import build
 from training.conftest import interrupt, tiny
 
@@ -41,8 +41,8 @@ FAST = {**STEADY, "gate_lr": 0.5, "gate_momentum": 0.9}
 
 
 def trained(method, model, task, tokenizer, train):
-    training = Training(task=task, tokenizer=tokenizer, options=train, device="cpu")
-    return method.prepare(model, Given(training=training))
+    training = TrainingInputs(task=task, tokenizer=tokenizer, options=train, device="cpu")
+    return method.prepare(model, MethodInputs(training=training))
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_a_run_that_goes_on_leaves_the_trace_of_an_undisturbed_one(
     if killed == "in step 8":
         interrupt(stopped, 7)
     else:
-        monkeypatch.setattr(Learned, "save", interrupted)
+        monkeypatch.setattr(LearnedGates, "save", interrupted)
     with pytest.raises(KeyboardInterrupt):
         learn(stopped, task, HardConcrete(), 0.5, out=tmp_path / "b", **settings)
     monkeypatch.undo()

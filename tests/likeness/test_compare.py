@@ -10,7 +10,7 @@ from headcount.heads import Layout
 from headcount.likeness.agreement import agree
 from headcount.likeness.compare import compare
 from headcount.likeness.layers import layer_clusters, layer_gap, layers_of
-from headcount.likeness.result import Measured, Redundancy
+from headcount.likeness.result import Measurement, Redundancy
 
 LAYOUT = Layout.of(encoder=[3] * 4, decoder=[3] * 2)
 
@@ -25,7 +25,7 @@ def value(seed, names=("js", "dcor"), layout=LAYOUT):
             noise = rng.random((stack.total, stack.total)) / 5
             values = np.abs(layers[:, None] - layers) / 5 + (noise + noise.T) / 2
             np.fill_diagonal(values, 0)
-            measured[stack.name, name] = Measured(values, values / 30)
+            measured[stack.name, name] = Measurement(values, values / 30)
     return Redundancy(layout=layout, measured=measured, count=9, made={})
 
 

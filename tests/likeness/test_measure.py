@@ -16,7 +16,7 @@ from headcount.likeness import inputs as inputs_room
 from headcount.likeness.distances import DISTANCES, distances
 from headcount.models.capture import collect
 from headcount.models.remove import remove
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from models.zoo import build
 
 NAMES = ["cos", "js", "dcor"]
@@ -25,7 +25,7 @@ NAMES = ["cos", "js", "dcor"]
 def rows_of(lengths, *, seed=0, labels=None):
     rng = np.random.default_rng(seed)
     ids = [rng.integers(5, 61, length).tolist() for length in lengths]
-    return Encoded({"input_ids": ids}, labels, {"input_ids": 0})
+    return EncodedRows({"input_ids": ids}, labels, {"input_ids": 0})
 
 
 def nine_words():
@@ -140,7 +140,7 @@ def test_texts_and_pairs(tokenizer):
     texts = ["the small king", "a queen near the baker with a king"]
     found = hc.redundancy(model, texts, "js", tokenizer=tokenizer)
     rows = tokenizer(texts)["input_ids"]
-    wanted = by_hand(model, Encoded({"input_ids": rows}), names=["js"]).mean(0)[0]
+    wanted = by_hand(model, EncodedRows({"input_ids": rows}), names=["js"]).mean(0)[0]
     np.testing.assert_allclose(found["js"].values, wanted, atol=2e-5)
     pairs = hc.redundancy(model, [("the king", "a queen")], "js", tokenizer=tokenizer)
     assert pairs.made["lengths"]["longest"] == len(tokenizer("the king", "a queen")["input_ids"])

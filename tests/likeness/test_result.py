@@ -9,7 +9,7 @@ import pytest
 import headcount as hc
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.heads import Layout
-from headcount.likeness.result import Measured, Redundancy
+from headcount.likeness.result import Measurement, Redundancy
 
 PLAIN = Layout.of(encoder=[3, 3])
 SEVERAL = Layout.of(encoder=[2, 2], cross=[2, 2], decoder=[2, 2])
@@ -25,7 +25,7 @@ def matrix(heads, seed=0):
 def made(layout=PLAIN, names=("js", "dcor"), **changes):
     keys = [(stack.name, name) for stack in layout.stacks for name in names]
     measured = {
-        key: Measured(matrix(layout[key[0]].total, seed), matrix(layout[key[0]].total, 9) / 50)
+        key: Measurement(matrix(layout[key[0]].total, seed), matrix(layout[key[0]].total, 9) / 50)
         for seed, key in enumerate(keys)
     }
     return Redundancy(
@@ -80,7 +80,7 @@ def test_wrong_keys():
 def test_matrices_are_of_the_layouts_size():
     with pytest.raises(UsageError, match=r"has the shape \(4, 4\); the model has 6 heads"):
         Redundancy(
-            layout=PLAIN, measured={("encoder", "js"): Measured(matrix(4), matrix(4))},
+            layout=PLAIN, measured={("encoder", "js"): Measurement(matrix(4), matrix(4))},
             count=1, made={},
         )  # fmt: skip
     with pytest.raises(UsageError, match="at least one matrix"):
@@ -146,6 +146,6 @@ def test_a_notebook_shows_a_table_and_the_nearest_heads():
 
 def test_a_head_that_is_alone_in_its_stack_has_no_neighbour():
     layout = Layout.of(encoder=[2], decoder=[1])
-    measured = {("encoder", "js"): Measured(matrix(2), matrix(2))}
+    measured = {("encoder", "js"): Measurement(matrix(2), matrix(2))}
     value = Redundancy(layout=layout, measured=measured, count=1, made={})
     assert "decoder.0.0: alone" in value._repr_html_()

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.likeness.running import Running
+from headcount.likeness.running import RunningMoments
 
 KEY = ("encoder", "js")
 
 
 def test_mean_and_error_are_numpys():
     drawn = 0.5 + 1e-3 * np.random.default_rng(0).random((50, 4, 4)).astype(np.float32)
-    running = Running()
+    running = RunningMoments()
     for each in drawn:
         running.add({KEY: each})
     found = running.measured()[KEY]
@@ -23,14 +23,14 @@ def test_mean_and_error_are_numpys():
 
 
 def test_one_input_has_no_error():
-    running = Running()
+    running = RunningMoments()
     running.add({KEY: np.zeros((2, 2), np.float32)})
     assert running.largest_error() == float("inf")
     assert np.isnan(running.measured()[KEY].stderr).all()
 
 
 def test_inputs_reach_the_same_stacks():
-    running = Running()
+    running = RunningMoments()
     running.add({KEY: np.zeros((2, 2), np.float32)})
     with pytest.raises(UsageError, match=r"Input 2 reached other stacks \(cross\)"):
         running.add({("cross", "js"): np.zeros((2, 2), np.float32)})

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headcount.base.errors import UnsupportedError, UsageError
-from headcount.models.capture import Place, capture, collect
+from headcount.models.capture import AttentionSource, capture, collect
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
 from headcount.models.remove import remove
@@ -57,7 +57,7 @@ def test_output_attentions_is_not_shifted_by_emptied_layers():
 def test_shared_layers_count_their_uses():
     model = build("albert")
     assert sorted(collect(model, probe_inputs(model))) == [
-        Place("encoder", layer, use) for layer in (0, 1) for use in (0, 1)
+        AttentionSource("encoder", layer, use) for layer in (0, 1) for use in (0, 1)
     ]
 
 
@@ -65,7 +65,7 @@ def test_padding_and_windows_are_in_it():
     model = build("mistral", attention="sdpa")
     inputs = probe_inputs(model, batch=1, length=9)
     inputs["attention_mask"][:] = 1
-    attention = collect(model, inputs)[Place("decoder", 0, 0)][0, 0]
+    attention = collect(model, inputs)[AttentionSource("decoder", 0, 0)][0, 0]
     assert (attention.triu(1) == 0).all()
     assert (attention.tril(-4) == 0).all(), "a window of four tokens"
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from headcount.models.opening import Opening
+from headcount.models.opening import ModelOptions
 
 
 def test_by_default_nothing_is_trusted_and_nothing_converted():
-    plain = Opening()
+    plain = ModelOptions()
     assert (plain.allow_pickle, plain.dtype, plain.device) == (False, None, "auto")
-    assert plain == Opening(tokenizer=None)
+    assert plain == ModelOptions(tokenizer=None)

@@ -13,7 +13,7 @@ from headcount.models.gates import gate
 from headcount.models.probe import find_probe, probe_inputs, relative_difference, run
 from headcount.models.remove import remove
 from headcount.models.sites import find_sites
-from headcount.models.verify import Judge
+from headcount.models.verify import RoundingTest
 from models.zoo import build, masks, shallow
 
 
@@ -275,7 +275,7 @@ def test_attempts_share_the_weights_and_the_result_does_not(monkeypatch):
     own = {parameter.data_ptr() for parameter in model.parameters()}
     judged = []
 
-    class Watching(Judge):
+    class Watching(RoundingTest):
         def refusal(self, small):
             judged.append({parameter.data_ptr() for parameter in small.parameters()})
             return super().refusal(small)

@@ -11,7 +11,7 @@ from headcount.models.hooks import evaluating
 from headcount.models.probe import probe_inputs
 from headcount.models.probe import run as run_plain
 from headcount.models.remove import remove
-from headcount.models.stages import Stages, Unsteady
+from headcount.models.stages import Stages, UnsteadyError
 from headcount.repair.recovery import recover_layers
 from models.zoo import FAMILIES, build, mixed
 
@@ -176,7 +176,7 @@ def test_a_block_that_cannot_go_on_by_itself_is_no_failure_of_the_model():
     with torch.no_grad(), evaluating(model):
         run.run_to(sites[0], 1, 0, inputs)
         run.run_to(sites[1], 1, 0, inputs)
-        with pytest.raises(Unsteady):
+        with pytest.raises(UnsteadyError):
             run.run_to(sites[2], 1, 0, inputs)
         with pytest.raises(IndexError):  # a wrong batch is one
             Stages(model, sites, "input").run_to(

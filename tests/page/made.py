@@ -14,7 +14,7 @@ import numpy as np
 
 from headcount.heads import Layout, Mask, Scores
 from headcount.learned.trace import Trace
-from headcount.likeness.result import Measured, Redundancy
+from headcount.likeness.result import Measurement, Redundancy
 
 ROLES = ("previous", "next", "same", "first", "separator", "duplicate", "induction")
 MORE = {
@@ -270,13 +270,15 @@ def _redundancy(
             values = np.linalg.norm(places[:, None] - places[None], axis=-1)
             values = (values + values.T) / (2 * max(values.max(), 1e-9))
             np.fill_diagonal(values, 0)
-            measured[stack.name, name] = Measured(values, np.full_like(values, 0.001))
+            measured[stack.name, name] = Measurement(values, np.full_like(values, 0.001))
     folder.mkdir(parents=True, exist_ok=True)
     made = {"model": model, "inputs": "random tokens"}
     for name in files:
         found = Redundancy(layout=layout, measured=measured, count=50, made=made | {"inputs": name})
         found.save(folder / f"{name}.npz")
-    before = {key: Measured(each.values[::-1, ::-1], each.stderr) for key, each in measured.items()}
+    before = {
+        key: Measurement(each.values[::-1, ::-1], each.stderr) for key, each in measured.items()
+    }
     made = {"model": "before", "inputs": files[0]}
     Redundancy(layout=layout, measured=before, count=50, made=made).save(folder / "phase.npz")
     for name in (*files, "phase"):

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from headcount.costs.timed import Bench, Row, Shape
+from headcount.costs.timed import BenchResult, BenchRow, Shape
 from headcount.costs.timing import Estimate
 from headcount.heads import Layout, Mask
-from headcount.papers.found import Found
+from headcount.papers.found import PaperRuns
 from headcount.studies.plan import Cell
 from papers.made import Made, symmetric
 
@@ -82,14 +82,14 @@ def timed() -> dict[str, Any]:
     """What a bench of half the heads says."""
     ways = [("dense", 24, 0.010, 1.0), ("masked", 12, 0.011, 1.0), ("removed", 12, 0.008, 0.75)]
     rows = tuple(
-        Row(name=kind, kind=kind, heads=heads, sparsity=1 - heads / 24, ideal=ideal,
+        BenchRow(name=kind, kind=kind, heads=heads, sparsity=1 - heads / 24, ideal=ideal,
             seconds=Estimate(seconds, seconds, seconds), parameters=int(1000 * ideal),
             ratio=Estimate(100 * seconds, 99 * seconds, 101 * seconds), memory=int(4000 * ideal))
         for kind, heads, seconds, ideal in ways
     )  # fmt: skip
     shape = Shape(batch=8, length=32, reads="32 tokens", rounds=15, share=0.5, ceiling=2.0,
                   rows=rows)  # fmt: skip
-    return Bench(model="BertModel", device="cpu", threads=1, shapes=(shape,)).to_json()
+    return BenchResult(model="BertModel", device="cpu", threads=1, shapes=(shape,)).to_json()
 
 
 def record_of(cell: Cell) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def record_of(cell: Cell) -> dict[str, Any]:
     }[cell.run.kind]()
 
 
-def filled(folder: Path, *groups: str) -> Found:
+def filled(folder: Path, *groups: str) -> PaperRuns:
     """The groups with all their runs done."""
     made = Made(folder, *groups)
     for group in {cell.group for cell in made.plan.cells}:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from headcount.heads import Layout
-from headcount.likeness.result import Measured, Redundancy
+from headcount.likeness.result import Measurement, Redundancy
 from headcount.papers.claims import Verdict, judge, read_claims
-from headcount.papers.found import Found
+from headcount.papers.found import PaperRuns
 from headcount.papers.scales import read_scale
 from headcount.runs.asked import Prune
 from headcount.runs.products import product_of
@@ -69,15 +69,15 @@ class Made:
             (folder / "record.json").write_text(json.dumps(data))
             if cell.run.kind == "redundancy" and matrices is not None and layout is not None:
                 own = {
-                    ("encoder", name): Measured(values, np.zeros_like(values))
+                    ("encoder", name): Measurement(values, np.zeros_like(values))
                     for name, values in matrices(cell).items()
                 }
                 made = Redundancy(layout=layout, measured=own, count=10, made={})
                 made.save(product_of(cell.run, folder))
 
     @property
-    def found(self) -> Found:
-        return Found(self.plan, self.folder)
+    def found(self) -> PaperRuns:
+        return PaperRuns(self.plan, self.folder)
 
     def judge(self, code: str) -> Verdict:
         return judge(read_claims()[code], self.found, "pocket")

@@ -11,15 +11,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from headcount.papers.claims import Tested, groups_of_claim, judge, read_claims
-from headcount.papers.found import Found
+from headcount.papers.claims import TestedStatistic, groups_of_claim, judge, read_claims
+from headcount.papers.found import PaperRuns
 from headcount.runs.run import Run
 from headcount.studies.plan import Cell
 
 SEEDS = (0, 1, 2)
 
 
-class Planted(Found):
+class Planted(PaperRuns):
     """Runs that are all done, with the records that they were given."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ def prune(
     }
 
 
-def verdict(code: str, found: Planted) -> Sequence[Tested]:
+def verdict(code: str, found: Planted) -> Sequence[TestedStatistic]:
     """What a claim's test says of planted runs; all groups that it needs must be there."""
     judged = judge(read_claims()[code], found, "pocket")
     assert found.is_whole(groups_of_claim(code)), found.cells.keys()

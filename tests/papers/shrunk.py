@@ -18,7 +18,7 @@ from transformers import (
     RobertaForMaskedLM,
 )
 
-from headcount.papers.scales import FOLDER, Places, read_scale
+from headcount.papers.scales import FOLDER, DataPaths, read_scale
 from headcount.runs.run import Run
 from headcount.studies.plan import Plan
 from headcount.tasks import open_task
@@ -36,7 +36,7 @@ ROWS = 16
 
 def shrunk_plan(scale: str, groups: Iterable[str], home: Path) -> Plan:
     """The first run of each group, and of what it starts from, small enough for a moment."""
-    plan = read_scale(scale, groups, Places(data=home / "data"), elsewhere=True)
+    plan = read_scale(scale, groups, DataPaths(data=home / "data"), elsewhere=True)
     first: dict[str, Any] = {}
     for cell in plan.cells:
         # heads that a task needs are a share of its score: one that is 0 by chance has none

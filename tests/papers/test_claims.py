@@ -15,7 +15,7 @@ from headcount.papers.claims import (
     read_claims,
     worst,
 )
-from headcount.papers.found import Found
+from headcount.papers.found import PaperRuns
 from headcount.papers.scales import groups_of
 from papers.filled import filled
 
@@ -57,7 +57,7 @@ def test_a_claim_is_not_run_while_a_run_is_missing(tmp_path: Path):
     assert whole.word == "does not hold"
     assert whole.done == whole.total == 36
     shutil.rmtree(found.runs("random", ratio=0.9)[0].folder)
-    part = judge(read_claims()["WL4"], Found(found.plan, found.folder), "pocket")
+    part = judge(read_claims()["WL4"], PaperRuns(found.plan, found.folder), "pocket")
     assert (part.word, part.done, part.tested) == ("not run", 35, ())
     assert part.to_json()["verdict"] == "not run"
 

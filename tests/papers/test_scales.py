@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headcount.base.errors import NotFoundError, UsageError
-from headcount.papers.scales import SCALES, Places, groups_of, read_scale, read_written_scale
+from headcount.papers.scales import SCALES, DataPaths, groups_of, read_scale, read_written_scale
 from headcount.studies.plan import Cell
 from headcount.studies.study import Study
 from papers.shrunk import make_data, shrunk_plan
@@ -107,9 +107,9 @@ def test_what_is_not_in_the_folder_is_named_with_its_place(tmp_path: Path) -> No
     (tmp_path / "data" / "wikitext-103" / "wiki.test.tokens").unlink()
     wanted = re.escape(str(tmp_path / "data" / "wikitext-103" / "wiki.test.tokens"))
     with pytest.raises(NotFoundError, match=f"needs {wanted}, and it is not there"):
-        read_scale("paper", ["alike-hidden"], Places(data=tmp_path / "data"))
+        read_scale("paper", ["alike-hidden"], DataPaths(data=tmp_path / "data"))
     with pytest.raises(NotFoundError, match=re.escape(str(tmp_path / "none" / "bge"))):
-        read_scale("small", ["near"], Places(data=tmp_path / "data", weights=tmp_path / "none"))
+        read_scale("small", ["near"], DataPaths(data=tmp_path / "data", weights=tmp_path / "none"))
 
 
 def test_folders_are_found_in_the_environment(
@@ -124,7 +124,7 @@ def test_folders_are_found_in_the_environment(
 def test_hub_models_are_asked_for_where_the_hub_is_switched_off(tmp_path: Path) -> None:
     make_data(tmp_path)
     with pytest.raises(UsageError, match=r"no model 'bert-base-uncased'.*hub is switched off"):
-        read_scale("paper", ["near"], Places(data=tmp_path / "data"))
+        read_scale("paper", ["near"], DataPaths(data=tmp_path / "data"))
     assert read_scale("paper", ["near"], elsewhere=True).cells  # what was refused once is over
 
 

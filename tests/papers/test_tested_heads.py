@@ -11,7 +11,15 @@ import pytest
 
 from headcount.heads import Layout
 from headcount.papers.seeds import at_least
-from headcount.papers.tested_heads import AFTER, BEFORE, RANDOM, Drawn, Key, inputs_of, matrices
+from headcount.papers.tested_heads import (
+    AFTER,
+    BEFORE,
+    RANDOM,
+    HeadMatrices,
+    Key,
+    inputs_of,
+    matrices,
+)
 from papers.made import Made, symmetric
 
 LAYOUT = Layout.of(encoder=[3, 3])
@@ -38,7 +46,7 @@ def plain_r(a: np.ndarray, b: np.ndarray, heads: list[int]) -> float:
 
 def test_the_smallest_r_and_its_interval_are_those_of_a_plain_loop() -> None:
     own = some(3)
-    table = Drawn(own, draws=40, seed=5)
+    table = HeadMatrices(own, draws=40, seed=5)
     table.ask_smallest("least", list(combinations(own, 2)), at_least(0.7))
     (found,) = table.answers()
     rng = np.random.default_rng(5)
@@ -58,7 +66,7 @@ def test_the_smallest_r_and_its_interval_are_those_of_a_plain_loop() -> None:
 
 def test_distances_are_handed_on_pair_by_pair() -> None:
     own = some(2)
-    table = Drawn(own, draws=3)
+    table = HeadMatrices(own, draws=3)
     table.ask("difference", lambda _, flat: np.abs(flat[0] - flat[1]).mean(), at_least(0.0), n=4)
     (found,) = table.answers()
     a, b = own.values()
@@ -68,7 +76,7 @@ def test_distances_are_handed_on_pair_by_pair() -> None:
 
 
 def test_nothing_is_asked_of_no_pairs() -> None:
-    table = Drawn(some(2), draws=3)
+    table = HeadMatrices(some(2), draws=3)
     table.ask_smallest("none", [], at_least(0.7))
     assert table.answers() == []
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from models.zoo import build
 
 
-def rows(many: int = 24) -> Encoded:
+def rows(many: int = 24) -> EncodedRows:
     random = np.random.default_rng(0)
-    return Encoded(
+    return EncodedRows(
         {"input_ids": [random.integers(5, 60, n).tolist() for n in random.integers(4, 12, many)]}
     )
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headcount.models.capture import Place
+from headcount.models.capture import AttentionSource
 from headcount.pruning.scorer import Scorer, mean_scores
 
 
@@ -11,7 +11,7 @@ from headcount.pruning.scorer import Scorer, mean_scores
 def test_scores_of_a_batch_are_those_of_its_rows_alone(side):
     scorer, maps = Scorer(), torch.rand(2, 4, 5, 5)
     there = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1] if side == "left" else [1, 1, 1, 0, 0]])
-    found = mean_scores(scorer, maps, {"attention_mask": there}, Place("encoder", 0, 0))
+    found = mean_scores(scorer, maps, {"attention_mask": there}, AttentionSource("encoder", 0, 0))
     one_by_one = torch.stack(
         [scorer(own[:, k][:, :, k], torch.ones(4, len(k), len(k)))
          for own, k in ((maps[i], there[i].nonzero().flatten()) for i in (0, 1))]

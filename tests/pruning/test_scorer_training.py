@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 
 from headcount.heads import Head
-from headcount.models.capture import Place
+from headcount.models.capture import AttentionSource
 from headcount.models.find import sites_of
 from headcount.pruning.scorer import Scorer, layer_scores, mean_scores
 from headcount.pruning.scorer_training import score_heads, train_scorer
@@ -53,7 +53,7 @@ def test_heads_that_matter_get_the_better_scores(bert):
 
 def test_a_shared_layer_is_scored_over_all_its_uses():
     scorer = Scorer()
-    maps = {Place("encoder", 0, use): torch.rand(2, 4, 5, 5) for use in (0, 1)}
+    maps = {AttentionSource("encoder", 0, use): torch.rand(2, 4, 5, 5) for use in (0, 1)}
     each = [mean_scores(scorer, maps[place], {}, place) for place in maps]
     found = layer_scores(scorer, maps, {}, ("encoder", 0))
     torch.testing.assert_close(found, (each[0] + each[1]) / 2)

@@ -15,7 +15,7 @@ def values(flat: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
     """Flat names put into Scoring, Looking and repairs; the others as they are."""
     flat = dict(flat)
     found: dict[str, Any] = {}
-    for name, kind in (("scoring", hc.Scoring), ("looking", hc.Looking)):
+    for name, kind in (("scoring", hc.Scoring), ("looking", hc.Calibration)):
         own = {each.name: flat.pop(each.name) for each in fields(kind) if each.name in flat}
         if name == "scoring" and seed is not None:
             own.setdefault("seed", seed)
@@ -35,7 +35,7 @@ def subject(model, task, flat: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]
     own = {name: flat.pop(name) for name in ("device", "fresh") if name in flat}
     if not own:
         return model, task, flat
-    opening = hc.Opening(device=own.get("device", "auto"))
+    opening = hc.ModelOptions(device=own.get("device", "auto"))
     made = make_subject(model, task, tokenizer=flat.pop("tokenizer", None), opening=opening)
     assert isinstance(made, Subject)
     made.fresh = own.get("fresh", False)

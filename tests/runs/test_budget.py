@@ -1,13 +1,15 @@
 from __future__ import annotations
 
-from headcount.runs.budget import Budget, Counted, together
+from headcount.runs.budget import Budget, CountedRows, together
 from headcount.tasks.encoding import encode_texts
 from headcount.training.options import TrainOptions
 
 
 def test_rows_are_counted_as_often_as_they_are_looked_at(tokenizer):
     budget = Budget()
-    rows = Counted.of(encode_texts(["a cat", "a dog", "a king"], tokenizer, max_length=8), budget)
+    rows = CountedRows.of(
+        encode_texts(["a cat", "a dog", "a king"], tokenizer, max_length=8), budget
+    )
     for _ in range(2):
         list(rows.batches())
     list(rows.take([0]).batches())

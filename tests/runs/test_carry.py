@@ -10,21 +10,21 @@ import torch
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.likeness.options import Likening
+from headcount.likeness.options import DistanceOptions
 from headcount.runs.carry import CARRIERS, carry
 from headcount.runs.kinds import (
-    Bench,
+    BenchOptions,
     Evaluate,
-    Importance,
+    ImportanceOptions,
     Probe,
-    Redundancy,
-    Roles,
+    RedundancyOptions,
+    RolesOptions,
     Train,
-    Transfer,
+    TransferOptions,
 )
 from headcount.runs.run import KINDS, Run
 from headcount.runs.subject import Subjects
-from headcount.sensitivity.options import Measuring
+from headcount.sensitivity.options import GradientOptions
 from headcount.training import finetune as training
 from runs.carriers.asking import FEW, READING, TASK, trained
 
@@ -40,12 +40,15 @@ ONE = hc.TrainOptions(steps=1, batch_size=8, log_every=1)
 DRAWS = {
     "train": (Train(training=ONE, rows=16), "last_loss"),
     "evaluate": (Evaluate(scoring=FEW), "rows"),
-    "importance": (Importance(measuring=Measuring(samples=4)), "loss"),
-    "redundancy": (Redundancy(reading=READING, likening=Likening(distances=("js",))), "rows"),
-    "roles": (Roles(reading=READING), "rows"),
-    "transfer": (Transfer(finetuned="pocket", reading=READING), "rows"),
+    "importance": (ImportanceOptions(measuring=GradientOptions(samples=4)), "loss"),
+    "redundancy": (
+        RedundancyOptions(reading=READING, likening=DistanceOptions(distances=("js",))),
+        "rows",
+    ),
+    "roles": (RolesOptions(reading=READING), "rows"),
+    "transfer": (TransferOptions(finetuned="pocket", reading=READING), "rows"),
     "prune": (hc.Prune(method=hc.Random(), ratio=0.5, scoring=FEW, baseline=0), "mask"),
-    "bench": (Bench(ratio=(0.5,), batch=1, length=4, repeats=6, onnx=False), "seed"),
+    "bench": (BenchOptions(ratio=(0.5,), batch=1, length=4, repeats=6, onnx=False), "seed"),
     "probe": (Probe(), "seed"),
 }
 """Kind of run -> options, and a part of its record that its seed decides."""

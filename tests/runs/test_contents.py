@@ -56,7 +56,9 @@ def test_paths_are_found_where_options_have_them(tmp_path: Path):
         plain: str = "c.json"
 
     assert list(named_files(Outer(Inner(Path("t.txt"))))) == ["t.txt", "a.json", "b.npz"]
-    asked = hc.Prune(method=hc.Cluster(redundancy=("near.npz",)), looking=hc.Looking(inputs="in"))
+    asked = hc.Prune(
+        method=hc.Cluster(redundancy=("near.npz",)), looking=hc.Calibration(inputs="in")
+    )
     assert list(named_files(asked)) == ["near.npz", "in"]
 
 

@@ -14,7 +14,7 @@ from headcount.learned.trace import load_trace
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.runs.budget import Budget, together
-from headcount.runs.cutting import Cutting
+from headcount.runs.cutting import PruningRun
 from headcount.runs.subject import make_subject
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
@@ -106,17 +106,17 @@ def test_what_importance_looks_at_is_counted(model, task, tokenizer):
 def test_a_method_that_has_looked_is_known_by_its_options(model, task, tokenizer):
     subject, prepared = make_subject(model, task, tokenizer=tokenizer), {}
 
-    def prepare(method, looking=hc.Looking(samples=8), seed=0):  # noqa: B008
+    def prepare(method, looking=hc.Calibration(samples=8), seed=0):  # noqa: B008
         asked = hc.Prune(method=method, ratio=0.5, looking=looking)
-        return Cutting(subject=subject, asked=asked, seed=seed, prepared=prepared).prepare()
+        return PruningRun(subject=subject, asked=asked, seed=seed, prepared=prepared).prepare()
 
     first = prepare(hc.Importance())
     assert prepare(hc.Importance()) is first
     others = [
         prepare(hc.Importance(normalize="l2")),
         prepare(hc.Importance(), seed=1),
-        prepare(hc.Importance(), hc.Looking(samples=9)),
-        prepare(hc.Importance(), hc.Looking(samples=8, inputs=["the dog"])),
+        prepare(hc.Importance(), hc.Calibration(samples=9)),
+        prepare(hc.Importance(), hc.Calibration(samples=8, inputs=["the dog"])),
     ]
     assert len({id(each) for each in (first, *others)}) == 5
     assert len(prepared) == 4  # other inputs take the place of those before

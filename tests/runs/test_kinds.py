@@ -6,21 +6,21 @@ from pathlib import Path
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.behaviour.options import Describing
-from headcount.likeness.options import Likening
+from headcount.behaviour.options import RoleOptions
+from headcount.likeness.options import DistanceOptions
 from headcount.runs.kinds import (
-    Bench,
+    BenchOptions,
     Evaluate,
-    Importance,
+    ImportanceOptions,
     Probe,
-    Redundancy,
-    Roles,
+    RedundancyOptions,
+    RolesOptions,
     Train,
-    Transfer,
+    TransferOptions,
 )
 from headcount.runs.run import KINDS, Run
-from headcount.sensitivity.options import Measuring
-from headcount.tasks.reading import Reading
+from headcount.sensitivity.options import GradientOptions
+from headcount.tasks.reading import InputOptions
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 from runs.options import with_another
@@ -28,13 +28,15 @@ from runs.options import with_another
 ASKED = {
     "train": Train(training=TrainOptions(epochs=1, steps=4), fraction=0.5, curve_scores=True),
     "evaluate": Evaluate(scoring=Scoring(limit=9), masks=("44", "23"), beams=2),
-    "importance": Importance(measuring=Measuring(normalize="l1", samples=7), keep="44"),
-    "redundancy": Redundancy(
-        reading=Reading(inputs=Path("a.txt")), likening=Likening(distances=("js",))
+    "importance": ImportanceOptions(
+        measuring=GradientOptions(normalize="l1", samples=7), keep="44"
     ),
-    "roles": Roles(reading=Reading(random=9), describing=Describing(alone=True)),
-    "transfer": Transfer(finetuned="b"),
-    "bench": Bench(ratio=(0.5, 0.9), batch=(1, 8), timing_seconds=5, onnx=False),
+    "redundancy": RedundancyOptions(
+        reading=InputOptions(inputs=Path("a.txt")), likening=DistanceOptions(distances=("js",))
+    ),
+    "roles": RolesOptions(reading=InputOptions(random=9), describing=RoleOptions(alone=True)),
+    "transfer": TransferOptions(finetuned="b"),
+    "bench": BenchOptions(ratio=(0.5, 0.9), batch=(1, 8), timing_seconds=5, onnx=False),
     "probe": Probe(wait=0.5, say="here"),
 }
 
@@ -111,14 +113,14 @@ def test_training_that_cannot_be_is_refused(wrong, said):
 
 
 def test_a_list_of_one_size_and_the_usual_time_are_what_they_were():
-    assert Bench(batch=(8,), length=(32,)) == Bench(batch=8, length=32)
-    plain = Run("bench", "a", options=Bench(batch=(8,))).to_plain()["options"]
+    assert BenchOptions(batch=(8,), length=(32,)) == BenchOptions(batch=8, length=32)
+    plain = Run("bench", "a", options=BenchOptions(batch=(8,))).to_plain()["options"]
     assert plain["batch"] == 8
     assert "timing_seconds" not in plain  # or the runs that are there would have another key
     with pytest.raises(UsageError, match="A batch is at least 1 example, not 0"):
-        Bench(batch=(1, 0))
+        BenchOptions(batch=(1, 0))
 
 
 def test_options_of_another_kind_are_refused():
     with pytest.raises(UsageError, match="has options of Train, not of Bench"):
-        Run("train", "a", options=Bench())
+        Run("train", "a", options=BenchOptions())

@@ -8,7 +8,7 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.runs.kinds import Evaluate, Importance, Redundancy, Train
+from headcount.runs.kinds import Evaluate, ImportanceOptions, RedundancyOptions, Train
 from headcount.runs.products import best_of, on_inputs, product_of, score_of, target_of
 from headcount.runs.record import Record
 from headcount.runs.run import Best, Run
@@ -27,8 +27,8 @@ def scored(run: Run, score: float | None, metric: str = "accuracy") -> Record:
     [
         (TRAIN, ".", "."),
         (SCORE, None, "record.json"),
-        (Run("redundancy", "m", options=Redundancy()), "redundancy.npz", "redundancy.npz"),
-        (Run("importance", "m", options=Importance()), None, "record.json"),
+        (Run("redundancy", "m", options=RedundancyOptions()), "redundancy.npz", "redundancy.npz"),
+        (Run("importance", "m", options=ImportanceOptions()), None, "record.json"),
         (Run("prune", "m", options=hc.Prune(method=hc.Random(), ratio=0.5)), ".", "."),
         (
             Run("prune", "m", options=hc.Prune(method=hc.Random(), ratio=0.5, gated=True)),
@@ -58,7 +58,7 @@ def test_the_best_is_the_highest_score_or_the_lowest_perplexity():
 
 
 def test_a_run_is_put_on_what_its_inputs_made(tmp_path: Path):
-    near = Run("redundancy", "m", options=Redundancy())
+    near = Run("redundancy", "m", options=RedundancyOptions())
     asked = Run("prune", TRAIN, options=hc.Prune(method=hc.Cluster(), ratio=0.5)).to_plain()
     asked["options"]["method"]["redundancy"] = near.to_plain()
     ready = on_inputs(Run.read(asked), lambda run: tmp_path / run.kind)

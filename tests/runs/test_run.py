@@ -10,7 +10,7 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.runs.kinds import Redundancy
+from headcount.runs.kinds import RedundancyOptions
 from headcount.runs.run import Best, Run
 from headcount.tasks.source import Source
 
@@ -20,13 +20,13 @@ FULL = Run(
     task="mrpc",
     seed=3,
     source=Source(data=Path("glue"), columns=("a", "b"), label="y", languages=("en", "de"), size=9),
-    opening=hc.Opening(tokenizer="other", dtype="float16", device="cpu", allow_pickle=True),
+    opening=hc.ModelOptions(tokenizer="other", dtype="float16", device="cpu", allow_pickle=True),
     options=hc.Prune(
         method=hc.Importance(step=0.25, normalize="l1"),
         ratio=0.5,
         repair=(hc.Recover(), hc.Finetune(steps=3)),
         learning=hc.TrainOptions(epochs=2),
-        looking=hc.Looking(samples=9, inputs="texts"),
+        looking=hc.Calibration(samples=9, inputs="texts"),
         scoring=hc.Scoring(split="test", limit=0.5, seed=4, draws=7),
         baseline=1,
     ),
@@ -70,14 +70,14 @@ def test_what_is_left_out_is_the_default():
 
 
 def test_the_key_is_of_what_is_asked_and_not_of_what_computes_it():
-    for opening in (hc.Opening(device="cuda"), hc.Opening(allow_pickle=True)):
-        one, other = replace(FULL, opening=hc.Opening()), replace(FULL, opening=opening)
+    for opening in (hc.ModelOptions(device="cuda"), hc.ModelOptions(allow_pickle=True)):
+        one, other = replace(FULL, opening=hc.ModelOptions()), replace(FULL, opening=opening)
         assert one.key == other.key
     others = [
         replace(FULL, seed=4),
         replace(FULL, task="rte"),
         replace(FULL, source=Source()),
-        replace(FULL, opening=hc.Opening(dtype="bfloat16")),
+        replace(FULL, opening=hc.ModelOptions(dtype="bfloat16")),
         replace(FULL, options=replace(FULL.options, ratio=0.6)),
         replace(FULL, options=replace(FULL.options, method=hc.Importance())),
         replace(FULL, options=replace(FULL.options, repair=())),
@@ -126,7 +126,7 @@ def test_options_of_another_kind_are_refused():
 
 
 def test_an_option_may_be_what_another_run_makes():
-    near = Run("redundancy", "bert", options=Redundancy())
+    near = Run("redundancy", "bert", options=RedundancyOptions())
     asked = replace(FULL, options=hc.Prune(method=hc.Cluster(), ratio=0.5)).to_plain()
     asked["options"]["method"]["redundancy"] = [near.to_plain(), "other.npz"]
     run = Run.read(asked)

@@ -9,8 +9,8 @@ import pytest
 import headcount as hc
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.runs.subject import Subjects, make_subject, read_texts
+from headcount.tasks.calibration import Calibration
 from headcount.tasks.encoding import encode_texts
-from headcount.tasks.looking import Looking
 from headcount.training.scoring import Scoring
 
 
@@ -31,7 +31,7 @@ def test_a_split_is_loaded_once(model, read, tokenizer):
     subject = make_subject(model, task, tokenizer=tokenizer)
     for _ in range(2):
         assert subject.rows_of("train") != subject.rows_of("dev")
-        subject.looked(Looking(samples=8), 0, 16)
+        subject.looked(Calibration(samples=8), 0, 16)
         subject.scored(Scoring(draws=0))
     for seed in (0, 1):
         hc.prune(subject, "random", 0.5, seed=seed, baseline=1, scoring=Scoring(draws=0))
@@ -40,11 +40,15 @@ def test_a_split_is_loaded_once(model, read, tokenizer):
 
 def test_rows_are_looked_up_once_and_drawn_anew_for_every_seed(model, task, tokenizer):
     subject = make_subject(model, task, tokenizer=tokenizer)
-    first = subject.looked(Looking(samples=8), 0, 16)
-    assert subject.looked(Looking(samples=8), 0, 16) is first
-    others = [(Looking(samples=8), 1, 16), (Looking(samples=9), 0, 16), (Looking(samples=8), 0, 8)]
+    first = subject.looked(Calibration(samples=8), 0, 16)
+    assert subject.looked(Calibration(samples=8), 0, 16) is first
+    others = [
+        (Calibration(samples=8), 1, 16),
+        (Calibration(samples=9), 0, 16),
+        (Calibration(samples=8), 0, 8),
+    ]
     assert all(subject.looked(*other) is not first for other in others)
-    assert len(subject.looked(Looking(samples=9), 0, 16)) == 9
+    assert len(subject.looked(Calibration(samples=9), 0, 16)) == 9
     scored = subject.scored(Scoring(draws=0))
     assert subject.scored(Scoring(draws=0)) is scored
     assert subject.scored(Scoring(draws=0, limit=5)) is not scored
@@ -66,29 +70,29 @@ def test_given_texts_are_read_once(model, tokenizer, tmp_path):
     file = tmp_path / "texts"
     file.write_text("the king sees a cat\n\n  \nthe dog\n")
     subject = make_subject(model, tokenizer=tokenizer)
-    found = subject.given(Looking(inputs=file), 16)
+    found = subject.given(Calibration(inputs=file), 16)
     assert len(found) == 2
-    assert subject.given(Looking(inputs=str(file)), 16) is found
+    assert subject.given(Calibration(inputs=str(file)), 16) is found
     file.write_text("the dog\n")
-    assert len(subject.given(Looking(inputs=str(file)), 16)) == 1
-    assert subject.given(Looking(), 16) is None
+    assert len(subject.given(Calibration(inputs=str(file)), 16)) == 1
+    assert subject.given(Calibration(), 16) is None
     batches = [{"input_ids": None}]
-    assert subject.given(Looking(inputs=batches), 16) is batches
+    assert subject.given(Calibration(inputs=batches), 16) is batches
 
 
 def test_given_rows_are_known_by_what_is_in_them(model, tokenizer):
     subject = make_subject(model, tokenizer=tokenizer)
     texts = [["the king", "a cat"], ["the dog"], ["a king sees a cat"]]
     for text in texts * 2:  # lists that are gone leave their place in memory to the next
-        found = subject.given(Looking(inputs=[*text]), 16)
+        found = subject.given(Calibration(inputs=[*text]), 16)
         wanted = encode_texts(text, tokenizer, max_length=16)
         assert found.columns == wanted.columns
     kept = ["the dog"]
-    first = subject.given(Looking(inputs=kept), 16)
-    assert subject.given(Looking(inputs=["the dog"]), 16) is first
+    first = subject.given(Calibration(inputs=kept), 16)
+    assert subject.given(Calibration(inputs=["the dog"]), 16) is first
     kept.append("a cat")
-    assert len(subject.given(Looking(inputs=kept), 16)) == 2
-    stream = Looking(inputs=iter(["the dog", "a cat"]))
+    assert len(subject.given(Calibration(inputs=kept), 16)) == 2
+    stream = Calibration(inputs=iter(["the dog", "a cat"]))
     assert [len(subject.given(stream, 16)) for _ in range(2)] == [2, 2]
 
 

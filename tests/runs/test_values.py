@@ -13,7 +13,7 @@ from datasets import Dataset
 from torch.utils.data import DataLoader
 
 import headcount as hc
-from headcount.likeness.result import Measured, Redundancy
+from headcount.likeness.result import Measurement, Redundancy
 from headcount.runs.values import content, told
 
 
@@ -52,7 +52,7 @@ def test_a_text_longer_than_a_file_name_is_told_as_it_is():
         ({1, 2}, {1, 3}),
         (Path("a"), Path("b")),
         (hc.Cluster(redundancy=(Path("a.npz"),)), hc.Cluster(redundancy=(Path("b.npz"),))),
-        (hc.Looking(inputs=["a"]), hc.Looking(inputs=["b"])),
+        (hc.Calibration(inputs=["a"]), hc.Calibration(inputs=["b"])),
         (DataLoader([1, 2], batch_size=2), DataLoader([1, 3], batch_size=2)),
         (Dataset.from_dict({"text": ["a"]}), Dataset.from_dict({"text": ["b"]})),
         (complex(1, 2), complex(1, 3)),
@@ -68,7 +68,7 @@ def test_a_matrix_is_more_than_its_summary():
         values = np.zeros((3, 3), np.float32)
         values[0, 1] = values[1, 0] = first
         values[0, 2] = values[2, 0] = second
-        measured = Measured(values, np.zeros((3, 3), np.float32))
+        measured = Measurement(values, np.zeros((3, 3), np.float32))
         layout = hc.Layout.of(encoder=[3])
         return Redundancy(layout=layout, measured={("encoder", "js"): measured}, count=1, made={})
 

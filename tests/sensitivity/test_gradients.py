@@ -13,8 +13,8 @@ from headcount.heads import Head, Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate, open_gates
 from headcount.models.load import load
-from headcount.sensitivity.gradients import Importance, importance
-from headcount.tasks.encoding import Encoded
+from headcount.sensitivity.gradients import ImportanceResult, importance
+from headcount.tasks.encoding import EncodedRows
 from models.zoo import build
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "v4-importance"
@@ -129,7 +129,7 @@ def test_rows_of_a_task_do_as_batches():
     data = batch(model)
     lengths = data["attention_mask"].sum(1)
     rows = [ids[:n].tolist() for ids, n in zip(data["input_ids"], lengths, strict=True)]
-    encoded = Encoded({"input_ids": rows}, data["labels"].numpy())
+    encoded = EncodedRows({"input_ids": rows}, data["labels"].numpy())
     by_rows = importance(model, encoded, tokens=16)
     by_batch = importance(model, [data])
     assert by_rows.values == pytest.approx(by_batch.values, rel=1e-4)
@@ -204,7 +204,7 @@ def test_the_model_is_left_as_it_was():
 def test_json_reads_back():
     model = build("bert", num_labels=3)
     found = importance(model, [batch(model)], normalize="l2")
-    assert Importance.from_json(found.to_json()) == found
+    assert ImportanceResult.from_json(found.to_json()) == found
 
 
 def test_refusals():

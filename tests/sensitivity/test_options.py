@@ -7,13 +7,13 @@ import pytest
 import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.base.options import types_of
-from headcount.sensitivity.options import Measuring
+from headcount.sensitivity.options import GradientOptions
 
 
 def test_the_function_has_the_same_options_and_defaults():
     taken = inspect.signature(hc.importance).parameters
-    for name in types_of(Measuring):
-        assert taken[name].default == getattr(Measuring(), name), name
+    for name in types_of(GradientOptions):
+        assert taken[name].default == getattr(GradientOptions(), name), name
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ def test_the_function_has_the_same_options_and_defaults():
 )
 def test_wrong_values(wrong, said):
     with pytest.raises(UsageError, match=said):
-        Measuring(**wrong)
+        GradientOptions(**wrong)

@@ -10,17 +10,17 @@ import headcount as hc
 from headcount.pruning.methods import as_method
 from headcount.runs.asked import Prune
 from headcount.runs.subject import make_subject
-from headcount.studies.answers import Asked, mean_length, speed_of, timed
+from headcount.studies.answers import SearchRequest, mean_length, speed_of, timed
 from headcount.training.scoring import Scoring
 
 STATING = Scoring(split="dev:scored:0.5:0", draws=20)
 
 
-def asked(model: Any, task: Any, tokenizer: Any, **searching: Any) -> Asked:
-    return Asked(
+def asked(model: Any, task: Any, tokenizer: Any, **searching: Any) -> SearchRequest:
+    return SearchRequest(
         subject=make_subject(model, task, tokenizer=tokenizer), methods=(as_method("surgeon"),),
         bound=None, like=Prune(method=as_method("surgeon"), repair=()), stating=STATING,
-        searching=hc.Searching(repeats=6, timing_seconds=0, **searching), seed=0, command=None,
+        searching=hc.SearchOptions(repeats=6, timing_seconds=0, **searching), seed=0, command=None,
         report=lambda text: None, note=lambda text: None,
     )  # fmt: skip
 
@@ -58,6 +58,6 @@ def test_the_answer_is_timed_on_rows_like_those_of_the_statement(model, task, to
 def test_trained_gates_are_told_from_other_methods(model, task, tokenizer):
     own = asked(model, task, tokenizer)
     assert not own.trains_gates
-    learned = Asked(**{**vars(own), "methods": (as_method("subset"),)})
+    learned = SearchRequest(**{**vars(own), "methods": (as_method("subset"),)})
     assert learned.trains_gates
     assert not learned.cut(learned.methods[0])(3, 0).asked.gated

@@ -3,21 +3,23 @@ from __future__ import annotations
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.studies.bounds import Budget, Drop, read_bound, read_budget, read_drop
+from headcount.studies.bounds import CostBudget, MaxDrop, read_bound, read_budget, read_drop
 
 
 @pytest.mark.parametrize(
     ("text", "drop", "said", "allowed"),
     [
-        ("1%", Drop(0.01, True), "1 %", 0.008),
-        ("0.5 %", Drop(0.005, True), "0.5 %", 0.004),
-        ("0.01", Drop(0.01, False), "0.01", 0.01),
-        (0.02, Drop(0.02, False), "0.02", 0.02),
-        ("0", Drop(0.0, False), "0", 0.0),
-        ("0%", Drop(0.0, True), "0 %", 0.0),
+        ("1%", MaxDrop(0.01, True), "1 %", 0.008),
+        ("0.5 %", MaxDrop(0.005, True), "0.5 %", 0.004),
+        ("0.01", MaxDrop(0.01, False), "0.01", 0.01),
+        (0.02, MaxDrop(0.02, False), "0.02", 0.02),
+        ("0", MaxDrop(0.0, False), "0", 0.0),
+        ("0%", MaxDrop(0.0, True), "0 %", 0.0),
     ],
 )
-def test_a_loss_is_relative_or_absolute(text: str, drop: Drop, said: str, allowed: float) -> None:
+def test_a_loss_is_relative_or_absolute(
+    text: str, drop: MaxDrop, said: str, allowed: float
+) -> None:
     found = read_drop(text)
     assert (found, str(found)) == (drop, said)
     assert found.allowed(-0.8) == pytest.approx(allowed)
@@ -36,13 +38,13 @@ def test_a_loss_that_cannot_be_read(text: str, problem: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "budget", "limit"),
     [
-        ("latency", "0.8x", Budget("latency", 0.8, True), 8.0),
-        ("latency", "12ms", Budget("latency", 0.012, False), 0.012),
-        ("latency", "0.5 s", Budget("latency", 0.5, False), 0.5),
-        ("parameters", "20M", Budget("parameters", 2e7, False), 2e7),
-        ("parameters", "1500", Budget("parameters", 1500.0, False), 1500.0),
-        ("cache", "9kB", Budget("cache", 9000.0, False), 9000.0),
-        ("cache", "0.5×", Budget("cache", 0.5, True), 5.0),
+        ("latency", "0.8x", CostBudget("latency", 0.8, True), 8.0),
+        ("latency", "12ms", CostBudget("latency", 0.012, False), 0.012),
+        ("latency", "0.5 s", CostBudget("latency", 0.5, False), 0.5),
+        ("parameters", "20M", CostBudget("parameters", 2e7, False), 2e7),
+        ("parameters", "1500", CostBudget("parameters", 1500.0, False), 1500.0),
+        ("cache", "9kB", CostBudget("cache", 9000.0, False), 9000.0),
+        ("cache", "0.5×", CostBudget("cache", 0.5, True), 5.0),
     ],
 )  # fmt: skip
 def test_a_budget_is_a_share_or_an_amount(kind, text, budget, limit) -> None:
@@ -66,8 +68,8 @@ def test_a_budget_that_cannot_be_read(kind, text: str, problem: str) -> None:
 
 def test_one_bound_at_a_time() -> None:
     assert read_bound() is None
-    assert read_bound(max_drop="1%") == Drop(0.01, True)
-    assert read_bound(max_cache="0.5x") == Budget("cache", 0.5, True)
+    assert read_bound(max_drop="1%") == MaxDrop(0.01, True)
+    assert read_bound(max_cache="0.5x") == CostBudget("cache", 0.5, True)
     with pytest.raises(UsageError, match="--max-drop and --max-latency were given"):
         read_bound(max_drop=0, max_latency="0.8x")
     with pytest.raises(UsageError, match="--max-parameters and --max-cache"):

@@ -12,11 +12,11 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.costs.cost import cost
-from headcount.costs.timed import Bench, Row, Shape
+from headcount.costs.timed import BenchResult, BenchRow, Shape
 from headcount.costs.timing import Estimate
 from headcount.studies import answers, budgets
 from headcount.studies import prices as prices_module
-from headcount.studies.bounds import Budget
+from headcount.studies.bounds import CostBudget
 from headcount.studies.budgets import Amount, Attempt, attempted
 from headcount.studies.prices import parameter_prices
 from headcount.studies.ways import all_ways
@@ -25,8 +25,8 @@ from headcount.training.scoring import Scoring
 from studies.test_prices import LLAMA
 from training.conftest import WORDS
 
-FAST = hc.Searching(bench=False, seeds=1, repeats=6, batch=1, length=4)
-HOW = {"scoring": Scoring(draws=20), "looking": hc.Looking(samples=16), "baseline": 1}
+FAST = hc.SearchOptions(bench=False, seeds=1, repeats=6, batch=1, length=4)
+HOW = {"scoring": Scoring(draws=20), "looking": hc.Calibration(samples=16), "baseline": 1}
 
 
 def quiet(model: Any) -> Any:
@@ -42,7 +42,7 @@ def test_the_best_within_a_budget_is_that_of_all_combinations(model, share):
     rng = np.random.default_rng(3)
     paths = {("encoder", layer): (rng.permutation(4).tolist(), rng.random(4)) for layer in range(3)}
     ways, prices = all_ways(layout, paths), parameter_prices(model)
-    budget = Budget("parameters", share, True)
+    budget = CostBudget("parameters", share, True)
     (found,) = attempted(quiet(model), budget, prices, ways)
     limit = budget.limit(model.num_parameters())
     losses = {}
@@ -71,7 +71,7 @@ def test_what_is_measured_over_the_budget_is_tried_again_with_less_room(model, m
                        before=float(model.num_parameters()), timing=None, speedup=None)  # fmt: skip
 
     monkeypatch.setattr(budgets, "_attempt", slow)
-    budget = Budget("parameters", 0.9, True)
+    budget = CostBudget("parameters", 0.9, True)
     found = attempted(quiet(model), budget, parameter_prices(model), all_ways(layout, paths))
     assert found[-1].fits(budget)
     assert not any(each.fits(budget) for each in found[:-1])
@@ -83,7 +83,7 @@ def test_an_attempt_fits_by_its_value_and_may_fit_by_its_interval(model):
     amount = Amount(value=0.81, low=0.79, high=0.83)
     own = Attempt(mask=hc.Mask.full(hc.layout(model)), predicted=0.8, amount=amount, before=1.0,
                   timing=None, speedup=None)  # fmt: skip
-    limits = [Budget("latency", share, True) for share in (0.78, 0.8, 0.82)]
+    limits = [CostBudget("latency", share, True) for share in (0.78, 0.8, 0.82)]
     fits = [(own.fits(budget), own.may_fit(budget)) for budget in limits]
     assert fits == [(False, False), (False, True), (True, True)]
 
@@ -116,11 +116,12 @@ def test_a_search_within_time_is_held_to_what_is_measured(model, task, tokenizer
                  for name, (mask, _) in removed.items()]  # fmt: skip
         shape = Shape(batch=how["batch"], length=how["length"], reads="4 tokens", rounds=6,
                       share=0.5, ceiling=2.0, rows=tuple(rows))  # fmt: skip
-        return Bench(model="Bert", device="cpu", threads=1, shapes=(shape,))
+        return BenchResult(model="Bert", device="cpu", threads=1, shapes=(shape,))
 
     def clocked(name: str, share: float) -> Any:
         ratio = Estimate(share, share - 0.01, share + 0.01)
-        return Row(name=name, kind="", heads=0, sparsity=0, seconds=ratio.times(0.01), ratio=ratio,
+        return BenchRow(name=name, kind="", heads=0, sparsity=0, seconds=ratio.times(0.01),
+                   ratio=ratio,
                    ideal=share, parameters=0, memory=0)  # fmt: skip
 
     monkeypatch.setattr(prices_module, "time_removed", fake)
@@ -200,4 +201,4 @@ def test_of_attempts_on_a_busy_machine_the_shares_count(model):
         for before, value in ((1.0, 0.82), (2.0, 1.61))
     ]  # fmt: skip
     assert min(own, key=lambda each: each.share) is own[1]
-    assert all(each.may_fit(Budget("latency", 0.8, True)) for each in own)
+    assert all(each.may_fit(CostBudget("latency", 0.8, True)) for each in own)

@@ -10,8 +10,8 @@ import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.heads import Layout
 from headcount.pruning.cluster import Cluster
-from headcount.pruning.methods import Given
-from headcount.runs.cutting import Cutting
+from headcount.pruning.methods import MethodInputs
+from headcount.runs.cutting import PruningRun
 from headcount.studies.curve import pruning_chance
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
@@ -54,14 +54,14 @@ def test_finished_points_are_reused_and_a_curve_can_grow(asked, tmp_path, monkey
     _, lost = sorted((tmp_path / "runs").iterdir())
     (lost / "record.json").unlink()  # as a kill before it was written leaves it
     scored: list[int] = []
-    plain = Cutting.score_masks
+    plain = PruningRun.score_masks
 
     def counting(self, masks, seeds):
         scored.append(len(masks))
         return plain(self, masks, seeds)
 
-    monkeypatch.setattr(Cutting, "score_masks", counting)
-    monkeypatch.setattr(Cutting, "score_full", lambda self: pytest.fail("scored again"))
+    monkeypatch.setattr(PruningRun, "score_masks", counting)
+    monkeypatch.setattr(PruningRun, "score_full", lambda self: pytest.fail("scored again"))
     again = curve(methods=["random"], ratios=[0.5], out=tmp_path, **asked)
     assert again.points == first.points
     assert scored == [1]
@@ -75,7 +75,7 @@ def test_what_may_differ_finds_what_is_done(asked, tmp_path, monkeypatch):
     train = TrainOptions(steps=1, batch_size=4, save_every=1)
     how = {"methods": ["random"], "ratios": [0.5], "out": tmp_path, **asked}
     first = curve(finetune=train, **how)
-    monkeypatch.setattr(Cutting, "decide", lambda self: pytest.fail("computed again"))
+    monkeypatch.setattr(PruningRun, "decide", lambda self: pytest.fail("computed again"))
     again = curve(finetune=replace(train, save_every=2), **how)
     assert again.points == first.points
     asked["model"].name_or_path = "elsewhere"
@@ -131,7 +131,7 @@ def test_each_heads_chance_of_going(asked, tmp_path):
     assert [row["relative"] for row in table] == [point.score / full for point in found.points]
     far = {"encoder": [[0, 0.1, 0.9], [0.1, 0, 0.9], [0.9, 0.9, 0]]}
     layout = Layout.of(encoder=[3])
-    chance = pruning_chance(Cluster(redundancy=far).prepare(layout, Given()), 1 / 3, layout)
+    chance = pruning_chance(Cluster(redundancy=far).prepare(layout, MethodInputs()), 1 / 3, layout)
     assert chance.values[2] == 0
     assert chance.values[0] + chance.values[1] == pytest.approx(1)
 

@@ -10,11 +10,11 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import HeadcountError
-from headcount.studies.executors.protocol import Executing
+from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.executors.ray import STARTS, OnRay
 
 PROBE = {"name": "one", "runs": {"one": {"kind": "probe", "model": "none"}}}
-RAY = Executing(executor="ray")
+RAY = ExecutorOptions(executor="ray")
 
 
 class SlowRay:
@@ -66,7 +66,7 @@ def test_what_cannot_be_reached_leaves_no_folder(
 ):
     monkeypatch.setenv("PATH", "")  # no sbatch
     pytest.importorskip("submitit" if executor == "slurm" else "ray")
-    how = Executing(executor=executor, address="127.0.0.1:1" if executor == "ray" else None)
+    how = ExecutorOptions(executor=executor, address="127.0.0.1:1" if executor == "ray" else None)
     with pytest.raises(HeadcountError, match="There is no"):
         hc.study(PROBE, tmp_path / "out").run(how)
     assert not (tmp_path / "out").exists()

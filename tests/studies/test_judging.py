@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headcount.studies.bounds import Drop
+from headcount.studies.bounds import MaxDrop
 from headcount.studies.judging import Judge, rows_line
-from headcount.studies.searching import Searching
+from headcount.studies.searching import SearchOptions
 from headcount.tasks.metrics import Outcome, Score
 from headcount.training.scoring import Scoring
 
@@ -54,7 +54,11 @@ def cut(kept: int, seed: int) -> Any:
 def judge(trials: Planted, drop: float = 0.05, **options: Any) -> Judge:
     made: Any = trials
     return Judge(
-        trials=made, bound=Drop(drop, False), searching=Searching(**options), seed=4, sign=1.0
+        trials=made,
+        bound=MaxDrop(drop, False),
+        searching=SearchOptions(**options),
+        seed=4,
+        sign=1.0,
     )
 
 
@@ -123,7 +127,7 @@ def test_a_verdict_is_remembered_and_a_thorough_one_stays() -> None:
 def test_without_a_bound_all_rows_are_scored_and_nothing_is_judged() -> None:
     trials = Planted({10: 0.3})
     made: Any = trials
-    own = Judge(trials=made, bound=None, searching=Searching(), seed=0, sign=1.0)
+    own = Judge(trials=made, bound=None, searching=SearchOptions(), seed=0, sign=1.0)
     (tried,) = own.judge(cut, 10).tried
     assert (tried["rows"], tried["chance"], tried["accepted"]) == (ROWS, None, None)
     assert tried["difference"]["value"] == pytest.approx(-0.3, abs=0.01)
@@ -132,13 +136,14 @@ def test_without_a_bound_all_rows_are_scored_and_nothing_is_judged() -> None:
 @pytest.mark.parametrize(
     ("bound", "words"),
     [
-        (Drop(0.01, True), "1 % of 0.850 needs about 189 rows for a probability of 80 % where no "
+        (MaxDrop(0.01, True), "1 % of 0.850 needs about 189 rows for a probability of 80 % where "
+         "no "
          "row changes, and about 491 where one in 20 does; there are 400 in the selection set."),
-        (Drop(0.05, False), "0.05 in accuracy needs about 32 rows"),
-        (Drop(0.0, False), "0 in accuracy cannot be shown on any number of rows"),
+        (MaxDrop(0.05, False), "0.05 in accuracy needs about 32 rows"),
+        (MaxDrop(0.0, False), "0 in accuracy cannot be shown on any number of rows"),
     ],
 )  # fmt: skip
-def test_it_says_how_many_rows_a_bound_needs(bound: Drop, words: str) -> None:
+def test_it_says_how_many_rows_a_bound_needs(bound: MaxDrop, words: str) -> None:
     labels = np.arange(400) % 2
     said = np.where(np.arange(400) % 20 < 3, 1 - labels, labels)
     full: Any = SimpleNamespace(

@@ -10,9 +10,9 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import HeadcountError, UsageError
-from headcount.runs.cutting import Cutting
+from headcount.runs.cutting import PruningRun
 from headcount.studies import store
-from headcount.studies.statement import Found
+from headcount.studies.statement import SearchResult
 from studies.test_search import FAST, HOW, trained
 from training.conftest import pets
 
@@ -24,7 +24,7 @@ ONE, OTHER = "10%", "60%"
 def ask(trained, tokenizer):
     """Ask for the fewest heads within a loss."""
 
-    def run(out: Path | None, bound: str = ONE, **more) -> Found:
+    def run(out: Path | None, bound: str = ONE, **more) -> SearchResult:
         return hc.search(trained, pets(), max_drop=bound, tokenizer=tokenizer, searching=FAST,
                          out=out, **{**HOW, **more})  # fmt: skip
 
@@ -182,7 +182,7 @@ def test_what_another_question_left_is_refused_by_its_name(
 
 def test_lost_settings_of_the_same_question_are_written_again(ask, searched, folder, monkeypatch):
     (folder / "settings.json").unlink()
-    monkeypatch.setattr(Cutting, "cut", lambda *_: pytest.fail("cut again"))
+    monkeypatch.setattr(PruningRun, "cut", lambda *_: pytest.fail("cut again"))
     ask(folder)
     assert contents(folder) == contents(searched[ONE])
 
@@ -208,14 +208,14 @@ def test_a_model_that_is_gone_is_made_again(ask, searched, folder):
 
 def test_a_model_that_cannot_be_made_alike_is_stated_anew(ask, folder, monkeypatch):
     shutil.rmtree(folder / "model")
-    plain = Cutting.cut
+    plain = PruningRun.cut
 
     def elsewhere(self, decision):
         small, done = plain(self, decision)
         next(small.parameters()).data += 1e-4
         return small, done
 
-    monkeypatch.setattr(Cutting, "cut", elsewhere)
+    monkeypatch.setattr(PruningRun, "cut", elsewhere)
     told: list[str] = []
     then = read(folder / "search.json")
     found = ask(folder, note=told.append)

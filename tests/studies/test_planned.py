@@ -9,7 +9,7 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.runs.kinds import Redundancy, Train
+from headcount.runs.kinds import RedundancyOptions, Train
 from headcount.runs.run import Best
 from headcount.studies.planned import read_plan
 from headcount.studies.written import SHIPPED
@@ -80,7 +80,7 @@ def test_a_run_starts_from_the_run_with_its_own_seed(plan):
     assert base[1].options.training.learning_rate == 3e-4
     assert all(cell.run.model == base[cell.run.seed] for cell in cells(plan, "cut"))
     near = {cell.run.seed: cell.run for cell in cells(plan, "near")}
-    assert near[1].asked(Redundancy).reading.seed == 1
+    assert near[1].asked(RedundancyOptions).reading.seed == 1
     for cell in cells(plan, "cut"):
         if cell.axes["method"] == "cluster":
             assert cell.run.made == (("method.redundancy", near[cell.run.seed]),)

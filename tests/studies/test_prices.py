@@ -8,9 +8,9 @@ import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.costs.cost import cost
 from headcount.studies import prices
-from headcount.studies.bounds import Budget
+from headcount.studies.bounds import CostBudget
 from headcount.studies.prices import cache_prices, parameter_prices, prices_of, time_prices
-from headcount.studies.ways import Way, all_ways, mask_of
+from headcount.studies.ways import LayerChoice, all_ways, mask_of
 
 LLAMA = {
     "vocab_size": 50, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 6,
@@ -87,7 +87,7 @@ def test_time_is_shared_out_over_layers_and_lies_between_measured_points(model, 
     assert sorted(found.table["encoder 4/4"]) == [0, 1, 2, 3, 4]
     assert (found.whole, found.fixed) == (pytest.approx(0.015), pytest.approx(0.003))
     for kept in range(5):
-        way = Way(heads=tuple(range(kept)), groups=kept, loss=0.0)
+        way = LayerChoice(heads=tuple(range(kept)), groups=kept, loss=0.0)
         assert found.price(("encoder", 1), way) == pytest.approx(0.001 * kept)
 
 
@@ -99,7 +99,7 @@ def test_noise_never_makes_more_heads_cheaper():
 
 
 def test_the_time_of_a_model_is_measured(model):
-    budget = Budget("latency", 0.8, True)
+    budget = CostBudget("latency", 0.8, True)
     found = prices_of(budget, model, batch=1, length=4, rounds=6, seed=0)
     assert 0 < found.fixed <= found.whole
     assert set(found.table["encoder 4/4"]) == {0, 1, 2, 3, 4}

@@ -8,18 +8,18 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.runs.cutting import Cutting
+from headcount.runs.cutting import PruningRun
 from headcount.runs.subject import make_subject
 from headcount.studies import judging
 from headcount.studies.search import rows_to_search
 from headcount.tasks.task import Examples
-from headcount.tasks.within import Within
+from headcount.tasks.within import BoundProbability
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 from training.conftest import pets, tiny
 
-FAST = hc.Searching(bench=False, seeds=2, first_rows=16)
-HOW = {"scoring": Scoring(draws=40), "looking": hc.Looking(samples=16), "baseline": 1}
+FAST = hc.SearchOptions(bench=False, seeds=2, first_rows=16)
+HOW = {"scoring": Scoring(draws=40), "looking": hc.Calibration(samples=16), "baseline": 1}
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_the_folder(found, tokenizer):
 
 
 def test_a_killed_search_ends_as_an_undisturbed_one(asked, found, tmp_path, monkeypatch):
-    plain, cuts = Cutting.cut, []
+    plain, cuts = PruningRun.cut, []
 
     def dying(self, decision):
         cuts.append(len(decision.mask))
@@ -117,7 +117,7 @@ def test_a_killed_search_ends_as_an_undisturbed_one(asked, found, tmp_path, monk
         return plain(self, decision)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Cutting, "cut", dying)
+        patch.setattr(PruningRun, "cut", dying)
         with pytest.raises(KeyboardInterrupt):
             hc.search(max_drop="10%", out=tmp_path, **asked)
     assert not (tmp_path / "search.json").exists()
@@ -125,7 +125,7 @@ def test_a_killed_search_ends_as_an_undisturbed_one(asked, found, tmp_path, monk
     whole = found[0].to_json()
     volatile = dict.fromkeys(("seconds", "out", "sum"))  # the sum is over the others, too
     assert {**again, **volatile} == {**whole, **volatile}
-    monkeypatch.setattr(Cutting, "cut", lambda *_: pytest.fail("cut again"))
+    monkeypatch.setattr(PruningRun, "cut", lambda *_: pytest.fail("cut again"))
     told: list[str] = []
     done = hc.search(max_drop="10%", out=tmp_path, note=told.append, **asked)
     assert done.to_json() == again
@@ -158,7 +158,7 @@ def test_a_bound_that_no_cut_meets_says_how_close_it_came(asked, tmp_path, monke
 
     def never(*args, **how):
         found = plain(*args, **how)
-        return Within(difference=found.difference, chance=0.2, possible=0.4, holds=False)
+        return BoundProbability(difference=found.difference, chance=0.2, possible=0.4, holds=False)
 
     monkeypatch.setattr(judging, "within", never)
     found = hc.search(max_drop=0, out=tmp_path, **asked)
@@ -242,8 +242,8 @@ def test_rows_that_are_all_alike_are_refused(trained, tokenizer):
         ({"max_drop": 0, "methods": ["random", "random"]}, "named twice"),
         ({"max_latency": "0.8x", "methods": ["random"]}, "along the surgeon's paths"),
         ({"max_drop": 0, "scoring": Scoring(draws=0)}, "need draws"),
-        ({"max_drop": 0, "searching": hc.Searching(choose_split="dev")}, "are both 'dev'"),
-        ({"max_drop": 0, "searching": hc.Searching(choose_split="tset")}, "no split 'tset'"),
+        ({"max_drop": 0, "searching": hc.SearchOptions(choose_split="dev")}, "are both 'dev'"),
+        ({"max_drop": 0, "searching": hc.SearchOptions(choose_split="tset")}, "no split 'tset'"),
     ],
     ids=lambda value: str(value)[:40],
 )  # fmt: skip

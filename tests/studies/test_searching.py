@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.studies.searching import Searching
+from headcount.studies.searching import SearchOptions
 
 
 @pytest.mark.parametrize(
@@ -23,12 +23,12 @@ from headcount.studies.searching import Searching
 )
 def test_wrong_options(option, problem) -> None:
     with pytest.raises(UsageError, match=problem):
-        Searching(**option)
+        SearchOptions(**option)
 
 
 @pytest.mark.parametrize("confidence", [0.01, 0.5, 0.9, 0.99])
 def test_what_is_asked_for_is_among_what_is_undecided(confidence: float) -> None:
-    low, high = Searching(confidence=confidence).undecided
+    low, high = SearchOptions(confidence=confidence).undecided
     assert low < confidence < high
     assert low <= 0.05
     assert high >= 0.95

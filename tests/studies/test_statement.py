@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from headcount.studies.statement import Found, sentence_of, unmet_sentence
+from headcount.studies.statement import SearchResult, sentence_of, unmet_sentence
 
 
 def timed(speedup: Any, *, bound: float | None = 1.5, more: Any = ()) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_how_close_it_came() -> None:
 
 
 def test_found_shows_itself() -> None:
-    found = Found(DATA | {"sentence": "It needs 41."})
+    found = SearchResult(DATA | {"sentence": "It needs 41."})
     assert (str(found), found.met) == ("It needs 41.", False)
     assert repr(found) == "Found(41 of 72 heads on mrpc)"
     assert found.to_json()["kept"] == 41
@@ -105,4 +105,4 @@ def test_found_shows_itself() -> None:
 @pytest.mark.parametrize(("holds", "met"), [(True, True), (None, True), (False, False)])
 def test_a_bound_is_met_where_the_statement_holds(holds: bool | None, met: bool) -> None:
     model: Any = object()
-    assert Found(DATA | {"holds": holds}, model).met is met
+    assert SearchResult(DATA | {"holds": holds}, model).met is met

@@ -15,7 +15,7 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.studies.executors.protocol import Executing
+from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.lease import me
 from headcount.studies.study import Study
 
@@ -140,7 +140,7 @@ def test_processes_give_the_same_table(tmp_path: Path):
     (tmp_path / "b").mkdir()
     here, there = opened(tmp_path / "a"), opened(tmp_path / "b")
     here.run()
-    there.run(Executing(executor="processes", workers=2))
+    there.run(ExecutorOptions(executor="processes", workers=2))
     assert without_clocks(here) == without_clocks(there)
 
 

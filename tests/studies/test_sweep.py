@@ -17,9 +17,9 @@ from headcount.learned.methods import StraightThrough
 from headcount.learned.run import learn
 from headcount.models.find import layout
 from headcount.models.remove import remove
-from headcount.runs.cutting import Cutting
+from headcount.runs.cutting import PruningRun
 from headcount.statistics import rank_correlation
-from headcount.studies.many import Study
+from headcount.studies.many import SubjectStudy
 from headcount.studies.points import Point
 from headcount.studies.sweep import Sweep
 from headcount.training.evaluate import evaluate
@@ -127,13 +127,13 @@ def test_finished_runs_are_kept(model, task, tokenizer, tmp_path, monkeypatch):
     first = sweep(model, task, "mu", CLOSING[1:], **how)
     assert any(run.all_closed for run in first.points)
     asked = []
-    once = Study._one
+    once = SubjectStudy._one
 
     def asking(self, wanted, *more):
         asked.append((wanted.value, wanted.seed))
         return once(self, wanted, *more)
 
-    monkeypatch.setattr(Study, "_one", asking)
+    monkeypatch.setattr(SubjectStudy, "_one", asking)
     again = sweep(model, task, "mu", CLOSING[1:], **how)
     assert asked == []
     assert again.points == first.points
@@ -154,7 +154,7 @@ def test_what_one_value_left_unfinished_is_not_taken_up_by_another(
     model, task, tokenizer, tmp_path, monkeypatch
 ):
     how = {"options": FREE, "tokenizer": tokenizer, "out": tmp_path, **HOW | {"seeds": 1}}
-    scored = Cutting.score
+    scored = PruningRun.score
 
     def killed(self, scored_model, masks=None):
         if scored_model is model:
@@ -162,7 +162,7 @@ def test_what_one_value_left_unfinished_is_not_taken_up_by_another(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Cutting, "score", killed)
+        patch.setattr(PruningRun, "score", killed)
         with pytest.raises(KeyboardInterrupt):
             sweep(model, task, "mu", [0.4, 0.2], **how)
     (left,) = (tmp_path / "runs").iterdir()

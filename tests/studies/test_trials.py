@@ -6,10 +6,10 @@ import pytest
 import headcount as hc
 from headcount.pruning.methods import as_method
 from headcount.runs.asked import Prune
-from headcount.runs.cutting import Cutting
+from headcount.runs.cutting import PruningRun
 from headcount.runs.subject import make_subject
 from headcount.studies import trials as module
-from headcount.studies.many import Study, Wanted
+from headcount.studies.many import StudyCell, SubjectStudy
 from headcount.studies.store import Store
 from headcount.studies.trials import SAID, Trials
 from headcount.training.scoring import Scoring
@@ -17,18 +17,20 @@ from headcount.training.scoring import Scoring
 SCORING = Scoring(split="dev:chosen:0.5:0", draws=20)
 
 
-def wanted(repair: bool = False) -> Wanted:
+def wanted(repair: bool = False) -> StudyCell:
     asked = Prune(
         method=as_method("importance"), ratio=0.5, scoring=SCORING, baseline=0, gated=not repair,
-        looking=hc.Looking(samples=16),
+        looking=hc.Calibration(samples=16),
         repair=(hc.Recover(),) if repair else (),
     )  # fmt: skip
-    return Wanted(label="importance", asked=asked, seed=0)
+    return StudyCell(label="importance", asked=asked, seed=0)
 
 
 def trials(model, task, tokenizer, folder=None) -> Trials:
     subject = make_subject(model, task, tokenizer=tokenizer)
-    study = Study(subject=subject, store=Store(folder, "a"), about={"a": 1}, note=lambda text: None)
+    study = SubjectStudy(
+        subject=subject, store=Store(folder, "a"), about={"a": 1}, note=lambda text: None
+    )
     return Trials(study=study, scoring=SCORING, first_rows=10, report=lambda text: None)
 
 
@@ -71,7 +73,7 @@ def test_nothing_is_scored_or_cut_twice(model, task, tokenizer, tmp_path, monkey
     assert record["scores"]["n"] == 20
     again = trials(model, task, tokenizer, tmp_path)  # as after a kill
     with monkeypatch.context() as patch:
-        patch.setattr(Cutting, "cut", lambda *_: pytest.fail("cut again"))
+        patch.setattr(PruningRun, "cut", lambda *_: pytest.fail("cut again"))
         assert again.after(cut, 20).score == first.score
         assert again.after(cut, 10).n == 10
     last = again.after(cut, 40)

@@ -6,7 +6,7 @@ import pytest
 from headcount.heads import Layout, Scores, Stack
 from headcount.pruning.choose import keep_best
 from headcount.studies.bracket import layer_counts
-from headcount.studies.ways import Way, all_ways, mask_of, ways_of
+from headcount.studies.ways import LayerChoice, all_ways, mask_of, ways_of
 
 
 def test_heads_go_in_the_order_of_the_path_and_costs_add_up():
@@ -46,5 +46,5 @@ def test_the_last_on_the_path_stay_as_in_a_plain_cut():
 def test_a_layer_without_heads_has_one_way():
     layout = Layout((Stack("encoder", (0, 2), (0, 2), (1, 1)),))
     found = all_ways(layout, {("encoder", 1): ([0, 1], np.array([0.5, 1.0]))})
-    assert found["encoder", 0] == [Way(heads=(), groups=0, loss=0.0)]
+    assert found["encoder", 0] == [LayerChoice(heads=(), groups=0, loss=0.0)]
     assert [way.loss for way in found["encoder", 1]] == [1.5, 0.5, 0.0]

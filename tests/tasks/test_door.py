@@ -23,7 +23,7 @@ from headcount.repair.recovery import recover
 from headcount.sensitivity.gradients import importance
 from headcount.tasks import open_task
 from headcount.tasks.door import rows_for
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from training.conftest import tiny
 
 TEXTS = ["the dog sees the cat", "a lawyer", "the old judge hears the young lawyer", "dogs run"] * 4
@@ -93,18 +93,18 @@ def test_every_function_takes_every_form(model, words, form):
 def test_a_task_or_its_name(model, words):
     task = open_task("pocket-sentiment", size=40)
     by_task = rows_for(model, task, tokenizer=words, limit=10)
-    assert isinstance(by_task, Encoded)
+    assert isinstance(by_task, EncodedRows)
     assert len(by_task) == 10
     assert importance(model, task, tokenizer=words).n == 40
     looked = rows_for(model, "pocket-corpus", tokenizer=words, labels=False, limit=5)
-    assert isinstance(looked, Encoded)
+    assert isinstance(looked, EncodedRows)
     assert words.mask_token_id not in np.concatenate(looked.columns["input_ids"])
 
 
 def test_rows_of_tokens_alone(model, words):
     ids = [words(text)["input_ids"] for text in TEXTS]
     found = rows_for(model, ids, tokenizer=words)
-    assert isinstance(found, Encoded)
+    assert isinstance(found, EncodedRows)
     assert found.columns["input_ids"] == ids
     assert found.labels is None
 

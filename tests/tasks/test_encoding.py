@@ -16,7 +16,7 @@ from headcount.models.shipped import locate
 from headcount.tasks import Examples, open_task
 from headcount.tasks.encoding import (
     IGNORED,
-    Encoded,
+    EncodedRows,
     encode,
     examples_fingerprint,
     plan_batches,
@@ -152,7 +152,7 @@ def test_left_padding(tokenizer: Any) -> None:
 
 
 def test_fingerprints_tell_rows_apart() -> None:
-    rows = Encoded({"input_ids": [[1, 2], [3]]}, np.array([0, 1]), {"input_ids": 0})
+    rows = EncodedRows({"input_ids": [[1, 2], [3]]}, np.array([0, 1]), {"input_ids": 0})
     assert rows_fingerprint(rows).startswith("2 rows ")
     assert rows_fingerprint(rows) == rows_fingerprint(replace(rows))
     others = [

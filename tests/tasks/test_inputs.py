@@ -12,7 +12,7 @@ from headcount.base.errors import UsageError
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
 from headcount.tasks.inputs import read_inputs
-from headcount.tasks.reading import Reading
+from headcount.tasks.reading import InputOptions
 from training.conftest import tiny
 
 
@@ -25,30 +25,30 @@ def pair() -> tuple[Any, Any]:
 def test_lines_of_a_file(pair, tmp_path: Path):
     file = tmp_path / "lines.txt"
     file.write_text("the king\n\na queen sees a cat\n")
-    rows, name = read_inputs(*pair, Reading(inputs=file))
+    rows, name = read_inputs(*pair, InputOptions(inputs=file))
     assert (len(rows), name) == (2, "lines.txt")
     file.write_text("\n \n")
     with pytest.raises(UsageError, match="has no lines with text"):
-        read_inputs(*pair, Reading(inputs=file))
+        read_inputs(*pair, InputOptions(inputs=file))
 
 
 def test_random_tokens_follow_the_seed(pair):
-    one, name = read_inputs(*pair, Reading(random=6, max_length=9))
+    one, name = read_inputs(*pair, InputOptions(random=6, max_length=9))
     assert (len(one), name) == (6, "random tokens")
     assert 5 <= one.lengths.min() <= one.lengths.max() <= 9
-    again = read_inputs(*pair, Reading(random=6, max_length=9))[0]
-    other = read_inputs(*pair, Reading(random=6, max_length=9, seed=1))[0]
+    again = read_inputs(*pair, InputOptions(random=6, max_length=9))[0]
+    other = read_inputs(*pair, InputOptions(random=6, max_length=9, seed=1))[0]
     assert one.columns == again.columns != other.columns
     # asked for by name, they are taken even where there is a task
-    assert read_inputs(*pair, Reading(random=6), open_task("pocket-sentiment"))[1] == name
+    assert read_inputs(*pair, InputOptions(random=6), open_task("pocket-sentiment"))[1] == name
 
 
 def test_what_decides_is_not_what_is_scored(pair, tmp_path: Path):
     file = tmp_path / "mine.csv"
     file.write_text("text,label\n" + "".join(f"the king {word},a\n" for word in "abcdef"))
     task = open_task("classification", data=file, columns="text", label="label")
-    scored, name = read_inputs(*pair, Reading(), task)
-    decide = read_inputs(*pair, Reading(), task, decides=True)[0]
+    scored, name = read_inputs(*pair, InputOptions(), task)
+    decide = read_inputs(*pair, InputOptions(), task, decides=True)[0]
     assert name == "classification"
     assert len(scored) + len(decide) == 6
-    assert len(read_inputs(*pair, Reading(split="all"), task, decides=True)[0]) == 6
+    assert len(read_inputs(*pair, InputOptions(split="all"), task, decides=True)[0]) == 6

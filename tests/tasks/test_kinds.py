@@ -16,7 +16,7 @@ import headcount as hc
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.pruning.second_order import collect
 from headcount.tasks import Examples, Task
-from headcount.tasks.encoding import Encoded, encode, rows_fingerprint
+from headcount.tasks.encoding import EncodedRows, encode, rows_fingerprint
 from headcount.tasks.kinds import TASK_KINDS, kind_of, task_kind
 from headcount.tasks.rows import labelled_rows
 from headcount.training.evaluate import evaluate
@@ -228,7 +228,7 @@ def test_the_surgeon_and_prune_take_it(choice: Task, tokenizer: Any) -> None:
     for method in ("surgeon", "importance"):
         found = hc.prune(
             model, method, 0.5, task=choice, tokenizer=tokenizer,
-            repair=(hc.Recover(),), looking=hc.Looking(samples=12),
+            repair=(hc.Recover(),), looking=hc.Calibration(samples=12),
         )  # fmt: skip
         assert len(found.mask) == 6
         assert found.record.result["scores"]["n"] == 40
@@ -245,12 +245,12 @@ def test_it_is_trained_on_whole_examples(choice: Task, tokenizer: Any) -> None:
 
 def test_rows_without_tokens_are_stacked(tokenizer: Any) -> None:
     pictures = [np.full((3, 4, 4), n, dtype=np.float32) for n in range(3)]
-    rows = Encoded({"pixel_values": pictures}, np.arange(3))
+    rows = EncodedRows({"pixel_values": pictures}, np.arange(3))
     ((numbers, batch),) = rows.batches()
     assert batch["pixel_values"].shape == (3, 3, 4, 4)
     assert "attention_mask" not in batch
     assert batch["pixel_values"][:, 0, 0, 0].tolist() == numbers.tolist()
-    other = Encoded({"pixel_values": pictures[::-1]}, np.arange(3))
+    other = EncodedRows({"pixel_values": pictures[::-1]}, np.arange(3))
     assert rows_fingerprint(rows) != rows_fingerprint(other)
 
 

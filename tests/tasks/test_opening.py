@@ -9,14 +9,14 @@ import torch
 from transformers import AutoTokenizer
 
 from headcount.base.errors import NotFoundError, UnsupportedError, UsageError
-from headcount.models.opening import Opening
+from headcount.models.opening import ModelOptions
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
 from headcount.tasks.opening import open_model, open_several
 from models.zoo import build
 from training.conftest import tiny
 
-CPU = Opening(device="cpu")
+CPU = ModelOptions(device="cpu")
 
 
 def test_without_words_a_model_needs_no_tokenizer(tmp_path: Path):
@@ -26,7 +26,7 @@ def test_without_words_a_model_needs_no_tokenizer(tmp_path: Path):
     with pytest.raises(NotFoundError, match="No tokenizer"):
         open_model(str(tmp_path), CPU, reads=True)
     with pytest.raises(NotFoundError, match="nowhere"):
-        open_model(str(tmp_path), Opening(device="cpu", tokenizer="./nowhere"))
+        open_model(str(tmp_path), ModelOptions(device="cpu", tokenizer="./nowhere"))
 
 
 def test_a_model_of_images_reads_no_text(tmp_path: Path):
@@ -63,4 +63,4 @@ def test_two_models_have_one_tokenizer(tmp_path: Path):
     tokenizer.save_pretrained(tmp_path / "one")
     with pytest.raises(UsageError, match="their tokenizers do not agree"):
         open_several(names, CPU)
-    assert len(open_several(names, Opening(tokenizer=names[1]))[1]) == len(found)
+    assert len(open_several(names, ModelOptions(tokenizer=names[1]))[1]) == len(found)

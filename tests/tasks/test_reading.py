@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.tasks.reading import COUNT, Reading
+from headcount.tasks.reading import COUNT, InputOptions
 
 
 def test_how_many_inputs_are_made_and_looked_at():
-    assert (Reading().count, Reading().most) == (COUNT, COUNT)
-    assert (Reading(samples=7).count, Reading(samples=7).most) == (7, 7)
-    assert (Reading(random=2000).count, Reading(random=2000).most) == (2000, 2000)
-    both = Reading(random=20, samples=7)
+    assert (InputOptions().count, InputOptions().most) == (COUNT, COUNT)
+    assert (InputOptions(samples=7).count, InputOptions(samples=7).most) == (7, 7)
+    assert (InputOptions(random=2000).count, InputOptions(random=2000).most) == (2000, 2000)
+    both = InputOptions(random=20, samples=7)
     assert (both.count, both.most) == (20, 7)
 
 
@@ -27,4 +27,4 @@ def test_how_many_inputs_are_made_and_looked_at():
 )
 def test_wrong_values(wrong, said):
     with pytest.raises(UsageError, match=said):
-        Reading(**wrong)
+        InputOptions(**wrong)

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 from headcount.base.errors import UsageError
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.rows import labelled_rows
 from headcount.tasks.sampling import rows_of
 from models.zoo import build
@@ -37,7 +37,7 @@ def test_rows_of_one_file_that_decide_are_not_those_that_are_scored(
     assert not set(task.load("train").texts[0]) & set(task.load("dev").texts[0])
 
 
-def unmasked(rows: Encoded) -> set[tuple[int, ...]]:
+def unmasked(rows: EncodedRows) -> set[tuple[int, ...]]:
     """The rows' tokens before any was hidden."""
     assert isinstance(rows.labels, list)
     pairs = zip(rows.columns["input_ids"], rows.labels, strict=True)

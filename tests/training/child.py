@@ -21,7 +21,7 @@ from transformers import AutoTokenizer, BertForMaskedLM
 import launching
 from headcount.models.shipped import locate
 from headcount.tasks import Task, open_task
-from headcount.training.finetune import Trained, finetune
+from headcount.training.finetune import TrainingResult, finetune
 from headcount.training.options import TrainOptions
 from training.conftest import pets, tiny
 
@@ -50,7 +50,7 @@ def still(options: TrainOptions) -> TrainOptions:
     )
 
 
-def run(kind: str, out: Path | None, options: TrainOptions, kill_at: int = 0) -> Trained:
+def run(kind: str, out: Path | None, options: TrainOptions, kill_at: int = 0) -> TrainingResult:
     model, tokenizer, task = subject(kind)
     launching.kill_at(model, kill_at)
     settings = {"tokenizer": tokenizer, "options": options, "out": out, "device": "cpu"}

@@ -9,7 +9,7 @@ import pytest
 
 from headcount.base.errors import UsageError
 from headcount.tasks import Task
-from headcount.training.curve import Curve, read_curve
+from headcount.training.curve import LearningCurve, read_curve
 from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions
 
@@ -76,7 +76,7 @@ def test_a_damaged_loss_of_a_checkpoint_is_one_sentence(tmp_path: Path, sums: st
     args: Any = SimpleNamespace(output_dir=tmp_path, device="cpu", world_size=1, process_index=0)
     state: Any = SimpleNamespace(global_step=3, is_world_process_zero=True)
     with pytest.raises(UsageError, match="is no loss of a checkpoint: it"):
-        Curve(tmp_path / "curve.jsonl").on_train_begin(args, state, None)
+        LearningCurve(tmp_path / "curve.jsonl").on_train_begin(args, state, None)
 
 
 def test_a_kill_while_the_curve_is_taken_up_loses_none_of_it(

@@ -11,7 +11,7 @@ from headcount.heads import Head, Layout, Mask
 from headcount.models.batches import ModelBatch
 from headcount.models.find import layout
 from headcount.models.gates import gate
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds import task_kind
 from headcount.training import forward
 from headcount.training.forward import run_masks
@@ -29,10 +29,10 @@ FAMILIES: list[tuple[str, str]] = [
 ]
 
 
-def rows(count: int = 5, words: int = 60) -> Encoded:
+def rows(count: int = 5, words: int = 60) -> EncodedRows:
     rng = np.random.default_rng(0)
     ids = [rng.integers(5, words, rng.integers(3, 12)).tolist() for _ in range(count)]
-    return Encoded({"input_ids": ids}, [list(row) for row in ids], {"input_ids": 0})
+    return EncodedRows({"input_ids": ids}, [list(row) for row in ids], {"input_ids": 0})
 
 
 def some_masks(heads: Layout, count: int = 4) -> list[Mask]:
@@ -46,7 +46,7 @@ def some_masks(heads: Layout, count: int = 4) -> list[Mask]:
     return [*found, found[3]]
 
 
-def one_by_one(model: Any, data: Encoded, kind: str, masks: list[Mask]) -> list[np.ndarray]:
+def one_by_one(model: Any, data: EncodedRows, kind: str, masks: list[Mask]) -> list[np.ndarray]:
     """Each mask through hc.gate, each row alone: no padding, no sharing, no tricks."""
     tables = []
     for mask in masks:

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from headcount.tasks import open_task
-from headcount.tasks.encoding import Encoded, encode
+from headcount.tasks.encoding import EncodedRows, encode
 from headcount.tasks.kinds import task_kind
 from headcount.training.order import EpochOrder, Rows, examples_seen
 
 
 def rows(count: int = 10, **settings: Any) -> Rows:
     ids = [[1] * (1 + i % 7) for i in range(count)]
-    encoded = Encoded({"input_ids": ids}, np.arange(count))
+    encoded = EncodedRows({"input_ids": ids}, np.arange(count))
     return Rows(encoded, task_kind("classification"), None, **settings)
 
 
@@ -66,7 +66,7 @@ def test_masking_changes_with_the_epoch_and_only_with_it(tokenizer: Any) -> None
 
 def test_an_example_of_several_rows_is_ordered_and_batched_as_one() -> None:
     ids, owners = [[1] * n for n in (2, 9, 3, 3, 5)], np.array([0, 1, 1, 2, 2])
-    encoded = Encoded({"input_ids": ids}, np.arange(5), examples=owners)
+    encoded = EncodedRows({"input_ids": ids}, np.arange(5), examples=owners)
     data = Rows(encoded, task_kind("classification"), None)
     order = EpochOrder(data, seed=0, batch=2, like_lengths=True, fill=True)
     assert (len(data), len(order)) == (3, 4)

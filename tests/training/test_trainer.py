@@ -7,7 +7,7 @@ import torch
 
 from headcount.tasks.encoding import encode
 from headcount.tasks.kinds import task_kind
-from headcount.training.curve import Curve
+from headcount.training.curve import LearningCurve
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
 from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
@@ -24,7 +24,7 @@ def trainer_for(model: Any, task: Any, tokenizer: Any, folder: Any) -> TaskTrain
         kind=kind,
         options=OPTIONS,
         rows=rows,
-        curve=Curve(),
+        curve=LearningCurve(),
         model=model,
         args=arguments,
     )

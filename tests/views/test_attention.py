@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headcount.base.arrays import read_npz
-from headcount.changes.maps import AttentionMaps, Run, Tokens
+from headcount.changes.maps import AttentionMaps, HeadUse, Tokens
 from headcount.heads import Layout, Mask
 from headcount.views.attention import closeup, overview, save
 from headcount.views.figures import save_figure
@@ -23,7 +23,7 @@ def maps() -> AttentionMaps:
     found = {}
     for head in LAYOUT:
         drawn = rng.random((2 if head.stack == "cross" else 4, 4)).astype(np.float32)
-        found[Run(head)] = drawn / drawn.sum(1, keepdims=True)
+        found[HeadUse(head)] = drawn / drawn.sum(1, keepdims=True)
     mask = Mask(LAYOUT, frozenset(h for h in LAYOUT if h.stack == "encoder" and h.index != 1))
     return AttentionMaps(
         layout=LAYOUT,
@@ -82,7 +82,7 @@ def test_all_of_a_stack_is_gone(maps: AttentionMaps, tmp_path) -> None:
 
 def test_a_shared_layer_has_a_row_for_each_run(maps: AttentionMaps) -> None:
     head = next(iter(LAYOUT))
-    shared = {Run(head, run): maps.before[Run(head)] for run in range(3)}
+    shared = {HeadUse(head, run): maps.before[HeadUse(head)] for run in range(3)}
     figure = overview(replace(maps, before=shared, after=None, mask=None), "encoder", ["albert"])
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels == ["0, run 0", "0, run 1", "0, run 2"]

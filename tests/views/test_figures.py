@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headcount.base.errors import MissingExtraError, UsageError
-from headcount.changes.maps import AttentionMaps, Run, Tokens
+from headcount.changes.maps import AttentionMaps, HeadUse, Tokens
 from headcount.heads import Layout, Scores
 from headcount.learned.trace import Trace
 from headcount.likeness.compare import compare
@@ -102,7 +102,7 @@ def maps_of(layout, two):
     """Attention of one text by every head; with two models, some heads are gone."""
     words = ("[CLS]", "the", "lawyer", "sees", "the", "judge", "of", "the", "town", "[SEP]")
     rng = np.random.default_rng(0)
-    before = {Run(head): rng.random((len(words),) * 2).astype(np.float32) for head in layout}
+    before = {HeadUse(head): rng.random((len(words),) * 2).astype(np.float32) for head in layout}
     after = {run: values for run, values in before.items() if run.head.index % 2} if two else None
     tokens = {stack.name: Tokens(words, words) for stack in layout.stacks}
     return AttentionMaps(layout=layout, tokens=tokens, before=before, after=after)

@@ -6,7 +6,7 @@ import pytest
 from headcount.heads import Layout
 from headcount.likeness.compare import compare
 from headcount.likeness.layers import layers_of
-from headcount.likeness.result import Measured, Redundancy
+from headcount.likeness.result import Measurement, Redundancy
 from headcount.views.figures import save_figure
 from headcount.views.redundancy import comparison_figure, heat_maps, in_full
 
@@ -23,7 +23,7 @@ def value(seed=0, names=SEVEN, layout=ONE):
             values = rng.random((stack.total, stack.total))
             values = (values + values.T) / 2
             np.fill_diagonal(values, 0)
-            measured[stack.name, name] = Measured(values, values / 9)
+            measured[stack.name, name] = Measurement(values, values / 9)
     made = {"model": "folder/small-bert", "inputs": "cola"}
     return Redundancy(layout=layout, measured=measured, count=7, made=made)
 

@@ -94,7 +94,7 @@ class OptionsError(UsageError):
         self.mistakes = list(mistakes)
 
 
-class Gathered:
+class Mistakes:
     """The mistakes of several parts of one thing, told at once."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class _Part:
 
     __slots__ = ("place", "told")
 
-    def __init__(self, told: Gathered, place: tuple[str, ...]) -> None:
+    def __init__(self, told: Mistakes, place: tuple[str, ...]) -> None:
         self.told, self.place = told, place
 
     def __enter__(self) -> None:

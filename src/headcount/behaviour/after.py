@@ -13,7 +13,7 @@ from headcount.changes.pair import open_pair
 from headcount.costs.pairs import mask_between
 from headcount.heads import Head, Mask
 from headcount.likeness.inputs import Batch, model_inputs
-from headcount.models.capture import Place, capture
+from headcount.models.capture import AttentionSource, capture
 from headcount.models.hooks import evaluating
 
 KEYS = 5
@@ -50,7 +50,7 @@ def _attention(pruned: nn.Module, batch: Batch, mask: Mask) -> dict[Head, Tensor
     """The maps of one row, by the numbers that heads have in the model before the cut."""
     maps: dict[Head, Tensor] = {}
 
-    def see(place: Place, attention: Tensor) -> None:
+    def see(place: AttentionSource, attention: Tensor) -> None:
         if place.use:
             return  # of a shared layer, its first run
         numbers = mask.indices(place.stack, place.layer)

@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from headcount.behaviour.result import Quantity, quantity
-from headcount.behaviour.stand_in import Solved
+from headcount.behaviour.stand_in import LayerSolution
 from headcount.heads import Layout, Mask
 from headcount.models.linear import read_rows
 from headcount.models.sites import Site
@@ -41,7 +41,7 @@ def cost_alone(
     model: PreTrainedModel,
     task: Task,
     layout: Layout,
-    solved: Mapping[tuple[str, int], Solved],
+    solved: Mapping[tuple[str, int], LayerSolution],
     *,
     tokenizer: Any = None,
     scoring: Scoring = Scoring(),  # noqa: B008
@@ -74,7 +74,7 @@ def cost_alone(
 
 @contextmanager
 def standing_in(
-    model: PreTrainedModel, solved: Mapping[tuple[str, int], Solved]
+    model: PreTrainedModel, solved: Mapping[tuple[str, int], LayerSolution]
 ) -> Generator[None]:
     """Inside, the stand-in of a head writes in its place wherever its gate is closed.
 

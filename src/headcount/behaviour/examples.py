@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headcount.behaviour.after import first_keys, first_of_all, short, with_after
-from headcount.behaviour.looks import Sights
+from headcount.behaviour.looks import BatchWeights
 from headcount.behaviour.patterns import Side, look
 from headcount.behaviour.result import Roles
 from headcount.behaviour.tokens import READS, Marks
@@ -25,7 +25,7 @@ from headcount.behaviour.words import LOOKS, ROLES
 from headcount.changes.sentence import spelled
 from headcount.heads import Head, Mask
 from headcount.likeness.inputs import Batch, model_inputs
-from headcount.models.capture import Place, capture
+from headcount.models.capture import AttentionSource, capture
 from headcount.models.hooks import evaluating
 
 ROWS = 50
@@ -108,13 +108,13 @@ def _row(
     roles: dict[Head, str | None],
 ) -> dict[Head, dict[str, Any]]:
     """Every head's example on one row; without those that have no such key there."""
-    sights = Sights(marks.sides(model, batch))
+    sights = BatchWeights(marks.sides(model, batch))
     words = {
         name: list(spelled(side.ids[0].tolist(), tokenizer)) for name, side in sights.sides.items()
     }
     told: dict[Head, dict[str, Any]] = {}
 
-    def see(place: Place, attention: Tensor) -> None:
+    def see(place: AttentionSource, attention: Tensor) -> None:
         if place.use or not attention.shape[1]:
             return  # of a shared layer, its first run
         weights = sights.weights(place, attention)

@@ -12,17 +12,17 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.inputs import read_inputs
 from headcount.tasks.loading import tokenizer_of
-from headcount.tasks.reading import Reading
+from headcount.tasks.reading import InputOptions
 from headcount.tasks.task import Task
 
 
 def role_inputs(
-    model: PreTrainedModel, tokenizer: Any, reading: Reading, task: Task | None = None
-) -> tuple[Encoded, str]:
-    """(rows, what they are), as `Reading` asks for them; no row of a task that is scored."""
+    model: PreTrainedModel, tokenizer: Any, reading: InputOptions, task: Task | None = None
+) -> tuple[EncodedRows, str]:
+    """(rows, what they are), as `InputOptions` asks for them; no row of a task that is scored."""
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     rows, name = read_inputs(model, tokenizer, reading, task, decides=True)
     if reading.inputs is None and (task is None or reading.random is not None):
@@ -30,7 +30,7 @@ def role_inputs(
     return rows, name
 
 
-def said_twice(rows: Encoded, tokenizer: Any) -> Encoded:
+def said_twice(rows: EncodedRows, tokenizer: Any) -> EncodedRows:
     """The first half of every row's text, and once more, between the same special tokens."""
     special = frozenset(tokenizer.all_special_ids)
 

@@ -17,12 +17,12 @@ from headcount.behaviour.tokens import READS, Marks
 from headcount.behaviour.words import LOOKS
 from headcount.heads import Head, Layout
 from headcount.likeness.inputs import Batch, model_inputs
-from headcount.models.capture import Place, capture
+from headcount.models.capture import AttentionSource, capture
 from headcount.models.sites import Site
 from headcount.models.watch import watching
 
 
-class Sights:
+class BatchWeights:
     """The weights of one batch, made once for each stack and band."""
 
     def __init__(self, sides: dict[str, Side]) -> None:
@@ -33,7 +33,7 @@ class Sights:
         """The tokens of a stack that look."""
         return self.sides[READS[stack][0]]
 
-    def weights(self, place: Place, attention: Tensor) -> Weights:
+    def weights(self, place: AttentionSource, attention: Tensor) -> Weights:
         """What a layer's attention, (input, head, query, key), is looked at with."""
         queries, keys = (self.sides[name] for name in READS[place.stack])
         size = (len(queries.ids), queries.ids.shape[1], keys.ids.shape[1])
@@ -49,7 +49,7 @@ class Sights:
         return self._known[place.stack, band]
 
 
-class Looks:
+class AttentionMeans:
     """Running means of all that is seen in attention, and the sums of the heads' outputs."""
 
     def __init__(self, model: nn.Module, layout: Layout, marks: Marks) -> None:
@@ -67,10 +67,10 @@ class Looks:
     def take(self, batch: Batch) -> dict[str, Side]:
         """Read one batch; gives its tokens."""
         sides = self.marks.sides(self.model, batch)
-        sights, inputs = Sights(sides), len(sides["encoder"].ids)
+        sights, inputs = BatchWeights(sides), len(sides["encoder"].ids)
         found: dict[tuple[str, int], list[tuple[Tensor, Tensor]]] = {}
 
-        def see(place: Place, attention: Tensor) -> None:
+        def see(place: AttentionSource, attention: Tensor) -> None:
             if attention.shape[1]:
                 weights = sights.weights(place, attention)
                 seen = look(attention, weights)
@@ -104,7 +104,7 @@ class Looks:
         self.seen.add(values)
         self.chance.add(np.where(np.isnan(values), np.nan, chance))
 
-    def _require_numbers(self, place: Place, seen: Tensor, weights: Weights) -> None:
+    def _require_numbers(self, place: AttentionSource, seen: Tensor, weights: Weights) -> None:
         bad = (weights.defined[:, None] & ~torch.isfinite(seen)).any(-1).nonzero()
         if len(bad):
             head = self.layout.original(Head(place.stack, place.layer, int(bad[0, 1])))

@@ -23,8 +23,8 @@ from headcount.behaviour.after import kept_in
 from headcount.behaviour.alone import cost_alone
 from headcount.behaviour.examples import Pool, find_examples
 from headcount.behaviour.inputs import role_inputs
-from headcount.behaviour.looks import Looks
-from headcount.behaviour.options import Describing
+from headcount.behaviour.looks import AttentionMeans
+from headcount.behaviour.options import RoleOptions
 from headcount.behaviour.result import Quantity, Roles, quantity
 from headcount.behaviour.stand_in import quantities
 from headcount.behaviour.tokens import marks_of
@@ -37,7 +37,7 @@ from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
 from headcount.models.hooks import evaluating
 from headcount.tasks import Task, open_task
-from headcount.tasks.reading import Reading
+from headcount.tasks.reading import InputOptions
 from headcount.training.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def roles(
     where its heads look, too. `progress(done, total, what)` is called now and then. A layer
     that the model runs several times counts with the mean over its runs.
     """
-    options = Describing(examples=examples, ridge=ridge, time=time, alone=alone, limit=limit)
+    options = RoleOptions(examples=examples, ridge=ridge, time=time, alone=alone, limit=limit)
     bare: Any = require_pretrained(unwrap(model), "hc.roles")
     if isinstance(inputs, Task):
         task = task if task is not None else inputs
@@ -82,7 +82,7 @@ def roles(
         raise UsageError("Heads are scored alone on the rows of a task: pass one (--task).")
     cut = None if pruned is None else (pruned, kept_in(bare, pruned))
     if inputs is None and task is None:
-        reading = Reading(samples=samples, max_length=max_length, seed=seed)
+        reading = InputOptions(samples=samples, max_length=max_length, seed=seed)
         inputs, name = role_inputs(bare, tokenizer, reading)
     layout = layout_of_model(bare)
     stream = open_stream(
@@ -114,13 +114,13 @@ def roles(
 
 def _look(
     model: Any, layout: Layout, stream: Stream, tokenizer: Any, progress: Progress | None
-) -> tuple[Looks, Pool]:
+) -> tuple[AttentionMeans, Pool]:
     """One pass over the inputs."""
     chunks = iter(stream.chunks)
     begin = next(chunks, None)
     if begin is None:
         raise UsageError("There are no inputs to see roles on.")
-    looks = Looks(model, layout, marks_of(model, tokenizer).told(model, begin))
+    looks = AttentionMeans(model, layout, marks_of(model, tokenizer).told(model, begin))
     pool = Pool()
     with evaluating(model):
         for batch in chain(begin, chain.from_iterable(chunks)):

@@ -8,7 +8,7 @@ from headcount.base.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Describing:
+class RoleOptions:
     """What else is measured of every head, and how much of it is kept."""
 
     examples: int = 3

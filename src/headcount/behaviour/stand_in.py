@@ -34,7 +34,7 @@ MEMORY = 2**29
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class LayerSolution:
     """One layer's solve: what stands in for each head, and how much of it that is."""
 
     site: Site
@@ -82,7 +82,7 @@ class Outputs:
             self.sums[site.path][number] += (chosen.T @ chosen).double().cpu()
         self.tokens[site.path] += int(real.sum())
 
-    def solve(self, ridge: float) -> dict[tuple[str, int], Solved]:
+    def solve(self, ridge: float) -> dict[tuple[str, int], LayerSolution]:
         """(stack, layer) -> its solve."""
         return {
             (site.stack, site.layer): self._solve(site, ridge)
@@ -90,7 +90,7 @@ class Outputs:
             if self.tokens[site.path]
         }
 
-    def _solve(self, site: Site, ridge: float) -> Solved:
+    def _solve(self, site: Site, ridge: float) -> LayerSolution:
         sums, rows = self.sums[site.path], self.rows[site.path]
         if not torch.isfinite(sums).all():
             raise UsageError(
@@ -103,7 +103,7 @@ class Outputs:
         without = [solve_layer(whole - block, rows, site, ridge)[0] for block in used]
         stderr = jackknife(np.array(without)) if len(used) > 1 else np.full(site.heads, np.nan)
         tokens = self.tokens[site.path]
-        return Solved(site, shares, stderr, len(used), tokens, stand_ins.float())
+        return LayerSolution(site, shares, stderr, len(used), tokens, stand_ins.float())
 
 
 def solve_layer(
@@ -148,7 +148,7 @@ def jackknife(without: np.ndarray) -> np.ndarray:  # (block, head) -> (head,)
 
 
 def quantities(
-    solved: dict[tuple[str, int], Solved], layout: Any
+    solved: dict[tuple[str, int], LayerSolution], layout: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(head,) shares, standard errors and blocks, in the order of a layout; NaN without a solve."""
     found = np.full((3, len(layout)), np.nan)

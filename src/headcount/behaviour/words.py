@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class About(NamedTuple):
+class QuantityWords(NamedTuple):
     """What a quantity is."""
 
     unit: str
@@ -13,32 +13,46 @@ class About(NamedTuple):
 
 
 ROLES = {
-    "previous": About("share", "attention to the token before"),
-    "next": About("share", "attention to the token behind"),
-    "same": About("share", "attention to the token itself"),
-    "first": About("share", "attention to the first token of the row, [CLS] or BOS where it is"),
-    "separator": About("share", "attention to special tokens behind the first, or punctuation"),
-    "duplicate": About("share", "attention to other places that hold the same token"),
-    "induction": About("share", "attention to the places behind earlier ones of the same token"),
+    "previous": QuantityWords("share", "attention to the token before"),
+    "next": QuantityWords("share", "attention to the token behind"),
+    "same": QuantityWords("share", "attention to the token itself"),
+    "first": QuantityWords(
+        "share", "attention to the first token of the row, [CLS] or BOS where it is"
+    ),
+    "separator": QuantityWords(
+        "share", "attention to special tokens behind the first, or punctuation"
+    ),
+    "duplicate": QuantityWords("share", "attention to other places that hold the same token"),
+    "induction": QuantityWords(
+        "share", "attention to the places behind earlier ones of the same token"
+    ),
 }
 """What may become a head's role: shares of its attention, each over the queries that have such a
 key in sight."""
 LOOKS = {
     **ROLES,
-    "reach": About("tokens", "mean distance between a token and what it looks at"),
-    "entropy": About("bits", "entropy of the attention"),
-    "entropy_share": About("share", "entropy by that of equal attention to all keys in sight"),
+    "reach": QuantityWords("tokens", "mean distance between a token and what it looks at"),
+    "entropy": QuantityWords("bits", "entropy of the attention"),
+    "entropy_share": QuantityWords(
+        "share", "entropy by that of equal attention to all keys in sight"
+    ),
 }
 """All that comes from attention alone."""
 QUANTITIES = {
     **LOOKS,
-    "stand_in": About("share", "of the head's output, what the others of its layer reproduce"),
-    "kilobytes": About("kB", "weights that go with the head; 1 kB is 1000 bytes"),
-    "milliseconds": About("ms", "what the head adds to a forward pass"),
-    "cost_alone": About("loss", "change of the loss when this head alone is closed"),
-    "cost_alone_repaired": About("loss", "the same with its layer's output projection re-solved"),
-    "score_alone": About("score", "change of the score when this head alone is closed"),
-    "score_alone_repaired": About("score", "the same with its layer's projection re-solved"),
+    "stand_in": QuantityWords(
+        "share", "of the head's output, what the others of its layer reproduce"
+    ),
+    "kilobytes": QuantityWords("kB", "weights that go with the head; 1 kB is 1000 bytes"),
+    "milliseconds": QuantityWords("ms", "what the head adds to a forward pass"),
+    "cost_alone": QuantityWords("loss", "change of the loss when this head alone is closed"),
+    "cost_alone_repaired": QuantityWords(
+        "loss", "the same with its layer's output projection re-solved"
+    ),
+    "score_alone": QuantityWords("score", "change of the score when this head alone is closed"),
+    "score_alone_repaired": QuantityWords(
+        "score", "the same with its layer's projection re-solved"
+    ),
 }
 """Everything a head can be described by."""
 LETTERS = {

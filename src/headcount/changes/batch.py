@@ -20,7 +20,7 @@ from headcount.changes.divergence import fitting, js_divergence, l2_distance
 from headcount.heads import Layout
 from headcount.likeness.attention import padding_masks
 from headcount.likeness.inputs import Batch, model_inputs
-from headcount.models.capture import Place, capture
+from headcount.models.capture import AttentionSource, capture
 from headcount.models.layers import find_layers
 from headcount.models.watch import watching
 
@@ -34,11 +34,11 @@ def compare_batch(
     """What each input of a batch adds."""
     rows = len(next(iter(batch.values())))
     masks = padding_masks(left, batch)
-    held: dict[tuple[str, Place], Tensor] = {}
+    held: dict[tuple[str, AttentionSource], Tensor] = {}
     _watched(left, batch, lambda what, place, value: held.__setitem__((what, place), value))
     found: dict[tuple[str, str, int], list[Tensor]] = {}  # one tensor for each run of the layer
 
-    def meet(what: str, place: Place, value: Tensor) -> None:
+    def meet(what: str, place: AttentionSource, value: Tensor) -> None:
         before = held.pop((what, place), None)
         if before is None:
             raise UnsupportedError(f"The first model does not run {place.stack} {place.layer}.")
@@ -60,7 +60,7 @@ def compare_batch(
 
 
 def _watched(
-    model: PreTrainedModel, batch: Batch, take: Callable[[str, Place, Tensor], Any]
+    model: PreTrainedModel, batch: Batch, take: Callable[[str, AttentionSource, Tensor], Any]
 ) -> None:
     """Run the model; hand over each layer's attention (`js`) and output (`l2`) as they come."""
     runs: dict[str, int] = {}
@@ -71,7 +71,7 @@ def _watched(
         use = runs[path] = runs.get(path, -1) + 1
         if isinstance(hidden, Tensor) and hidden.ndim >= 3:
             # a copy: the next layer may write into its input
-            take("l2", Place(stack, layer, use), hidden.detach().clone())
+            take("l2", AttentionSource(stack, layer, use), hidden.detach().clone())
 
     layers: list[tuple[tuple[str, str, int], str]] = []
     for layer in find_layers(model):

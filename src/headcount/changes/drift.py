@@ -20,7 +20,7 @@ from headcount.changes.batch import compare_batch
 from headcount.changes.pair import open_pair
 from headcount.heads import Layout, Scores, Stack
 from headcount.likeness.inputs import open_stream
-from headcount.likeness.running import Running
+from headcount.likeness.running import RunningMoments
 from headcount.models.find import layout as layout_of_model
 from headcount.models.hooks import evaluating
 
@@ -94,7 +94,7 @@ def drift(
     maker = _maker(first, second)
     settings = {"tokenizer": tokenizer, "limit": limit, "max_length": max_length, "seed": seed}
     stream = open_stream(maker, inputs, heads=runs, **settings)
-    running = Running()
+    running = RunningMoments()
     with evaluating(left), evaluating(right), torch.no_grad():
         for batch in (batch for chunk in stream.chunks for batch in chunk):
             for found in compare_batch(left, right, batch, layout):
@@ -112,7 +112,7 @@ def _maker(first: nn.Module, second: nn.Module) -> nn.Module:
     return (able or [first])[0]
 
 
-def _summary(running: Running, layout: Layout) -> Drift:
+def _summary(running: RunningMoments, layout: Layout) -> Drift:
     missed = [stack.name for stack in layout.stacks if (stack.name, "js") not in running.means]
     if missed:
         raise UsageError(
@@ -129,7 +129,7 @@ def _summary(running: Running, layout: Layout) -> Drift:
     )
 
 
-def _layers(running: Running, stack: Stack) -> Iterator[LayerDrift]:
+def _layers(running: RunningMoments, stack: Stack) -> Iterator[LayerDrift]:
     mean = {name: running.means[stack.name, name] for name in ("js", *COLUMNS)}
     error = {name: running.error((stack.name, name)) for name in ("js", *COLUMNS)}
     _require_numbers(stack.name, mean["js"])

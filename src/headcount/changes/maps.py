@@ -18,7 +18,7 @@ from headcount.heads import Head, Layout, Mask, write_counts
 Map = NDArray[np.float32]  # (query, key)
 
 
-class Run(NamedTuple):
+class HeadUse(NamedTuple):
     """A head in one of the runs of its layer; `run` is 0 but where layers share weights."""
 
     head: Head
@@ -40,8 +40,8 @@ class AttentionMaps:
     """The heads of the first model."""
     tokens: Mapping[str, Tokens]
     """By stack; only stacks that the text reaches."""
-    before: Mapping[Run, Map]
-    after: Mapping[Run, Map] | None = None
+    before: Mapping[HeadUse, Map]
+    after: Mapping[HeadUse, Map] | None = None
     """The second model's, by the first one's numbers: heads that are gone are not in it."""
     mask: Mask | None = None
     """The heads that the second model has."""
@@ -83,7 +83,7 @@ class AttentionMaps:
             if (not layers or head.layer in layers) and (not heads or head.index in heads)
         }
 
-        def some(maps: Mapping[Run, Map]) -> dict[Run, Map]:
+        def some(maps: Mapping[HeadUse, Map]) -> dict[HeadUse, Map]:
             return {run: found for run, found in maps.items() if run.head in chosen}
 
         return replace(

@@ -17,7 +17,7 @@ from headcount.base.errors import UsageError
 from headcount.base.text import line
 from headcount.changes.correlation import Correlation, correlate
 from headcount.changes.drift import Drift, drift
-from headcount.changes.recall import Ranked, Recall, recall_curve
+from headcount.changes.recall import RankedHeads, Recall, recall_curve
 from headcount.changes.weights import WeightChange, weight_change
 from headcount.heads import Layout, Scores
 from headcount.models.door import require_model
@@ -43,7 +43,7 @@ class Transfer:
     made: Mapping[str, Any] = field(default_factory=dict)
     recall: Mapping[float, Recall] = field(default_factory=dict)
     """Relative score of the pre-training task -> recall of the task's heads."""
-    ranked: tuple[Ranked, ...] = ()
+    ranked: tuple[RankedHeads, ...] = ()
     """The task's and the pre-training task's rankings behind the recall."""
 
     def __repr__(self) -> str:
@@ -71,7 +71,9 @@ class Transfer:
                     out[stack.name][name] = found
         return out
 
-    def with_recall(self, task: Ranked, pretraining: Ranked, share: float = 0.9) -> Transfer:
+    def with_recall(
+        self, task: RankedHeads, pretraining: RankedHeads, share: float = 0.9
+    ) -> Transfer:
         """The same with the recall of the task's heads beside it."""
         found = recall_curve(task, pretraining, share=share)
         made = {**self.made, "recall_share": share}

@@ -36,7 +36,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transferring:
+class DriftOptions:
     """What is asked of two checkpoints beside their drift."""
 
     pretraining_task: str | None = None

@@ -25,7 +25,7 @@ from headcount.heads import Mask, Scores
 from headcount.sensitivity.gradients import importance
 from headcount.sensitivity.options import require_norm
 from headcount.tasks import Task
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.metrics import get_metric
 from headcount.training.evaluate import evaluate
 from headcount.training.scoring import Scoring
@@ -60,7 +60,7 @@ class Recall:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranked:
+class RankedHeads:
     """A task's ranking of heads, and its score with so many of the best."""
 
     task: str
@@ -163,7 +163,11 @@ def recall(needed_task: Mask, kept_pretraining: Mask) -> Recall:
 
 
 def recall_curve(
-    task: Ranked, pretraining: Ranked, *, share: float = 0.9, shares: Sequence[float] = SHARES
+    task: RankedHeads,
+    pretraining: RankedHeads,
+    *,
+    share: float = 0.9,
+    shares: Sequence[float] = SHARES,
 ) -> dict[float, Recall]:
     """Recall at each relative score x of the pre-training task: Recall_share(x)."""
     wanted = task.needed(share)
@@ -173,7 +177,7 @@ def recall_curve(
 def rank_heads(
     model: PreTrainedModel,
     task: Task,
-    rows: Encoded,
+    rows: EncodedRows,
     *,
     normalize: str | None = None,
     report: Callable[[int], None] | None = None,
@@ -198,13 +202,13 @@ def score_counts(
     points: int = POINTS,
     tokenizer: Any = None,
     scoring: Scoring = Scoring(),  # noqa: B008
-) -> Ranked:
+) -> RankedHeads:
     """The task's score with fewer and fewer heads, least important first, in one pass."""
     counts = head_counts(len(ranking.layout), points)
     masks = [ranking.keep_best(count) for count in counts]
     found = evaluate(model, task, masks, tokenizer=tokenizer, scoring=replace(scoring, draws=0))
     scores = {count: each.score for count, each in zip(counts, found, strict=True)}
-    return Ranked(task=task.name, metric=task.metric, ranking=ranking, scores=scores)
+    return RankedHeads(task=task.name, metric=task.metric, ranking=ranking, scores=scores)
 
 
 def head_counts(total: int, points: int = POINTS) -> list[int]:

@@ -17,16 +17,16 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UnsupportedError, UsageError
-from headcount.changes.maps import AttentionMaps, Map, Run, Tokens
+from headcount.changes.maps import AttentionMaps, HeadUse, Map, Tokens
 from headcount.changes.pair import open_pair
 from headcount.costs.pairs import mask_between
 from headcount.heads import Head, Layout, Mask
 from headcount.likeness.inputs import Batch, model_inputs, open_stream
-from headcount.models.capture import Place, capture
+from headcount.models.capture import AttentionSource, capture
 from headcount.models.door import require_pretrained
 from headcount.models.find import layout, sites_of, unwrap
 from headcount.models.hooks import evaluating
-from headcount.tasks.encoding import Encoded, encode_texts
+from headcount.tasks.encoding import EncodedRows, encode_texts
 from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.training.translate import translate
 
@@ -112,19 +112,19 @@ def _read(
     return batch, cut, target
 
 
-def _written(model: PreTrainedModel, rows: Encoded, tokenizer: Any) -> str:
+def _written(model: PreTrainedModel, rows: EncodedRows, tokenizer: Any) -> str:
     if not unwrap(model).can_generate():  # pyright: ignore[reportCallIssue]
         raise UsageError(f"{type(model).__name__} writes no text itself: pass the target.")
     return translate(model, rows, tokenizer)[0][0]
 
 
-def _maps(model: PreTrainedModel, batch: Batch, mask: Mask, heads: Layout) -> dict[Run, Map]:
+def _maps(model: PreTrainedModel, batch: Batch, mask: Mask, heads: Layout) -> dict[HeadUse, Map]:
     """All maps; the model's heads are those of the mask, and `heads` knows their numbers."""
-    kept: dict[Place, Tensor] = {}
+    kept: dict[AttentionSource, Tensor] = {}
     bare = unwrap(model)
     with capture(model, kept.__setitem__), torch.no_grad(), evaluating(bare):
         model(**model_inputs(bare, batch))
-    maps: dict[Run, Map] = {}
+    maps: dict[HeadUse, Map] = {}
     for place, found in sorted(kept.items()):
         if len(found) != 1:
             raise UnsupportedError(
@@ -133,20 +133,20 @@ def _maps(model: PreTrainedModel, batch: Batch, mask: Mask, heads: Layout) -> di
             )
         for index, values in zip(mask.indices(place.stack, place.layer), found[0], strict=True):
             head = heads.original(Head(place.stack, place.layer, index))
-            maps[Run(head, place.use)] = values.float().cpu().numpy()
-            if not np.isfinite(maps[Run(head, place.use)]).all():
+            maps[HeadUse(head, place.use)] = values.float().cpu().numpy()
+            if not np.isfinite(maps[HeadUse(head, place.use)]).all():
                 raise UsageError(f"The attention of head {head} is not all numbers (NaN).")
     return _ordered(maps, mask)
 
 
-def _ordered(maps: dict[Run, Map], mask: Mask) -> dict[Run, Map]:
+def _ordered(maps: dict[HeadUse, Map], mask: Mask) -> dict[HeadUse, Map]:
     """In the layout's order of stacks."""
     order = [stack.name for stack in mask.layout.stacks]
     return dict(sorted(maps.items(), key=lambda item: (order.index(item[0].head.stack), item[0])))
 
 
 def _tokens(
-    model: nn.Module, batch: Batch, tokenizer: Any, maps: dict[Run, Map]
+    model: nn.Module, batch: Batch, tokenizer: Any, maps: dict[HeadUse, Map]
 ) -> dict[str, Tokens]:
     own = spelled(batch["input_ids"][0].tolist(), tokenizer)
     told = own

@@ -13,13 +13,13 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from headcount.changes.measure import Transfer, transfer
-from headcount.changes.options import Transferring
+from headcount.changes.options import DriftOptions
 from headcount.changes.recall import rank_heads, score_counts
 from headcount.heads import Scores
 from headcount.tasks import Task
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.loading import match
-from headcount.tasks.reading import Reading
+from headcount.tasks.reading import InputOptions
 from headcount.tasks.rows import labelled_rows
 from headcount.training.scoring import Scoring
 
@@ -36,11 +36,11 @@ def no_bar(text: str) -> AbstractContextManager[Callable[..., None]]:
 def transfer_study(
     models: Sequence[PreTrainedModel],
     tasks: Sequence[Task | None],
-    inputs: Encoded,
+    inputs: EncodedRows,
     *,
     tokenizer: Any,
-    reading: Reading,
-    options: Transferring,
+    reading: InputOptions,
+    options: DriftOptions,
     name: str = "",
     bar: Bar = no_bar,
 ) -> Transfer:

@@ -12,17 +12,17 @@ from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import progress, waiting
-from headcount.cli.typed import Typed, typed
-from headcount.models.opening import Opening
-from headcount.runs.kinds import Bench
+from headcount.cli.typed import TypedOptions, typed
+from headcount.models.opening import ModelOptions
+from headcount.runs.kinds import BenchOptions
 from headcount.views.tables.bench import ideals, page
 
 if TYPE_CHECKING:
-    Asked = Typed
-    Loaded = Typed
+    Asked = TypedOptions
+    Loaded = TypedOptions
 else:
-    Asked = typed(Bench, "Timing", leave_out=("pruned",))
-    Loaded = typed(Opening, "Model", leave_out=("tokenizer", "dtype"))
+    Asked = typed(BenchOptions, "Timing", leave_out=("pruned",))
+    Loaded = typed(ModelOptions, "Model", leave_out=("tokenizer", "dtype"))
 
 
 def bench(
@@ -51,7 +51,7 @@ def bench(
     """
     from headcount.costs.speed import check_bench, plan
 
-    options = asked.on(Bench(pruned=pruned))
+    options = asked.on(BenchOptions(pruned=pruned))
     check_bench(pruned, options.ratio, options.batch, options.length, options.repeats)
     if dry_run:
         how: Any = {"ratio": options.ratio, "length": options.length, "seed": seed}

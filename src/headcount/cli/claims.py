@@ -9,13 +9,13 @@ from cyclopts import Parameter
 
 from headcount.base.errors import NotFoundError
 from headcount.cli.common import Json, emit, say
-from headcount.cli.typed import Typed, typed
-from headcount.papers.scales import Places
+from headcount.cli.typed import TypedOptions, typed
+from headcount.papers.scales import DataPaths
 
 if TYPE_CHECKING:
-    Placed = Typed
+    Placed = TypedOptions
 else:
-    Placed = typed(Places, "Real data and weights")
+    Placed = typed(DataPaths, "Real data and weights")
 
 PLACED = Placed()
 

@@ -14,7 +14,7 @@ from typing import Any
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.names import require
 from headcount.base.outputs import require_apart, require_new, require_place, require_replaceable
-from headcount.cli.typed import Typed
+from headcount.cli.typed import TypedOptions
 from headcount.heads import STACKS, Layout
 from headcount.models.shipped import require_model
 from headcount.runs.advice import choose
@@ -53,10 +53,10 @@ def check(command: str, arguments: Mapping[str, Any]) -> None:
         _bound(given)
 
 
-def _groups(arguments: Mapping[str, Any]) -> Iterable[Typed]:
+def _groups(arguments: Mapping[str, Any]) -> Iterable[TypedOptions]:
     """The options that were typed, class by class."""
     for value in arguments.values():
-        if isinstance(value, Typed):
+        if isinstance(value, TypedOptions):
             yield from [value] if value.kind is not None else []
         elif is_dataclass(value):
             yield from _groups({field.name: getattr(value, field.name) for field in fields(value)})

@@ -9,11 +9,11 @@ from cyclopts import Parameter
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.progress import waiting
-from headcount.models.opening import Opening
+from headcount.models.opening import ModelOptions
 from headcount.views.tables.records import exported_table
 
 Format = Literal["zeroed", "standalone", "onnx", "torch-export"]
-CPU = Opening(device="cpu")
+CPU = ModelOptions(device="cpu")
 
 
 def export(

@@ -15,58 +15,58 @@ from typing import TYPE_CHECKING, Annotated, Any, overload
 from cyclopts import Parameter
 
 from headcount.base.errors import HeadcountError, UsageError
-from headcount.behaviour.options import Describing
-from headcount.changes.options import Sentence, Transferring
+from headcount.behaviour.options import RoleOptions
+from headcount.changes.options import DriftOptions, Sentence
 from headcount.cli.common import emit, warn
 from headcount.cli.progress import typed_words
-from headcount.cli.typed import Typed, typed
-from headcount.likeness.options import Agreeing, Likening
-from headcount.models.opening import Opening
+from headcount.cli.typed import TypedOptions, typed
+from headcount.likeness.options import AgreementOptions, DistanceOptions
+from headcount.models.opening import ModelOptions
 from headcount.runs.run import Run
-from headcount.sensitivity.options import Measuring
-from headcount.studies.searching import Searching
-from headcount.tasks.looking import Looking
-from headcount.tasks.reading import Reading
+from headcount.sensitivity.options import GradientOptions
+from headcount.studies.searching import SearchOptions
+from headcount.tasks.calibration import Calibration
+from headcount.tasks.reading import InputOptions
 from headcount.tasks.source import Source
 from headcount.training.logging import Logging
 from headcount.training.scoring import Scoring
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
-    from headcount.runs.carriers.common import Carried
+    from headcount.runs.carriers.common import RunResult
     from headcount.runs.subject import Subject
     from headcount.tasks import Task
 
-    Opened = Typed
-    Sourced = Typed
-    Scored = Typed
-    Looked = Typed
-    Read = Typed
-    Measured = Typed
-    Likened = Typed
-    Described = Typed
-    Agreed = Typed
-    Shown = Typed
-    Transferred = Typed
-    Loaded = Typed
-    Written = Typed
-    Searched = Typed
-    Logged = Typed
+    Opened = TypedOptions
+    Sourced = TypedOptions
+    Scored = TypedOptions
+    Looked = TypedOptions
+    Read = TypedOptions
+    Measured = TypedOptions
+    Likened = TypedOptions
+    Described = TypedOptions
+    Agreed = TypedOptions
+    Shown = TypedOptions
+    Transferred = TypedOptions
+    Loaded = TypedOptions
+    Written = TypedOptions
+    Searched = TypedOptions
+    Logged = TypedOptions
 else:
-    Opened = typed(Opening, "Model")
+    Opened = typed(ModelOptions, "Model")
     Sourced = typed(Source, "Data")
     Scored = typed(Scoring, "Scoring")
-    Looked = typed(Looking, "Rows to look at")
-    Read = typed(Reading, "Inputs")
-    Measured = typed(Measuring, "Measuring")
-    Likened = typed(Likening, "Measuring")
-    Described = typed(Describing, "Measuring")
-    Agreed = typed(Agreeing, "Comparing")
+    Looked = typed(Calibration, "Rows to look at")
+    Read = typed(InputOptions, "Inputs")
+    Measured = typed(GradientOptions, "Measuring")
+    Likened = typed(DistanceOptions, "Measuring")
+    Described = typed(RoleOptions, "Measuring")
+    Agreed = typed(AgreementOptions, "Comparing")
     Shown = typed(Sentence, "Text and heads")
-    Transferred = typed(Transferring, "Comparing")
-    Loaded = typed(Opening, "Model", leave_out=("tokenizer", "device"))
-    Written = typed(Opening, "Model", leave_out=("device",))
-    Searched = typed(Searching, "Searching")
+    Transferred = typed(DriftOptions, "Comparing")
+    Loaded = typed(ModelOptions, "Model", leave_out=("tokenizer", "device"))
+    Written = typed(ModelOptions, "Model", leave_out=("device",))
+    Searched = typed(SearchOptions, "Searching")
     Logged = typed(Logging, "Logging", leave_out=("run",))
 
 OPENED, SOURCED, SCORED, LOOKED, READ = Opened(), Sourced(), Scored(), Looked(), Read()
@@ -91,19 +91,19 @@ OverFile = Annotated[
 
 
 def open_model(
-    name: str, opening: Typed | Opening, task: Task | None = None, **how: Any
+    name: str, opening: TypedOptions | ModelOptions, task: Task | None = None, **how: Any
 ) -> tuple[Any, Any, bool]:
     """(model on its device, tokenizer, whether its task head is new), quietly."""
     from headcount.tasks.loading import hush
     from headcount.tasks.opening import open_model as opened
 
     hush()
-    options = opening.on() if isinstance(opening, Typed) else opening
+    options = opening.on() if isinstance(opening, TypedOptions) else opening
     return opened(name, options, task, **how)
 
 
 def open_several(
-    names: Sequence[str], opening: Typed, tasks: Sequence[Task | None] | None = None
+    names: Sequence[str], opening: TypedOptions, tasks: Sequence[Task | None] | None = None
 ) -> tuple[list[Any], Any]:
     """(models on their device, the one tokenizer they have): two checkpoints of one model."""
     from headcount.tasks.loading import hush
@@ -114,10 +114,10 @@ def open_several(
 
 
 @overload
-def open_task(name: str, source: Typed, split: str | None = None) -> Task: ...
+def open_task(name: str, source: TypedOptions, split: str | None = None) -> Task: ...
 @overload
-def open_task(name: str | None, source: Typed, split: str | None = None) -> Task | None: ...
-def open_task(name: str | None, source: Typed, split: str | None = None) -> Task | None:
+def open_task(name: str | None, source: TypedOptions, split: str | None = None) -> Task | None: ...
+def open_task(name: str | None, source: TypedOptions, split: str | None = None) -> Task | None:
     """The task with the user's data; data or a split without a task is refused."""
     from headcount.base.errors import UsageError
     from headcount.tasks import TASKS
@@ -130,11 +130,11 @@ def open_task(name: str | None, source: Typed, split: str | None = None) -> Task
     return None
 
 
-def read_of(reading: Typed, task: str | None, source: Typed) -> Reading:
+def read_of(reading: TypedOptions, task: str | None, source: TypedOptions) -> InputOptions:
     """What is read, from one place: a task, a file or chance."""
     from headcount.base.errors import UsageError
 
-    read: Reading = reading.on()
+    read: InputOptions = reading.on()
     if task is not None and not (read.inputs is None and read.random is None):
         raise UsageError("Pass one of --task, --inputs and --random: inputs come from one place.")
     open_task(task, source, read.split)
@@ -144,8 +144,8 @@ def read_of(reading: Typed, task: str | None, source: Typed) -> Reading:
 def open_subject(
     model: str,
     task: str | None,
-    source: Typed,
-    opening: Typed,
+    source: TypedOptions,
+    opening: TypedOptions,
     *,
     trains: bool = False,
     seed: int = 0,
@@ -165,8 +165,8 @@ def run_of(
     model: str,
     options: Any,
     task: str | None,
-    source: Typed,
-    opening: Typed,
+    source: TypedOptions,
+    opening: TypedOptions,
     seed: int = 0,
 ) -> Run:
     """What was typed, as a run."""
@@ -194,7 +194,7 @@ def require_same_question(run: Run, out: Path | None, record: Path | None, overw
         )
 
 
-def carried(run: Run, out: Path | None = None, **how: Any) -> Carried:
+def carried(run: Run, out: Path | None = None, **how: Any) -> RunResult:
     """A run carried out, quietly, for a record that knows its command."""
     from headcount.runs.carry import carry
     from headcount.tasks.loading import hush

@@ -12,7 +12,7 @@ from headcount.base.files import write_json
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.progress import bar
-from headcount.runs.kinds import Importance
+from headcount.runs.kinds import ImportanceOptions
 
 
 def importance(
@@ -35,7 +35,7 @@ def importance(
     - `headcount importance ./run --task mrpc --data glue --normalize l1`
     - `headcount importance ./run --task sst2 --out importance.json --json`
     """
-    asked = Importance(measuring=measuring.on(), keep=keep)
+    asked = ImportanceOptions(measuring=measuring.on(), keep=keep)
     run = groups.run_of("importance", model, asked, task, source, opening, asked.measuring.seed)
     groups.require_same_question(run, out, out, overwrite)
     from headcount.views.tables.grid import head_grid

@@ -42,7 +42,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 missing extra, 4 not found, 5 not
 
 
 @dataclass(kw_only=True)
-class Line:
+class CommandLine:
     """A command line without the options that work everywhere."""
 
     tokens: list[str]
@@ -53,7 +53,7 @@ class Line:
     """The words of the options that the config file gave, by the name of each."""
 
     @classmethod
-    def read(cls, argv: Sequence[str]) -> Line:
+    def read(cls, argv: Sequence[str]) -> CommandLine:
         """Take `--debug`, `--print-config` and `--config FILE` out, wherever they stand."""
         line = cls(tokens=[])
         tokens = iter(argv)
@@ -87,7 +87,7 @@ class Line:
         return next((token for token in self.tokens if not token.startswith("-")), None)
 
 
-def build(line: Line) -> App:
+def build(line: CommandLine) -> App:
     """The cyclopts app. The chosen command speaks for itself, the others in one line."""
     if line.command is not None and line.command not in COMMANDS:
         hint = did_you_mean(line.command, [entry.name for entry in COMMANDS])
@@ -123,7 +123,7 @@ def as_typed(value: object) -> str | None:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def run(line: Line) -> int:
+def run(line: CommandLine) -> int:
     """Run the command and give back its exit code."""
     app = build(line)
     function, bound, _ = app.parse_args(line.tokens)
@@ -141,7 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (`sys.argv` when none is given); returns the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     try:
-        code = run(Line.read(argv))
+        code = run(CommandLine.read(argv))
         sys.stdout.flush()
         return code
     except BrokenPipeError:

@@ -15,7 +15,7 @@ from headcount.base.errors import UsageError
 from headcount.base.options import types_of
 from headcount.cli import groups
 from headcount.cli.common import say
-from headcount.cli.typed import Typed, make_typed, typed
+from headcount.cli.typed import TypedOptions, make_typed, typed
 from headcount.heads.as_mask import mask_text
 from headcount.pruning.methods import METHODS, Method, make_method
 from headcount.repair.finetune import Finetune
@@ -36,25 +36,25 @@ REPAIR = Parameter(
 )
 
 
-class Cut:
+class PruneFlags:
     """What every command that cuts takes, as it was typed."""
 
     seed: int
-    chosen: Typed
-    looking: Typed
-    scoring: Typed
-    source: Typed
-    opening: Typed
+    chosen: TypedOptions
+    looking: TypedOptions
+    scoring: TypedOptions
+    source: TypedOptions
+    opening: TypedOptions
     repair: tuple[str, ...]
-    repairing: Typed
+    repairing: TypedOptions
     preset: str
-    training: Typed
-    logging: Typed
+    training: TypedOptions
+    logging: TypedOptions
     overwrite: bool
     dry_run: bool
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cut) and vars(self) == vars(other)
+        return isinstance(other, PruneFlags) and vars(self) == vars(other)
 
     __hash__ = object.__hash__
 
@@ -155,14 +155,16 @@ def _cut_options(
     ]
     fields = [(name, kind, field(default=usual)) for name, kind, usual in parts
               if looks or name not in ("looking", "repair", "repairing")]  # fmt: skip
-    made = make_dataclass("CutOptions", fields, bases=(Cut,), frozen=True, kw_only=True, eq=False)
+    made = make_dataclass(
+        "CutOptions", fields, bases=(PruneFlags,), frozen=True, kw_only=True, eq=False
+    )
     made.__module__ = __name__  # cyclopts looks there for the types
     return Parameter(name="*")(made)
 
 
 if TYPE_CHECKING:
-    CutOptions = Cut
-    SweepOptions = Cut
+    CutOptions = PruneFlags
+    SweepOptions = PruneFlags
 else:
     CutOptions = cut_options()
     SweepOptions = cut_options(looks=False)

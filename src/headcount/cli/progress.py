@@ -29,7 +29,7 @@ TELLER = "headcount teller"
 
 
 @dataclass
-class Doing:
+class Activity:
     """What is being done; set by the command, read by the thread that tells it."""
 
     command: str = ""
@@ -47,13 +47,13 @@ class Doing:
         return f"headcount {self.command}, {minutes}:{seconds:02} so far{at}"
 
 
-_doing: list[Doing] = []  # a command may run others, as the demo does: the last one tells
+_doing: list[Activity] = []  # a command may run others, as the demo does: the last one tells
 
 
 @contextmanager
 def alive(command: str, words: Sequence[str] = ()) -> Generator[None]:
     """Around a command: lines on stderr while it runs, unless a terminal shows bars."""
-    _doing.append(Doing(command, words))
+    _doing.append(Activity(command, words))
     stop = threading.Event()
     teller = threading.Thread(target=_tell, args=(stop,), name=TELLER, daemon=True)
     # of several processes the first speaks for all; a command inside another has a teller already

@@ -11,7 +11,7 @@ from headcount.base.files import discard, write_json
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar, progress
-from headcount.runs.kinds import Redundancy
+from headcount.runs.kinds import RedundancyOptions
 from headcount.views.figures import check_figures, save_all
 
 redundancy = App(name="redundancy")
@@ -49,7 +49,7 @@ def measure(
     """
     read = groups.read_of(reading, task, source)
     check_figures(figure or [])
-    asked = Redundancy(reading=read, likening=likening.on())
+    asked = RedundancyOptions(reading=read, likening=likening.on())
     run = groups.run_of("redundancy", model, asked, task, source, opening, read.seed)
     if dry_run:
         groups.would_run("measure", run, as_json)

@@ -10,14 +10,14 @@ from cyclopts import Parameter
 from headcount.base.errors import UsageError
 from headcount.cli.common import Json, emit, say, warn
 from headcount.cli.progress import bar
-from headcount.cli.typed import Typed, typed
-from headcount.papers.scales import Places
-from headcount.studies.executors.protocol import Executing
+from headcount.cli.typed import TypedOptions, typed
+from headcount.papers.scales import DataPaths
+from headcount.studies.executors.protocol import ExecutorOptions
 
 if TYPE_CHECKING:
-    Executed = Placed = Typed
+    Executed = Placed = TypedOptions
 else:
-    Executed, Placed = typed(Executing, "Where"), typed(Places, "Real data and weights")
+    Executed, Placed = typed(ExecutorOptions, "Where"), typed(DataPaths, "Real data and weights")
 
 Flag = Parameter(negative=())
 EXECUTED, PLACED = Executed(), Placed()
@@ -99,7 +99,7 @@ def reproduce(
     return 6 if any(each.drawn is None for each in done) else None
 
 
-def _page(path: Path, out: Path | None, places: Places, as_json: bool) -> None:
+def _page(path: Path, out: Path | None, places: DataPaths, as_json: bool) -> None:
     """Write the page from the runs of all scales that are there."""
     from headcount.papers.page import write_page
     from headcount.views.tables.columns import table

@@ -12,7 +12,7 @@ from headcount.base.files import write_json
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.progress import bar
-from headcount.runs.kinds import Roles
+from headcount.runs.kinds import RolesOptions
 from headcount.views.figures import check_figures, save_all
 
 
@@ -50,7 +50,7 @@ def roles(
     if asked.alone and task is None:
         raise UsageError("Heads are scored alone on the rows of a task: pass one (--task).")
     check_figures(figure or [])
-    options = Roles(reading=read, describing=asked, pruned=pruned)
+    options = RolesOptions(reading=read, describing=asked, pruned=pruned)
     run = groups.run_of("roles", model, options, task, source, opening, read.seed)
     groups.require_same_question(run, out, out, overwrite)
     with bar("looking") as told:

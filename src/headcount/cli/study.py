@@ -16,16 +16,16 @@ from cyclopts import App, Parameter
 from headcount.base.errors import StudyError
 from headcount.cli.common import Json, emit, say, warn
 from headcount.cli.progress import bar
-from headcount.cli.typed import Typed, typed
-from headcount.studies.executors.protocol import Executing
+from headcount.cli.typed import TypedOptions, typed
+from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.views.tables import study as tables
 
 if TYPE_CHECKING:
     from headcount.studies.study import Study
 
-    Executed = Typed
+    Executed = TypedOptions
 else:
-    Executed = typed(Executing, "Where")
+    Executed = typed(ExecutorOptions, "Where")
 
 study = App(name="study", help="Many runs from one file: plan them, run them anywhere, watch them.")
 File = Annotated[Path, Parameter(help="A study file (YAML, TOML, JSON), or a shipped study.")]

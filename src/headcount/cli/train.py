@@ -11,14 +11,14 @@ from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar
-from headcount.cli.typed import Typed, typed
+from headcount.cli.typed import TypedOptions, typed
 from headcount.runs.kinds import Train
 from headcount.training.options import PRESETS, TRANSLATION, TrainOptions
 from headcount.views.tables.records import train_table
 
 if TYPE_CHECKING:
-    Asked = Typed
-    Training = Typed
+    Asked = TypedOptions
+    Training = TypedOptions
 else:
     Asked = typed(Train, "Rows and weights", leave_out=("training",))
     Training = typed(TrainOptions, "Training")

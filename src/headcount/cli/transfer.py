@@ -12,7 +12,7 @@ from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import bar
-from headcount.runs.kinds import Transfer
+from headcount.runs.kinds import TransferOptions
 
 
 def transfer(
@@ -48,7 +48,7 @@ def transfer(
     if options.recall and task is None:
         raise UsageError("--recall compares two tasks: pass --task and --pretraining-task.")
     groups.open_task(task, source, read.split)
-    asked = Transfer(finetuned=finetuned, reading=read, transferring=options)
+    asked = TransferOptions(finetuned=finetuned, reading=read, transferring=options)
     run = groups.run_of("transfer", pretrained, asked, task, source, opening, read.seed)
     if dry_run:
         groups.would_run("compare", run, as_json)

@@ -20,7 +20,7 @@ from cyclopts import Parameter
 from headcount.base.options import Options, docs_of, types_of
 
 
-class Typed:
+class TypedOptions:
     """What was typed of some options; a field that was left out is None."""
 
     kind: ClassVar[Any] = None
@@ -28,7 +28,7 @@ class Typed:
 
     def __eq__(self, other: object) -> bool:
         # which options the help shows is no difference between two command lines
-        return isinstance(other, Typed) and self.given() == other.given()
+        return isinstance(other, TypedOptions) and self.given() == other.given()
 
     __hash__ = object.__hash__
 
@@ -78,7 +78,9 @@ def make_typed(
     fields = [
         _field(name, owners, group, shown is None or name in shown) for name, owners in made.items()
     ]
-    result = make_dataclass(name, fields, bases=(Typed,), frozen=True, kw_only=True, eq=False)
+    result = make_dataclass(
+        name, fields, bases=(TypedOptions,), frozen=True, kw_only=True, eq=False
+    )
     result.__module__ = __name__  # cyclopts looks there for the types
     return Parameter(name="*")(result)
 

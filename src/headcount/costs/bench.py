@@ -25,8 +25,8 @@ from headcount.base.errors import UsageError
 from headcount.costs.cost import Cost, cost
 from headcount.costs.flops import inputs_at
 from headcount.costs.shapes import shapes_of
-from headcount.costs.timed import Bench, Row, Shape
-from headcount.costs.timing import Estimate, Way, alternate, check_rounds, ratios, seconds
+from headcount.costs.timed import BenchResult, BenchRow, Shape
+from headcount.costs.timing import Estimate, TimedVariant, alternate, check_rounds, ratios, seconds
 from headcount.heads import Layout, Mask
 from headcount.models.gates import gate
 
@@ -41,7 +41,7 @@ class _Runner:
     name: str
     mask: Mask
     model: PreTrainedModel
-    way: Callable[[dict[str, Any]], Way]
+    way: Callable[[dict[str, Any]], TimedVariant]
     """What is timed on these inputs."""
 
 
@@ -58,7 +58,7 @@ def time_removed(
     seed: int = 0,
     track: Callable[[Iterable[int]], Iterable[int]] = iter,
     clock: Callable[[], float] = time.perf_counter,
-) -> Bench:
+) -> BenchResult:
     """Time `dense`, the same with the smallest mask applied, and each of the `removed` models.
 
     `removed` has for each name the mask of the heads that were kept and the model without the
@@ -87,7 +87,7 @@ def time_removed(
                 timing_seconds=timing_seconds, track=track, clock=clock,
             )  # fmt: skip
             shapes.append(_shape(examples, counted, runners, times))
-    return Bench(
+    return BenchResult(
         model=first.model, device=str(dense.device), threads=torch.get_num_threads(),
         shapes=tuple(shapes),
     )  # fmt: skip
@@ -145,9 +145,9 @@ def _runners(
         around = (lambda: gate(model, mask)) if kind == "masked" else nullcontext
         full = f"{kind} {name}".rstrip()
 
-        def way(inputs: dict[str, Any]) -> Way:
+        def way(inputs: dict[str, Any]) -> TimedVariant:
             wait = torch.cuda.synchronize if model.device.type == "cuda" else None
-            return Way(name=full, run=lambda: model(**inputs), around=around, wait=wait)
+            return TimedVariant(name=full, run=lambda: model(**inputs), around=around, wait=wait)
 
         return _Runner(kind=kind, name=full, mask=mask, model=model, way=way)
 
@@ -171,12 +171,12 @@ def _in_onnxruntime(runner: _Runner, folder: Path) -> _Runner:
     )
     name = f"onnx {runner.name}"
 
-    def way(inputs: dict[str, Any]) -> Way:
+    def way(inputs: dict[str, Any]) -> TimedVariant:
         given = dict(inputs)
         if "input_ids" in given:  # the graph asks for segments; the model takes them to be 0
             given.setdefault("token_type_ids", torch.zeros_like(given["input_ids"]))
         feeds = {put.name: given[put.name].cpu().numpy() for put in session.get_inputs()}
-        return Way(name=name, run=lambda: session.run(None, feeds))
+        return TimedVariant(name=name, run=lambda: session.run(None, feeds))
 
     return _Runner(kind="onnx", name=name, mask=runner.mask, model=runner.model, way=way)
 
@@ -186,8 +186,8 @@ def _row(
     counted: Cost,
     took: Mapping[str, Estimate],
     shares: Mapping[str, Estimate],
-) -> Row:
-    return Row(
+) -> BenchRow:
+    return BenchRow(
         name=runner.name,
         kind=runner.kind,
         heads=len(runner.mask),

@@ -26,7 +26,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from headcount.base import html
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.base.text import line
-from headcount.costs.flops import Counted, count_flops, fitting_length, inputs_at
+from headcount.costs.flops import FlopCount, count_flops, fitting_length, inputs_at
 from headcount.heads import Layout, Mask
 from headcount.models.door import require_pretrained
 from headcount.models.find import layout_of, sites_of
@@ -34,7 +34,7 @@ from headcount.models.load import read_config, skeleton
 from headcount.models.numbers import left_of
 from headcount.models.probe import describe
 from headcount.models.sites import Site
-from headcount.models.unread import Unread, find_unread
+from headcount.models.unread import UnreadAttention, find_unread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class Cost:
     flops: int | None
     heads_before: int
     """Heads before any were removed; as many as there are when none were."""
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadAttention, ...]
     """Attention that is seen and not understood; its heads are not counted."""
     left: Mask | None = None
     """The heads that are left, of those it had at first; None where all are."""
@@ -274,7 +274,7 @@ def _reads(model: PreTrainedModel, length: int) -> str:
 
 
 def _site_cost(
-    model: PreTrainedModel, site: Site, counted: Counted | None, dtype: torch.dtype
+    model: PreTrainedModel, site: Site, counted: FlopCount | None, dtype: torch.dtype
 ) -> SiteCost:
     paths = [
         (f"{path}.{child}", kind) for path, _ in site.places for child, kind in site.projections

@@ -27,7 +27,7 @@ POSITIONS = ("max_position_embeddings", "max_target_positions")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class FlopCount:
     """FLOPs and runs of every module in one forward pass of one example."""
 
     model: str
@@ -70,7 +70,7 @@ def inputs_at(
     return inputs
 
 
-def count_flops(model: PreTrainedModel, *, length: int) -> Counted:
+def count_flops(model: PreTrainedModel, *, length: int) -> FlopCount:
     """FLOPs of a model on the meta device, with eager attention, without gradients.
 
     What some heads on top do needs real numbers; then the base model inside is counted.
@@ -93,7 +93,7 @@ def count_flops(model: PreTrainedModel, *, length: int) -> Counted:
     ) from failure
 
 
-def _run(model: PreTrainedModel, inputs: dict[str, Any], start: str) -> Counted:
+def _run(model: PreTrainedModel, inputs: dict[str, Any], start: str) -> FlopCount:
     runs: Counter[str] = Counter()
     names = {id(module): start + path for path, module in model.named_modules()}
 
@@ -112,7 +112,7 @@ def _run(model: PreTrainedModel, inputs: dict[str, Any], start: str) -> Counted:
         for name, by_operation in counter.get_flop_counts().items()
         if name.startswith(root)
     }
-    return Counted(
+    return FlopCount(
         model=type(model).__name__, total=counter.get_total_flops(), flops=flops, runs=dict(runs)
     )
 

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 from headcount.costs.bench import inputs_for
 from headcount.costs.cost import cost
 from headcount.costs.flops import fitting_length
-from headcount.costs.timing import Way, alternate, estimate
+from headcount.costs.timing import TimedVariant, alternate, estimate
 from headcount.heads import Head, Layout, Mask
 from headcount.models.find import sites_of
 from headcount.models.linear import has_bias
@@ -82,7 +82,7 @@ def head_times(
     for shape, heads in shapes.items():
         models["/".join(map(str, shape))] = remove(model, Mask.full(layout).drop(heads))
     ways = [
-        Way(name=name, run=lambda each=each: each(**inputs), wait=wait)
+        TimedVariant(name=name, run=lambda each=each: each(**inputs), wait=wait)
         for name, each in models.items()
     ]
     times = alternate(ways, rounds=rounds, track=track, clock=clock)

@@ -23,7 +23,7 @@ from headcount.costs.bench import time_removed
 from headcount.costs.cost import cost
 from headcount.costs.pairs import comparable, mask_between
 from headcount.costs.shapes import shapes_of
-from headcount.costs.timed import Bench
+from headcount.costs.timed import BenchResult
 from headcount.costs.timing import check_rounds
 from headcount.heads import Head, Layout, Mask
 from headcount.models.devices import pick_device
@@ -56,7 +56,7 @@ class Ideal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class BenchPlan:
     """What a bench would time."""
 
     name: str | None
@@ -91,7 +91,7 @@ def bench(
     device: str = "auto",
     seed: int = 0,
     track: Track = iter,
-) -> Bench:
+) -> BenchResult:
     """Time one forward pass of `model`: dense, masked, with heads removed, and in onnxruntime.
 
     Without `pruned`, shares of the heads (`ratio`: 0.5, 0.75, 0.9) are removed at random: which
@@ -141,7 +141,7 @@ def plan(
     ratio: float | Sequence[float] | None = None,
     length: int | Sequence[int] | None = None,
     seed: int = 0,
-) -> Plan:
+) -> BenchPlan:
     """The ideals of a bench, from configs alone: no weights are loaded, nothing is timed."""
     notes: list[str] = []
     dense = _built(model)
@@ -158,7 +158,7 @@ def plan(
             Ideal(name=f"removed {name}{where}", heads=len(mask), ideal=counted.ratio(mask))
             for name, mask in masks.items()
         ]
-    return Plan(
+    return BenchPlan(
         name=_name(model), pruned=_name(pruned), length=counts[0].length, rows=tuple(rows),
         notes=tuple(notes),
     )  # fmt: skip

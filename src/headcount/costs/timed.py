@@ -13,7 +13,7 @@ from headcount.costs.timing import PRECISION, Estimate, is_precise
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class BenchRow:
     """One way of running the model on inputs of one shape, and what it took."""
 
     name: str
@@ -66,7 +66,7 @@ class Shape:
     """The heads' share of the model's FLOPs."""
     ceiling: float | None
     """How many times as fast without any head, at best."""
-    rows: tuple[Row, ...]
+    rows: tuple[BenchRow, ...]
 
     @property
     def precise(self) -> bool:
@@ -86,7 +86,7 @@ class Shape:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bench:
+class BenchResult:
     """What was timed, and how."""
 
     model: str
@@ -104,7 +104,7 @@ class Bench:
     """What else is to be known."""
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[BenchRow, ...]:
         """The rows of all shapes."""
         return tuple(row for shape in self.shapes for row in shape.rows)
 

@@ -31,7 +31,7 @@ LEAST_SECONDS = 0.02  # of one measurement: the clock and the calls around it mu
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class TimedVariant:
     """One way of running: what is timed, and what must be so around it."""
 
     name: str
@@ -64,7 +64,7 @@ class Estimate:
 
 
 def alternate(
-    ways: Sequence[Way],
+    ways: Sequence[TimedVariant],
     *,
     rounds: int,
     timing_seconds: float = 0.0,
@@ -139,7 +139,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(statistics.median(values), *median_interval(values))
 
 
-def _time(way: Way, repeats: int, clock: Callable[[], float]) -> float:
+def _time(way: TimedVariant, repeats: int, clock: Callable[[], float]) -> float:
     with way.around():
         start = clock()
         for _ in range(repeats):

@@ -111,7 +111,7 @@ FORMATS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exported:
+class ExportResult:
     """What was written, and how far its answers are from the model's."""
 
     folder: Path
@@ -138,7 +138,7 @@ def export(
     probe: Mapping[str, Tensor] | None = None,
     rows: Sequence[Mapping[str, Tensor]] = (),
     tokenizer: PreTrainedTokenizerBase | None = None,
-) -> Exported:
+) -> ExportResult:
     """Write `model` (pruned or not) into a new folder as one of FORMATS, and verify it.
 
     A graph takes every input that the tokenizer gives and the model names. The tokenizer is the
@@ -168,7 +168,7 @@ def export(
         files = sorted(path for path in made.rglob("*") if path.is_file())
         names = tuple(path.relative_to(made).as_posix() for path in files)
         size = sum(file.stat().st_size for file in files)
-    return Exported(folder=folder, to=to, files=names, bytes=size, difference=difference)
+    return ExportResult(folder=folder, to=to, files=names, bytes=size, difference=difference)
 
 
 def check(to: str, folder: str | os.PathLike[str]) -> tuple[Format, Path]:

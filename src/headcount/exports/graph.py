@@ -59,7 +59,7 @@ def write_torch_export(model: PreTrainedModel, folder: Path, feeds: list[Feeds])
         return verified(model, answers, answer, feeds)
 
 
-class Answers(nn.Module):
+class NamedForward(nn.Module):
     """A model as a function from named tensors to named tensors."""
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -80,16 +80,16 @@ class Answers(nn.Module):
 
 
 def named_answers(model: PreTrainedModel, inputs: Feeds) -> nn.Module:
-    """`Answers` whose forward names its arguments, as torch.export wants them."""
+    """`NamedForward` whose forward names its arguments, as torch.export wants them."""
     names = list(inputs)
 
     def forward(self: Any, *args: Tensor, **kwargs: Tensor) -> dict[str, Tensor]:
-        return Answers.forward(self, **dict(zip(names, args, strict=False)), **kwargs)
+        return NamedForward.forward(self, **dict(zip(names, args, strict=False)), **kwargs)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(name, kind) for name in ("self", *names)]
     vars(forward)["__signature__"] = inspect.Signature(parameters)
-    return type("Answers", (Answers,), {"forward": forward})(model)
+    return type("Answers", (NamedForward,), {"forward": forward})(model)
 
 
 def open_axes(name: str, tensor: Tensor) -> dict[int, str]:

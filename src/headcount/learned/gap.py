@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 
 from headcount.base.errors import UsageError
 from headcount.tasks import Task
-from headcount.training.evaluate import Scorer
+from headcount.training.evaluate import RowScorer
 from headcount.training.options import TrainOptions
 from headcount.training.runs import own_randomness
 from headcount.training.scoring import Scoring
@@ -32,7 +32,7 @@ def gap_measure(
         return None
 
     scoring = Scoring(max_length=options.max_length, draws=0)
-    scorer = Scorer(model, task, tokenizer, scoring)
+    scorer = RowScorer(model, task, tokenizer, scoring)
 
     def measure(keeper: Keeper) -> dict[str, Any]:
         # noise of its own: measuring must not change the run
@@ -67,7 +67,7 @@ def score_measure(
             "run: leave out score_points."
         )
     scoring = Scoring(limit=rows, max_length=options.max_length, seed=options.seed, draws=0)
-    scorer = Scorer(model, task, tokenizer, scoring)
+    scorer = RowScorer(model, task, tokenizer, scoring)
 
     def measure() -> dict[str, Any]:
         with own_randomness():

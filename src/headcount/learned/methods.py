@@ -15,14 +15,14 @@ from headcount.base.errors import UsageError
 from headcount.base.names import unknown
 from headcount.heads import Layout
 from headcount.pruning.counts import require_ratio
-from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_model
 
 if TYPE_CHECKING:
     from torch import nn
 
     from headcount.learned.kinds import Kind
-    from headcount.training.setting import Training
+    from headcount.training.setting import TrainingInputs
 
 COARSE = ("softplus", "softplus-derivative", "linear", "relu", "clipped-relu")
 
@@ -90,9 +90,9 @@ class GateOptions:
             return self.gate_lr * (1 + math.cos(math.pi * done)) / 2
         return self.gate_lr
 
-    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """Every ratio and seed is one training, from the same model."""
-        training: Training | None = given.training
+        training: TrainingInputs | None = given.training
         if training is None:
             raise UsageError(f"The method '{self.name}' trains gates: pass a task.")
         from headcount.models.door import require_pretrained

@@ -20,7 +20,7 @@ NUMBERS = ("steps", "rows", "examples", "seconds", "route", "gap", "resumed_from
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learned:
+class LearnedGates:
     """The heads that stay, and the weights trained with them."""
 
     model: PreTrainedModel = field(repr=False)
@@ -56,16 +56,16 @@ class Learned:
         write_json(folder / checkpoints.RESULT, {**self.to_json(), "versions": versions()})
 
 
-def finished(model: PreTrainedModel, folder: Path) -> Learned:
+def finished(model: PreTrainedModel, folder: Path) -> LearnedGates:
     """A run that was done before, its weights loaded into the model."""
     checkpoints.load_weights(model, folder)
     result = read_json(folder / checkpoints.RESULT, "result of a run")
     mask = Mask.from_json(read_json(folder / MASK, "mask"))
-    types = get_type_hints(Learned)
+    types = get_type_hints(LearnedGates)
     require_fields(
         result,
         {name: types[name] for name in NUMBERS},
         f"{folder / checkpoints.RESULT} is no result",
     )
     numbers = {name: result[name] for name in NUMBERS}
-    return Learned(model=model.eval(), mask=mask, trace=load_trace(folder), **numbers)
+    return LearnedGates(model=model.eval(), mask=mask, trace=load_trace(folder), **numbers)

@@ -22,7 +22,7 @@ from headcount.heads import Layout, Scores
 from headcount.learned.gap import gap_measure, score_measure
 from headcount.learned.keeper import AllClosedError, Keeper
 from headcount.learned.methods import GateOptions
-from headcount.learned.result import Learned, finished
+from headcount.learned.result import LearnedGates, finished
 from headcount.models.find import layout as layout_of_model
 from headcount.pruning.choose import keep_best
 from headcount.tasks import Task
@@ -48,7 +48,7 @@ def learn(
     gap: int = 3,
     report: Report | None = None,
     logging: Logging | None = None,
-) -> Learned:
+) -> LearnedGates:
     """Train a copy of `model` with gates on the task's train split.
 
     `ratio` is met exactly; without it μ and the gates' learning rate decide how many heads stay.
@@ -100,13 +100,13 @@ def _train(session: Session, keeper: Keeper) -> None:
         raise
 
 
-def _learned(session: Session, keeper: Keeper) -> Learned:
+def _learned(session: Session, keeper: Keeper) -> LearnedGates:
     """What a session came to, its trace completed."""
     assert keeper.mask is not None
     keeper.trace.about["route"] = keeper.route
     keeper.trace.add_losses(session.curve.points)
     steps, rows = session.trainer.state.global_step, len(session.encoded)
-    return Learned(
+    return LearnedGates(
         model=session.model,
         mask=keeper.mask,
         trace=keeper.trace,

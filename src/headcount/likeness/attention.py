@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Layout
 from headcount.likeness.inputs import Batch, model_inputs
-from headcount.models.capture import Place, capture
+from headcount.models.capture import AttentionSource, capture
 from headcount.models.find import unwrap
 
 Stacks = dict[str, list[Tensor]]
@@ -20,7 +20,7 @@ Stacks = dict[str, list[Tensor]]
 
 def attention_of(model: nn.Module, batch: Batch, layout: Layout) -> Iterator[Stacks]:
     """For each input of the batch its attention, layer upon layer; stacks of two heads and more."""
-    kept: dict[Place, Tensor] = {}
+    kept: dict[AttentionSource, Tensor] = {}
     with capture(model, kept.__setitem__), torch.no_grad():
         model(**model_inputs(unwrap(model), batch))
     masks = padding_masks(unwrap(model), batch)
@@ -76,7 +76,7 @@ def _mask(batch: Batch, name: str) -> Tensor | None:
     return mask
 
 
-def _runs(kept: dict[Place, Tensor], stack: str, layers: int) -> list[list[Tensor]]:
+def _runs(kept: dict[AttentionSource, Tensor], stack: str, layers: int) -> list[list[Tensor]]:
     """For each run of shared layers (mostly one) the attention of all layers."""
     places = sorted(place for place in kept if place.stack == stack)
     uses = {layer: sum(place.layer == layer for place in places) for layer in range(layers)}

@@ -47,7 +47,7 @@ class Pair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Where:
+class RedundancyPlaces:
     """Where the redundancy of one matrix is: layer gap and clusters of layers."""
 
     file: str
@@ -69,13 +69,13 @@ class Where:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class MatrixComparison:
     """Everything `headcount redundancy compare` shows."""
 
     files: tuple[str, ...]
     between_distances: tuple[Pair, ...]
     between_files: tuple[Pair, ...]
-    where: tuple[Where, ...]
+    where: tuple[RedundancyPlaces, ...]
 
     def __repr__(self) -> str:
         pairs = f"{len(self.between_distances)} pairs of distances"
@@ -99,7 +99,7 @@ def compare(
     permutations: int = 999,
     seed: int = 0,
     track: Callable[[list[Any]], Any] = iter,
-) -> Comparison:
+) -> MatrixComparison:
     """Agreement between distances and between files, distance against layer gap, layer clusters.
 
     `track` goes over the steps of the work, and may show how far it is.
@@ -112,13 +112,13 @@ def compare(
             lambda names=names, two=two: Pair(**names, agreement=test(*two)) for names, two in asked
         ]
 
-    def where(file: str, stack: str, name: str) -> Where:
+    def where(file: str, stack: str, name: str) -> RedundancyPlaces:
         matrix = values[file][name, stack].values
         layers = layers_of(values[file].layout, stack)
         count = len(np.unique(layers))
         gap = layer_gap(matrix, layers, permutations=permutations, seed=seed) if count > 2 else None
         groups = layer_clusters(matrix, layers, min(clusters, count))
-        return Where(file=file, stack=stack, distance=name, gap=gap, clusters=groups)
+        return RedundancyPlaces(file=file, stack=stack, distance=name, gap=gap, clusters=groups)
 
     first, second = pairs(_distances(values)), pairs(_files(values))
     third = [
@@ -127,7 +127,7 @@ def compare(
         for stack, name in value.measured
     ]
     done = [job() for job in track([*first, *second, *third])]
-    return Comparison(
+    return MatrixComparison(
         files=tuple(values),
         between_distances=tuple(done[: len(first)]),
         between_files=tuple(done[len(first) : len(first) + len(second)]),

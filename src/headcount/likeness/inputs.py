@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from headcount.base.errors import UsageError
 from headcount.models.fingerprint import raw
 from headcount.tasks.door import rows_for
-from headcount.tasks.encoding import Encoded, plan_batches, rows_fingerprint
+from headcount.tasks.encoding import EncodedRows, plan_batches, rows_fingerprint
 
 CHUNK = 64
 """Rows that are batched together; between two chunks a run can stop and go on."""
@@ -56,7 +56,7 @@ def open_stream(
     if limit is not None and limit < 1:
         raise UsageError(f"At least one input is measured, not {limit}.")
     rows = rows_for(model, inputs, tokenizer=tokenizer, labels=False, max_length=max_length)
-    if isinstance(rows, Encoded):
+    if isinstance(rows, EncodedRows):
         return _from_rows(model, rows, limit, seed, heads)
     total = _rows_in(rows) if isinstance(rows, list | tuple) else None
     total = min(total, limit) if total and limit else total or None
@@ -113,7 +113,9 @@ def _takes_decoder_tokens(batch: Batch, known: Mapping[str, Any]) -> bool:
     return "decoder_input_ids" in batch or "decoder_input_ids" not in known
 
 
-def _from_rows(model: nn.Module, rows: Encoded, limit: int | None, seed: int, heads: int) -> Stream:
+def _from_rows(
+    model: nn.Module, rows: EncodedRows, limit: int | None, seed: int, heads: int
+) -> Stream:
     if not len(rows):
         raise UsageError("There are no inputs to measure on.")
     rows = replace(rows, examples=None)  # every row is looked at by itself
@@ -135,7 +137,7 @@ def _plan(lengths: np.ndarray, heads: int) -> list[np.ndarray]:
     return plan_batches(lengths, TOKENS, most)
 
 
-def _batch(model: nn.Module, rows: Encoded) -> Batch:
+def _batch(model: nn.Module, rows: EncodedRows) -> Batch:
     """The rows as one batch; an encoder-decoder's decoder reads the target, or the text again."""
     config: Any = model.config
     bare = replace(rows, labels=None)
@@ -143,7 +145,7 @@ def _batch(model: nn.Module, rows: Encoded) -> Batch:
     if not getattr(config, "is_encoder_decoder", False):
         return batch
     targets = rows.labels if isinstance(rows.labels, list) else rows.columns["input_ids"]
-    told = Encoded({"input_ids": targets}, None, {"input_ids": -100})
+    told = EncodedRows({"input_ids": targets}, None, {"input_ids": -100})
     padded = told.collate([told[row] for row in range(len(told))])
     shift: Any = getattr(model, "prepare_decoder_input_ids_from_labels", None)
     if shift is None:

@@ -29,7 +29,7 @@ from headcount.likeness.inputs import Stream, digest_of, open_stream
 from headcount.likeness.kernels.threads import count as usable_threads
 from headcount.likeness.names import check_names
 from headcount.likeness.result import Key, Redundancy
-from headcount.likeness.running import Running, load_state, save_state
+from headcount.likeness.running import RunningMoments, load_state, save_state
 from headcount.models.door import require_model, require_numbers
 from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
@@ -131,7 +131,7 @@ class _Run:
     names: list[str]
     options: Options
     threads: int
-    running: Running = field(default_factory=Running)
+    running: RunningMoments = field(default_factory=RunningMoments)
     digest: str = ""
     stopped: bool = False
     shortest: int = 0

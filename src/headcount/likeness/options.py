@@ -9,7 +9,7 @@ from headcount.likeness.names import check_names
 
 
 @dataclass(frozen=True, kw_only=True)
-class Likening:
+class DistanceOptions:
     """Which distances, and how exactly."""
 
     distances: tuple[str, ...] = ("js", "dcor")
@@ -26,7 +26,7 @@ class Likening:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreeing:
+class AgreementOptions:
     """How matrices of several files are compared."""
 
     clusters: int = 3

@@ -34,7 +34,7 @@ FORMAT = "headcount redundancy"
 VERSION = 1
 
 
-class Measured(NamedTuple):
+class Measurement(NamedTuple):
     """One distance between the heads of one stack."""
 
     values: Matrix  # (head, head)
@@ -51,7 +51,7 @@ class Redundancy:
     """Mean distances between a model's heads over inputs, and how they were made."""
 
     layout: Layout
-    measured: Mapping[Key, Measured]
+    measured: Mapping[Key, Measurement]
     """(stack, distance) -> values and standard errors, heads in the order of the layout."""
     count: int
     """Inputs behind the means."""
@@ -81,7 +81,7 @@ class Redundancy:
         """The stacks that were measured: those with at least two heads."""
         return tuple(dict.fromkeys(stack for stack, _ in self.measured))
 
-    def __getitem__(self, key: str | tuple[str, str]) -> Measured:
+    def __getitem__(self, key: str | tuple[str, str]) -> Measurement:
         name, stack = (key, None) if isinstance(key, str) else key
         if name not in self.distances:
             says = f"The distance '{name}' was not measured"
@@ -183,7 +183,7 @@ class Redundancy:
         return Path(path)
 
 
-def summary(measured: Measured) -> dict[str, float]:
+def summary(measured: Measurement) -> dict[str, float]:
     """Mean, extremes and largest standard error over pairs of different heads."""
     upper = np.triu_indices(len(measured.values), 1)
     pairs = measured.values[upper]
@@ -202,7 +202,7 @@ def load_redundancy(path: str | os.PathLike[str]) -> Redundancy:
     about, arrays = read_arrays(as_path(path, "redundancy file"), FORMAT, "redundancy file")
     try:
         measured = {
-            (stack, name): Measured(
+            (stack, name): Measurement(
                 matrix(arrays, f"{stack}/{name}/values"),
                 matrix(arrays, f"{stack}/{name}/stderr", finite=False),
             )

@@ -17,7 +17,7 @@ from headcount.likeness.result import (
     VERSION,
     Key,
     Matrix,
-    Measured,
+    Measurement,
     matrix,
     read_arrays,
 )
@@ -26,7 +26,7 @@ from headcount.models.fingerprint import differences
 FORMAT = "headcount redundancy, unfinished"
 
 
-class Running:
+class RunningMoments:
     """Welford's mean and sum of squared deviations, one pair of matrices per (stack, distance)."""
 
     def __init__(self) -> None:
@@ -51,9 +51,9 @@ class Running:
             step *= values - self.means[key]
             self.squares[key] += step
 
-    def measured(self) -> dict[Key, Measured]:
+    def measured(self) -> dict[Key, Measurement]:
         """Means and their standard errors; the errors are NaN until there are two inputs."""
-        return {key: Measured(mean, self.error(key)) for key, mean in self.means.items()}
+        return {key: Measurement(mean, self.error(key)) for key, mean in self.means.items()}
 
     def error(self, key: Key) -> Matrix:
         """The standard error of one mean matrix."""
@@ -69,7 +69,9 @@ class Running:
         return (most / (self.count - 1) / self.count) ** 0.5
 
 
-def save_state(path: Path, running: Running, settings: Mapping[str, Any], digest: str) -> None:
+def save_state(
+    path: Path, running: RunningMoments, settings: Mapping[str, Any], digest: str
+) -> None:
     """Write what a run has so far, whole or not at all."""
     about = {
         "format": FORMAT,
@@ -87,7 +89,7 @@ def save_state(path: Path, running: Running, settings: Mapping[str, Any], digest
         np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]
 
 
-def load_state(path: Path, settings: Mapping[str, Any]) -> tuple[Running, str]:
+def load_state(path: Path, settings: Mapping[str, Any]) -> tuple[RunningMoments, str]:
     """What an interrupted run left, and its digest of the inputs; refuse another run's state."""
     about, arrays = read_arrays(path, FORMAT, "unfinished redundancy run")
     if not isinstance(then := about.get("settings"), dict):
@@ -97,7 +99,7 @@ def load_state(path: Path, settings: Mapping[str, Any]) -> tuple[Running, str]:
             f"The unfinished run in '{path}' has other settings: {changes}. Repeat it with its "
             "own settings, or delete the file to start anew."
         )
-    running = Running()
+    running = RunningMoments()
     try:
         running.count = int(about["count"])
         for stack, name in about["matrices"]:

@@ -27,7 +27,7 @@ from headcount.models.hooks import held, hooked
 from headcount.models.sites import Site
 
 
-class Place(NamedTuple):
+class AttentionSource(NamedTuple):
     """Where captured attention comes from; `use` counts the runs of a shared layer from 0."""
 
     stack: str
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     use: int
 
 
-Consumer = Callable[[Place, Tensor], object]
+Consumer = Callable[[AttentionSource, Tensor], object]
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
             use = uses.get(site.path, 0)
             uses[site.path] = use + 1
             attention, rest = _split_off(site, output)
-            consumer(Place(site.stack, site.layer, use), attention)
+            consumer(AttentionSource(site.stack, site.layer, use), attention)
             return rest
 
         return lambda: bare.get_submodule(path).register_forward_hook(take)
@@ -161,9 +161,9 @@ def eager(model: PreTrainedModel) -> Generator[None]:
                 config._attn_implementation_internal = implementation
 
 
-def collect(model: nn.Module, inputs: dict[str, Any]) -> dict[Place, Tensor]:
+def collect(model: nn.Module, inputs: dict[str, Any]) -> dict[AttentionSource, Tensor]:
     """All attention of one forward pass, kept in memory: for tests and small looks only."""
-    kept: dict[Place, Tensor] = {}
+    kept: dict[AttentionSource, Tensor] = {}
     with capture(model, kept.__setitem__), torch.no_grad():
         model(**inputs)
     return kept

@@ -17,7 +17,7 @@ from headcount.models.memory import remembered
 from headcount.models.numbers import numbered, read_mask
 from headcount.models.probe import find_probe, run
 from headcount.models.sites import Site, find_sites
-from headcount.models.unread import Unread, describe, find_unread
+from headcount.models.unread import UnreadAttention, describe, find_unread
 
 
 def unwrap(model: Any) -> nn.Module:
@@ -62,7 +62,7 @@ def _layout(model: nn.Module) -> Layout:
 
 
 def layout_of(
-    sites: list[Site], uses: dict[str, int] | None = None, unread: Iterable[Unread] = ()
+    sites: list[Site], uses: dict[str, int] | None = None, unread: Iterable[UnreadAttention] = ()
 ) -> Layout:
     """The layout of these sites; `uses` says how often each one runs (default: every place once).
 

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from headcount.heads import Mask
 from headcount.models.origin import base_name
-from headcount.models.seen import Seen
+from headcount.models.seen import SiteProbe
 from headcount.models.sites import PER_HEAD_PARAMETERS, Site
 
 HEADS = ("num_attention_heads", "num_heads", "n_heads", "n_head")
@@ -22,7 +22,7 @@ MAYBE_WIDTH = ("embed_dim", "hidden_size", "dim", "d_model")
 VERSION = 1
 
 
-class Way(NamedTuple):
+class CutWay(NamedTuple):
     """One way of cutting a model."""
 
     fused: str = "qkv"
@@ -34,7 +34,7 @@ class Way(NamedTuple):
 
 
 def instructions(
-    model: PreTrainedModel, sites: list[Site], mask: Mask, seen: dict[str, Seen], way: Way
+    model: PreTrainedModel, sites: list[Site], mask: Mask, seen: dict[str, SiteProbe], way: CutWay
 ) -> dict[str, Any]:
     """What `cut.cut_model` must do to the full model to get the mask's heads."""
     earlier = {s["path"]: s for s in getattr(model.config, "headcount", {}).get("sites", [])}

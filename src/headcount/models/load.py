@@ -22,7 +22,7 @@ from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.config import describes_none, load_config, model_class
 from headcount.models.find import layout_of, sites_of
-from headcount.models.instructions import Way, instructions
+from headcount.models.instructions import CutWay, instructions
 from headcount.models.origin import leave_code
 from headcount.models.pruned import pruned_class
 from headcount.models.seen import watch_lending
@@ -148,7 +148,7 @@ def from_pruned_heads(kind: type[PreTrainedModel], config: PreTrainedConfig) -> 
         ) from error
     config.pruned_heads = {}
     mask = Mask.full(layout).drop(gone)
-    return instructions(model, sites, mask, watch_lending(model, sites), Way())
+    return instructions(model, sites, mask, watch_lending(model, sites), CutWay())
 
 
 def _cannot_load(

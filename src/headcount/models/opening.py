@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opening:
+class ModelOptions:
     """What opening a model needs to know beside its name."""
 
     tokenizer: str | None = None

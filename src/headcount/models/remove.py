@@ -17,13 +17,13 @@ from headcount.heads.as_mask import MaskLike
 from headcount.models import cut
 from headcount.models.door import require_numbers, require_pretrained
 from headcount.models.find import mask_for, sites_of, unwrap
-from headcount.models.instructions import Way, emptied_kinds, instructions
+from headcount.models.instructions import CutWay, emptied_kinds, instructions
 from headcount.models.memory import remembered
 from headcount.models.probe import find_probe, require_finite
 from headcount.models.pruned import pruned_class
 from headcount.models.seen import require_seen
 from headcount.models.sites import Site
-from headcount.models.verify import Judge
+from headcount.models.verify import RoundingTest
 
 
 def remove(
@@ -111,7 +111,7 @@ def _listed(counts: list[int]) -> str:
 
 def _telling_judge(
     model: PreTrainedModel, sites: list[Site], mask: Mask, probe: Mapping[str, Tensor] | None
-) -> Judge:
+) -> RoundingTest:
     """The masked model on an input on which every layer that is cut is heard."""
     if probe is not None:
         return _judge_on(model, sites, dict(probe), mask)
@@ -127,9 +127,9 @@ def _telling_judge(
 
 def _judge_on(
     model: PreTrainedModel, sites: list[Site], inputs: dict[str, Any], mask: Mask
-) -> Judge:
+) -> RoundingTest:
     try:
-        judge = Judge(model, sites, inputs, mask)
+        judge = RoundingTest(model, sites, inputs, mask)
     except HeadcountError:
         raise
     except Exception as error:
@@ -139,7 +139,7 @@ def _judge_on(
     return judge
 
 
-def _ways(model: PreTrainedModel, sites: list[Site], mask: Mask) -> Iterator[Way]:
+def _ways(model: PreTrainedModel, sites: list[Site], mask: Mask) -> Iterator[CutWay]:
     """The ways of cutting worth trying, likeliest first; verification picks the right one."""
     names = {child for site in sites for child, kind in site.projections if kind == "fused"}
     fused = ["grouped", "qkv"] if "query_key_value" in names else ["qkv", "grouped"]
@@ -152,7 +152,7 @@ def _ways(model: PreTrainedModel, sites: list[Site], mask: Mask) -> Iterator[Way
     for widths, running, order in itertools.product(
         (False, True), as_they_are, fused if names else ("",)
     ):
-        yield Way(order, frozenset(running), widths)
+        yield CutWay(order, frozenset(running), widths)
 
 
 def _cut(small: PreTrainedModel, *, tied: bool) -> str:

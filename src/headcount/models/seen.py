@@ -23,7 +23,7 @@ from headcount.models.sites import Site, linear_sizes
 
 
 @dataclass
-class Seen:
+class SiteProbe:
     """What one run showed of one site."""
 
     share: str = ""
@@ -39,12 +39,12 @@ class Seen:
     """Heads that contributed more than nothing to the output projection."""
 
 
-def watch_lending(model: nn.Module, sites: list[Site]) -> dict[str, Seen]:
+def watch_lending(model: nn.Module, sites: list[Site]) -> dict[str, SiteProbe]:
     """How each site shares what the model lends per head; works on a skeleton, too."""
     return watch(model, sites, find_probe(model))
 
 
-def watch(model: nn.Module, sites: list[Site], inputs: Mapping[str, Any]) -> dict[str, Seen]:
+def watch(model: nn.Module, sites: list[Site], inputs: Mapping[str, Any]) -> dict[str, SiteProbe]:
     """Run the model once and look at every site."""
     with seeing(model, sites, inputs, listen=False) as seen:
         run(model, inputs)
@@ -54,12 +54,12 @@ def watch(model: nn.Module, sites: list[Site], inputs: Mapping[str, Any]) -> dic
 @contextmanager
 def seeing(
     model: nn.Module, sites: list[Site], inputs: Mapping[str, Any], *, listen: bool = True
-) -> Generator[dict[str, Seen]]:
+) -> Generator[dict[str, SiteProbe]]:
     """Inside, a run on these inputs is looked at; `listen` also for heads that say nothing.
 
     Heads are listened to before gates that are put on inside have closed them.
     """
-    seen = {site.path: Seen() for site in sites}
+    seen = {site.path: SiteProbe() for site in sites}
     batch = next((v.shape[0] for v in inputs.values() if isinstance(v, Tensor) and v.ndim), 0)
     hooks: list[Callable[[], Any]] = []
     for site in sites:
@@ -68,7 +68,9 @@ def seeing(
         yield seen
 
 
-def require_seen(model: nn.Module, sites: list[Site], seen: dict[str, Seen], mask: Mask) -> None:
+def require_seen(
+    model: nn.Module, sites: list[Site], seen: dict[str, SiteProbe], mask: Mask
+) -> None:
     """Refuse an input on which a cut of these sites could not be verified."""
     for site in sites:
         kept = set(mask.indices(site.stack, site.layer))
@@ -107,7 +109,7 @@ def _silent_by_weights(model: nn.Module, site: Site) -> bool:
 
 
 def _hooks(
-    model: nn.Module, site: Site, seen: Seen, batch: int, *, listen: bool
+    model: nn.Module, site: Site, seen: SiteProbe, batch: int, *, listen: bool
 ) -> list[Callable[[], Any]]:
     module, out = model.get_submodule(site.path), model.get_submodule(site.out)
 

@@ -36,7 +36,7 @@ Side = Literal["input", "output"]
 """What goes into a site's output projection, or what comes out of it."""
 
 
-class Unsteady(Exception):
+class UnsteadyError(Exception):
     """The model does more between its blocks than was seen: every run has to be a whole one."""
 
 
@@ -125,7 +125,7 @@ class Stages:
             seen = self._step_to(site, block, batch, inputs)
         except Exception as error:
             if self.shortened:
-                raise Unsteady from error
+                raise UnsteadyError from error
             raise
         if self.tried is None:
             self.tried = number, inputs, {}

@@ -14,7 +14,7 @@ from headcount.base.errors import HeadcountError, NotFoundError
 from headcount.heads import STACKS
 from headcount.models.config import describes_none, silent
 from headcount.models.instructions import VERSION, attributes, checksum
-from headcount.models.seen import Seen, watch_lending
+from headcount.models.seen import SiteProbe, watch_lending
 from headcount.models.sites import PER_HEAD_PARAMETERS, Site, find_sites, linear_sizes
 
 FIELDS: dict[str, type] = {
@@ -138,7 +138,7 @@ class _Known:
         return self.sites.get(path.removeprefix(self.prefix))
 
     @cached_property
-    def seen(self) -> dict[str, Seen]:
+    def seen(self) -> dict[str, SiteProbe]:
         """What a run shows of every site; nothing where no input is found to run it on."""
         try:
             return watch_lending(self.bones, list(self.sites.values()))
@@ -177,13 +177,13 @@ def _about_fit(entry: dict[str, Any], site: Site, model: _Known) -> str:
     return _about_parameters(entry, site, module) or _about_projections(entry, site, module)
 
 
-def _about_calls(entry: dict[str, Any], seen: Seen | None) -> str:
+def _about_calls(entry: dict[str, Any], seen: SiteProbe | None) -> str:
     """How the layer is called, asked of the model: there is no check number that vouches for it."""
     if seen is None or not seen.reached:
         return ""
     told = {"share": entry["share"]}
     if entry["empty"]:
-        told |= {name: entry.get(name, getattr(Seen, name)) for name in MORE}
+        told |= {name: entry.get(name, getattr(SiteProbe, name)) for name in MORE}
     wrong = next((name for name, value in told.items() if value != getattr(seen, name)), "")
     return wrong and f"{wrong} is {_short(told[wrong])}, not {_short(getattr(seen, wrong))}"
 

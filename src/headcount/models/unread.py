@@ -19,14 +19,14 @@ PARTS = re.compile("(MLP|Bias|Norm|Embeddings?)$")
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadAttention:
     """One module that seems to be attention: where it is, and its class."""
 
     path: str
     kind: str
 
 
-def find_unread(model: nn.Module, sites: Iterable[Site]) -> list[Unread]:
+def find_unread(model: nn.Module, sites: Iterable[Site]) -> list[UnreadAttention]:
     """The innermost modules of `model` that seem to be attention and are not among `sites`."""
     known = {path for site in sites for place in site.places for path in place}
     inside = {id(part) for path in known for part in model.get_submodule(path).modules()}
@@ -39,13 +39,13 @@ def find_unread(model: nn.Module, sites: Iterable[Site]) -> list[Unread]:
         path[: dot.start()] for path in (*known, *seeming) for dot in re.finditer(r"\.", path)
     }
     return [
-        Unread(path, type(module).__name__)
+        UnreadAttention(path, type(module).__name__)
         for path, module in seeming.items()
         if path not in around
     ]
 
 
-def describe(found: Iterable[Unread]) -> tuple[str, ...]:
+def describe(found: Iterable[UnreadAttention]) -> tuple[str, ...]:
     """`2 x GatedDeltaNet (layers.*.linear_attn)` for each kind and place."""
     counts: dict[tuple[str, str], int] = {}
     for item in found:

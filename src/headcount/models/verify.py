@@ -54,7 +54,7 @@ class Answers(NamedTuple):
     added: dict[tuple[str, str], list[Tensor]]
 
 
-class Judge:
+class RoundingTest:
     """The masked model's answers, and the verdict on models that should give the same ones."""
 
     def __init__(

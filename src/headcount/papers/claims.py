@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headcount.base.files import read_text
-from headcount.papers.found import Found
+from headcount.papers.found import PaperRuns
 
 Word = Literal["holds", "does not hold", "undecided", "not run"]
 ROOMS = (
@@ -35,7 +35,7 @@ WORDS: tuple[Word, ...] = ("holds", "does not hold", "undecided", "not run")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tested:
+class TestedStatistic:
     """One statistic of a claim with its interval, and what it says of the threshold."""
 
     what: str
@@ -57,7 +57,7 @@ class Tested:
         return vars(self) | plain
 
 
-Test = Callable[[Found], Sequence[Tested]]
+Test = Callable[[PaperRuns], Sequence[TestedStatistic]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Verdict:
 
     claim: Claim
     scale: str
-    tested: Sequence[Tested]
+    tested: Sequence[TestedStatistic]
     """The claim's own statistic first, then others that bear on it."""
     done: int
     total: int
@@ -133,7 +133,7 @@ def groups_of_claim(code: str) -> tuple[str, ...]:
     return _tests()[code][0]
 
 
-def judge(claim: Claim, found: Found, scale: str) -> Verdict:
+def judge(claim: Claim, found: PaperRuns, scale: str) -> Verdict:
     """Test a claim on the runs that are done; not run while one of its runs is missing."""
     if claim.code not in found.judged:
         groups, test = _tests()[claim.code]

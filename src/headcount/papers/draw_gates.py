@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.papers.found import Found
-from headcount.papers.numbers import Printed
+from headcount.papers.found import PaperRuns
+from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.seeds import percent
-from headcount.papers.sheets import Drawn, Sheet, Spread, beside, spread
+from headcount.papers.sheets import DrawnItem, Sheet, Spread, beside, spread
 from headcount.runs.products import has_product, product_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ ALL = "all-heads"
 HALF = 0.5
 
 
-def methods_at_half(found: Found, printed: Printed) -> Drawn:
+def methods_at_half(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Table 1: five ways to prune half the heads, with the same training."""
     full = found.scores("gates-full", "task")
     own = found.scores("gates", "method", "task", ratio=HALF)
@@ -35,10 +35,10 @@ def methods_at_half(found: Found, printed: Printed) -> Drawn:
     names, extra = beside(printed, places)
     sheet = Sheet(title="Half the heads, the same training", columns=["heads", *tasks, *names],
                   rows=[[*row, *more] for row, more in zip(rows, extra, strict=True)])  # fmt: skip
-    return Drawn(sheets=[sheet])
+    return DrawnItem(sheets=[sheet])
 
 
-def highest(found: Found, task: str, method: str, allowed: float) -> dict[int, float]:
+def highest(found: PaperRuns, task: str, method: str, allowed: float) -> dict[int, float]:
     """Seed -> the highest sparsity tried whose score is within `allowed` of all heads."""
     full = found.scores("gates-full", "task")[task]
     own = found.scores("gates", "ratio", task=task, method=method)
@@ -53,7 +53,7 @@ def highest(found: Found, task: str, method: str, allowed: float) -> dict[int, f
     return out
 
 
-def most_heads(found: Found, printed: Printed, *, allowed: float) -> Drawn:
+def most_heads(found: PaperRuns, printed: PrintedTable, *, allowed: float) -> DrawnItem:
     """Tables 2 (no loss) and 3 (within 1 %): the highest sparsity among those that were tried."""
     tasks = list(found.scores("gates-full", "task"))
     methods = list(dict.fromkeys(each.at("method") for each in found.runs("gates")))
@@ -75,10 +75,10 @@ def most_heads(found: Found, printed: Printed, *, allowed: float) -> Drawn:
             title="In the paper, %", columns=["task", "sparsity", "where"],
             rows=[[each.at.get("task", ""), each, each.cell] for each in paper],
         ))  # fmt: skip
-    return Drawn(sheets=sheets)
+    return DrawnItem(sheets=sheets)
 
 
-def curves(found: Found, printed: Printed) -> Drawn:
+def curves(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 2: score against sparsity, all methods, on the task that has them all."""
     tasks = list(found.scores("gates-full", "task"))
     counts = {task: len(found.scores("gates", "method", "ratio", task=task)) for task in tasks}
@@ -99,10 +99,10 @@ def curves(found: Found, printed: Printed) -> Drawn:
         rows=rows,
         note=f"All heads with the same training: {Spread(tuple(full))}.",
     )
-    return Drawn(sheets=[sheet], figures={"": lines_figure([panel])})
+    return DrawnItem(sheets=[sheet], figures={"": lines_figure([panel])})
 
 
-def attention_maps(found: Found, printed: Printed, *, large: bool) -> Drawn:
+def attention_maps(found: PaperRuns, printed: PrintedTable, *, large: bool) -> DrawnItem:
     """Figures 3 (all heads) and 4 (one head): where heads look before and after the cut."""
     from headcount.views.attention import closeup, overview
 
@@ -112,20 +112,22 @@ def attention_maps(found: Found, printed: Printed, *, large: bool) -> Drawn:
     before = cut.run.inputs[0]
     kept = has_product(before, found.ledger.folder_of(before.key))
     if not kept or not has_product(cut.run, cut.folder):  # records travel without models
-        return Drawn(notes=[note, "Where heads look is drawn from two models that are not here."])
+        return DrawnItem(
+            notes=[note, "Where heads look is drawn from two models that are not here."]
+        )
     maps = _attention(found)
     names = ("all heads", "after the cut")
     if large:
         maps = maps.only(layers=(_last(maps),))
     figure = (closeup if large else overview)(maps, "encoder", names)
-    return Drawn(figures={"": figure}, notes=[note])
+    return DrawnItem(figures={"": figure}, notes=[note])
 
 
 def _last(maps: AttentionMaps) -> int:
     return max(head.layer for head in maps.layout)
 
 
-def _attention(found: Found) -> AttentionMaps:
+def _attention(found: PaperRuns) -> AttentionMaps:
     from headcount.changes.sentence import attention
     from headcount.models.load import load
     from headcount.tasks.catalog import TASKS
@@ -141,7 +143,7 @@ def _attention(found: Found) -> AttentionMaps:
     return attention(load(base), first[0], pruned=small, **how)
 
 
-def gates_over_time(found: Found, printed: Printed) -> Drawn:
+def gates_over_time(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 5: gates at the start, in the middle and at the end."""
     from headcount.learned.trace import load_trace
     from headcount.views.gates import maps_figure, path_figure
@@ -156,13 +158,15 @@ def gates_over_time(found: Found, printed: Printed) -> Drawn:
     columns = ["task", "seed", "closings", "reopenings", "gates that reopened",
                "of them kept", "heads kept"]  # fmt: skip
     trace = load_trace(runs[0].folder / "gates.npz")
-    return Drawn(
+    return DrawnItem(
         sheets=[Sheet(title="Gates that closed and reopened", columns=columns, rows=rows)],
         figures={"": maps_figure(trace), "path": path_figure(trace)},
     )
 
 
-def sweep(found: Found, printed: Printed, *, group: str, axis: str, label: str) -> Drawn:
+def sweep(
+    found: PaperRuns, printed: PrintedTable, *, group: str, axis: str, label: str
+) -> DrawnItem:
     """Figures 6 and 7: sparsity and score against one number of the gates."""
     own: dict[float, list[Any]] = {}
     for each in found.runs(group):
@@ -187,11 +191,11 @@ def sweep(found: Found, printed: Printed, *, group: str, axis: str, label: str) 
         Lines(title=task, lines={name: line}, x=label, y=name, logarithmic=True)
         for name, line in lines.items()
     ]
-    return Drawn(sheets=[Sheet(title=f"{label} on {task}", columns=columns, rows=rows)],
+    return DrawnItem(sheets=[Sheet(title=f"{label} on {task}", columns=columns, rows=rows)],
                  figures={"": lines_figure(panels, 2)})  # fmt: skip
 
 
-def cost(found: Found, printed: Printed) -> Drawn:
+def cost(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Parameters, memory, operations and measured time, with all heads and after the cut.
 
     The paper counts attention modules alone, here the heads of all of them.
@@ -220,10 +224,10 @@ def cost(found: Found, printed: Printed) -> Drawn:
     rounds = f"{timed['rounds']} paired rounds"
     note = f"{said}; the ratio is the median of {rounds}, with its 95 % interval."
     title = "What half the heads cost"
-    return Drawn(sheets=[Sheet(title=title, columns=columns, rows=rows, note=note)])
+    return DrawnItem(sheets=[Sheet(title=title, columns=columns, rows=rows, note=note)])
 
 
-def left_by_layer(found: Found, printed: Printed) -> Drawn:
+def left_by_layer(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """How many heads each layer keeps."""
     own: dict[str, list[Sequence[int]]] = {}
     for each in found.runs("gates", method=GATES, ratio=HALF):
@@ -236,7 +240,7 @@ def left_by_layer(found: Found, printed: Printed) -> Drawn:
         for task, runs in own.items()
     ]
     columns = ["task", *(f"layer {at}" for at in range(layers))]
-    return Drawn(sheets=[Sheet(title="Heads left of half", columns=columns, rows=rows)])
+    return DrawnItem(sheets=[Sheet(title="Heads left of half", columns=columns, rows=rows)])
 
 
 FIGURES = {

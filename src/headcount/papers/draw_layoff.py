@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from headcount.heads import Layout, Scores
-from headcount.papers.found import Found
-from headcount.papers.numbers import Printed
+from headcount.papers.found import PaperRuns
+from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.seeds import percent
-from headcount.papers.sheets import Drawn, Sheet, Spread, beside, relative, spread
+from headcount.papers.sheets import DrawnItem, Sheet, Spread, beside, relative, spread
 from headcount.papers.tested_layoff import UNSHARED
 from headcount.papers.tested_tools import first_there
 from headcount.runs.kinds import Train
@@ -22,7 +22,7 @@ from headcount.views.transfer import layer_lines, scatter
 NORMS = ("none", "l1", "l2")
 
 
-def kept(found: Found, group: str, *axes: str, **wanted: Any) -> dict[Any, dict[int, float]]:
+def kept(found: PaperRuns, group: str, *axes: str, **wanted: Any) -> dict[Any, dict[int, float]]:
     """Axes -> seed -> the share of the full model's score that is left."""
     out: dict[Any, dict[int, float]] = {}
     for each in found.runs(group, **wanted):
@@ -32,7 +32,7 @@ def kept(found: Found, group: str, *axes: str, **wanted: Any) -> dict[Any, dict[
     return out
 
 
-def curves(found: Found, printed: Printed, *, groups: Sequence[str]) -> Drawn:
+def curves(found: PaperRuns, printed: PrintedTable, *, groups: Sequence[str]) -> DrawnItem:
     """Figures 1 and 5: what is left of the score, least important heads first, by norm."""
     panels, rows, places = [], [], []
     for group in (name for name in groups if found.is_whole([name])):
@@ -52,16 +52,16 @@ def curves(found: Found, printed: Printed, *, groups: Sequence[str]) -> Drawn:
     columns = ["model", "task", "norm", "removed", "share of the score", *names]
     sheet = Sheet(title="What is left of the score", columns=columns,
                   rows=[[*row, *more] for row, more in zip(rows, extra, strict=True)])  # fmt: skip
-    return Drawn(sheets=[sheet], figures={"": lines_figure(panels)})
+    return DrawnItem(sheets=[sheet], figures={"": lines_figure(panels)})
 
 
-def large(found: Found, printed: Printed) -> Drawn:
+def large(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 5: the largest model that shares its layers, or the one there is."""
     group = first_there(found, "shared-large-curve", "shared-curve")
     return curves(found, printed, groups=(group,))
 
 
-def words(found: Found, printed: Printed) -> Drawn:
+def words(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 2: the masked language model itself, without and with shared layers."""
     lines: dict[str, dict[float, list[float]]] = {}
     rows = []
@@ -79,10 +79,10 @@ def words(found: Found, printed: Printed) -> Drawn:
     sheet = Sheet(
         title="Masked words", columns=["model", "removed", "share of the score"], rows=rows
     )
-    return Drawn(sheets=[sheet], figures={"": lines_figure([panel])})
+    return DrawnItem(sheets=[sheet], figures={"": lines_figure([panel])})
 
 
-def recalls(found: Found, printed: Printed) -> Drawn:
+def recalls(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 3: of a task's needed heads, the share that is left when pruned on masked words."""
     lines, rows, places, notes = {}, [], [], []
     for each in found.runs("drift"):
@@ -102,10 +102,10 @@ def recalls(found: Found, printed: Printed) -> Drawn:
                   columns=columns,
                   rows=[[*row, *more] for row, more in zip(rows, extra, strict=True)])  # fmt: skip
     panel = Lines(title="recall", lines=lines, x="masked-word score kept", y="recall")
-    return Drawn(sheets=[sheet], figures={"": lines_figure([panel])}, notes=notes)
+    return DrawnItem(sheets=[sheet], figures={"": lines_figure([panel])}, notes=notes)
 
 
-def drifts(found: Found, printed: Printed) -> Drawn:
+def drifts(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 4: attention and hidden states move in fine-tuning, layer by layer."""
     figures, rows = {}, []
     for each in found.runs("drift"):
@@ -121,11 +121,11 @@ def drifts(found: Found, printed: Printed) -> Drawn:
         "attention, largest",
         "hidden states, L2",
     ]
-    return Drawn(sheets=[Sheet(title="Drift in fine-tuning", columns=columns, rows=rows)],
+    return DrawnItem(sheets=[Sheet(title="Drift in fine-tuning", columns=columns, rows=rows)],
                  figures=figures)  # fmt: skip
 
 
-def against_importance(found: Found, printed: Printed) -> Drawn:
+def against_importance(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 6: drift against importance, a point for each head."""
     from headcount.changes.correlation import correlate
 
@@ -143,7 +143,7 @@ def against_importance(found: Found, printed: Printed) -> Drawn:
             )
     columns = ["task", "importance on", "r", "95 %", "heads"]
     sheet = Sheet(title="Drift and importance", columns=columns, rows=rows)
-    return Drawn(sheets=[sheet], figures=figures)
+    return DrawnItem(sheets=[sheet], figures=figures)
 
 
 def _scores(layout: Layout, by_layer: Any) -> Scores:
@@ -151,7 +151,7 @@ def _scores(layout: Layout, by_layer: Any) -> Scores:
     return Scores(layout, tuple(values))
 
 
-def frozen(found: Found, printed: Printed) -> Drawn:
+def frozen(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """The lowest layers and the embeddings stand still in fine-tuning."""
     full = found.scores(first_there(found, "frozen-full", "tuned"), "task")
     own = found.scores("frozen", "task")
@@ -163,7 +163,7 @@ def frozen(found: Found, printed: Printed) -> Drawn:
     layers = {each.run.asked(Train).training.freeze or 0 for each in found.runs("frozen")}
     note = f"Frozen: the embeddings and the lowest {', '.join(map(str, sorted(layers)))}."
     columns = ["task", "all layers train", "lowest layers frozen", "share of the score"]
-    return Drawn(sheets=[Sheet(title="Frozen layers", columns=columns, rows=rows, note=note)])
+    return DrawnItem(sheets=[Sheet(title="Frozen layers", columns=columns, rows=rows, note=note)])
 
 
 FIGURES = {

@@ -14,11 +14,11 @@ from headcount.likeness.agreement import correlation, pairs
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.likeness.layers import layer_clusters, layer_gap, layers_of
 from headcount.likeness.result import Redundancy
-from headcount.papers.found import Found
-from headcount.papers.numbers import Printed
+from headcount.papers.found import PaperRuns
+from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure, squares_figure, table_figure
 from headcount.papers.seeds import percent
-from headcount.papers.sheets import Drawn, Sheet, Spread, beside, relative, spread
+from headcount.papers.sheets import DrawnItem, Sheet, Spread, beside, relative, spread
 from headcount.papers.tested_tools import first_there
 from headcount.views.curves import chance_figure
 from headcount.views.redundancy import heat_maps, in_full
@@ -38,7 +38,7 @@ STAND_INS = {
 """The paper's task -> what stands for it, the first that a scale has."""
 
 
-def matrices(found: Found, phase: str) -> dict[str, Redundancy]:
+def matrices(found: PaperRuns, phase: str) -> dict[str, Redundancy]:
     """Inputs -> redundancy of the pre-trained or the fine-tuned model."""
     group = "near" if phase == "pre-trained" else "near-tuned"
     read = {str(each.at("task")): each.redundancy() for each in found.runs(group)}
@@ -53,8 +53,8 @@ def stand_in(task: str, there: Iterable[str]) -> str | None:
     return next((name for name in STAND_INS[task] if name in set(there)), None)
 
 
-def maps(found: Found, printed: Printed, *, task: str, phases: Sequence[str],
-         distances: Sequence[str] = SEVEN) -> Drawn:  # fmt: skip
+def maps(found: PaperRuns, printed: PrintedTable, *, task: str, phases: Sequence[str],
+         distances: Sequence[str] = SEVEN) -> DrawnItem:  # fmt: skip
     """Figures 1, 2, 4 and 10 to 18: heat maps of the heads' distances."""
     rows: list[list[Any]] = []
     figures, notes = {}, []
@@ -75,7 +75,7 @@ def maps(found: Found, printed: Printed, *, task: str, phases: Sequence[str],
                          float(off.max()), value.count])  # fmt: skip
     columns = ["model", "inputs", "distance", "mean", "smallest", "largest", "inputs read"]
     sheet = Sheet(title="Distances between heads", columns=columns, rows=rows)
-    return Drawn(sheets=[sheet], figures=figures, notes=list(dict.fromkeys(notes)))
+    return DrawnItem(sheets=[sheet], figures=figures, notes=list(dict.fromkeys(notes)))
 
 
 def agreement(value: Redundancy, names: Sequence[str]) -> np.ndarray:
@@ -83,7 +83,7 @@ def agreement(value: Redundancy, names: Sequence[str]) -> np.ndarray:
     return np.asarray(np.corrcoef([pairs(value[name].values) for name in names]))
 
 
-def distances_agree(found: Found, printed: Printed, *, task: str | None) -> Drawn:
+def distances_agree(found: PaperRuns, printed: PrintedTable, *, task: str | None) -> DrawnItem:
     """Figures 3 (one task) and 19 (all inputs, both phases): do the distances agree?"""
     squares, rows = {}, []
     phases = ("pre-trained",) if task else ("pre-trained", "fine-tuned")
@@ -100,14 +100,14 @@ def distances_agree(found: Found, printed: Printed, *, task: str | None) -> Draw
     columns = ["model", "inputs", "smallest r, token-based", "smallest r, sentence-based",
                "mean r between the two kinds"]  # fmt: skip
     sheet = Sheet(title="Agreement of distances", columns=columns, rows=rows)
-    return Drawn(sheets=[sheet], figures={"": squares_figure(squares)} if squares else {})
+    return DrawnItem(sheets=[sheet], figures={"": squares_figure(squares)} if squares else {})
 
 
 def _least(r: np.ndarray) -> float:
     return float(r[np.triu_indices(len(r), 1)].min())
 
 
-def phases_agree(found: Found, printed: Printed) -> Drawn:
+def phases_agree(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 5: the pre-trained against the fine-tuned model, by task and distance."""
     before, after = matrices(found, "pre-trained"), matrices(found, "fine-tuned")
     tasks = [name for name in after if name in before]
@@ -121,7 +121,7 @@ def phases_agree(found: Found, printed: Printed) -> Drawn:
         rows=[[*row, *more] for row, more in zip(rows, extra, strict=True)],
     )  # fmt: skip
     figure = table_figure("Pre-trained with fine-tuned", tasks, SEVEN, r, label="r")
-    return Drawn(sheets=[sheet], figures={"": figure})
+    return DrawnItem(sheets=[sheet], figures={"": figure})
 
 
 def _r(one: Redundancy, other: Redundancy, name: str) -> float:
@@ -132,7 +132,7 @@ def _gap(one: Redundancy, other: Redundancy, name: str) -> float:
     return float(np.abs(pairs(one[name].values) - pairs(other[name].values)).mean())
 
 
-def tasks_agree(found: Found, printed: Printed, *, phase: str) -> Drawn:
+def tasks_agree(found: PaperRuns, printed: PrintedTable, *, phase: str) -> DrawnItem:
     """Figures 6 (pre-trained) and 20 (fine-tuned): task against task, by distance."""
     there = matrices(found, phase)
     inputs = list(there)
@@ -145,10 +145,10 @@ def tasks_agree(found: Found, printed: Printed, *, phase: str) -> Drawn:
                      float(r[np.triu_indices(len(r), 1)].mean())])  # fmt: skip
     columns = ["distance", "smallest r", "between", "mean r"]
     sheet = Sheet(title=f"Agreement of inputs, {phase}", columns=columns, rows=rows)
-    return Drawn(sheets=[sheet], figures={"": squares_figure(squares)})
+    return DrawnItem(sheets=[sheet], figures={"": squares_figure(squares)})
 
 
-def groups_of_layers(found: Found, printed: Printed) -> Drawn:
+def groups_of_layers(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Section 5.1: near layers are near, and layers make groups."""
     there = matrices(found, "pre-trained")
     layers = layers_of(next(iter(there.values())).layout, "encoder")
@@ -162,13 +162,13 @@ def groups_of_layers(found: Found, printed: Printed) -> Drawn:
     columns = ["distance", "Spearman with the layer gap", "p", "groups of layers", "contiguous",
                "adjusted Rand with the best cut"]  # fmt: skip
     panel = Lines(title="Layers apart", lines=lines, x="layer gap", y="mean distance")
-    return Drawn(
+    return DrawnItem(
         sheets=[Sheet(title="Where heads are alike", columns=columns, rows=rows)],
         figures={"": lines_figure([panel])},
     )
 
 
-def zero_shot(found: Found, printed: Printed) -> Drawn:
+def zero_shot(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 7: pruned by clustering, then fine-tuned."""
     whole = first_there(found, "zero-shot-full", "tuned")
     full = found.scores(whole, "task")
@@ -194,10 +194,10 @@ def zero_shot(found: Found, printed: Printed) -> Drawn:
     columns = ["task", "removed", "score", "drop, %", *names]
     joined = [[*row, *more] for row, more in zip(rows, extra, strict=True)]
     sheet = Sheet(title="Zero-shot pruning, fine-tuned", columns=columns, rows=joined)
-    return Drawn(sheets=[sheet], figures={"": lines_figure(panels)})
+    return DrawnItem(sheets=[sheet], figures={"": lines_figure(panels)})
 
 
-def chances(found: Found, printed: Printed) -> Drawn:
+def chances(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 8: how often each head goes, over ten clusterings."""
     by_ratio: dict[float, list[np.ndarray]] = {}
     layout: Layout | None = None
@@ -219,7 +219,7 @@ def chances(found: Found, printed: Printed) -> Drawn:
                "middle heads never pruned", "clusterings"]  # fmt: skip
     scores = {ratio: Scores(layout, tuple(values.tolist())) for ratio, values in chance.items()}
     figure = chance_figure(scores, title="How often each head goes, by clustering")
-    return Drawn(sheets=[Sheet(title="Which heads go", columns=columns, rows=rows)],
+    return DrawnItem(sheets=[Sheet(title="Which heads go", columns=columns, rows=rows)],
                  figures={"": figure})  # fmt: skip
 
 
@@ -227,7 +227,7 @@ DROPOUT = {"attention": "attention_dropout", "hidden": "hidden_dropout",
            "both": "attention_dropout,hidden_dropout"}  # fmt: skip
 
 
-def likeness(found: Found, kind: str, distance: str) -> dict[float, dict[int, float]]:
+def likeness(found: PaperRuns, kind: str, distance: str) -> dict[float, dict[int, float]]:
     """Dropout -> seed -> the mean distance between two heads, for one kind of dropout."""
     out: dict[float, dict[int, float]] = {}
     for each in found.runs(f"alike-{kind}"):
@@ -236,7 +236,7 @@ def likeness(found: Found, kind: str, distance: str) -> dict[float, dict[int, fl
     return out
 
 
-def dropouts(found: Found, printed: Printed) -> Drawn:
+def dropouts(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 9: the mean distance between heads against the dropout they were trained with."""
     panels, rows = [], []
     for distance in ("js", "dcor"):
@@ -246,7 +246,7 @@ def dropouts(found: Found, printed: Printed) -> Drawn:
         for kind, each in own.items():
             rows += [[in_full(distance), kind, at, spread(each[at], 4)] for at in sorted(each)]
     columns = ["distance", "dropout of", "dropout", "mean distance between heads"]
-    return Drawn(sheets=[Sheet(title="Dropout and likeness", columns=columns, rows=rows)],
+    return DrawnItem(sheets=[Sheet(title="Dropout and likeness", columns=columns, rows=rows)],
                  figures={"": lines_figure(panels, 2)})  # fmt: skip
 
 

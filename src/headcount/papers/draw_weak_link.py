@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from headcount.papers.found import Finished, Found
-from headcount.papers.numbers import Printed
+from headcount.papers.found import FinishedRun, PaperRuns
+from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.seeds import percent
-from headcount.papers.sheets import Drawn, Sheet, Spread, beside, relative, spread
+from headcount.papers.sheets import DrawnItem, Sheet, Spread, beside, relative, spread
 from headcount.pruning.layers import Layers
 from headcount.runs.asked import Prune
 from headcount.runs.run import Run
@@ -21,12 +21,14 @@ ALL = "all heads"
 STACKS = ("encoder", "cross", "decoder")
 
 
-def share(finished: Finished) -> float:
+def share(finished: FinishedRun) -> float:
     """The share of heads that went, rounded to the per cent."""
     return round(finished.sparsity, 2)
 
 
-def by_task(found: Found, group: str, axis: str | None) -> dict[str, dict[Any, dict[int, float]]]:
+def by_task(
+    found: PaperRuns, group: str, axis: str | None
+) -> dict[str, dict[Any, dict[int, float]]]:
     """Task -> value of an axis (or the share that went) -> seed -> score."""
     out: dict[str, dict[Any, dict[int, float]]] = {}
     for each in found.runs(group):
@@ -40,7 +42,7 @@ def _sheet(
     first: str,
     labels: Sequence[str],
     own: Mapping[str, Sequence[Any]],
-    printed: Printed,
+    printed: PrintedTable,
     places: Sequence[Mapping[str, Any]],
     note: str = "",
 ) -> Sheet:
@@ -53,13 +55,13 @@ def _sheet(
     return Sheet(title=title, columns=[first, *own, *names], rows=rows, note=note)
 
 
-def _metric(printed: Printed) -> str | None:
+def _metric(printed: PrintedTable) -> str | None:
     """The paper's scores, without the differences that it prints beside them."""
     there = [each.metric for each in printed.numbers if each.metric != "difference"]
     return there[0] if there else None
 
 
-def translator(found: Found, printed: Printed) -> Drawn:
+def translator(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Table 1: a translator cut at random."""
     full: dict[str, dict[float, dict[int, float]]] = {}
     own: dict[str, dict[float, dict[int, float]]] = {}
@@ -75,10 +77,10 @@ def translator(found: Found, printed: Printed) -> Drawn:
     }
     sheet = _sheet("BLEU after the cut and training", "removed", labels, cells, printed,
                    [{"ratio": at} for at in (0.0, *shares)])  # fmt: skip
-    return Drawn(sheets=[sheet])
+    return DrawnItem(sheets=[sheet])
 
 
-def patterns(found: Found, printed: Printed) -> Drawn:
+def patterns(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Table 2: the layers thought important kept, or the others."""
     rows, places = [], []
     for each, scores in _patterns(found):
@@ -89,10 +91,10 @@ def patterns(found: Found, printed: Printed) -> Drawn:
     columns = ["removed", "kept", "heads by layer", "BLEU", *names]
     sheet = Sheet(title="Layers that count, kept or cut", columns=columns,
                   rows=[[*row, *more] for row, more in zip(rows, extra, strict=True)])  # fmt: skip
-    return Drawn(sheets=[sheet])
+    return DrawnItem(sheets=[sheet])
 
 
-def _patterns(found: Found) -> list[tuple[dict[str, Any], dict[int, float]]]:
+def _patterns(found: PaperRuns) -> list[tuple[dict[str, Any], dict[int, float]]]:
     out: dict[str, tuple[dict[str, Any], dict[int, float]]] = {}
     for each in found.runs("mt-patterns"):
         keep = str(each.at("keep"))
@@ -105,7 +107,7 @@ def _patterns(found: Found) -> list[tuple[dict[str, Any], dict[int, float]]]:
     return sorted(out.values(), key=lambda pair: (pair[0]["ratio"], pair[0]["keeps"]))
 
 
-def components(found: Found, printed: Printed) -> Drawn:
+def components(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Table 3: each component starved in turn."""
     own: dict[str, tuple[float, str, dict[int, float]]] = {}
     for each in found.runs("mt-components"):
@@ -125,10 +127,10 @@ def components(found: Found, printed: Printed) -> Drawn:
     sheet = Sheet(title="Components starved in turn", columns=columns,
                   rows=[[*row, *more] for row, more in zip(rows, extra, strict=True)],
                   note="The paper's numbers are those of its nearest share of heads.")  # fmt: skip
-    return Drawn(sheets=[sheet])
+    return DrawnItem(sheets=[sheet])
 
 
-def at_random(found: Found, printed: Printed) -> Drawn:
+def at_random(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Table 4: BERT cut at random, then fine-tuned."""
     full, own = found.scores("tuned", "task"), by_task(found, "random", "ratio")
     ratios = sorted({at for each in own.values() for at in each})
@@ -139,10 +141,10 @@ def at_random(found: Found, printed: Printed) -> Drawn:
     sheet = _sheet("Score after the cut and fine-tuning", "removed",
                    ["0 %", *(percent(at) for at in ratios)], cells, printed,
                    [{"ratio": at} for at in (0.0, *ratios)])  # fmt: skip
-    return Drawn(sheets=[sheet])
+    return DrawnItem(sheets=[sheet])
 
 
-def layers(found: Found, printed: Printed, *, half: bool) -> Drawn:
+def layers(found: PaperRuns, printed: PrintedTable, *, half: bool) -> DrawnItem:
     """Tables 5 (some layers emptied) and 6 (half of them)."""
     full, own = found.scores("tuned", "task"), by_task(found, "layers", "empty")
     total = _layers(found)
@@ -160,10 +162,10 @@ def layers(found: Found, printed: Printed, *, half: bool) -> Drawn:
         f"Layers emptied, of {total}", "emptied", [ALL, *chosen], cells, printed, places,
         "The paper's numbers are those of the same share of its twelve layers.",
     )  # fmt: skip
-    return Drawn(sheets=[sheet])
+    return DrawnItem(sheets=[sheet])
 
 
-def _layers(found: Found) -> int:
+def _layers(found: PaperRuns) -> int:
     kept = found.runs("layers")[0].record["heads"]["kept"]
     return len(kept.split(",")) if "," in kept else len(kept.split(":")[-1])
 
@@ -182,7 +184,7 @@ def _shape(name: str, total: int) -> tuple[str, ...]:
     )
 
 
-def random_lines(found: Found, printed: Printed) -> Drawn:
+def random_lines(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 1: what is left of the score against the share of heads removed at random."""
     panels, rows = [], []
     for title, group, whole in (
@@ -202,10 +204,10 @@ def random_lines(found: Found, printed: Printed) -> Drawn:
             rows += [[title, task, percent(at), Spread(tuple(line[at]), 1)] for at in sorted(line)]
     columns = ["model", "task", "removed", "share of the score"]
     sheet = Sheet(title="Of the score with all heads, %", columns=columns, rows=rows)
-    return Drawn(sheets=[sheet], figures={"": lines_figure(panels, 2)})
+    return DrawnItem(sheets=[sheet], figures={"": lines_figure(panels, 2)})
 
 
-def moved(found: Found, printed: Printed) -> Drawn:
+def moved(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 2: how much each head's weights move in fine-tuning, after several cuts."""
     from headcount.heads import Layout, Scores
     from headcount.views.transfer import head_map
@@ -226,11 +228,11 @@ def moved(found: Found, printed: Printed) -> Drawn:
     count = max((len(row) - 3 for row in rows), default=0)
     columns = ["cut", "seed", *(f"layer {at}" for at in range(count)), "spread"]
     note = "Spread: the largest difference of two layers' means, as a share of the mean."
-    return Drawn(sheets=[Sheet(title="Mean change of the weights", columns=columns, rows=rows,
+    return DrawnItem(sheets=[Sheet(title="Mean change of the weights", columns=columns, rows=rows,
                                note=note)], figures=figures)  # fmt: skip
 
 
-def _cut_of(finished: Finished) -> str:
+def _cut_of(finished: FinishedRun) -> str:
     """The cut that a comparison started from, in words."""
     cut = finished.run.model
     if not isinstance(cut, Run):
@@ -242,7 +244,7 @@ def _cut_of(finished: Finished) -> str:
     return f"{options.name} {share}"
 
 
-def grid(found: Found, printed: Printed) -> Drawn:
+def grid(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Batch size × learning rate: the best on some rows, scored on others."""
     own = {(each.at("batch_size"), each.at("learning_rate")): each.score
            for each in found.runs("grid-chosen")}  # fmt: skip
@@ -258,7 +260,7 @@ def grid(found: Found, printed: Printed) -> Drawn:
         note += f" On the other half of the rows it scores {best[0].score:.3f}."
     sheet = Sheet(title="Score on the rows that choose",
                   columns=["", *(f"{rate:g}" for rate in rates)], rows=rows, note=note)  # fmt: skip
-    return Drawn(sheets=[sheet])
+    return DrawnItem(sheets=[sheet])
 
 
 FIGURES = {

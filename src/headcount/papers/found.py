@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Finished:
+class FinishedRun:
     """One run of a group that is done."""
 
     cell: Cell
@@ -81,7 +81,7 @@ class Finished:
         return load_redundancy(product_of(self.run, self.folder))
 
 
-class Found:
+class PaperRuns:
     """The runs of a scale's plan that are done, by group."""
 
     def __init__(self, plan: Plan, folder: str | Path) -> None:
@@ -113,10 +113,10 @@ class Found:
         done, total = self.count(names)
         return all(self.cells.get(name) for name in names) and done == total
 
-    def runs(self, group: str, **wanted: Any) -> list[Finished]:
+    def runs(self, group: str, **wanted: Any) -> list[FinishedRun]:
         """The finished runs of a group whose axes have these values."""
         found = [
-            Finished(cell, self.ledger.folder_of(cell.key), self._record(cell.key))
+            FinishedRun(cell, self.ledger.folder_of(cell.key), self._record(cell.key))
             for cell in self.cells.get(group, [])
             if cell.key in self.done
         ]
@@ -132,7 +132,7 @@ class Found:
             found.setdefault(key[0] if len(axes) == 1 else key, {})[each.seed] = each.score
         return found
 
-    def path_of(self, finished: Finished) -> Path:
+    def path_of(self, finished: FinishedRun) -> Path:
         """The file of a run's record."""
         return finished.folder / FILE
 

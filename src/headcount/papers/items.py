@@ -11,12 +11,12 @@ from typing import Any
 from headcount.base.errors import UsageError
 from headcount.base.names import unknown
 from headcount.papers.claims import groups_of_claim, read_claims
-from headcount.papers.found import Found
-from headcount.papers.numbers import PAPERS, Printed, read_paper
+from headcount.papers.found import PaperRuns
+from headcount.papers.numbers import PAPERS, PrintedTable, read_paper
 from headcount.papers.scales import SCALES, groups_of
-from headcount.papers.sheets import Drawn
+from headcount.papers.sheets import DrawnItem
 
-Draw = Callable[[Found, Printed], Drawn]
+Draw = Callable[[PaperRuns, PrintedTable], DrawnItem]
 ROOMS = {"redundancy": "draw_redundancy", "weak-link": "draw_weak_link",
          "autoattention": "draw_gates", "lay-off": "draw_layoff"}  # fmt: skip
 NEAR, TUNED, BOTH = ("near",), ("near-tuned",), ("near", "near-tuned")
@@ -82,7 +82,7 @@ class Item:
     claims: tuple[str, ...]
 
     @property
-    def printed(self) -> Printed:
+    def printed(self) -> PrintedTable:
         """What the paper has there."""
         return read_paper(self.paper).items[self.name]
 
@@ -99,7 +99,7 @@ class Item:
         every = (*self.groups, *also, *claimed)
         return tuple(dict.fromkeys(every))
 
-    def draw(self, found: Found) -> Drawn:
+    def draw(self, found: PaperRuns) -> DrawnItem:
         """Its tables and figures from the runs that are done."""
         room = import_module(f"headcount.papers.{ROOMS[self.paper]}")
         return room.FIGURES[self.name](found, self.printed)

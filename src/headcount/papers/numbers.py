@@ -37,7 +37,7 @@ class Number:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Printed:
+class PrintedTable:
     """A table or figure as the paper has it."""
 
     title: str
@@ -63,7 +63,7 @@ class Paper:
     title: str
     year: int
     venue: str
-    items: Mapping[str, Printed]
+    items: Mapping[str, PrintedTable]
 
 
 @cache
@@ -73,7 +73,7 @@ def read_paper(name: str) -> Paper:
 
     data = yaml.safe_load(read_text(FOLDER / f"{name}.yaml", "numbers"))
     items = {
-        item: Printed(
+        item: PrintedTable(
             title=each["title"], unit=each["unit"], setting=each.get("setting", {}),
             numbers=tuple(Number(**({"unit": each["unit"]} | one)) for one in each["numbers"]),
         )
@@ -83,7 +83,7 @@ def read_paper(name: str) -> Paper:
     return Paper(name=name, items=items, **about)
 
 
-def read_printed(paper: str, item: str) -> Printed:
+def read_printed(paper: str, item: str) -> PrintedTable:
     """A table or figure of a paper."""
     return read_paper(paper).items[item]
 

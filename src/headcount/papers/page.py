@@ -16,7 +16,7 @@ from headcount.papers.claims import Verdict
 from headcount.papers.items import read_items
 from headcount.papers.numbers import PAPERS, read_paper
 from headcount.papers.reproduce import (
-    Reproduced,
+    ReproducedItem,
     counted,
     drawn_items,
     existing_folders,
@@ -24,7 +24,7 @@ from headcount.papers.reproduce import (
     judge_all,
     slug,
 )
-from headcount.papers.scales import Places, read_written_scale
+from headcount.papers.scales import DataPaths, read_written_scale
 from headcount.papers.sheets import shown
 from headcount.papers.tables import interval_of
 from headcount.views.figures import save_figure
@@ -62,7 +62,7 @@ class Page:
 
 
 def write_page(
-    path: str | Path, folders: Sequence[str | Path], places: Places | None = None
+    path: str | Path, folders: Sequence[str | Path], places: DataPaths | None = None
 ) -> Page:
     """Write the page from the runs in some folders, `reproduce/*` where none is named."""
     path = Path(path)
@@ -141,7 +141,9 @@ def _tested(one: Any) -> str:
     return f"{one.what}: {interval_of(one.value, one.low, one.high)}, {one.verdict}{note}"
 
 
-def _save_figures(made: Mapping[str, Sequence[Reproduced]], folder: Path) -> dict[Any, list[str]]:
+def _save_figures(
+    made: Mapping[str, Sequence[ReproducedItem]], folder: Path
+) -> dict[Any, list[str]]:
     """Figures that are small enough, in a folder beside the page; (scale, paper, item) -> names."""
     found: dict[Any, list[str]] = {}
     for scale, each in ((scale, each) for scale, every in made.items() for each in every):
@@ -157,7 +159,7 @@ def _save_figures(made: Mapping[str, Sequence[Reproduced]], folder: Path) -> dic
 
 
 def _paper(
-    paper: str, made: Mapping[str, Sequence[Reproduced]], figures: Any, stem: str
+    paper: str, made: Mapping[str, Sequence[ReproducedItem]], figures: Any, stem: str
 ) -> list[str]:
     about = read_paper(paper)
     parts = [f"## {about.title} ({about.venue} {about.year})"]
@@ -172,7 +174,7 @@ def _paper(
     return parts
 
 
-def _item(each: Reproduced, figures: Sequence[str], stem: str) -> list[str]:
+def _item(each: ReproducedItem, figures: Sequence[str], stem: str) -> list[str]:
     parts = [f"`{each.command}`"]
     if each.drawn is None:
         return [*parts, f"Not run: {each.done} of {each.total} runs are done."]

@@ -15,15 +15,15 @@ from headcount.base.errors import UnsupportedError, UsageError
 from headcount.base.files import expanded, whole, write_json
 from headcount.base.names import require
 from headcount.papers.claims import Verdict, judge, read_claims
-from headcount.papers.found import Found
+from headcount.papers.found import PaperRuns
 from headcount.papers.items import Item, get_item, read_items, require_scale
-from headcount.papers.scales import SCALES, Places, groups_of, read_scale
-from headcount.papers.sheets import Drawn, Sheet, printed_sheet
+from headcount.papers.scales import SCALES, DataPaths, groups_of, read_scale
+from headcount.papers.sheets import DrawnItem, Sheet, printed_sheet
 from headcount.runs.notes import log
 from headcount.studies.driver import Progress
-from headcount.studies.executors.protocol import Executing
+from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.plan import Plan
-from headcount.studies.study import Planned, Study
+from headcount.studies.study import PlanSummary, Study
 
 OUT = "reproduce"
 ITEMS = "items"
@@ -31,7 +31,7 @@ HERE = ("serial", "processes")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reproduced:
+class ReproducedItem:
     """An item as it came out at a scale."""
 
     item: Item
@@ -41,7 +41,7 @@ class Reproduced:
     done: int
     total: int
     """Runs behind the item that are done, of those that it asks for."""
-    drawn: Drawn | None
+    drawn: DrawnItem | None
     """Its tables and figures; None while a run is missing."""
     verdicts: Sequence[Verdict]
     files: Sequence[Path] = field(default=())
@@ -85,7 +85,7 @@ def chosen(paper: str | None, item: str | None) -> list[Item]:
 
 
 def plan_items(
-    items: Sequence[Item], scale: str, places: Places | None = None, *, elsewhere: bool = False
+    items: Sequence[Item], scale: str, places: DataPaths | None = None, *, elsewhere: bool = False
 ) -> Plan:
     """The runs that some items are made from, as one study."""
     require("scale", scale, SCALES)
@@ -110,12 +110,12 @@ def reproduce(
     *,
     scale: str = "pocket",
     out: str | Path | None = None,
-    places: Places | None = None,
-    executing: Executing | None = None,
+    places: DataPaths | None = None,
+    executing: ExecutorOptions | None = None,
     run: bool = True,
     note: Callable[[str], None] = log,
     progress: Progress | None = None,
-) -> list[Reproduced]:
+) -> list[ReproducedItem]:
     """Tables and figures of the papers, each beside the paper's own numbers.
 
     `paper` is redundancy, weak-link, autoattention or lay-off, and `item` a table or figure of it
@@ -126,31 +126,31 @@ def reproduce(
     """
     items = chosen(paper, item)
     folder = expanded(out) if out is not None else Path(OUT) / scale
-    how = executing or Executing()
+    how = executing or ExecutorOptions()
     if run:
         _require_means(scale, how)
     plan = plan_items(items, scale, places, elsewhere=not run and scale == "paper")
     if run:
         Study(plan, folder).run(how, update=True, note=note, progress=progress)
-    return drawn_items(Found(plan, folder), scale, items)
+    return drawn_items(PaperRuns(plan, folder), scale, items)
 
 
-def drawn_items(found: Found, scale: str, items: Sequence[Item]) -> list[Reproduced]:
+def drawn_items(found: PaperRuns, scale: str, items: Sequence[Item]) -> list[ReproducedItem]:
     """Items as the runs that are there make them, those of this scale."""
     return [_reproduced(each, found, scale, found.folder) for each in items if scale in each.scales]
 
 
 def planned(
     paper: str | None = None, item: str | None = None, *, scale: str = "pocket",
-    out: str | Path | None = None, places: Places | None = None,
-) -> Planned:  # fmt: skip
+    out: str | Path | None = None, places: DataPaths | None = None,
+) -> PlanSummary:  # fmt: skip
     """How many runs that takes, how many are done, and how long the rest may take."""
     folder = expanded(out) if out is not None else Path(OUT) / scale
     plan = plan_items(chosen(paper, item), scale, places, elsewhere=scale == "paper")
     return Study(plan, folder).plan()
 
 
-def _require_means(scale: str, how: Executing) -> None:
+def _require_means(scale: str, how: ExecutorOptions) -> None:
     """Refuse the papers' own models on a machine that cannot train them."""
     if scale != "paper" or how.executor not in HERE:
         return
@@ -163,21 +163,21 @@ def _require_means(scale: str, how: Executing) -> None:
         )
 
 
-def _reproduced(item: Item, found: Found, scale: str, folder: Path) -> Reproduced:
+def _reproduced(item: Item, found: PaperRuns, scale: str, folder: Path) -> ReproducedItem:
     done, total = found.count(item.groups)
     drawn = item.draw(found) if found.is_whole(item.groups) else None
     claims = read_claims()
-    made = Reproduced(
+    made = ReproducedItem(
         item=item, scale=scale, folder=folder, done=done, total=total, drawn=drawn,
         verdicts=[judge(claims[code], found, scale) for code in item.claims],
     )  # fmt: skip
     if drawn is None:
         return made
     files = _write(made, folder / ITEMS)
-    return Reproduced(**{**vars(made), "files": files})
+    return ReproducedItem(**{**vars(made), "files": files})
 
 
-def _write(made: Reproduced, folder: Path) -> list[Path]:
+def _write(made: ReproducedItem, folder: Path) -> list[Path]:
     """The item's tables as Markdown, CSV and JSON, and its figures as SVG."""
     from headcount.views.figures import save_figure
 
@@ -200,7 +200,7 @@ def _write(made: Reproduced, folder: Path) -> list[Path]:
     return [*files, folder / f"{name}.json"]
 
 
-def _markdown(made: Reproduced) -> str:
+def _markdown(made: ReproducedItem) -> str:
     parts = [f"# {made.item.paper}, {made.item.name}: {made.item.what}", f"`{made.command}`"]
     parts += [sheet.to_markdown() for sheet in made.sheets]
     return "\n\n".join(parts) + "\n"
@@ -216,7 +216,7 @@ def slug(title: str) -> str:
 
 
 def claims(
-    *folders: str | Path, scales: Iterable[str] | None = None, places: Places | None = None
+    *folders: str | Path, scales: Iterable[str] | None = None, places: DataPaths | None = None
 ) -> list[Verdict]:
     """What the runs in some folders say of every claim.
 
@@ -227,7 +227,7 @@ def claims(
     return judge_all([each for each in found if scales is None or each[0] in set(scales)])
 
 
-def judge_all(found: Iterable[tuple[str, Found]]) -> list[Verdict]:
+def judge_all(found: Iterable[tuple[str, PaperRuns]]) -> list[Verdict]:
     """A verdict for every claim by the runs of each scale."""
     known = list(found)
     return [judge(claim, each, scale) for claim in read_claims().values() for scale, each in known]
@@ -239,11 +239,11 @@ def existing_folders() -> list[Path]:
     return [folder for folder in there if folder.is_dir()]
 
 
-def find_runs(folder: str | Path, places: Places | None = None) -> tuple[str, Found]:
+def find_runs(folder: str | Path, places: DataPaths | None = None) -> tuple[str, PaperRuns]:
     """The scale of a folder, and the runs that are in it."""
     folder = expanded(folder)
     scale = scale_of(folder)
-    return scale, Found(read_scale(scale, groups_of(scale), places, elsewhere=True), folder)
+    return scale, PaperRuns(read_scale(scale, groups_of(scale), places, elsewhere=True), folder)
 
 
 def scale_of(folder: Path) -> str:

@@ -21,7 +21,7 @@ from headcount.base.files import expanded
 from headcount.base.names import require
 from headcount.studies.plan import Plan
 from headcount.studies.planned import read_plan
-from headcount.studies.written import Written, read_written
+from headcount.studies.written import StudyFile, read_written
 
 Scale = Literal["pocket", "small", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
@@ -30,7 +30,7 @@ ENVIRONMENT = {"data": "HEADCOUNT_DATA", "weights": "HEADCOUNT_WEIGHTS"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
+class DataPaths:
     """Where real data and weights lie, for the scales that need them."""
 
     data: Path | None = None
@@ -45,7 +45,7 @@ class Places:
 
 
 @cache
-def read_written_scale(scale: str) -> Written:
+def read_written_scale(scale: str) -> StudyFile:
     """The study file of a scale."""
     require("scale", scale, SCALES)
     return read_written(FOLDER / f"{scale}.yaml")
@@ -59,7 +59,7 @@ def groups_of(scale: str) -> tuple[str, ...]:
 def read_scale(
     scale: str,
     groups: Iterable[str],
-    places: Places | None = None,
+    places: DataPaths | None = None,
     *,
     name: str | None = None,
     elsewhere: bool = False,
@@ -78,7 +78,7 @@ def read_scale(
         "name": name or scale,
         "runs": {name: runs[name] for name in runs if name in wanted},
     }
-    filled = _filled(data, places or Places(), scale, elsewhere)
+    filled = _filled(data, places or DataPaths(), scale, elsewhere)
     own = replace(written, data=filled, mistakes={})  # the file is read once for all plans
     return read_plan(own, elsewhere=elsewhere)
 
@@ -104,7 +104,7 @@ def _references(value: Any) -> Iterator[str]:
             yield from _references(item)
 
 
-def _filled(value: Any, places: Places, scale: str, elsewhere: bool) -> Any:
+def _filled(value: Any, places: DataPaths, scale: str, elsewhere: bool) -> Any:
     """A study file with folders in place of {data}, {weights} and {configs}."""
     if isinstance(value, Mapping):
         return {key: _filled(item, places, scale, elsewhere) for key, item in value.items()}
@@ -113,7 +113,7 @@ def _filled(value: Any, places: Places, scale: str, elsewhere: bool) -> Any:
     if not isinstance(value, str) or "{" not in value:
         return value
     value = value.replace("{configs}", str(FOLDER / "configs"))
-    for name in (field.name for field in fields(Places)):
+    for name in (field.name for field in fields(DataPaths)):
         if f"{{{name}}}" not in value:
             continue
         folder = places.of(name)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from headcount.papers.claims import Tested, Word, above, below, worst
-from headcount.papers.found import Finished
+from headcount.papers.claims import TestedStatistic, Word, above, below, worst
+from headcount.papers.found import FinishedRun
 from headcount.statistics import interval
 
 BySeed = Mapping[int, float]
@@ -25,13 +25,13 @@ Rule = Callable[[float, float, float], Word]
 """From a value and the ends of its interval to a verdict."""
 
 
-def worth(run: Finished) -> float:
+def worth(run: FinishedRun) -> float:
     """A run's score; one that is undefined, as a correlation with a constant is, counts as 0."""
     return 0.0 if math.isnan(run.score) else run.score
 
 
 def by_task(
-    runs: Iterable[Finished], value: Callable[[Finished], float] = worth
+    runs: Iterable[FinishedRun], value: Callable[[FinishedRun], float] = worth
 ) -> dict[str, dict[int, float]]:
     """Task -> seed -> a value of its run; what is not a number is left out."""
     found: dict[str, dict[int, float]] = {}
@@ -84,39 +84,39 @@ def left_out(asked: Iterable[str], there: Iterable[str]) -> str:
 def measured(
     what: str, values: BySeed | Sequence[float], rule: Rule, *, n: int = 0, of: str = "",
     seeds: int | None = None, note: str = "",
-) -> Tested:  # fmt: skip
+) -> TestedStatistic:  # fmt: skip
     """The mean of some values with its interval: by seed, or a list of which `seeds` are behind."""
     numbers = list(values.values()) if isinstance(values, Mapping) else list(values)
     if not numbers:
         return absent(what, note or "No run has what this needs.")
     value, low, high = interval(numbers)
     many = len(numbers) if seeds is None else seeds
-    return Tested(
+    return TestedStatistic(
         what=what, value=value, low=low, high=high, verdict=rule(value, low, high), seeds=many,
         n=n or len(numbers), of=of or "seeds", note=note,
     )  # fmt: skip
 
 
-def absent(what: str, note: str) -> Tested:
+def absent(what: str, note: str) -> TestedStatistic:
     """A statistic whose runs are not among those of the scale."""
-    return Tested(what=what, value=math.nan, verdict="not run", note=note)
+    return TestedStatistic(what=what, value=math.nan, verdict="not run", note=note)
 
 
-def ratio_of(run: Finished) -> float:
+def ratio_of(run: FinishedRun) -> float:
     """The share of heads that was to be removed, be it an axis or not; NaN for none."""
     ratio = run.at("ratio")
     ratio = run.record.get("ratio") if ratio is None else ratio
     return float(ratio) if isinstance(ratio, int | float) else math.nan
 
 
-def no_ratio(what: str, ratio: float, runs: Iterable[Finished]) -> Tested:
+def no_ratio(what: str, ratio: float, runs: Iterable[FinishedRun]) -> TestedStatistic:
     """A statistic at a ratio that was not tried."""
     tried = sorted({at for each in runs if not math.isnan(at := ratio_of(each))})
     there = ", ".join(map(percent, tried)) or "none"
     return absent(what, f"No run removes {percent(ratio)} of the heads; tried: {there}.")
 
 
-def rows_behind(runs: Iterable[Finished]) -> dict[str, Any]:
+def rows_behind(runs: Iterable[FinishedRun]) -> dict[str, Any]:
     """`n` and `of` of a score: the rows that were scored, of every task once."""
     rows = {str(each.at("task")): each.rows for each in runs}
     tasks = f" of {len(rows)} tasks" if len(rows) > 1 else ""
@@ -150,7 +150,7 @@ def no_difference(value: float, low: float, high: float) -> Word:
     return "holds" if low <= 0 <= high else "does not hold"
 
 
-def unexcluded(tested: Tested) -> Tested:
+def unexcluded(tested: TestedStatistic) -> TestedStatistic:
     """The same with what it leaves open: that no difference was seen is no proof of none."""
     if not tested.low <= 0 <= tested.high:
         return tested
@@ -178,7 +178,7 @@ def sentences(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def heads_left(run: Finished) -> dict[str, list[tuple[int, int]]]:
+def heads_left(run: FinishedRun) -> dict[str, list[tuple[int, int]]]:
     """Stack -> (heads that stay, heads there were) for every layer."""
     mask = run.record["mask"]
     return {

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headcount.papers.numbers import Number, Printed
+from headcount.papers.numbers import Number, PrintedTable
 from headcount.statistics import interval
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class DrawnItem:
     """The tables and figures of an item."""
 
     sheets: Sequence[Sheet] = ()
@@ -128,7 +128,7 @@ def relative(own: Mapping[int, float], full: Mapping[int, float]) -> dict[int, f
     return found
 
 
-def printed_sheet(printed: Printed, title: str = "In the paper") -> Sheet | None:
+def printed_sheet(printed: PrintedTable, title: str = "In the paper") -> Sheet | None:
     """All that the paper prints of an item, as a table; None where it prints no number."""
     if not printed.numbers:
         return None
@@ -141,7 +141,7 @@ def printed_sheet(printed: Printed, title: str = "In the paper") -> Sheet | None
 
 
 def beside(
-    printed: Printed, rows: Sequence[Mapping[str, Any]], metric: str | None = None
+    printed: PrintedTable, rows: Sequence[Mapping[str, Any]], metric: str | None = None
 ) -> tuple[list[str], list[list[Number | None]]]:
     """Columns `paper: TASK` for rows that stand for these places, where the paper has numbers."""
     tasks = list(dict.fromkeys(each.at.get("task", "") for each in printed.where(metric)))

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from headcount.papers.claims import Verdict
 from headcount.papers.items import Item
-from headcount.papers.reproduce import Reproduced
+from headcount.papers.reproduce import ReproducedItem
 from headcount.views.tables.columns import table
 
 STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow", "not run": "dim"}
@@ -58,7 +58,7 @@ def counts_line(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {word}" for word, number in counts.items())
 
 
-def reproduced_page(found: Sequence[Reproduced]) -> RenderableType:
+def reproduced_page(found: Sequence[ReproducedItem]) -> RenderableType:
     """The tables of each item, its claims, and where its files are."""
     parts: list[RenderableType] = []
     for each in found:
@@ -77,7 +77,7 @@ def reproduced_page(found: Sequence[Reproduced]) -> RenderableType:
     return Group(*parts)
 
 
-def summary(found: Sequence[Reproduced]) -> Table:
+def summary(found: Sequence[ReproducedItem]) -> Table:
     """One line for each of many items."""
     rows: list[tuple[Any, ...]] = []
     for each in found:

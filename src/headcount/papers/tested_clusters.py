@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 
 from headcount.heads import Mask
-from headcount.papers.claims import Tested, tests, worst
-from headcount.papers.found import Finished, Found
+from headcount.papers.claims import TestedStatistic, tests, worst
+from headcount.papers.found import FinishedRun, PaperRuns
 from headcount.papers.seeds import by_task, less_than, measured, more_than, percent, relative_to
 from headcount.papers.tested_tools import first_there, noted, on_most
 
@@ -27,7 +27,7 @@ ONE_MATRIX, ONE_CHANCE = "zero-shot-one", "chance-one"
 
 
 @tests("RA8", "tuned", "zero-shot")
-def zero_shot(found: Found) -> Sequence[Tested]:
+def zero_shot(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Heads cut by clusters of random tokens' attention, then fine-tuned: the relative drop."""
     read = "clusters of the mean of all seven distances"
     first, second = (_at(found, "zero-shot", ratio, read) for ratio in RATIOS)
@@ -38,7 +38,7 @@ def zero_shot(found: Found) -> Sequence[Tested]:
     return rows
 
 
-def _at(found: Found, group: str, ratio: float, read: str) -> list[Tested]:
+def _at(found: PaperRuns, group: str, ratio: float, read: str) -> list[TestedStatistic]:
     """The share of tasks that lose less than 5 %, and the drop on each."""
     runs = found.runs(group, ratio=ratio)
     rows = {str(each.at("task")): each.rows for each in runs}
@@ -56,7 +56,7 @@ def _at(found: Found, group: str, ratio: float, read: str) -> list[Tested]:
     return [on_most(said, tasks, [each.value < LOSS for each in tasks]), *tasks]
 
 
-def _random(found: Found, task: str) -> str:
+def _random(found: PaperRuns, task: str) -> str:
     """What as many heads drawn at random lose, at the ratios that there are near these."""
     if not found.is_whole(["random"]):
         return ""
@@ -68,7 +68,7 @@ def _random(found: Found, task: str) -> str:
     return f"random heads lose {', '.join(said)}" if said else ""
 
 
-def _drops(found: Found, runs: Sequence[Finished]) -> dict[str, dict[int, float]]:
+def _drops(found: PaperRuns, runs: Sequence[FinishedRun]) -> dict[str, dict[int, float]]:
     """Task -> seed -> what a cut loses of the score with all heads, trained alike."""
     whole = by_task(found.runs(first_there(found, *FULL)))
     kept = relative_to(by_task(runs), whole)
@@ -76,7 +76,7 @@ def _drops(found: Found, runs: Sequence[Finished]) -> dict[str, dict[int, float]
 
 
 @tests("RA9", "chance")
-def which_go(found: Found) -> Sequence[Tested]:
+def which_go(found: PaperRuns) -> Sequence[TestedStatistic]:
     """How often heads of the lower, middle and upper third go, in repeated clusterings."""
     gone = _gone(found.runs("chance"))
     asked = {ratio: own for ratio, own in gone.items() if BETWEEN[0] <= ratio <= BETWEEN[1]}
@@ -99,10 +99,10 @@ def which_go(found: Found) -> Sequence[Tested]:
     return [noted(first, said, verdict), *rows.values(), count, *by_ratio, *alone, *_by_one(found)]
 
 
-def _by_one(found: Found) -> list[Tested]:
+def _by_one(found: PaperRuns) -> list[TestedStatistic]:
     """Middle heads that never go where heads are clustered by one distance."""
     runs = found.runs(ONE_CHANCE) if found.is_whole([ONE_CHANCE]) else []
-    of: dict[str, list[Finished]] = {}
+    of: dict[str, list[FinishedRun]] = {}
     for each in runs:
         of.setdefault(" and ".join(each.at("distances")), []).append(each)
     return [
@@ -110,10 +110,10 @@ def _by_one(found: Found) -> list[Tested]:
     ]
 
 
-def _spared(said: str, gone: Gone) -> Tested:
+def _spared(said: str, gone: Gone) -> TestedStatistic:
     """Middle heads that never go, of some clusterings."""
     never, heads = _never(gone)
-    return Tested(
+    return TestedStatistic(
         what=f"middle heads that never go, {said}", value=never,
         verdict="holds" if never else "does not hold", seeds=len(next(iter(gone.values()))),
         n=heads,
@@ -124,7 +124,7 @@ def _spared(said: str, gone: Gone) -> Tested:
 SIDES = {"lower": 0, "upper": 2}
 
 
-def _gone(runs: Iterable[Finished]) -> Gone:
+def _gone(runs: Iterable[FinishedRun]) -> Gone:
     """Ratio -> for every clustering, by layer, which heads went."""
     out: Gone = {}
     for each in runs:
@@ -151,7 +151,7 @@ def _never(gone: Gone) -> tuple[int, int]:
     return int((~ever).sum()), len(ever)
 
 
-def _gap(what: str, thirds: np.ndarray, side: str) -> Tested:
+def _gap(what: str, thirds: np.ndarray, side: str) -> TestedStatistic:
     values = (thirds[:, SIDES[side]] - thirds[:, 1]).tolist()
     note = "the interval is over clusterings of one matrix of one model"
     of = {"n": len(values), "of": "clusterings"}

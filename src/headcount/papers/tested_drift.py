@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from headcount.papers.claims import Tested, tests, worst
-from headcount.papers.found import Found
+from headcount.papers.claims import TestedStatistic, tests, worst
+from headcount.papers.found import PaperRuns
 from headcount.papers.seeds import at_least, at_most, measured, more_than
 from headcount.papers.tested_tools import noted, ranks_go_together
 from headcount.statistics import correlation_interval
@@ -22,7 +22,7 @@ FEW = 10
 
 
 @tests("LO4", "drift")
-def recalled(found: Found) -> Sequence[Tested]:
+def recalled(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Of the heads a task needs, the share that is kept by pruning on the pre-training task.
 
     Then the same with more and with fewer heads kept: whether it is their number that is lacking.
@@ -39,7 +39,7 @@ def recalled(found: Found) -> Sequence[Tested]:
     first = _over_tasks(AT, tasks)
     rows = [_recall(AT, task, each) for task, each in tasks.items()] if len(tasks) > 1 else []
     seen = {_kept(tasks)}
-    others: list[Tested] = []
+    others: list[TestedStatistic] = []
     for share, each in sorted(shares.items()):
         if (kept := _kept(each)) not in seen:
             seen.add(kept)
@@ -51,7 +51,7 @@ def _kept(tasks: Recalls) -> float:
     return float(np.mean([row["kept"] for each in tasks.values() for row in each]))
 
 
-def _over_tasks(share: float, tasks: Recalls) -> Tested:
+def _over_tasks(share: float, tasks: Recalls) -> TestedStatistic:
     """The mean over tasks, with an interval over them; of a single one that over its heads."""
     every = [row for each in tasks.values() for row in each]
     chance = np.mean([row["chance"] for row in every])
@@ -70,7 +70,7 @@ def _over_tasks(share: float, tasks: Recalls) -> Tested:
     )  # fmt: skip
 
 
-def _recall(share: float, task: str, rows: Sequence[Mapping[str, Any]]) -> Tested:
+def _recall(share: float, task: str, rows: Sequence[Mapping[str, Any]]) -> TestedStatistic:
     """One task: heads as if they were drawn, one by one."""
     from scipy.stats import binomtest
 
@@ -78,7 +78,7 @@ def _recall(share: float, task: str, rows: Sequence[Mapping[str, Any]]) -> Teste
     ends = binomtest(both, needed).proportion_ci()
     low, high = float(ends.low), float(ends.high)
     note = f"chance {rows[0]['chance']:.3f}, p {rows[0]['p']:.2g}; exact binomial interval"
-    return Tested(
+    return TestedStatistic(
         what=f"recall at {share:g}, {task}", value=both / needed, low=low, high=high,
         verdict=at_least(RECALL)(both / needed, low, high), seeds=len(rows), n=needed,
         of="heads the task needs", note=note,
@@ -86,7 +86,7 @@ def _recall(share: float, task: str, rows: Sequence[Mapping[str, Any]]) -> Teste
 
 
 @tests("LO6", "drift")
-def lower_layers(found: Found) -> Sequence[Tested]:
+def lower_layers(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Layer against the mean JS divergence of its heads; of all tasks together, and of each."""
     js = _by_layer(found, "mean")
     what = "Spearman of layer and mean JS divergence"
@@ -97,7 +97,7 @@ def lower_layers(found: Found) -> Sequence[Tested]:
     return [*rows, _trend("Spearman of layer and L2 distance of its output", hidden)]
 
 
-def _by_layer(found: Found, name: str) -> dict[str, np.ndarray]:
+def _by_layer(found: PaperRuns, name: str) -> dict[str, np.ndarray]:
     """Task -> a measure of drift for every layer of the first stack, mean over seeds."""
     out: dict[str, list[list[float]]] = {}
     for each in found.runs("drift"):
@@ -107,7 +107,7 @@ def _by_layer(found: Found, name: str) -> dict[str, np.ndarray]:
     return {task: np.mean(values, axis=0) for task, values in out.items()}
 
 
-def _trend(what: str, tasks: Sequence[np.ndarray]) -> Tested:
+def _trend(what: str, tasks: Sequence[np.ndarray]) -> TestedStatistic:
     values = np.mean(tasks, axis=0)
     layers = list(range(len(values)))
     note = "" if len(layers) >= FEW else f"{len(layers)} layers give little power"
@@ -116,7 +116,7 @@ def _trend(what: str, tasks: Sequence[np.ndarray]) -> Tested:
 
 
 @tests("LO8", "drift")
-def drift_and_importance(found: Found) -> Sequence[Tested]:
+def drift_and_importance(found: PaperRuns) -> Sequence[TestedStatistic]:
     """How far a head moves against its importance, on the task and on the pre-training task."""
     rows = list(_correlations(found))
     first = max(rows, key=lambda row: row.value)
@@ -130,7 +130,7 @@ def drift_and_importance(found: Found) -> Sequence[Tested]:
     return [noted(first, note, worst([row.verdict for row in rows])), *rows]
 
 
-def _correlations(found: Found) -> Iterator[Tested]:
+def _correlations(found: PaperRuns) -> Iterator[TestedStatistic]:
     """Every task with each importance; of several seeds the mean r, by Fisher's z."""
     each: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in found.runs("drift"):
@@ -142,7 +142,7 @@ def _correlations(found: Found) -> Iterator[Tested]:
         low, high = correlation_interval(r, own[0]["n"])
         least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
         most = max(abs(low), abs(high))
-        yield Tested(
+        yield TestedStatistic(
             what=f"|Pearson r| of JS divergence and importance on {name}, {task}",
             value=abs(r), low=least, high=most, verdict=at_most(LITTLE)(abs(r), least, most),
             seeds=len(own), n=own[0]["n"], of="heads", note=f"r {r:+.3f} [{low:+.3f}, {high:+.3f}]",

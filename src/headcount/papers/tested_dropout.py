@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from headcount.likeness.agreement import pairs
-from headcount.papers.claims import Tested, tests, worst
-from headcount.papers.found import Found
+from headcount.papers.claims import TestedStatistic, tests, worst
+from headcount.papers.found import PaperRuns
 from headcount.papers.seeds import less_than, more_than
 from headcount.papers.tested_tools import noted, ranks_go_together
 
@@ -28,9 +28,9 @@ TURNS = ((0.0, 0.2, -1), (0.2, 0.7, 1), (0.7, 0.9, -1))
 
 
 @tests("RA10", *GROUPS.values())
-def three_slopes(found: Found) -> Sequence[Tested]:
+def three_slopes(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Slopes of the mean JS distance between the ratios where the paper's curve turns."""
-    rows: dict[str, list[Tested]] = {}
+    rows: dict[str, list[TestedStatistic]] = {}
     for name in GROUPS:
         line = _line(found, GROUPS[name], "js")
         rows[name] = [_slope(f"{name} dropout", line, turn) for turn in TURNS]
@@ -50,7 +50,7 @@ def three_slopes(found: Found) -> Sequence[Tested]:
     return [noted(own, said, verdict), *every]
 
 
-def _slope(said: str, line: Line, turn: tuple[float, float, int]) -> Tested:
+def _slope(said: str, line: Line, turn: tuple[float, float, int]) -> TestedStatistic:
     """Least squares over all models of a segment; the interval is Student's, of what they leave."""
     from scipy.stats import linregress, t
 
@@ -62,7 +62,7 @@ def _slope(said: str, line: Line, turn: tuple[float, float, int]) -> Tested:
     wide = float(t.ppf(0.975, free)) * error if free > 0 else math.nan
     rule = less_than(0.0) if sign < 0 else more_than(0.0)
     way = "down" if sign < 0 else "up"
-    return Tested(
+    return TestedStatistic(
         what=f"slope of the mean JS distance from {start:g} to {end:g}, {said} ({way})",
         value=slope, low=slope - wide, high=slope + wide,
         verdict=rule(slope, slope - wide, slope + wide), seeds=len(line), n=len(x),
@@ -82,18 +82,18 @@ def inside(ratios: Sequence[float], start: float, end: float) -> list[float]:
     return sorted(sorted(ratios, key=lambda ratio: max(start - ratio, ratio - end, 0.0))[:2])
 
 
-def _agreement_with_its_sign(slope: Tested) -> float:
+def _agreement_with_its_sign(slope: TestedStatistic) -> float:
     return slope.value if "(up)" in slope.what else -slope.value
 
 
-def _worst_of(slopes: Sequence[Tested]) -> Tested:
+def _worst_of(slopes: Sequence[TestedStatistic]) -> TestedStatistic:
     """The slope that fits its sign worst, with the verdict on all of them."""
     own = min(slopes, key=_agreement_with_its_sign)
     return noted(own, "", worst([each.verdict for each in slopes]))
 
 
 @tests("RA11", *GROUPS.values())
-def falls_only(found: Found) -> Sequence[Tested]:
+def falls_only(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Dropout and the mean dCor distance, all models of a curve as points."""
     rows = {name: _rank(name, _line(found, GROUPS[name], "dcor")) for name in GROUPS}
     own = max((rows[name] for name in DECIDING), key=lambda row: row.value)
@@ -103,7 +103,7 @@ def falls_only(found: Found) -> Sequence[Tested]:
     return [noted(own, said, verdict), *rows.values()]
 
 
-def _rank(name: str, line: Line) -> Tested:
+def _rank(name: str, line: Line) -> TestedStatistic:
     points = [(ratio, value) for own in line.values() for ratio, value in own.items()]
     x, y = map(list, zip(*points, strict=True))
     ratios = sorted(set(x))
@@ -117,7 +117,7 @@ def _rank(name: str, line: Line) -> Tested:
 
 
 @tests("RA12", *GROUPS.values())
-def which_matters(found: Found) -> Sequence[Tested]:
+def which_matters(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The range of the mean distance over hidden dropout against that over attention dropout."""
     rows = [_ranges(found, "hidden", name) for name in ("js", "dcor")]
     first = min(rows, key=lambda row: row.value)
@@ -127,7 +127,7 @@ def which_matters(found: Found) -> Sequence[Tested]:
     return [noted(first, said, worst([row.verdict for row in rows])), *rows, *both]
 
 
-def _ranges(found: Found, which: str, distance: str) -> Tested:
+def _ranges(found: PaperRuns, which: str, distance: str) -> TestedStatistic:
     """The ratio of two ranges, and an interval from how far seeds of one ratio are apart."""
     from scipy.stats import t
 
@@ -140,7 +140,7 @@ def _ranges(found: Found, which: str, distance: str) -> Tested:
         wide = float(t.ppf(0.975, own_free + free)) * math.hypot(own_part, part)
     value = own / other
     low, high = value * math.exp(-wide), value * math.exp(wide)
-    return Tested(
+    return TestedStatistic(
         what=f"range of the mean {distance} distance over {which} dropout / over attention dropout",
         value=value, low=low, high=high, verdict=more_than(1.0)(value, low, high),
         seeds=len(_line(found, GROUPS[which], distance)), n=len(models), of="models",
@@ -158,7 +158,7 @@ def _range(line: Line) -> tuple[float, float, int]:
     return whole, math.sqrt(2 * variance / seeds) / whole if free else math.nan, free
 
 
-def _line(found: Found, group: str, distance: str) -> Line:
+def _line(found: PaperRuns, group: str, distance: str) -> Line:
     out: dict[int, dict[float, float]] = {}
     for each in found.runs(group):
         ratio = next(value for axis, value in each.cell.axes.items() if "dropout" in axis)

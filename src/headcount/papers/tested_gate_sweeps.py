@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from headcount.papers.claims import Tested, tests
-from headcount.papers.found import Finished, Found
+from headcount.papers.claims import TestedStatistic, tests
+from headcount.papers.found import FinishedRun, PaperRuns
 from headcount.papers.gate_runs import primary, score_before
 from headcount.papers.seeds import (
     absent,
@@ -29,7 +29,7 @@ COLLAPSE = 0.01
 
 
 @tests("AA6", "rates")
-def _rate(found: Found) -> Sequence[Tested]:
+def _rate(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Spearman correlation of the gates' learning rate and sparsity, within tasks."""
     runs = primary(found.runs("rates"))
     what = "Spearman of the gates' learning rate and sparsity"
@@ -38,8 +38,8 @@ def _rate(found: Found) -> Sequence[Tested]:
 
 
 def _ranked(
-    what: str, runs: Sequence[Finished], axis: str, value: Callable[[Finished], float]
-) -> list[Tested]:
+    what: str, runs: Sequence[FinishedRun], axis: str, value: Callable[[FinishedRun], float]
+) -> list[TestedStatistic]:
     """Over all runs, ranked within their task; then by seed; nothing where nothing varies."""
     from scipy.stats import rankdata
 
@@ -63,7 +63,7 @@ def _ranked(
         for seed, own in by_seed.items()
     }
     p, word = rank_correlation(x, y)["p"], more_than(0)(rho, low, high)
-    first = Tested(  # in order without a break the interval has no width, however few they are
+    first = TestedStatistic(  # perfectly ordered points give an interval without width
         what=what, value=rho, low=low, high=high, verdict=word if p < ALPHA else "undecided",
         seeds=len(seeds), n=len(x), of="runs", note=sentences(f"p {p:.2g}.", note),
     )  # fmt: skip
@@ -73,7 +73,7 @@ def _ranked(
 
 
 @tests("AA7", "penalties")
-def _collapse(found: Found) -> Sequence[Tested]:
+def _collapse(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Relative scores with penalties up to the limit minus those beyond it."""
     runs = primary(found.runs("penalties"))
     penalties = sorted({float(each.at("mu")) for each in runs})
@@ -112,5 +112,5 @@ def _mean(table: Mapping[str, Mapping[int, float]]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _gone(runs: Sequence[Finished], mu: float) -> float:
+def _gone(runs: Sequence[FinishedRun], mu: float) -> float:
     return float(np.mean([each.sparsity for each in runs if each.at("mu") == mu]))

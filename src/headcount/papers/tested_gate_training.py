@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from headcount.papers.claims import Tested, tests
-from headcount.papers.found import Finished, Found
+from headcount.papers.claims import TestedStatistic, tests
+from headcount.papers.found import FinishedRun, PaperRuns
 from headcount.papers.gate_runs import OURS, method_of, primary
 from headcount.papers.seeds import (
     absent,
@@ -29,7 +29,7 @@ from headcount.papers.seeds import (
 from headcount.statistics import rank_correlation
 
 
-def _half(found: Found, what: str) -> tuple[list[Finished], list[Tested]]:
+def _half(found: PaperRuns, what: str) -> tuple[list[FinishedRun], list[TestedStatistic]]:
     """Straight-through runs with half the heads removed; or what is said without any."""
     runs = found.runs("gates")
     own = primary(each for each in runs if ratio_of(each) == 0.5)
@@ -38,7 +38,7 @@ def _half(found: Found, what: str) -> tuple[list[Finished], list[Tested]]:
 
 
 @tests("AA4", "gates")
-def _open_again(found: Found) -> Sequence[Tested]:
+def _open_again(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The share of gates that closed and opened again in training."""
     what = "share of gates that closed and opened again"
     own, missing = _half(found, what)
@@ -52,7 +52,7 @@ def _open_again(found: Found) -> Sequence[Tested]:
     return tested
 
 
-def _reopened(what: str, runs: Sequence[Finished], note: str) -> list[Tested]:
+def _reopened(what: str, runs: Sequence[FinishedRun], note: str) -> list[TestedStatistic]:
     there = [each for each in runs if "learned" in each.record]
     gates = sum(
         {str(each.at("task")): int(each.record["heads"]["before"]) for each in there}.values()
@@ -68,17 +68,17 @@ def _reopened(what: str, runs: Sequence[Finished], note: str) -> list[Tested]:
     ]
 
 
-def _learned(run: Finished, name: str) -> float:
+def _learned(run: FinishedRun, name: str) -> float:
     return float(run.record["learned"][name])
 
 
-def _kept_of_reopened(run: Finished) -> float:
+def _kept_of_reopened(run: FinishedRun) -> float:
     reopened = _learned(run, "gates_reopened")
     return _learned(run, "gates_reopened_and_kept") / reopened if reopened else math.nan
 
 
 def _columns(
-    runs: Iterable[Finished], value: Callable[[Finished], float]
+    runs: Iterable[FinishedRun], value: Callable[[FinishedRun], float]
 ) -> list[Mapping[int, float]]:
     """For every task, and every other axis but the seed, the values by seed."""
     found: dict[tuple[str, ...], dict[int, float]] = {}
@@ -91,7 +91,7 @@ def _columns(
 
 
 @tests("AA5", "gates")
-def _last_layers(found: Found) -> Sequence[Tested]:
+def _last_layers(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The share of heads left in the last third of the layers minus that in the others."""
     what = "share of heads left, last third of the layers minus the others"
     own, missing = _half(found, what)
@@ -113,7 +113,7 @@ def _last_layers(found: Found) -> Sequence[Tested]:
     return [*tested, measured(name, means, less_than(0), n=len(shares), of="layers")]
 
 
-def _by_layer(run: Finished) -> list[float]:
+def _by_layer(run: FinishedRun) -> list[float]:
     """The share of heads left in every layer, over all stacks."""
     stacks = heads_left(run).values()
     return [
@@ -122,7 +122,7 @@ def _by_layer(run: Finished) -> list[float]:
     ]
 
 
-def _last_minus_others(run: Finished) -> float:
+def _last_minus_others(run: FinishedRun) -> float:
     layers = list(zip(*heads_left(run).values(), strict=False))
     start = len(layers) - max(1, len(layers) // 3)
     parts = [
@@ -133,7 +133,7 @@ def _last_minus_others(run: Finished) -> float:
 
 
 @tests("AA8", "gates")
-def _train_and_test(found: Found) -> Sequence[Tested]:
+def _train_and_test(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Score with training gates minus score with test gates, of noisy gates and of step gates."""
     what = "gap between training and test gates, hard-concrete minus straight-through"
     own, missing = _half(found, what)
@@ -161,7 +161,7 @@ def _train_and_test(found: Found) -> Sequence[Tested]:
     return tested
 
 
-def _gap(run: Finished) -> float:
+def _gap(run: FinishedRun) -> float:
     gap = run.record.get("learned", {}).get("gap") or {}
     value = gap.get("gap")
     return math.nan if value is None else float(value)

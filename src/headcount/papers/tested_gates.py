@@ -13,8 +13,8 @@ from typing import Any
 
 from headcount.papers import tested_gate_sweeps as tested_gate_sweeps  # their tests come along
 from headcount.papers import tested_gate_training as tested_gate_training
-from headcount.papers.claims import Tested, tests
-from headcount.papers.found import Finished, Found
+from headcount.papers.claims import TestedStatistic, tests
+from headcount.papers.found import FinishedRun, PaperRuns
 from headcount.papers.gate_runs import OURS, gradients, method_of, primary, score_before
 from headcount.papers.seeds import (
     ByTask,
@@ -45,7 +45,7 @@ Floor = Callable[[float], float]
 
 
 @tests("AA1", "gates")
-def _against_rivals(found: Found) -> Sequence[Tested]:
+def _against_rivals(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Straight-through gates against each rival with half the heads removed."""
     runs = found.runs("gates") + found.runs(READINGS)
     half = [each for each in runs if ratio_of(each) == 0.5]
@@ -68,8 +68,8 @@ def _said(unread: Sequence[str]) -> str:
 
 
 def _against(
-    runs: Sequence[Finished], rivals: Mapping[str, ByTask], ours: str, note: str
-) -> list[Tested]:
+    runs: Sequence[FinishedRun], rivals: Mapping[str, ByTask], ours: str, note: str
+) -> list[TestedStatistic]:
     """The smallest difference first, then that to every rival, then the smallest of each task."""
     own, behind = by_task(runs), rows_behind(runs)
     tables = {name: minus(own, table) for name, table in rivals.items()}
@@ -100,7 +100,7 @@ def _against(
     return [first, *each.values(), *missing, *_by_task(own, tables, ours)]
 
 
-def _by_task(own: ByTask, tables: Mapping[str, ByTask], ours: str) -> list[Tested]:
+def _by_task(own: ByTask, tables: Mapping[str, ByTask], ours: str) -> list[TestedStatistic]:
     """For every task the difference to the rival that comes closest there."""
     found = []
     for task in own if len(own) > 1 else ():
@@ -113,13 +113,13 @@ def _by_task(own: ByTask, tables: Mapping[str, ByTask], ours: str) -> list[Teste
 
 
 @tests("AA2", "gates", "gates-full")
-def _no_loss(found: Found) -> Sequence[Tested]:
+def _no_loss(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The most heads that go without a lower score."""
     return _how_many(found, 0.57, {"with no loss": lambda whole: whole})
 
 
 @tests("AA3", "gates", "gates-full")
-def _within_one(found: Found) -> Sequence[Tested]:
+def _within_one(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The most heads that go within one percent: a point of the score, or a share of it."""
     floors: dict[str, Floor] = {
         "within 1 point of the score": lambda whole: whole - 0.01,
@@ -133,8 +133,8 @@ def _within_one(found: Found) -> Sequence[Tested]:
 
 
 def _how_many(
-    found: Found, threshold: float, floors: Mapping[str, Floor], note: str = ""
-) -> list[Tested]:
+    found: PaperRuns, threshold: float, floors: Mapping[str, Floor], note: str = ""
+) -> list[TestedStatistic]:
     """The highest sparsity that was tried and keeps the score, in several ways to say so."""
     runs = primary(found.runs("gates"))
     whole = by_task(found.runs("gates-full"))
@@ -146,7 +146,7 @@ def _how_many(
     )
     behind: dict[str, Any] = {**rows_behind(runs), "note": note}
 
-    def trained(run: Finished) -> float:
+    def trained(run: FinishedRun) -> float:
         return whole.get(str(run.at("task")), {}).get(run.seed, math.nan)
 
     rule, tested = at_least(threshold), []
@@ -172,7 +172,7 @@ def _how_many(
 
 
 def _highest(
-    runs: Sequence[Finished], whole: Callable[[Finished], float], floor: Floor, *,
+    runs: Sequence[FinishedRun], whole: Callable[[FinishedRun], float], floor: Floor, *,
     steady: bool = False,
 ) -> dict[str, dict[int, float]]:  # fmt: skip
     """Task -> seed -> the highest sparsity that keeps the score; `steady`: and all below it do."""

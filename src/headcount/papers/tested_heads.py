@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 
 from headcount.likeness.agreement import Matrix, pairs
-from headcount.papers.claims import Tested
-from headcount.papers.found import Found
+from headcount.papers.claims import TestedStatistic
+from headcount.papers.found import PaperRuns
 from headcount.papers.seeds import Rule
 from headcount.statistics import percentiles
 
@@ -32,7 +32,7 @@ PHASES = {"near": BEFORE, "near-printed": BEFORE, "near-random": BEFORE, "near-t
 DRAWS = 500
 
 
-def matrices(found: Found, *groups: str) -> dict[Key, Matrix]:
+def matrices(found: PaperRuns, *groups: str) -> dict[Key, Matrix]:
     """Every matrix of some groups that are done; the mean where inputs were drawn repeatedly."""
     several: dict[Key, list[Matrix]] = {}
     for group in groups:
@@ -50,14 +50,14 @@ def inputs_of(matrices: Iterable[Key], phase: str) -> list[str]:
     return list(dict.fromkeys(inputs for own, inputs, _ in matrices if own == phase))
 
 
-class Drawn:
+class HeadMatrices:
     """Matrices of the same heads, and statistics of them that are asked for."""
 
     def __init__(self, matrices: Mapping[Key, Matrix], draws: int = DRAWS, seed: int = 0) -> None:
         self.keys = list(matrices)
         self.stacked = np.array(list(matrices.values()))
         self.draws, self.seed = draws, seed
-        self._asked: list[tuple[Statistic, Callable[[Interval], Tested]]] = []
+        self._asked: list[tuple[Statistic, Callable[[Interval], TestedStatistic]]] = []
 
     @property
     def heads(self) -> int:
@@ -86,8 +86,8 @@ class Drawn:
     ) -> None:
         """One more line of the answer."""
 
-        def told(found: Interval) -> Tested:
-            return Tested(
+        def told(found: Interval) -> TestedStatistic:
+            return TestedStatistic(
                 what=what, value=found[0], low=found[1], high=found[2],
                 verdict=rule(*found), n=self.heads if n is None else n, of=of,
                 note=note,
@@ -104,7 +104,7 @@ class Drawn:
         note = f"of {len(which)} correlations, that of {_said(*least)}"
         self.ask(what, lambda r, _: r[a, b].min(), rule, note=note)
 
-    def answers(self) -> list[Tested]:
+    def answers(self) -> list[TestedStatistic]:
         """All that was asked, in order."""
         rows, columns = np.triu_indices(self.heads, 1)
         rng = np.random.default_rng(self.seed)

@@ -10,8 +10,8 @@ from scipy.stats import rankdata
 from headcount.likeness.agreement import Matrix, mantel
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.likeness.layers import LayerGap, layer_clusters, layer_gap, layers_of
-from headcount.papers.claims import Tested, tests
-from headcount.papers.found import Found
+from headcount.papers.claims import TestedStatistic, tests
+from headcount.papers.found import PaperRuns
 from headcount.papers.seeds import at_least, more_than, percent
 from headcount.papers.tested_heads import AFTER, BEFORE, DRAWS, Key, matrices
 from headcount.statistics import percentiles
@@ -28,7 +28,7 @@ FEW = 8
 
 
 @tests("RA3", "near", "near-random")
-def near_layers(found: Found) -> Sequence[Tested]:
+def near_layers(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Mean distance against layer gap: of all distances together, of each, after fine-tuning."""
     own, layers = matrices(found, "near", "near-random", "near-tuned"), _layers(found)
     said = "Spearman of layer gap and mean distance"
@@ -41,7 +41,7 @@ def near_layers(found: Found) -> Sequence[Tested]:
 
 
 @tests("RA4", "near", "near-random")
-def groups_of_layers(found: Found) -> Sequence[Tested]:
+def groups_of_layers(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Clusters of layers by token-based distances, beside the best cut into neighbours."""
     own, layers = matrices(found, "near", "near-random", "near-tuned"), _layers(found)
     said = "adjusted Rand of clusters of layers with the best cut into neighbours"
@@ -58,7 +58,7 @@ def groups_of_layers(found: Found) -> Sequence[Tested]:
     return [*rows, _groups(what, _mean(own, BEFORE, SENTENCE_BASED), layers)]
 
 
-def _layers(found: Found) -> np.ndarray:
+def _layers(found: PaperRuns) -> np.ndarray:
     measured = found.runs("near")[0].redundancy()
     return layers_of(measured.layout, measured.stacks[0])
 
@@ -69,7 +69,7 @@ def _mean(own: dict[Key, Matrix], phase: str, names: Iterable[str]) -> Matrix:
     return np.mean([each for key, each in own.items() if key[0] == phase and key[2] in wanted], 0)
 
 
-def _gap(what: str, matrix: Matrix, layers: np.ndarray) -> Tested:
+def _gap(what: str, matrix: Matrix, layers: np.ndarray) -> TestedStatistic:
     """Gap and distance go together on heads drawn anew, and heads permuted seldom do as well."""
     gap = layer_gap(matrix, layers, permutations=PERMUTATIONS)
     rng = np.random.default_rng(0)
@@ -79,7 +79,7 @@ def _gap(what: str, matrix: Matrix, layers: np.ndarray) -> Tested:
         word = "undecided"
     r, p = mantel(np.abs(layers[:, None] - layers), matrix, permutations=PERMUTATIONS)
     note = f"p {gap.p_value:.2g}; over pairs of heads r {r:.3f}, Mantel p {p:.2g}{_few(gap)}"
-    return Tested(
+    return TestedStatistic(
         what=what, value=gap.spearman, low=low, high=high, verdict=word, n=len(layers), of="heads",
         note=note,
     )  # fmt: skip
@@ -105,7 +105,7 @@ def _few(gap: LayerGap) -> str:
     return f"; {len(gap.gaps)} gaps of layers are few points to rank"
 
 
-def _groups(what: str, matrix: Matrix, layers: np.ndarray) -> Tested:
+def _groups(what: str, matrix: Matrix, layers: np.ndarray) -> TestedStatistic:
     """Clusters of layers against the best cut, with the heads of every layer drawn anew."""
     own = layer_clusters(matrix, layers, CLUSTERS)
     rng = np.random.default_rng(0)
@@ -125,7 +125,7 @@ def _groups(what: str, matrix: Matrix, layers: np.ndarray) -> Tested:
     note = f"clusters {labels}, {said}; contiguous in {percent(runs / CLUSTERINGS)} of draws"
     if len(members) < FEW:
         note += f"; {len(members)} layers: one that moves changes the index by much"
-    return Tested(
+    return TestedStatistic(
         what=what, value=own.adjusted_rand, low=low, high=high, verdict=word, n=len(layers),
         of="heads", note=note,
     )  # fmt: skip

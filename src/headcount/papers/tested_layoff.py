@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from headcount.papers.claims import Tested, tests, worst
-from headcount.papers.found import Found
+from headcount.papers.claims import TestedStatistic, tests, worst
+from headcount.papers.found import PaperRuns
 from headcount.papers.seeds import (
     at_least,
     by_task,
@@ -45,7 +45,7 @@ SAMPLES = "seeds draw other rows to look at and to score"
 
 
 @tests("LO1", "curve")
-def half_go(found: Found) -> Sequence[Tested]:
+def half_go(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The relative score with half the heads gone, least important first, nothing trained."""
     rows = _half(found, "curve", "importance measured once", normalize=DEFAULT)
     for name in ("none", "l2"):
@@ -55,7 +55,7 @@ def half_go(found: Found) -> Sequence[Tested]:
     return rows
 
 
-def _half(found: Found, group: str, said: str, **wanted: object) -> list[Tested]:
+def _half(found: PaperRuns, group: str, said: str, **wanted: object) -> list[TestedStatistic]:
     runs = found.runs(group, ratio=0.5, **wanted)
     tasks = by_task(runs, relative)
     if not tasks:
@@ -77,7 +77,7 @@ def _half(found: Found, group: str, said: str, **wanted: object) -> list[Tested]
 
 
 @tests("LO2", "words", "shared-words")
-def shared_layers(found: Found) -> Sequence[Tested]:
+def shared_layers(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Areas under the curves of a model with layers of its own and of one that shares them."""
     tasks = [name for name in SHARED_CURVES if found.cells.get(name)]
     own = first_there(found, UNSHARED, "words")
@@ -87,7 +87,7 @@ def shared_layers(found: Found) -> Sequence[Tested]:
     return [*rows[:1], _shared(found, own, "shared-words", None), *rows[1:]]
 
 
-def _shared(found: Found, own: str, other: str, norm: str | None) -> Tested:
+def _shared(found: PaperRuns, own: str, other: str, norm: str | None) -> TestedStatistic:
     here = curves(found, own, **({"normalize": norm} if norm else {}))
     # of one shared layer all norms rank alike, and some groups have one of them only
     norms = {each.at("normalize") for each in found.runs(other)}
@@ -105,7 +105,7 @@ def _shared(found: Found, own: str, other: str, norm: str | None) -> Tested:
 
 
 @tests("LO3", "curve")
-def normalised(found: Found) -> Sequence[Tested]:
+def normalised(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Areas under the curves of importance normalised by l1 against l2 and against none."""
     every = {name: curves(found, "curve", normalize=name) for name in ("l1", "l2", "none")}
     to = last_of(*every.values())
@@ -127,7 +127,7 @@ def normalised(found: Found) -> Sequence[Tested]:
 
 
 @tests("LO5", "words")
-def words_kept(found: Found) -> Sequence[Tested]:
+def words_kept(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The share of heads with which the masked language model first falls to 75 %."""
     runs = found.runs("words")
     needed = [
@@ -161,7 +161,7 @@ def needed_for(curve: Curve, share: float) -> float:
 
 
 @tests("LO7", "tuned", "frozen")
-def frozen(found: Found) -> Sequence[Tested]:
+def frozen(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Fine-tuning with the lowest layers standing still, relative to fine-tuning all of them."""
     runs = found.runs("frozen")
     kept = relative_to(by_task(runs), by_task(found.runs(first_there(found, *FULL))))

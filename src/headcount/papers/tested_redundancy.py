@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
-from headcount.papers.claims import Tested, tests, worst
-from headcount.papers.found import Found
+from headcount.papers.claims import TestedStatistic, tests, worst
+from headcount.papers.found import PaperRuns
 from headcount.papers.seeds import at_least, at_most, more_than
 from headcount.papers.tested_heads import (
     AFTER,
@@ -17,7 +17,7 @@ from headcount.papers.tested_heads import (
     RANDOM,
     SHORT,
     SLOW,
-    Drawn,
+    HeadMatrices,
     Key,
     inputs_of,
     matrices,
@@ -40,12 +40,14 @@ LOOKS = "looks"
 
 
 @tests("RA1", "near", "near-random")
-def token_based(found: Found) -> Sequence[Tested]:
+def token_based(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The token-based distances with each other: bc read both ways, and without it."""
     rows = _agreement(found, TOKEN_BASED).answers()
     undoubted = [name for name in TOKEN_BASED if name != "bc"]
     own = matrices(found, "near", "near-printed")
-    table = Drawn({key: each for key, each in own.items() if key[2] in (*undoubted, PRINTED)})
+    table = HeadMatrices(
+        {key: each for key, each in own.items() if key[2] in (*undoubted, PRINTED)}
+    )
     readings = [undoubted]
     if any(name == PRINTED for _, _, name in table.keys):
         readings.append([*undoubted, PRINTED])
@@ -62,7 +64,7 @@ def token_based(found: Found) -> Sequence[Tested]:
     ]
 
 
-def _focused(found: Found) -> list[Tested]:
+def _focused(found: PaperRuns) -> list[TestedStatistic]:
     """The same of some heads only: by how far they spread their attention, and by special tokens.
 
     Of a row of nearly equal weights corr compares the rest, which is noise; bc and js see that two
@@ -89,9 +91,9 @@ def _focused(found: Found) -> list[Tested]:
         "of two that spread as much the one that looks at special tokens less": elsewhere,
         "of two that spread as much the one that looks at special tokens more": there,
     }
-    rows: list[Tested] = []
+    rows: list[TestedStatistic] = []
     for said, heads in parts.items():
-        table = Drawn({key: matrix[np.ix_(heads, heads)] for key, matrix in own.items()})
+        table = HeadMatrices({key: matrix[np.ix_(heads, heads)] for key, matrix in own.items()})
         what = f"smallest r among {', '.join(TOKEN_BASED)}, {said}"
         table.ask_smallest(what, _of_distances(own, BEFORE, TOKEN_BASED), at_least(0.7))
         low, mean, high = (100 * at(spread[heads]) for at in (np.min, np.mean, np.max))
@@ -103,7 +105,7 @@ def _focused(found: Found) -> list[Tested]:
     return rows
 
 
-def _looked(found: Found, name: str) -> np.ndarray:
+def _looked(found: PaperRuns, name: str) -> np.ndarray:
     """A quantity of how every head looks, mean over inputs."""
     runs = found.runs(LOOKS)
     return np.mean([each.record["quantities"][name]["values"] for each in runs], axis=0)
@@ -123,15 +125,15 @@ def _halves(by: np.ndarray, *, among: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 @tests("RA2", "near", "near-random")
-def sentence_based(found: Found) -> Sequence[Tested]:
+def sentence_based(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The sentence-based distances with each other."""
     return _agreement(found, SENTENCE_BASED).answers()
 
 
-def _agreement(found: Found, names: Sequence[str]) -> Drawn:
+def _agreement(found: PaperRuns, names: Sequence[str]) -> HeadMatrices:
     """The smallest r of these distances: on all inputs, on each, after fine-tuning, and short."""
     own = matrices(found, "near", "near-random", "near-tuned", "near-short")
-    table = Drawn({key: each for key, each in own.items() if key[2] in names})
+    table = HeadMatrices({key: each for key, each in own.items() if key[2] in names})
     said = f"smallest r among {', '.join(names)}"
     table.ask_smallest(f"{said}, all inputs", _of_distances(own, BEFORE, names), at_least(0.7))
     after = _of_distances(own, AFTER, names)
@@ -156,9 +158,9 @@ def _of_distances(
 
 
 @tests("RA5", "near", "near-tuned")
-def phases(found: Found) -> Sequence[Tested]:
+def phases(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The pre-trained with the fine-tuned model: correlations, and the mean absolute difference."""
-    table = Drawn(matrices(found, "near", "near-tuned", "near-slow"))
+    table = HeadMatrices(matrices(found, "near", "near-tuned", "near-slow"))
     tasks = [task for task in inputs_of(table.keys, AFTER) if task in inputs_of(table.keys, BEFORE)]
 
     def which(*those: str, after: str = AFTER) -> list[tuple[Key, Key]]:
@@ -188,9 +190,9 @@ def phases(found: Found) -> Sequence[Tested]:
 
 
 @tests("RA6", "near", "near-random")
-def tasks_alike(found: Found) -> Sequence[Tested]:
+def tasks_alike(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Pairs of inputs: the smallest correlation of all distances, of each, and after training."""
-    table = Drawn(matrices(found, "near", "near-random", "near-tuned", "near-short"))
+    table = HeadMatrices(matrices(found, "near", "near-random", "near-tuned", "near-short"))
 
     def which(phase: str, *names: str) -> list[tuple[Key, Key]]:
         two = list(combinations(inputs_of(table.keys, phase), 2))
@@ -213,9 +215,9 @@ def tasks_alike(found: Found) -> Sequence[Tested]:
 
 
 @tests("RA7", "near")
-def kinds(found: Found) -> Sequence[Tested]:
+def kinds(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Correlations of tasks of one kind minus those of different kinds."""
-    table = Drawn(matrices(found, "near", "near-tuned"))
+    table = HeadMatrices(matrices(found, "near", "near-tuned"))
     _ask_kinds(table, BEFORE, SEVEN, "")
     longer = {task for task, kind in KINDS.items() if kind != ONE}
     _ask_kinds(table, BEFORE, SEVEN, ", tasks of two sentences only", longer)
@@ -226,7 +228,7 @@ def kinds(found: Found) -> Sequence[Tested]:
 
 
 def _ask_kinds(
-    table: Drawn, phase: str, names: Sequence[str], said: str, only: set[str] | None = None
+    table: HeadMatrices, phase: str, names: Sequence[str], said: str, only: set[str] | None = None
 ) -> None:
     known = set(KINDS) if only is None else only
     tasks = [task for task in inputs_of(table.keys, phase) if task in known]
@@ -250,7 +252,7 @@ def _ask_kinds(
     )  # fmt: skip
 
 
-def _chance(table: Drawn, phase: str, names: Sequence[str], tasks: Sequence[str]) -> float:
+def _chance(table: HeadMatrices, phase: str, names: Sequence[str], tasks: Sequence[str]) -> float:
     """How often kinds that are given to the tasks at random are as far apart."""
     r = table.correlations()
     a, b = np.triu_indices(len(tasks), 1)

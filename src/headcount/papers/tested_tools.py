@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from headcount.changes.correlation import correlate
-from headcount.papers.claims import Tested, Word
-from headcount.papers.found import Finished, Found
+from headcount.papers.claims import TestedStatistic, Word
+from headcount.papers.found import FinishedRun, PaperRuns
 from headcount.papers.seeds import Rule, more_than
 from headcount.statistics import rank_correlation
 from headcount.tasks.metrics import get_metric
@@ -23,20 +23,20 @@ Curves: TypeAlias = Mapping[str, Mapping[int, Curve]]
 ALPHA = 0.05
 
 
-def noted(tested: Tested, note: str, verdict: Word | None = None) -> Tested:
+def noted(tested: TestedStatistic, note: str, verdict: Word | None = None) -> TestedStatistic:
     """The same with one more thing to say, and the verdict where several statistics decide."""
     said = "; ".join(filter(None, (tested.note, note)))
     return replace(tested, note=said, verdict=verdict or tested.verdict)
 
 
-def first_there(found: Found, *groups: str) -> str:
+def first_there(found: PaperRuns, *groups: str) -> str:
     """The first of some groups that the scale has; the last where it has none."""
     return next((name for name in groups if found.cells.get(name)), groups[-1])
 
 
 def ranks_go_together(
     what: str, x: Sequence[float], y: Sequence[float], rule: Rule, **about: Any
-) -> Tested:
+) -> TestedStatistic:
     """Spearman's rho by Fisher's z; decided only where few orders of the points do as well.
 
     With all points in order the interval has no width, however few they are.
@@ -45,10 +45,14 @@ def ranks_go_together(
     value, low, high = found.spearman, found.spearman_low, found.spearman_high
     word = rule(value, low, high) if p < ALPHA else "undecided"
     note = "; ".join(filter(None, (f"p {p:.2g}", about.pop("note", ""))))
-    return Tested(what=what, value=value, low=low, high=high, verdict=word, note=note, **about)
+    return TestedStatistic(
+        what=what, value=value, low=low, high=high, verdict=word, note=note, **about
+    )
 
 
-def on_most(what: str, tasks: Sequence[Tested], passed: Sequence[bool], note: str = "") -> Tested:
+def on_most(
+    what: str, tasks: Sequence[TestedStatistic], passed: Sequence[bool], note: str = ""
+) -> TestedStatistic:
     """Whether more than half of the tasks pass, each of them decided by its own interval.
 
     The value is the share of tasks that pass by their mean; the ends are the share that is sure
@@ -61,14 +65,14 @@ def on_most(what: str, tasks: Sequence[Tested], passed: Sequence[bool], note: st
     )
     value = sum(passed) / len(passed)
     said = "the ends are the share of tasks that surely pass and that may"
-    return Tested(
+    return TestedStatistic(
         what=what, value=value, low=sure, high=may, verdict=more_than(0.5)(value, sure, may),
         seeds=min(each.seeds for each in tasks), n=len(tasks), of="tasks",
         note="; ".join(filter(None, (said, note))),
     )  # fmt: skip
 
 
-def relative(finished: Finished) -> float:
+def relative(finished: FinishedRun) -> float:
     """A cut's score relative to the model's before it: NaN where that is 0 or less.
 
     A score that is undefined after the cut, as one answer to all rows has no rank, is worth 0.
@@ -81,7 +85,7 @@ def relative(finished: Finished) -> float:
     return after / before if get_metric(finished.metric).higher_is_better else before / after
 
 
-def curves(found: Found, group: str, **wanted: object) -> dict[str, dict[int, Curve]]:
+def curves(found: PaperRuns, group: str, **wanted: object) -> dict[str, dict[int, Curve]]:
     """The curves of the relative score, with all heads as the first point of each."""
     points: dict[str, dict[int, list[tuple[float, float]]]] = {}
     for each in found.runs(group, **wanted):

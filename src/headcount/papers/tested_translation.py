@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TypeVar
 
-from headcount.papers.claims import Tested, tests
-from headcount.papers.found import Finished, Found
+from headcount.papers.claims import TestedStatistic, tests
+from headcount.papers.found import FinishedRun, PaperRuns
 from headcount.papers.seeds import (
     ByTask,
     absent,
@@ -36,13 +36,13 @@ LIMITS = {0.6: 0.15, 0.75: 1.0}
 """Share of heads removed -> BLEU that may be lost."""
 Pattern = tuple[tuple[str, tuple[int, ...]], ...]
 """(stack, heads kept in each layer)"""
-Level = Mapping[int, list[Finished]]
+Level = Mapping[int, list[FinishedRun]]
 """Heads that stay -> runs that differ in their seed."""
 Key = TypeVar("Key", bound=Hashable)
 
 
 @tests("WL1", "mt-full", "mt-random")
-def _lost_at_random(found: Found) -> Sequence[Tested]:
+def _lost_at_random(found: PaperRuns) -> Sequence[TestedStatistic]:
     """BLEU of the whole model minus BLEU of the pruned one, both trained on as long."""
     pairs = [("mt-full", "mt-random", "")]
     if found.is_whole(("mt-full-de", "mt-random-de")):
@@ -59,7 +59,9 @@ def _lost_at_random(found: Found) -> Sequence[Tested]:
     return [*claimed, *others]
 
 
-def _lost(whole: ByTask, runs: Sequence[Finished], ratio: float, most: float, which: str) -> Tested:
+def _lost(
+    whole: ByTask, runs: Sequence[FinishedRun], ratio: float, most: float, which: str
+) -> TestedStatistic:
     what = f"BLEU lost with {percent(ratio)} of the heads removed{which} (at most {most})"
     own = [each for each in runs if ratio_of(each) == ratio]
     if not own:
@@ -69,11 +71,11 @@ def _lost(whole: ByTask, runs: Sequence[Finished], ratio: float, most: float, wh
 
 
 @tests("WL2", "mt-patterns")
-def _kept_or_lost(found: Found) -> Sequence[Tested]:
+def _kept_or_lost(found: PaperRuns) -> Sequence[TestedStatistic]:
     """A pattern that keeps the lower layers of the encoder against its mirror image."""
     patterns = _grouped(found.runs("mt-patterns"), _pattern)
-    kept: dict[int, list[Finished]] = {}
-    lost: dict[int, list[Finished]] = {}
+    kept: dict[int, list[FinishedRun]] = {}
+    lost: dict[int, list[FinishedRun]] = {}
     for pattern, own in patterns.items():
         mirror = patterns.get(tuple((stack, layers[::-1]) for stack, layers in pattern))
         if mirror and _keeps_lower(pattern):
@@ -93,9 +95,9 @@ def _kept_or_lost(found: Found) -> Sequence[Tested]:
 
 
 @tests("WL3", "mt-components")
-def _by_component(found: Found) -> Sequence[Tested]:
+def _by_component(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Triples that differ in which component keeps fewest heads, two by two."""
-    levels: dict[str, dict[int, list[Finished]]] = {}
+    levels: dict[str, dict[int, list[FinishedRun]]] = {}
     for pattern, own in _grouped(found.runs("mt-components"), _triple).items():
         sums = {stack: sum(layers) for stack, layers in pattern}
         fewest = [stack for stack in sums if sums[stack] == min(sums.values())]
@@ -113,7 +115,7 @@ def _by_component(found: Found) -> Sequence[Tested]:
 
 def _two_by_two(
     levels: Mapping[str, Level], say: Callable[[str, str], str]
-) -> dict[tuple[str, str], tuple[Tested, Tested]]:
+) -> dict[tuple[str, str], tuple[TestedStatistic, TestedStatistic]]:
     """Two kinds of cuts -> their difference with its interval over ratios, and over seeds."""
     means = {
         name: {heads: _mean(by_task(runs).values()) for heads, runs in level.items()}
@@ -128,7 +130,7 @@ def _two_by_two(
         p = row["p_corrected"]
         corrected = f"Holm's p {p:.3f}." if len(pairs) > 1 and not math.isnan(p) else ""
         over = "The interval is over ratios, each the mean of its seeds."
-        first = Tested(
+        first = TestedStatistic(
             what=say(a, b), value=value, low=low, high=high,
             verdict=no_difference(value, low, high), seeds=other.seeds, n=int(row["seeds"]),
             of="ratios", note=sentences(over, corrected),
@@ -137,7 +139,7 @@ def _two_by_two(
     return found
 
 
-def _over_seeds(what: str, own: Level, other: Level) -> Tested:
+def _over_seeds(what: str, own: Level, other: Level) -> TestedStatistic:
     """The difference at the ratios that both have, with its interval over seeds."""
     both = [heads for heads in own if heads in other]
     gaps = [minus(by_task(own[heads]), by_task(other[heads])) for heads in both]
@@ -151,26 +153,28 @@ def _mean(columns: Iterable[Mapping[int, float]]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _clearness(tested: Tested) -> float:
+def _clearness(tested: TestedStatistic) -> float:
     """How far from 0 a difference is, in halves of its interval."""
     wide = (tested.high - tested.low) / 2
     return abs(tested.value) / wide if wide > 0 else math.inf if tested.value else 0.0
 
 
-def _grouped(runs: Iterable[Finished], key: Callable[[Finished], Key]) -> dict[Key, list[Finished]]:
-    found: dict[Key, list[Finished]] = {}
+def _grouped(
+    runs: Iterable[FinishedRun], key: Callable[[FinishedRun], Key]
+) -> dict[Key, list[FinishedRun]]:
+    found: dict[Key, list[FinishedRun]] = {}
     for each in runs:
         found.setdefault(key(each), []).append(each)
     return found
 
 
-def _pattern(run: Finished) -> Pattern:
+def _pattern(run: FinishedRun) -> Pattern:
     return tuple(
         (stack, tuple(left for left, _ in layers)) for stack, layers in heads_left(run).items()
     )
 
 
-def _triple(run: Finished) -> Pattern:
+def _triple(run: FinishedRun) -> Pattern:
     return tuple((stack, (sum(layers),)) for stack, layers in _pattern(run))
 
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from headcount.papers import tested_translation as tested_translation  # its tests come along
-from headcount.papers.claims import Tested, Word, tests
-from headcount.papers.found import Finished, Found
+from headcount.papers.claims import TestedStatistic, Word, tests
+from headcount.papers.found import FinishedRun, PaperRuns
 from headcount.papers.seeds import (
     ByTask,
     Rule,
@@ -46,7 +46,7 @@ MOVED_OTHERWISE = {
 
 
 @tests("WL4", "tuned", "random")
-def _half_at_random(found: Found) -> Sequence[Tested]:
+def _half_at_random(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Half the heads drawn at random before fine-tuning: what is lost on average."""
     runs, full = found.runs("random"), found.runs("tuned")
     own = [each for each in runs if ratio_of(each) == 0.5]
@@ -83,7 +83,7 @@ def _half_at_random(found: Found) -> Sequence[Tested]:
 
 
 @tests("WL5", "tuned", "layers")
-def _top_or_bottom(found: Found) -> Sequence[Tested]:
+def _top_or_bottom(found: PaperRuns) -> Sequence[TestedStatistic]:
     """As many layers emptied at the top and at the bottom."""
     table, note = _emptied(found)
     gaps = {
@@ -106,7 +106,7 @@ def _top_or_bottom(found: Found) -> Sequence[Tested]:
 
 
 @tests("WL6", "tuned", "layers")
-def _middle(found: Found) -> Sequence[Tested]:
+def _middle(found: PaperRuns) -> Sequence[TestedStatistic]:
     """The middle layers emptied against as many, half at the top and half at the bottom."""
     table, note = _emptied(found)
     gaps = {
@@ -136,7 +136,7 @@ def _middle(found: Found) -> Sequence[Tested]:
 
 
 @tests("WL7", "tuned", "layers")
-def _every_other(found: Found) -> Sequence[Tested]:
+def _every_other(found: PaperRuns) -> Sequence[TestedStatistic]:
     """Every other layer emptied against half of them in a row, at the top and at the bottom."""
     table, left = _emptied(found)
     runs = found.runs("layers")
@@ -164,7 +164,7 @@ def _every_other(found: Found) -> Sequence[Tested]:
 
 
 @tests("WL8", "moved")
-def _even_movement(found: Found) -> Sequence[Tested]:
+def _even_movement(found: PaperRuns) -> Sequence[TestedStatistic]:
     """How far layers differ in the mean change of their weights, after each cut."""
     what = "largest difference of the mean weight change between two layers, relative to the mean"
     cuts, again = _spreads(found, "moved")
@@ -190,7 +190,7 @@ def _even_movement(found: Found) -> Sequence[Tested]:
     return [first, *rows]
 
 
-def _spreads(found: Found, group: str) -> tuple[dict[str, dict[int, float]], set[str]]:
+def _spreads(found: PaperRuns, group: str) -> tuple[dict[str, dict[int, float]], set[str]]:
     """(cut -> seed -> how far layers differ, cuts with a run that repeats another)."""
     cuts: dict[str, dict[int, float]] = {}
     again: set[str] = set()
@@ -208,19 +208,19 @@ def _spreads(found: Found, group: str) -> tuple[dict[str, dict[int, float]], set
     return cuts, again
 
 
-def _lost(own: Sequence[Finished], whole: ByTask) -> dict[str, dict[int, float]]:
+def _lost(own: Sequence[FinishedRun], whole: ByTask) -> dict[str, dict[int, float]]:
     kept = relative_to(by_task(own), whole)
     return {task: {seed: 1 - kept[task][seed] for seed in kept[task]} for task in kept}
 
 
-def _accuracy(run: Finished) -> float:
+def _accuracy(run: FinishedRun) -> float:
     """The accuracy, where it is one of the run's scores."""
     every = (scored_part(run.record) or {}).get("scores") or {}
     value = (every.get("accuracy") or {}).get("value")
     return math.nan if value is None else float(value)
 
 
-def _emptied(found: Found) -> tuple[dict[str, dict[str, dict[int, float]]], str]:
+def _emptied(found: PaperRuns) -> tuple[dict[str, dict[str, dict[int, float]]], str]:
     """Which layers are emptied -> scores relative to all heads; and a note on tasks left out."""
     whole, runs = by_task(found.runs("tuned")), found.runs("layers")
     names = dict.fromkeys(str(each.at("empty")) for each in runs)
@@ -236,7 +236,7 @@ def _numbers(table: Mapping[str, object], pattern: str) -> list[int]:
     return sorted(int(match[1]) for name in table if (match := re.fullmatch(pattern, name)))
 
 
-def _each_task(what: str, gaps: Sequence[ByTask], rule: Rule) -> list[Tested]:
+def _each_task(what: str, gaps: Sequence[ByTask], rule: Rule) -> list[TestedStatistic]:
     """The mean of some differences for every task alone; nothing where there is only one."""
     tasks = dict.fromkeys(task for gap in gaps for task in gap)
     if len(tasks) < 2:
@@ -248,7 +248,7 @@ def _each_task(what: str, gaps: Sequence[ByTask], rule: Rule) -> list[Tested]:
     ]  # fmt: skip
 
 
-def _sign_test(what: str, gaps: Sequence[float], seeds: int, note: str) -> Tested:
+def _sign_test(what: str, gaps: Sequence[float], seeds: int, note: str) -> TestedStatistic:
     """How often a difference is below 0, with the exact interval of a share; ties are no pairs."""
     from scipy.stats import binomtest
 
@@ -260,13 +260,13 @@ def _sign_test(what: str, gaps: Sequence[float], seeds: int, note: str) -> Teste
     value, low, high = float(test.statistic), float(ends.low), float(ends.high)
     ties = len(gaps) - len(pairs)
     said = f"Sign test p {test.pvalue:.4f}" + (f"; ties, left out: {ties}." if ties else ".")
-    return Tested(
+    return TestedStatistic(
         what=what, value=value, low=low, high=high, verdict=more_than(0.5)(value, low, high),
         seeds=seeds, n=len(pairs), of="pairs", note=sentences(said, note),
     )  # fmt: skip
 
 
-def _cut(run: Finished) -> str:
+def _cut(run: FinishedRun) -> str:
     """The cut that a run's model is from, in short."""
     asked = run.record["run"]["model"]
     options = asked["options"] if isinstance(asked, Mapping) else {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from headcount.heads import Layout, Mask
-from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class AllHeads:
     needs: ClassVar = "nothing"
     ratio: ClassVar = "none"
 
-    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """Nothing is looked at."""
         decision = Decision(mask=Mask.full(as_layout(model)))
         return lambda ratio, seed: decision

@@ -20,7 +20,7 @@ NONE = -np.inf
 
 
 @dataclass(frozen=True)
-class Row:
+class LayerScores:
     """One layer: its heads, their scores, and its key-value groups."""
 
     heads: tuple[Head, ...]
@@ -71,13 +71,13 @@ def keep_in_parts(
         for stack, layer in places:
             heads = tuple(Head(stack, layer, i) for i in range(layout[stack].heads[layer]))
             numbers = np.array(values.get((stack, layer), []))
-            rows.append(Row(heads, numbers, layout[stack].groups[layer]))
+            rows.append(LayerScores(heads, numbers, layout[stack].groups[layer]))
             kept -= set(heads)
         kept.update(_choose(rows, count, leave))
     return Mask(layout, frozenset(kept))
 
 
-def _choose(rows: list[Row], count: int, leave: int) -> list[Head]:
+def _choose(rows: list[LayerScores], count: int, leave: int) -> list[Head]:
     total = sum(len(row.heads) for row in rows)
     if not 0 <= count <= total:
         raise UsageError(f"Cannot keep {count} of {total} heads.")
@@ -92,7 +92,7 @@ def _choose(rows: list[Row], count: int, leave: int) -> list[Head]:
     return _grouped(rows, count, leave)
 
 
-def _plain(rows: list[Row], count: int, leave: int) -> list[Head]:
+def _plain(rows: list[LayerScores], count: int, leave: int) -> list[Head]:
     """The best `leave` of every layer, then the best of all others; ties by position."""
     first: list[Head] = []
     rest: list[tuple[float, Head]] = []
@@ -106,7 +106,7 @@ def _plain(rows: list[Row], count: int, leave: int) -> list[Head]:
     return first + [head for _, head in rest[len(rest) - more :]]
 
 
-def _grouped(rows: list[Row], count: int, leave: int) -> list[Head]:
+def _grouped(rows: list[LayerScores], count: int, leave: int) -> list[Head]:
     """Dynamic programming: the best summed score for every number of heads, layer by layer."""
     options = [row.options(leave) for row in rows]
     total = sum(len(row.heads) for row in rows)

@@ -22,7 +22,7 @@ from headcount.base.errors import UsageError
 from headcount.heads import Head, Layout, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, share_out
-from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Cluster:
         if isinstance(self.distances, str):
             object.__setattr__(self, "distances", (self.distances,))
 
-    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """Read or measure the distances; the clustering is done for every ratio and seed."""
         layout = as_layout(model)
         names = list(self.distances) or None
@@ -151,7 +151,9 @@ def _complete(layout: Layout, matrices: Matrices) -> Matrices:
     return full
 
 
-def _measure(model: nn.Module | Layout, given: Given, distances: list[str] | None) -> Redundancy:
+def _measure(
+    model: nn.Module | Layout, given: MethodInputs, distances: list[str] | None
+) -> Redundancy:
     from headcount.likeness.measure import redundancy
 
     if isinstance(model, Layout):

@@ -17,7 +17,7 @@ from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
 from headcount.pruning.choose import keep_best
 from headcount.pruning.counts import require_ratio
-from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout, as_model
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Importance:
                 f"The step is a share of the heads, above 0 and at most 1, not {self.step}."
             )
 
-    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """Estimate the scores once, or as often as there are steps."""
         layout, data = as_layout(model), given.data
         if self.scores is not None:
@@ -69,11 +69,11 @@ class Importance:
             return lambda ratio, seed: _best(scores, ratio)
         if data is None:
             raise UsageError("The method 'importance' needs data with labels: pass a task.")
-        from headcount.tasks.encoding import Encoded
+        from headcount.tasks.encoding import EncodedRows
 
         if isinstance(data, Iterator):
             data = list(data)  # it is gone through more than once
-        if not isinstance(data, Encoded) and not hasattr(data, "__iter__"):
+        if not isinstance(data, EncodedRows) and not hasattr(data, "__iter__"):
             raise UsageError(f"Data are rows or batches, not {type(data).__name__}.")
         normalize = self.normalize or ("l1" if len(layout.stacks) == 1 else "none")
         size = len(layout) if self.step is None else int(len(layout) * self.step)

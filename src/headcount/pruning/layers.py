@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask
 from headcount.pruning.counts import require_no_ratio
-from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Layers:
         if not self.empty:
             raise UsageError("The method 'layers' needs layers to empty: top:3, middle:4, odd …")
 
-    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """Nothing is looked at but how many layers there are."""
         layout = as_layout(model)
         gone = read_layers(self.empty, layout)

@@ -20,7 +20,7 @@ from headcount.base.errors import UsageError
 from headcount.heads import Layout
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, require_ratio, share_out, size_of
-from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_model
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Meta:
     scorer_seed: int = 0
     """Seed of the scorer's training."""
 
-    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """Train the scorer or read it, and score all heads."""
         rows = given.data if given.data is not None else given.inputs
         if rows is None:

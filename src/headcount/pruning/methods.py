@@ -36,7 +36,7 @@ labels, or a task to train on."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class MethodInputs:
     """What a method may look at; it takes of it what it needs."""
 
     data: Rows | None = None
@@ -74,7 +74,7 @@ class Method(Protocol):
     ratio: ClassVar[Literal["needed", "free", "none"]]
     """Whether it needs a ratio, can do without one, or says itself how many heads stay."""
 
-    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """The method with what it needs, ready to decide for any ratio and seed."""
         ...
 

@@ -21,7 +21,7 @@ from headcount.base.names import unknown
 from headcount.heads import Layout, Mask, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import Place, require_no_ratio
-from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Pattern:
             says = f"Heads are picked random or first, not '{self.pick}'"
             raise unknown(says, self.pick, PICK, has=None)
 
-    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """Nothing is looked at but how many heads there are."""
         from headcount.models.numbers import read_mask  # takes torch, and options do not
 

@@ -15,7 +15,7 @@ from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import kept_in, parts_of, require_ratio, share_out, size_of
-from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Random:
                 f"The number of heads left in every layer is not negative: {self.leave}."
             )
 
-    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """Nothing is looked at but how many heads there are."""
         layout, leave = as_layout(model), self.leave
         parts = parts_of(layout, self.within, self.stack)

@@ -14,7 +14,7 @@ from torch.nn import functional
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import read_json, require_file, whole
 from headcount.base.text import short
-from headcount.models.capture import Place
+from headcount.models.capture import AttentionSource
 
 WIDEST = 1024
 """Channels of the widest scorer that is read from a file."""
@@ -69,14 +69,16 @@ def load_scorer(path: str | Path) -> Scorer:
 
 
 def layer_scores(
-    scorer: Scorer, maps: dict[Place, Tensor], asked: dict[str, Any], key: tuple[str, int]
+    scorer: Scorer, maps: dict[AttentionSource, Tensor], asked: dict[str, Any], key: tuple[str, int]
 ) -> Tensor:
     """(head,) the mean score over rows and, where a layer is shared, over its uses."""
     uses = [place for place in maps if place[:2] == key]
     return torch.stack([mean_scores(scorer, maps[use], asked, use) for use in uses]).mean(0)
 
 
-def mean_scores(scorer: Scorer, attention: Tensor, asked: dict[str, Any], place: Place) -> Tensor:
+def mean_scores(
+    scorer: Scorer, attention: Tensor, asked: dict[str, Any], place: AttentionSource
+) -> Tensor:
     """(head,) the mean score of a layer's heads over the rows of a batch."""
     rows, heads, queries, keys = attention.shape
     query = _real(asked, "decoder" if place.stack == "cross" else place.stack, rows, queries)

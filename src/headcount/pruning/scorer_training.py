@@ -16,7 +16,7 @@ from torch.nn import functional
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.models.batches import batches_for
-from headcount.models.capture import Place, capture
+from headcount.models.capture import AttentionSource, capture
 from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
 from headcount.models.gates import gate
@@ -25,7 +25,7 @@ from headcount.pruning.scorer import Scorer, layer_scores, mean_scores
 from headcount.pruning.topk import draw_top
 from headcount.sensitivity.gradients import frozen
 from headcount.tasks.door import Rows
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 
 ROWS, GROUP = 16, 8
 """Rows of a training step, and of the groups in which they are compared."""
@@ -109,9 +109,9 @@ def _states(base: nn.Module, asked: dict[str, Any]) -> Tensor:
     return (states * real).sum(1) / real.sum(1).clamp_min(1)
 
 
-def _look(base: nn.Module, asked: dict[str, Any]) -> tuple[dict[Place, Tensor], Tensor]:
+def _look(base: nn.Module, asked: dict[str, Any]) -> tuple[dict[AttentionSource, Tensor], Tensor]:
     """Every layer's attention, and the representation, with all heads."""
-    maps: dict[Place, Tensor] = {}
+    maps: dict[AttentionSource, Tensor] = {}
     with torch.no_grad(), capture(base, maps.__setitem__):
         states = _states(base, asked)
     return maps, states
@@ -170,7 +170,7 @@ def _near(states: Tensor) -> Tensor | None:
 
 def _forever(inputs: Rows, seed: int, steps: int) -> Iterator[dict[str, Any]]:
     """So many batches: rows drawn anew, or the batches that were given, in turn."""
-    if isinstance(inputs, Encoded):
+    if isinstance(inputs, EncodedRows):
         random = np.random.default_rng(seed)
         for _ in range(steps):
             rows = random.choice(len(inputs), min(ROWS, len(inputs)), replace=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask
-from headcount.pruning.methods import Given, Method, as_method
+from headcount.pruning.methods import Method, MethodInputs, as_method
 
 if TYPE_CHECKING:
     from torch import nn
@@ -64,7 +64,7 @@ def prepare(
             None if rows is None else rows_for(model, rows, tokenizer=tokenizer)
             for rows in (data, inputs)
         )
-    given = Given(data=data, inputs=inputs, tokenizer=tokenizer)
+    given = MethodInputs(data=data, inputs=inputs, tokenizer=tokenizer)
     decide = as_method(method, options).prepare(model, given)
     return lambda ratio, seed: decide(ratio, seed).mask
 

@@ -22,7 +22,7 @@ from headcount.base.errors import UsageError
 from headcount.heads import Head, Layout, Scores
 from headcount.pruning.choose import keep_best
 from headcount.pruning.counts import Place, require_ratio
-from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout, as_model
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Surgeon:
     label_seed: int = 0
     """Seed of the labels that are drawn from the model's own prediction."""
 
-    def prepare(self, model: nn.Module | Layout, given: Given) -> Decide:
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """One pass over the rows, which may be without labels."""
         if given.data is None:
             raise UsageError("The method 'surgeon' needs inputs of the task: pass a task.")

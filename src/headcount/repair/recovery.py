@@ -33,7 +33,7 @@ from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows, write_rows
 from headcount.models.sites import Site
-from headcount.models.stages import Stages, Unsteady
+from headcount.models.stages import Stages, UnsteadyError
 from headcount.repair.recover import Recover
 from headcount.repair.ridge import NormalEquations
 from headcount.tasks.door import Data, rows_for
@@ -110,7 +110,7 @@ def recover_layers(
         start = {site.out: read_rows(small.get_submodule(site.out)) for site, _ in pairs}
         try:
             return _solve(small, model, pairs, data, options, report)
-        except Unsteady:
+        except UnsteadyError:
             for path, rows in start.items():
                 write_rows(small.get_submodule(path), rows)
             return _solve(small, model, pairs, data, options, report, whole=True)
@@ -142,7 +142,7 @@ def _solve(
         if report is not None:
             report(done + 1, len(todo))
     if not (cut_down.holds() and full.holds()):
-        raise Unsteady
+        raise UnsteadyError
     return fits
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headcount.base.errors import UsageError
-from headcount.base.options import Gathered, changed, read, to_plain, types_of
+from headcount.base.options import Mistakes, changed, read, to_plain, types_of
 from headcount.heads import Layout
 from headcount.pruning.methods import Method, make_method, name_of, read_method
 from headcount.repair.repairs import Repairs, read_repairs, repairs_to_plain
-from headcount.tasks.looking import Looking
+from headcount.tasks.calibration import Calibration
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 
@@ -40,7 +40,7 @@ class Prune:
     learning: TrainOptions | None = None
     """How a method that trains gates does so, before the cut. None takes the repair's training,
     and then does not train a second time: so every method of a curve has the same training."""
-    looking: Looking = field(default_factory=Looking)
+    looking: Calibration = field(default_factory=Calibration)
     """What the method and recovery look at."""
     scoring: Scoring = field(default_factory=Scoring)
     """What is scored; nothing without a task."""
@@ -82,7 +82,7 @@ class Prune:
         if not isinstance(data, Mapping) or "method" not in data:
             raise UsageError(f"{where} names no method.")
         rest = {name: value for name, value in data.items() if name != "method"}
-        told, parts = Gathered(), {"method": make_method("all-heads"), **rest}
+        told, parts = Mistakes(), {"method": make_method("all-heads"), **rest}
         with told.at("method"):
             parts["method"] = read_method(data["method"], f"{where}.method")
         if "repair" in data:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.training.options import TrainOptions
 
 
@@ -47,13 +47,13 @@ class Budget:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted(Encoded):
+class CountedRows(EncodedRows):
     """Rows that count how often they are looked at."""
 
     budget: Budget = field(default_factory=Budget)
 
     @classmethod
-    def of(cls, rows: Encoded, budget: Budget) -> Counted:
+    def of(cls, rows: EncodedRows, budget: Budget) -> CountedRows:
         """The same rows, counted into `budget`."""
         fields: dict[str, Any] = vars(rows) | {"budget": budget}
         return cls(**fields)

@@ -17,7 +17,7 @@ from headcount.base.files import expanded
 from headcount.base.outputs import require_apart
 from headcount.base.registry import Registry
 from headcount.base.text import short
-from headcount.runs.carriers.common import Carried
+from headcount.runs.carriers.common import RunResult
 from headcount.runs.notes import Note, log
 from headcount.runs.probe import probe
 from headcount.runs.products import MODELS, on_inputs, target_of
@@ -68,7 +68,7 @@ def carry(
     report: Report | None = None,
     note: Note = log,
     **more: Any,
-) -> Carried:
+) -> RunResult:
     """As `run`, with the value that came out; `more` is for the kind that understands it."""
     if run.inputs:
         run = on_inputs(run, lambda each: _made(each, out, store, note))
@@ -77,16 +77,16 @@ def carry(
     started = time.monotonic()
     how: dict[str, Any] = {"overwrite": overwrite, "command": command, "note": note, **more}
     if run.kind == "probe":
-        return Carried(probe(run), None)
+        return RunResult(probe(run), None)
     found = CARRIERS[run.kind](run, out, report=report, **how)
-    if isinstance(found, Carried):
+    if isinstance(found, RunResult):
         return found
     result = {name: each for name, each in found.result.items() if name not in COMMON}
     record = Record(
         run=run, identity=found.identity, result=result, rows=found.rows, command=command,
         notes=found.notes, seconds=round(time.monotonic() - started, 1),
     )  # fmt: skip
-    return Carried(record, found.value)
+    return RunResult(record, found.value)
 
 
 def plan(run: Run) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headcount.base.errors import UsageError
-from headcount.base.options import Gathered
+from headcount.base.options import Mistakes
 from headcount.models.shipped import require_model
 from headcount.repair.finetune import training_of
 from headcount.repair.repairs import repair_name
@@ -19,7 +19,7 @@ def check_names(kind: object, model: object, task: object, *, elsewhere: bool = 
 
     What is to be done `elsewhere` may name a model that cannot be found from here.
     """
-    told = Gathered()
+    told = Mistakes()
     with told.at("model"):
         if isinstance(model, str) and kind != "probe" and not elsewhere:
             require_model(model)
@@ -33,7 +33,7 @@ def check_names(kind: object, model: object, task: object, *, elsewhere: bool = 
 
 def check_parts(run: Run) -> None:
     """Refuse parts that do not go together."""
-    told = Gathered()
+    told = Mistakes()
     if isinstance(run.options, Prune):
         with told.at("options", "ratio"):
             read_ratio(run.options.method, run.options.ratio)

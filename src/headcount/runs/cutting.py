@@ -22,37 +22,37 @@ from headcount.base.options import to_plain
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
 from headcount.models.remove import remove
-from headcount.pruning.methods import Decide, Decision, Given
+from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.repair.finetune import Finetune, training_of
 from headcount.repair.repairs import Repair, RepairInputs, repair_name
 from headcount.runs.asked import NO_TARGET, Prune
-from headcount.runs.budget import Budget, Counted
+from headcount.runs.budget import Budget, CountedRows
 from headcount.runs.notes import Note, log, seen_rows
 from headcount.runs.overlap import shared_rows
 from headcount.runs.subject import Subject
 from headcount.runs.values import content
-from headcount.tasks.encoding import Encoded, rows_fingerprint
+from headcount.tasks.calibration import Calibration
+from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 from headcount.tasks.glue import HUB, LAYOUTS
-from headcount.tasks.looking import Looking
 from headcount.tasks.metrics import Difference
 from headcount.training.evaluate import evaluate_rows
 from headcount.training.evaluation import Evaluation, difference
 from headcount.training.logging import Logging
-from headcount.training.setting import Training
+from headcount.training.setting import TrainingInputs
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedMethod:
     """A method that has looked at what it needs, and what that cost."""
 
     decide: Decide
     budget: Budget
     used: dict[str, dict[str, Any]]
-    looking: Looking
+    looking: Calibration
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Cutting:
+class PruningRun:
     """One cut under way."""
 
     subject: Subject
@@ -71,7 +71,7 @@ class Cutting:
     """Which trackers are told of its trainings."""
     told: set[str] = field(default_factory=set)
     """Kinds of notes that were given: one of each is enough."""
-    prepared: dict[Any, Prepared] = field(default_factory=dict)
+    prepared: dict[Any, PreparedMethod] = field(default_factory=dict)
     """Methods that have looked at their rows, shared by the cuts of a study."""
 
     def __post_init__(self) -> None:
@@ -91,14 +91,14 @@ class Cutting:
         """Rows or batches that were given instead of the task's; None without any."""
         return self.subject.given(self.asked.looking, self.asked.scoring.max_length)
 
-    def rows(self, use: str) -> Encoded:
+    def rows(self, use: str) -> EncodedRows:
         """Labelled rows for what looks at data; `use` is for what."""
         length = self.asked.scoring.max_length
         rows = self.subject.looked(self.asked.looking, self.seed, length)
         self.used[use] = used_rows(rows_fingerprint(rows), self.subject.looked_at, self.seed)
-        return Counted.of(rows, self.budget)
+        return CountedRows.of(rows, self.budget)
 
-    def prepare(self) -> Prepared:
+    def prepare(self) -> PreparedMethod:
         """The method with the rows or the task that it asks for; what looks at rows does so once.
 
         What costs nothing to prepare tells here what is wrong with it.
@@ -110,15 +110,15 @@ class Cutting:
                 "is trained for the task: run headcount train first."
             )
         if method.needs == "training":
-            given = Given(training=self._training(name))
+            given = MethodInputs(training=self._training(name))
             decide = method.prepare(self.subject.model, given)
-            return Prepared(decide, Budget(), {}, self.asked.looking)
+            return PreparedMethod(decide, Budget(), {}, self.asked.looking)
         asked, seed = self.asked.looking, self.seed if method.needs == "rows" else 0
         key = content([method, seed, asked.samples, self.asked.scoring.max_length])
         found = self.prepared.get(key)
         if found is None or found.looking.inputs is not asked.inputs:
             looking = replace(self, budget=Budget(), used={})
-            found = Prepared(looking._look(), looking.budget, looking.used, asked)
+            found = PreparedMethod(looking._look(), looking.budget, looking.used, asked)
             self.prepared[key] = found
         return found
 
@@ -129,10 +129,10 @@ class Cutting:
             data = self.rows("decided")
         if method.needs == "inputs" and self.inputs is not None:
             self.used["decided"] = given_rows(self.inputs)
-        given = Given(data=data, inputs=self.inputs, tokenizer=self.subject.tokenizer)
+        given = MethodInputs(data=data, inputs=self.inputs, tokenizer=self.subject.tokenizer)
         return method.prepare(self.subject.model, given)
 
-    def _training(self, name: str) -> Training:
+    def _training(self, name: str) -> TrainingInputs:
         """What a method that trains gates is given."""
         task = self.subject.need_task(f"The method '{name}' trains gates on a task: pass --task.")
         train = self.asked.learning or training_of(self.asked.repair)
@@ -141,7 +141,7 @@ class Cutting:
         for step in self.asked.repair:
             if step.needs == "inputs":
                 raise UsageError(NO_TARGET.format(name, repair_name(step)))
-        return Training(
+        return TrainingInputs(
             task=task, tokenizer=self.subject.tokenizer, options=train,
             device=self.subject.opening.device, work=self.work,
             logging=self.logging.named("seed", self.seed),
@@ -354,7 +354,7 @@ def used_rows(fingerprint: str, split: str, seed: int | None = None) -> dict[str
 
 def given_rows(inputs: Any) -> dict[str, Any]:
     """Rows that were given with the call, as a record tells them."""
-    if isinstance(inputs, Encoded):
+    if isinstance(inputs, EncodedRows):
         return used_rows(rows_fingerprint(inputs), "given")
     count = len(inputs) if hasattr(inputs, "__len__") else None
     return {"split": "given", "n": count, "seed": None, "fingerprint": None}

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 from headcount.base.errors import UsageError
 from headcount.base.options import by_field
-from headcount.behaviour.options import Describing
-from headcount.changes.options import Transferring
+from headcount.behaviour.options import RoleOptions
+from headcount.changes.options import DriftOptions
 from headcount.costs.shapes import SEVERAL, check_rounds, check_timing, shapes_of, unlisted
-from headcount.likeness.options import Likening
+from headcount.likeness.options import DistanceOptions
 from headcount.runs.contents import FILE
-from headcount.sensitivity.options import Measuring
-from headcount.tasks.reading import Reading
+from headcount.sensitivity.options import GradientOptions
+from headcount.tasks.reading import InputOptions
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 
@@ -75,59 +75,59 @@ class Evaluate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Importance:
+class ImportanceOptions:
     """How much a task's loss feels each head."""
 
     seeded: ClassVar = "measuring"
 
-    measuring: Measuring = field(default_factory=Measuring)
+    measuring: GradientOptions = field(default_factory=GradientOptions)
     """Which rows, and what becomes of the scores."""
     keep: str | None = field(default=None, metadata=FILE)
     """Heads that stay while it is measured; all if left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Redundancy:
+class RedundancyOptions:
     """A distance for every pair of heads."""
 
     seeded: ClassVar = "reading"
 
-    reading: Reading = field(default_factory=Reading)
+    reading: InputOptions = field(default_factory=InputOptions)
     """What the model reads."""
-    likening: Likening = field(default_factory=Likening)
+    likening: DistanceOptions = field(default_factory=DistanceOptions)
     """Which distances."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Roles:
+class RolesOptions:
     """What every head does on data."""
 
     seeded: ClassVar = "reading"
 
-    reading: Reading = field(default_factory=Reading)
+    reading: InputOptions = field(default_factory=InputOptions)
     """What the model reads."""
-    describing: Describing = field(default_factory=Describing)
+    describing: RoleOptions = field(default_factory=RoleOptions)
     """What is measured beside roles."""
     pruned: str | None = field(default=None, metadata=FILE)
     """The same model with heads removed: where its heads look in the examples."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transfer:
+class TransferOptions:
     """What fine-tuning changed, head by head; the run's model is the first of the two."""
 
     seeded: ClassVar = "reading"
 
     finetuned: str = field(metadata=FILE)
     """The second model, of the same architecture."""
-    reading: Reading = field(default_factory=Reading)
+    reading: InputOptions = field(default_factory=InputOptions)
     """What both read."""
-    transferring: Transferring = field(default_factory=Transferring)
+    transferring: DriftOptions = field(default_factory=DriftOptions)
     """What is asked beside their drift."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bench:
+class BenchOptions:
     """Time one forward pass: dense, masked, with heads removed, and in onnxruntime."""
 
     pruned: str | None = field(default=None, metadata=FILE)

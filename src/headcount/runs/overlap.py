@@ -14,7 +14,7 @@ from typing import Any
 from headcount.runs.asked import Prune
 from headcount.runs.notes import seen_rows
 from headcount.runs.subject import Subject
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.files import read_lines
 from headcount.tasks.parts import read_half
 from headcount.tasks.task import Examples, Task
@@ -88,7 +88,7 @@ def given_keys(inputs: Any) -> Keys:
     """The texts that were given in place of a task's rows; none where they came as tokens."""
     if isinstance(inputs, str | Path):
         inputs = read_lines(Path(inputs).expanduser())
-    if isinstance(inputs, Encoded) or not isinstance(inputs, list | tuple):
+    if isinstance(inputs, EncodedRows) or not isinstance(inputs, list | tuple):
         return []
     rows = [(item,) if isinstance(item, str) else item for item in inputs]
     texts = [row for row in rows if isinstance(row, list | tuple) and _are_texts(row)]

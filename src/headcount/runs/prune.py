@@ -29,7 +29,7 @@ from headcount.repair.repairs import Repair, Repairs, as_repairs
 from headcount.runs.advice import choose
 from headcount.runs.asked import Prune, Ratio
 from headcount.runs.budget import Budget, together
-from headcount.runs.cutting import Cutting
+from headcount.runs.cutting import PruningRun
 from headcount.runs.folder import finished, require_free, work_of, workspace, write_folder
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log, not_better, rows_sentence, seen_rows
@@ -37,7 +37,7 @@ from headcount.runs.record import Record
 from headcount.runs.run import Run
 from headcount.runs.subject import Subject, make_subject
 from headcount.statistics import deviation
-from headcount.tasks.looking import Looking
+from headcount.tasks.calibration import Calibration
 from headcount.tasks.metrics import ends
 from headcount.tasks.task import Task
 from headcount.training.evaluation import Evaluation
@@ -51,7 +51,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Pruned:
+class PruneOutput:
     """A smaller model, which heads it has, and the record of how it came to be."""
 
     model: PreTrainedModel
@@ -75,7 +75,7 @@ def prune(
     tokenizer: PreTrainedTokenizerBase | None = None,
     repair: Repair | str | Sequence[Repair | str] | None = None,
     learning: TrainOptions | None = None,
-    looking: Looking | None = None,
+    looking: Calibration | None = None,
     scoring: Scoring | None = None,
     baseline: int = 3,
     seed: int = 0,
@@ -86,7 +86,7 @@ def prune(
     report: Report | None = None,
     note: Note = log,
     logging: Logging | None = None,
-) -> Pruned:
+) -> PruneOutput:
     """Cut a model, repair it if asked, score it, and write it if asked.
 
     `method` is a name of `headcount ls methods` or a value, as in `hc.Importance(step=0.05)`;
@@ -113,7 +113,7 @@ def prune(
     asked = Prune(
         method=choice.method, ratio=ratio, repair=choice.repair,
         learning=_learning(learning, choice.repair) if trained else None,
-        looking=looking or Looking(), scoring=scoring or Scoring(seed=seed), baseline=baseline,
+        looking=looking or Calibration(), scoring=scoring or Scoring(seed=seed), baseline=baseline,
     )  # fmt: skip
     asked.share  # refused before anything is measured  # noqa: B018
     target = None if out is None else expanded(out)
@@ -128,7 +128,7 @@ def prune(
         note(text)
 
     called = (None if target is None else target.name, asked.name, asked.ratio)
-    cutting = Cutting(
+    cutting = PruningRun(
         subject=subject, asked=asked, seed=seed, note=tell, work=place,
         logging=(logging or Logging()).named(*called),
     )  # fmt: skip
@@ -136,7 +136,7 @@ def prune(
     if choice.note is not None:
         tell(choice.note)
     if target is not None and not overwrite and (there := finished(target, about, note)):
-        return Pruned(*there)
+        return PruneOutput(*there)
     held = nullcontext()
     if place is not None and is_first():
         held = workspace(place, about, note, where=target, overwrite=overwrite)
@@ -152,7 +152,7 @@ def _learning(learning: TrainOptions | None, repair: Repairs) -> TrainOptions | 
     return TrainOptions() if learning is None and training_of(repair) is None else learning
 
 
-def _write(target: Path, found: Pruned, tokenizer: PreTrainedTokenizerBase | None) -> Record:
+def _write(target: Path, found: PruneOutput, tokenizer: PreTrainedTokenizerBase | None) -> Record:
     record = found.record
     if is_first():
         record = write_folder(target, record, found.model, found.mask, tokenizer, found.trace)
@@ -184,10 +184,10 @@ def identity_of(subject: Subject, asked: Prune, seed: int) -> dict[str, Any]:
 class _Cut:
     """One cut under way."""
 
-    cutting: Cutting
+    cutting: PruningRun
     say: Report
 
-    def make(self, about: dict[str, Any], notes: list[str], command: str | None) -> Pruned:
+    def make(self, about: dict[str, Any], notes: list[str], command: str | None) -> PruneOutput:
         """Decide, remove, repair and score, and put it on record."""
         cutting, asked, started = self.cutting, self.cutting.asked, time.monotonic()
         self.say(f"choosing heads: {asked.name}")
@@ -225,7 +225,7 @@ class _Cut:
             rows=cutting.used, notes=tuple(notes), command=command,
             seconds=round(time.monotonic() - started, 1),
         )  # fmt: skip
-        return Pruned(small, mask, record, trace, scored)
+        return PruneOutput(small, mask, record, trace, scored)
 
     def _log(self, result: dict[str, Any]) -> None:
         """The finished cut, to where it is logged."""
@@ -241,7 +241,7 @@ class _Cut:
         }  # fmt: skip
         log_run(cutting.logging.named("seed", cutting.seed, "scored"), asked, numbers)
 
-    def _random(self, cutting: Cutting, mask: Mask, after: Evaluation) -> dict[str, Any]:
+    def _random(self, cutting: PruningRun, mask: Mask, after: Evaluation) -> dict[str, Any]:
         """Random cuts of the same number of heads, repaired alike."""
         count, metric = cutting.asked.baseline, after.scores[0].metric
         if not count or not mask.dropped:

@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 from headcount.base.errors import UsageError
 from headcount.base.files import expanded
 from headcount.base.names import nearest
-from headcount.base.options import Gathered, Options, OptionsError, read, to_plain
+from headcount.base.options import Mistakes, Options, OptionsError, read, to_plain
 from headcount.base.registry import Registry
-from headcount.models.opening import Opening
+from headcount.models.opening import ModelOptions
 from headcount.models.shipped import is_shipped
 from headcount.runs.contents import by_content, digest, named_files
 from headcount.tasks.source import Source
@@ -36,12 +36,12 @@ KINDS = Registry("kind of run")
 for _name, _where, _summary in (
     ("train", "headcount.runs.kinds:Train", "A model trained on a task."),
     ("evaluate", "headcount.runs.kinds:Evaluate", "A model scored on a task."),
-    ("redundancy", "headcount.runs.kinds:Redundancy", "A distance for every pair of heads."),
-    ("roles", "headcount.runs.kinds:Roles", "What every head does on data."),
-    ("importance", "headcount.runs.kinds:Importance", "How much a loss feels each head."),
+    ("redundancy", "headcount.runs.kinds:RedundancyOptions", "A distance for every pair of heads."),
+    ("roles", "headcount.runs.kinds:RolesOptions", "What every head does on data."),
+    ("importance", "headcount.runs.kinds:ImportanceOptions", "How much a loss feels each head."),
     ("prune", "headcount.runs.asked:Prune", "Heads chosen, removed, repaired and scored."),
-    ("transfer", "headcount.runs.kinds:Transfer", "Two checkpoints compared head by head."),
-    ("bench", "headcount.runs.kinds:Bench", "A model timed dense, masked and cut."),
+    ("transfer", "headcount.runs.kinds:TransferOptions", "Two checkpoints compared head by head."),
+    ("bench", "headcount.runs.kinds:BenchOptions", "A model timed dense, masked and cut."),
     ("probe", "headcount.runs.kinds:Probe", "A trial of a machine: waits, works or fails."),
 ):
     KINDS.add(_name, _where, _summary)
@@ -72,7 +72,7 @@ class Run:
     """What is measured on; see `headcount ls tasks`."""
     source: Source = field(default_factory=Source, kw_only=True)
     """Where the task's rows come from."""
-    opening: Opening = field(default_factory=Opening, kw_only=True)
+    opening: ModelOptions = field(default_factory=ModelOptions, kw_only=True)
     """How the model is opened."""
     seed: int = field(default=0, kw_only=True)
     """Seed of everything random in the run, and its only home: a seed that the options of a kind
@@ -157,7 +157,7 @@ class Run:
         """The run that `to_plain` wrote; all its mistakes are told at once."""
         if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
             raise UsageError(f"{where} names no kind of run.")
-        told, parts, name = Gathered(), dict[str, Any](), data["kind"]
+        told, parts, name = Mistakes(), dict[str, Any](), data["kind"]
         with told.at("kind"):
             _named(name, where)
         for strange in (part for part in data if part not in PARTS):
@@ -226,7 +226,7 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
     "model": _a_model,
     "task": _a_task,
     "source": lambda data, where: read(Source, {} if data is None else data, where),
-    "opening": lambda data, where: read(Opening, {} if data is None else data, where),
+    "opening": lambda data, where: read(ModelOptions, {} if data is None else data, where),
     "seed": _a_seed,
 }
 """Parts of a run that all kinds have, and what reads each."""

@@ -18,13 +18,13 @@ from headcount.base.errors import UsageError
 from headcount.base.files import LINES, expanded, read_text
 from headcount.heads import Layout
 from headcount.models.find import layout
-from headcount.models.opening import Opening
+from headcount.models.opening import ModelOptions
 from headcount.runs.values import content, told
 from headcount.tasks import TASKS, Task, open_task
+from headcount.tasks.calibration import Calibration
 from headcount.tasks.door import passes_on, rows_for
-from headcount.tasks.encoding import Encoded, encode_texts, examples_fingerprint
+from headcount.tasks.encoding import EncodedRows, encode_texts, examples_fingerprint
 from headcount.tasks.loading import match, room, tokenizer_of
-from headcount.tasks.looking import Looking
 from headcount.tasks.opening import model_for, open_model
 from headcount.tasks.rows import ScoredRows, labelled_rows, split_to_look_at
 from headcount.tasks.source import Source
@@ -43,7 +43,7 @@ class Subject:
     name: str = ""
     """What the model was called when it was opened."""
     source: Source = field(default_factory=Source)
-    opening: Opening = field(default_factory=Opening)
+    opening: ModelOptions = field(default_factory=ModelOptions)
     fresh: bool = False
     """The model's task head is new: without training it says nothing."""
     by_name: bool = False
@@ -76,7 +76,7 @@ class Subject:
         task = self.need_task()
         return self.once(("split", split), lambda: examples_fingerprint(task.load(split)))
 
-    def looked(self, looking: Looking, seed: int, max_length: int) -> Encoded:
+    def looked(self, looking: Calibration, seed: int, max_length: int) -> EncodedRows:
         """Labelled rows for what looks at data, drawn anew for every seed."""
         task = self.need_task()
         return self.once(
@@ -87,7 +87,7 @@ class Subject:
             ),
         )  # fmt: skip
 
-    def given(self, looking: Looking, max_length: int) -> Any:
+    def given(self, looking: Calibration, max_length: int) -> Any:
         """The rows that were given to look at, whatever they came as; None without any."""
         inputs = looking.inputs
         if inputs is None:
@@ -137,7 +137,7 @@ def make_subject(
     *,
     tokenizer: Any = None,
     source: Source | None = None,
-    opening: Opening | None = None,
+    opening: ModelOptions | None = None,
     trains: bool = False,
     seed: int = 0,
 ) -> Subject:
@@ -147,7 +147,7 @@ def make_subject(
     """
     if isinstance(model, Subject):
         return model
-    source, opening = source or Source(), opening or Opening()
+    source, opening = source or Source(), opening or ModelOptions()
     rows = TASKS[task](source) if isinstance(task, str) else task and open_task(task)
     if isinstance(model, str | os.PathLike):
         name = os.fspath(model)
@@ -185,7 +185,7 @@ class Subjects:
         return sum(sizes) + sizes[-1]
 
 
-def read_texts(path: Path, model: PreTrainedModel, tokenizer: Any, max_length: int) -> Encoded:
+def read_texts(path: Path, model: PreTrainedModel, tokenizer: Any, max_length: int) -> EncodedRows:
     """A text file's lines as rows of tokens."""
     lines = [line.strip() for line in read_text(path, "file of inputs", LINES).splitlines()]
     lines = [line for line in lines if line]

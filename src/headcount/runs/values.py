@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from headcount.models import fingerprint
-from headcount.tasks.encoding import Encoded, rows_fingerprint
+from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 
 
 def told(value: Any) -> str:
@@ -22,7 +22,7 @@ def told(value: Any) -> str:
     >>> told(0.5), told("l1"), told([0.1, 0.2])
     ('0.5', 'l1', '[0.1, 0.2]')
     """
-    if isinstance(value, Encoded):
+    if isinstance(value, EncodedRows):
         return rows_fingerprint(value)
     if isinstance(value, str | Path) and _is_file(value):
         return f"{value} {hashlib.blake2b(Path(value).read_bytes(), digest_size=8).hexdigest()}"
@@ -68,7 +68,7 @@ def _pieces(value: Any) -> Iterator[bytes]:
     elif isinstance(value, np.ndarray | np.generic):
         yield f"{value.shape}{value.dtype}".encode()
         yield np.ascontiguousarray(value).tobytes()
-    elif isinstance(value, Encoded):
+    elif isinstance(value, EncodedRows):
         yield rows_fingerprint(value).encode()
     elif isinstance(value, Mapping):
         for name, item in value.items():

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Importance(Scores):
+class ImportanceResult(Scores):
     """Scores of heads with their standard errors over examples."""
 
     stderr: tuple[float, ...] = ()
@@ -49,7 +49,7 @@ class Importance(Scores):
     """Which loss: classification, regression, masked-lm, causal-lm or translation."""
     normalize: str = "none"
 
-    def normalized(self, normalize: str) -> Importance:
+    def normalized(self, normalize: str) -> ImportanceResult:
         """The same scores, divided in every layer by the layer's ℓ1 or ℓ2 norm.
 
         >>> scores = Importance(Layout.of(encoder=[2]), (1.0, 3.0), (0.1, 0.1), 9)
@@ -63,7 +63,7 @@ class Importance(Scores):
         def divided(values: Iterable[float]) -> tuple[float, ...]:
             return tuple(value / by for value, by in zip(values, divisors, strict=True))
 
-        return Importance(
+        return ImportanceResult(
             self.layout, divided(self.values), divided(self.stderr), self.n, self.loss,
             self.kind, normalize,
         )  # fmt: skip
@@ -75,7 +75,7 @@ class Importance(Scores):
         return {**super().to_json(), "stderr": errors, **more}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Importance:
+    def from_json(cls, data: Mapping[str, Any]) -> ImportanceResult:
         """The scores that `to_json` wrote."""
         scores = Scores.from_json(data)
         if "stderr" not in data:
@@ -99,7 +99,7 @@ def importance(
     kind: str | None = None,
     tokens: int = TOKENS,
     report: Callable[[int], None] | None = None,
-) -> Importance:
+) -> ImportanceResult:
     """E |∂L/∂ξ| of every head over the examples of `data`, which has labels.
 
     `model` may be named where `data` is a task; `data` is a task or its name, rows of tokens or
@@ -142,7 +142,7 @@ def importance(
         raise UsageError("The loss or its gradient is not a number (NaN or infinite).")
     mean = sums[0] / n
     spread = np.sqrt(np.maximum(sums[1] / n - mean**2, 0) / max(n - 1, 1))
-    found = Importance(heads, tuple(mean), tuple(spread), n, total / n, used.name)
+    found = ImportanceResult(heads, tuple(mean), tuple(spread), n, total / n, used.name)
     return found if normalize == "none" else found.normalized(normalize)
 
 

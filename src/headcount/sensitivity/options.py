@@ -11,7 +11,7 @@ NORMALIZE = ("none", "l1", "l2")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measuring:
+class GradientOptions:
     """Which rows of a task are looked at, and what becomes of the scores."""
 
     normalize: str = "none"

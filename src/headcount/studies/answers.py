@@ -10,20 +10,20 @@ import numpy as np
 from transformers import PreTrainedModel
 
 from headcount.costs.bench import time_removed
-from headcount.costs.timed import Bench
+from headcount.costs.timed import BenchResult
 from headcount.heads import Mask
 from headcount.models.hooks import evaluating
 from headcount.pruning.methods import Method, name_of
 from headcount.runs.asked import Prune
 from headcount.runs.cutting import used_rows
 from headcount.runs.notes import Note
-from headcount.runs.prune import Pruned, prune
+from headcount.runs.prune import PruneOutput, prune
 from headcount.runs.subject import Subject
-from headcount.studies.bounds import Bound, Drop
-from headcount.studies.judging import Cut, Judge, Verdict, known, shown
-from headcount.studies.many import Wanted
-from headcount.studies.searching import Searching
-from headcount.studies.statement import Found, sentence_of, unmet_sentence
+from headcount.studies.bounds import Bound, MaxDrop
+from headcount.studies.judging import BoundVerdict, Cut, Judge, known, shown
+from headcount.studies.many import StudyCell
+from headcount.studies.searching import SearchOptions
+from headcount.studies.statement import SearchResult, sentence_of, unmet_sentence
 from headcount.studies.store import Store
 from headcount.tasks.guessing import against_guessing
 from headcount.tasks.metrics import get_metric
@@ -36,7 +36,7 @@ MODEL = "model"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
+class SearchRequest:
     """What a search is asked."""
 
     subject: Subject
@@ -46,7 +46,7 @@ class Asked:
     """What every cut has in common, with the rows that choose."""
     stating: Scoring
     """The rows of the statement."""
-    searching: Searching
+    searching: SearchOptions
     seed: int
     command: str | None
     report: Callable[[str], None]
@@ -65,17 +65,19 @@ class Asked:
         gated = not repair and method.needs != "training"
         learning = self.like.learning if method.needs == "training" else None
 
-        def wanted(kept: int, seed: int) -> Wanted:
+        def wanted(kept: int, seed: int) -> StudyCell:
             ratio = (heads - kept) / heads if heads else 0.0
             asked = replace(
                 self.like, method=method, ratio=ratio, baseline=0, gated=gated, learning=learning
             )
-            return Wanted(label=name_of(method), asked=asked, seed=seed)
+            return StudyCell(label=name_of(method), asked=asked, seed=seed)
 
         return wanted
 
 
-def answer_of(asked: Asked, judge: Judge, best: Verdict, store: Store, by: str = "loss") -> Found:
+def answer_of(
+    asked: SearchRequest, judge: Judge, best: BoundVerdict, store: Store, by: str = "loss"
+) -> SearchResult:
     """The chosen cut as a model in its folder, and the statement about it."""
     method = next(each for each in asked.methods if name_of(each) == best.method)
     wanted = asked.cut(method)(best.kept, best.best)
@@ -86,10 +88,10 @@ def answer_of(asked: Asked, judge: Judge, best: Verdict, store: Store, by: str =
     data["seeds"] = list(best.seeds)
     data["notes"] = list(dict.fromkeys([*data["notes"], *made.record.notes]))
     data["sentence"] = sentence_of(data)
-    return Found(data, made.model, made.mask)
+    return SearchResult(data, made.model, made.mask)
 
 
-def pruned(asked: Asked, cut: Prune, seed: int, store: Store) -> Pruned:
+def pruned(asked: SearchRequest, cut: Prune, seed: int, store: Store) -> PruneOutput:
     """The cut made once more, as `headcount prune` would, with random cuts beside it."""
     out = None if store.folder is None else store.folder / MODEL
     return prune(
@@ -99,7 +101,7 @@ def pruned(asked: Asked, cut: Prune, seed: int, store: Store) -> Pruned:
     )  # fmt: skip
 
 
-def common(asked: Asked, judge: Judge) -> dict[str, Any]:
+def common(asked: SearchRequest, judge: Judge) -> dict[str, Any]:
     """What every search says, whatever it found."""
     subject, task = asked.subject, asked.subject.need_task()
     tried = [
@@ -143,30 +145,30 @@ def sizes_of(judge: Judge) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["method"], -row["kept"]))
 
 
-def _chose(asked: Asked, judge: Judge) -> dict[str, Any]:
+def _chose(asked: SearchRequest, judge: Judge) -> dict[str, Any]:
     """All heads on the rows that choose, and the least that a cut may score there."""
     before = judge.trials.study.store.full()
     if before is None:
         return {"chose": None, "least": None}
     least = None
-    if isinstance(asked.bound, Drop):
+    if isinstance(asked.bound, MaxDrop):
         least = before.score - judge.sign * asked.bound.allowed(before.score)
     said = {name: value for name, value in before.to_json().items() if name != "seconds"}
     return {"chose": said, "least": least}
 
 
-def chosen_rows(asked: Asked, judge: Judge) -> dict[str, Any]:
+def chosen_rows(asked: SearchRequest, judge: Judge) -> dict[str, Any]:
     """The rows that chose, as a record tells them."""
     rows, scoring = judge.trials.rows, asked.like.scoring
     sampled = None if scoring.limit is None else scoring.seed
     return used_rows(f"{len(rows)} rows {rows.fingerprint[-16:]}", str(scoring.split), sampled)
 
 
-def stated(asked: Asked, judge: Judge, made: Pruned) -> dict[str, Any]:
+def stated(asked: SearchRequest, judge: Judge, made: PruneOutput) -> dict[str, Any]:
     """Before, after and the difference on the rows of the statement."""
     before, after = made.scored or _scored(asked, made)
-    bound = asked.bound if isinstance(asked.bound, Drop) else None
-    limit = bound or Drop(0.0, False)
+    bound = asked.bound if isinstance(asked.bound, MaxDrop) else None
+    limit = bound or MaxDrop(0.0, False)
     assert before.outcome is not None
     assert after.outcome is not None
     found = within(
@@ -210,12 +212,12 @@ def guessed(scoring: Scoring, **found: Evaluation | None) -> dict[str, Any] | No
     return data if "value" in data else None
 
 
-def _scored(asked: Asked, made: Pruned) -> tuple[Evaluation, Evaluation]:
+def _scored(asked: SearchRequest, made: PruneOutput) -> tuple[Evaluation, Evaluation]:
     """Both models once more, where an earlier call made the cut and was killed after."""
-    from headcount.runs.cutting import Cutting
+    from headcount.runs.cutting import PruningRun
 
     cut = replace(asked.like, scoring=asked.stating, baseline=0)
-    cutting = Cutting(subject=asked.subject, asked=cut, seed=asked.seed, note=asked.note)
+    cutting = PruningRun(subject=asked.subject, asked=cut, seed=asked.seed, note=asked.note)
     return cutting.score_full(), cutting.score(made.model)
 
 
@@ -223,7 +225,7 @@ def _ends(found: Evaluation) -> list[float]:
     return [found.scores[0].low, found.scores[0].high]
 
 
-def measured(asked: Asked, made: Pruned) -> dict[str, Any]:
+def measured(asked: SearchRequest, made: PruneOutput) -> dict[str, Any]:
     """The measured speed of the answer beside the whole model; None where it was not asked."""
     if not asked.searching.bench:
         return {"speedup": None, "timing": None}
@@ -231,7 +233,7 @@ def measured(asked: Asked, made: Pruned) -> dict[str, Any]:
     return speed_of(timed(asked, made.mask, made.model))
 
 
-def speed_of(found: Bench) -> dict[str, Any]:
+def speed_of(found: BenchResult) -> dict[str, Any]:
     """How many times as fast as the whole model, and how it was timed; every shape in `shapes`."""
     shapes = []
     for shape in found.shapes:
@@ -253,7 +255,7 @@ def speed_of(found: Bench) -> dict[str, Any]:
     return {"speedup": shapes[0]["speedup"], "timing": timing}
 
 
-def timed(asked: Asked, mask: Mask, small: PreTrainedModel) -> Bench:
+def timed(asked: SearchRequest, mask: Mask, small: PreTrainedModel) -> BenchResult:
     """The smaller model, timed in turn with the whole one on inputs of every shape."""
     how, model = asked.searching, asked.subject.model
     with evaluating(model), evaluating(small):
@@ -263,12 +265,12 @@ def timed(asked: Asked, mask: Mask, small: PreTrainedModel) -> Bench:
         )  # fmt: skip
 
 
-def mean_length(asked: Asked) -> int:
+def mean_length(asked: SearchRequest) -> int:
     """Tokens of the rows of the statement, in the mean."""
     return max(2, round(float(np.mean(asked.subject.scored(asked.stating).rows.lengths))))
 
 
-def no_answer(asked: Asked, judge: Judge) -> Found:
+def no_answer(asked: SearchRequest, judge: Judge) -> SearchResult:
     """What there is to say where no cut is within the loss: how close the nearest came."""
     nearest = max(
         judge.verdicts.values(),
@@ -282,10 +284,10 @@ def no_answer(asked: Asked, judge: Judge) -> Found:
         "difference": shown(nearest.within.difference),
         "chance": known(nearest.within.chance),
     }
-    return Found(data | {"sentence": unmet_sentence(data)})
+    return SearchResult(data | {"sentence": unmet_sentence(data)})
 
 
-def nothing_found(asked: Asked, judge: Judge) -> dict[str, Any]:
+def nothing_found(asked: SearchRequest, judge: Judge) -> dict[str, Any]:
     """The fields of a search without an answer."""
     full = judge.trials.study.store.full()
     missing = ("method", "seed", "score", "difference", "chance", "speedup", "parameters", "random")

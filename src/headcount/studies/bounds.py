@@ -27,7 +27,7 @@ HOW: dict[Kind, str] = {
 
 
 @dataclass(frozen=True)
-class Drop:
+class MaxDrop:
     """The largest loss in score: a share of the full model's, or the score's own unit."""
 
     value: float
@@ -42,7 +42,7 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class Budget:
+class CostBudget:
     """The most that a model may take: seconds of a forward pass, parameters, or bytes a token."""
 
     kind: Kind
@@ -61,10 +61,10 @@ class Budget:
         return f"{amount} of {self.kind}"
 
 
-Bound = Drop | Budget
+Bound = MaxDrop | CostBudget
 
 
-def read_drop(text: str | float) -> Drop:
+def read_drop(text: str | float) -> MaxDrop:
     """`1%` is relative to the full model's score, `0.01` is in the score's unit, `0` is none.
 
     >>> read_drop("1%"), read_drop("0.01")
@@ -76,10 +76,10 @@ def read_drop(text: str | float) -> Drop:
         raise UsageError(f"A loss is written as 1%, 0.01 or 0, not '{text}'.")
     if number < 0:
         raise UsageError(f"The largest loss is not negative: {text}. Write 0 for none.")
-    return Drop(number / 100, True) if said.endswith("%") else Drop(number, False)
+    return MaxDrop(number / 100, True) if said.endswith("%") else MaxDrop(number, False)
 
 
-def read_budget(kind: Kind, text: str | float) -> Budget:
+def read_budget(kind: Kind, text: str | float) -> CostBudget:
     """`0.8x` of the whole model's, or an amount with its unit.
 
     >>> read_budget("latency", "0.8x"), read_budget("parameters", "20M").value
@@ -93,7 +93,7 @@ def read_budget(kind: Kind, text: str | float) -> Budget:
         raise UsageError(f"A budget of {kind} is written as {HOW[kind]}, not '{text}'.")
     if number <= 0:
         raise UsageError(f"A budget of {kind} is above 0, not {text}.")
-    return Budget(kind, number if relative else number * UNITS[kind][unit], relative)
+    return CostBudget(kind, number if relative else number * UNITS[kind][unit], relative)
 
 
 def read_bound(
@@ -109,7 +109,7 @@ def read_bound(
     given: list[Bound] = [] if max_drop is None else [read_drop(max_drop)]
     given += [read_budget(kind, text) for kind, text in budgets.items() if text is not None]
     if len(given) > 1:
-        names = [f"--max-{'drop' if isinstance(each, Drop) else each.kind}" for each in given]
+        names = [f"--max-{'drop' if isinstance(each, MaxDrop) else each.kind}" for each in given]
         raise UsageError(f"One bound at a time: {' and '.join(names)} were given.")
     return given[0] if given else None
 

@@ -23,9 +23,9 @@ from headcount.pruning.counts import Place
 from headcount.pruning.pattern import Pattern
 from headcount.pruning.surgeon import paths
 from headcount.runs.asked import Prune
-from headcount.runs.cutting import Cutting
+from headcount.runs.cutting import PruningRun
 from headcount.studies.answers import (
-    Asked,
+    SearchRequest,
     common,
     mean_length,
     nothing_found,
@@ -34,14 +34,14 @@ from headcount.studies.answers import (
     stated,
     timed,
 )
-from headcount.studies.bounds import Budget
+from headcount.studies.bounds import CostBudget
 from headcount.studies.judging import Judge
 from headcount.studies.knapsack import knapsack
-from headcount.studies.many import Wanted
+from headcount.studies.many import StudyCell
 from headcount.studies.prices import Prices, prices_of
-from headcount.studies.statement import Found, over_budget_sentence, sentence_of
+from headcount.studies.statement import SearchResult, over_budget_sentence, sentence_of
 from headcount.studies.store import Store
-from headcount.studies.ways import Way, all_ways, mask_of
+from headcount.studies.ways import LayerChoice, all_ways, mask_of
 
 TRIES = 4
 """How often the knapsack is given less room."""
@@ -77,11 +77,11 @@ class Attempt:
         """What it takes as a share of the whole model's in the same run."""
         return self.amount.value / self.before
 
-    def fits(self, budget: Budget) -> bool:
+    def fits(self, budget: CostBudget) -> bool:
         """Whether it takes no more than the budget."""
         return self.amount.value <= budget.limit(self.before)
 
-    def may_fit(self, budget: Budget) -> bool:
+    def may_fit(self, budget: CostBudget) -> bool:
         """Whether that cannot be ruled out by its interval."""
         return self.amount.low <= budget.limit(self.before)
 
@@ -93,7 +93,9 @@ class Attempt:
         }  # fmt: skip
 
 
-def within_budget(asked: Asked, judge: Judge, store: Store, budget: Budget) -> Found:
+def within_budget(
+    asked: SearchRequest, judge: Judge, store: Store, budget: CostBudget
+) -> SearchResult:
     """The cut with the least predicted loss that is measured to be within a budget."""
     how, model = asked.searching, asked.subject.model
     asked.report(f"pricing heads: {budget.kind}")
@@ -101,7 +103,7 @@ def within_budget(asked: Asked, judge: Judge, store: Store, budget: Budget) -> F
     prices = prices_of(
         budget, model, batch=batch, length=length or 0, rounds=how.repeats, seed=asked.seed
     )
-    cutting = Cutting(subject=asked.subject, asked=asked.like, seed=asked.seed, note=asked.note)
+    cutting = PruningRun(subject=asked.subject, asked=asked.like, seed=asked.seed, note=asked.note)
     asked.report("choosing heads: surgeon")
     ways = all_ways(asked.subject.layout, paths(model, cutting.rows("decided")))
     attempts = attempted(asked, budget, prices, ways)
@@ -115,7 +117,7 @@ def within_budget(asked: Asked, judge: Judge, store: Store, budget: Budget) -> F
     best = good[0] if good else min(close, key=lambda each: each.share)
     asked.report(f"scoring {len(best.mask)} of {len(best.mask.layout)} heads")
     cut = exactly(asked, best.mask)
-    judge.judge(lambda kept, seed: Wanted(label="surgeon", asked=cut, seed=seed), len(best.mask))
+    judge.judge(lambda kept, seed: StudyCell(label="surgeon", asked=cut, seed=seed), len(best.mask))
     made = pruned(asked, cut, asked.seed, store)
     data = common(asked, judge) | stated(asked, judge, made) | extra
     data["rows"]["decided"] = cutting.used["decided"]
@@ -131,17 +133,20 @@ def within_budget(asked: Asked, judge: Judge, store: Store, budget: Budget) -> F
     if best.speedup is None and how.bench:
         data |= speed_of(timed(asked, made.mask, made.model))
     data["sentence"] = sentence_of(data)
-    return Found(data, made.model, made.mask)
+    return SearchResult(data, made.model, made.mask)
 
 
-def exactly(asked: Asked, mask: Mask) -> Prune:
+def exactly(asked: SearchRequest, mask: Mask) -> Prune:
     """The pruning that keeps these heads."""
     exact = Pattern(keep=json.dumps(mask.to_json()))
     return replace(asked.like, method=exact, ratio=None, baseline=0, gated=not asked.like.repair)
 
 
 def attempted(
-    asked: Asked, budget: Budget, prices: Prices, ways: Mapping[Place, list[Way]]
+    asked: SearchRequest,
+    budget: CostBudget,
+    prices: Prices,
+    ways: Mapping[Place, list[LayerChoice]],
 ) -> list[Attempt]:
     """Cuts with less and less room, until one fits by what it really takes."""
     places, found = list(ways), []
@@ -167,7 +172,7 @@ def attempted(
     return found
 
 
-def _attempt(asked: Asked, budget: Budget, mask: Mask, predicted: float) -> Attempt:
+def _attempt(asked: SearchRequest, budget: CostBudget, mask: Mask, predicted: float) -> Attempt:
     """The heads removed, and what is left counted or timed."""
     model = asked.subject.model
     small = remove(model, mask)
@@ -186,19 +191,23 @@ def _attempt(asked: Asked, budget: Budget, mask: Mask, predicted: float) -> Atte
     )  # fmt: skip
 
 
-def _counted(budget: Budget, model: PreTrainedModel) -> float:
+def _counted(budget: CostBudget, model: PreTrainedModel) -> float:
     if budget.kind == "parameters":
         return float(model.num_parameters())
     return float(sum(site.cache for site in cost(model).sites))
 
 
 def _over(
-    asked: Asked, judge: Judge, extra: dict[str, Any], attempts: list[Attempt], prices: Prices
-) -> Found:
+    asked: SearchRequest,
+    judge: Judge,
+    extra: dict[str, Any],
+    attempts: list[Attempt],
+    prices: Prices,
+) -> SearchResult:
     """What there is to say where no cut is within the budget."""
     near = min(attempts, key=lambda each: each.share, default=None)
     nearest = {"kept": 0, "amount": prices.fixed, "before": prices.whole}
     if near is not None:
         nearest = {"kept": len(near.mask), "amount": near.amount.value, "before": near.before}
     data = nothing_found(asked, judge) | extra | {"nearest": nearest}
-    return Found(data | {"sentence": over_budget_sentence(data)})
+    return SearchResult(data | {"sentence": over_budget_sentence(data)})

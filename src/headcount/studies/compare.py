@@ -28,10 +28,10 @@ from headcount.runs.asked import Prune
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
-from headcount.studies.many import Progress, Study, Wanted, check_labels, check_seeds
-from headcount.studies.points import Point, Studied, versus_random
+from headcount.studies.many import Progress, StudyCell, SubjectStudy, check_labels, check_seeds
+from headcount.studies.points import Point, StudyResult, versus_random
 from headcount.studies.store import opened
-from headcount.tasks.looking import Looking
+from headcount.tasks.calibration import Calibration
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
@@ -49,7 +49,7 @@ COMPARED = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Comparison(Studied):
+class Comparison(StudyResult):
     """All cuts, and the model they started from."""
 
     def summary(self) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ def compare(
     seeds: int = 5,
     train: TrainOptions | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
-    looking: Looking | None = None,
+    looking: Calibration | None = None,
     scoring: Scoring | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
@@ -114,7 +114,7 @@ def compare(
     subject = make_subject(model, task, tokenizer=tokenizer)
     like = Prune(
         method=as_method("random"), ratio=ratio, repair=(Finetune.of(train or TrainOptions()),),
-        looking=looking or Looking(), scoring=scoring or Scoring(), baseline=0,
+        looking=looking or Calibration(), scoring=scoring or Scoring(), baseline=0,
     )  # fmt: skip
     if not isinstance(methods, Mapping):
         pairs = [labelled(each) for each in methods]
@@ -123,7 +123,7 @@ def compare(
     wanted = cuts(like, methods, seeds)
     about = identity(subject, like, list(methods.values()), ratio=ratio)
     with opened(out, about, overwrite=overwrite, note=note) as store:
-        study = Study(
+        study = SubjectStudy(
             subject=subject, store=store, about=about, note=note, progress=progress,
             logging=logging or Logging(),
         )  # fmt: skip
@@ -145,7 +145,7 @@ def labelled(method: Method | str) -> tuple[str, Method]:
     return name_of(method), method
 
 
-def cuts(like: Prune, methods: Mapping[str, Method], seeds: int) -> list[Wanted]:
+def cuts(like: Prune, methods: Mapping[str, Method], seeds: int) -> list[StudyCell]:
     """The cuts of a comparison, seed by seed, so that one that is stopped is even."""
     if not methods:
         raise UsageError("A comparison needs at least one method.")
@@ -163,7 +163,7 @@ def cuts(like: Prune, methods: Mapping[str, Method], seeds: int) -> list[Wanted]
         ratio = None if label == ALL else like.ratio
         asked[label] = replace(like, method=method, ratio=ratio, repair=repair)
     return [
-        Wanted(label=label, asked=each, seed=seed)
+        StudyCell(label=label, asked=each, seed=seed)
         for seed in range(seeds)
         for label, each in asked.items()
     ]

@@ -21,10 +21,10 @@ from headcount.runs.asked import Prune
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
-from headcount.studies.many import Progress, Study, Wanted, check_labels, check_seeds
-from headcount.studies.points import Point, Studied, versus_random
+from headcount.studies.many import Progress, StudyCell, SubjectStudy, check_labels, check_seeds
+from headcount.studies.points import Point, StudyResult, versus_random
 from headcount.studies.store import opened
-from headcount.tasks.looking import Looking
+from headcount.tasks.calibration import Calibration
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
 from headcount.training.scoring import Scoring
@@ -36,7 +36,7 @@ TRIALS = 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Curve(Studied):
+class Curve(StudyResult):
     """The full model, every point, and each head's chance of going where it clusters."""
 
     chance: Mapping[float, Scores] = field(default_factory=dict)
@@ -79,7 +79,7 @@ def curve(
     seeds: int = 5,
     tokenizer: PreTrainedTokenizerBase | None = None,
     repair: Repair | str | Sequence[Repair | str] | None = None,
-    looking: Looking | None = None,
+    looking: Calibration | None = None,
     scoring: Scoring | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
@@ -98,14 +98,14 @@ def curve(
     trains = any(step.needs == "training" for step in steps)
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains)
     like = Prune(
-        method=as_method("random"), repair=steps, looking=looking or Looking(),
+        method=as_method("random"), repair=steps, looking=looking or Calibration(),
         scoring=scoring or Scoring(), baseline=0,
     )  # fmt: skip
     chosen = [as_method(each) for each in methods]
     wanted = cuts(like, chosen, ratios, seeds)
     about = identity(subject, like, chosen)
     with opened(out, about, overwrite=overwrite, note=note) as store:
-        study = Study(
+        study = SubjectStudy(
             subject=subject, store=store, about=about, note=note, progress=progress,
             logging=logging or Logging(),
         )  # fmt: skip
@@ -125,7 +125,7 @@ def curve(
 
 def cuts(
     like: Prune, methods: Sequence[Method], ratios: Sequence[float], seeds: int
-) -> list[Wanted]:
+) -> list[StudyCell]:
     """The cuts of a curve, or a refusal of what has none."""
     if not methods or not ratios:
         raise UsageError("A curve needs at least one method and one ratio.")
@@ -140,7 +140,7 @@ def cuts(
                 f"The method '{name}' has no ratio, so it has no curve; use headcount prune."
             )
     return [
-        Wanted(label=name, asked=_at(like, method, float(ratio)), seed=seed)
+        StudyCell(label=name, asked=_at(like, method, float(ratio)), seed=seed)
         for method, name in zip(methods, labels, strict=True)
         for seed in range(seeds)
         for ratio in ratios

@@ -15,7 +15,7 @@ from typing import Literal
 from headcount.base.errors import HeadcountError
 from headcount.runs.products import MODELS, has_product
 from headcount.runs.record import FormatError
-from headcount.studies.executors.protocol import Ended, Executor
+from headcount.studies.executors.protocol import Executor, JobEnd
 from headcount.studies.ledger import Ledger, State, holder_of
 from headcount.studies.plan import Cell, Plan
 from headcount.studies.worker import Job
@@ -27,7 +27,7 @@ Again = Literal["retry", "restart"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Driven:
+class DriveResult:
     """How it went."""
 
     done: int
@@ -63,7 +63,7 @@ class Driver:
         self.deaths: Counter[str] = Counter()
         self.needed: set[str] = set()
 
-    def drive(self, again: Again | None = None) -> Driven:
+    def drive(self, again: Again | None = None) -> DriveResult:
         """Go on until nothing is left to do, or all is handed over."""
         total, looked = len(self.plan.by_key), time.monotonic()
         self._look_after(again)
@@ -186,7 +186,7 @@ class Driver:
             f"over what gives no sign of life for {self.ledger.lease:g} seconds."
         )
 
-    def _take_back(self, ended: Ended) -> None:
+    def _take_back(self, ended: JobEnd) -> None:
         """A job has ended, one way or the other; the folder says which."""
         key = ended.key
         self.submitted.discard(key)
@@ -203,9 +203,9 @@ class Driver:
         else:
             self.queue.append(key)
 
-    def _summary(self) -> Driven:
+    def _summary(self) -> DriveResult:
         found = {state: [k for k, each in self.settled.items() if each == state] for state in ALL}
-        return Driven(
+        return DriveResult(
             done=len(found["done"]),
             failed={key: self.why[key] for key in found["failed"]},
             not_run={key: self.why[key] for key in found["not run"]},

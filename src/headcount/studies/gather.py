@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gathered:
+class StudyTable:
     """All runs of a study as a table."""
 
     name: str
@@ -69,7 +69,7 @@ def _column(values: list[Any]) -> list[Any]:
     return values if numbers else [None if value is None else str(value) for value in values]
 
 
-def gather(plan: Plan, ledger: Ledger) -> Gathered:
+def gather(plan: Plan, ledger: Ledger) -> StudyTable:
     """Read the records of all runs that are done."""
     states = ledger.states([cell.key for cell in plan.cells])
     axes = list(dict.fromkeys(axis for cell in plan.cells for axis in cell.axes))
@@ -83,7 +83,7 @@ def gather(plan: Plan, ledger: Ledger) -> Gathered:
                 damaged.append(f"{cell.key}: {error}")
                 row["state"] = "damaged"
         rows.append(row)
-    return Gathered(name=plan.name, rows=rows, summary=summarize(rows, axes), damaged=damaged)
+    return StudyTable(name=plan.name, rows=rows, summary=summarize(rows, axes), damaged=damaged)
 
 
 def _about(cell: Cell, axes: Sequence[str]) -> Row:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from headcount.base.errors import UsageError
-from headcount.base.options import Gathered, OptionsError
+from headcount.base.options import Mistakes, OptionsError
 from headcount.base.text import short
 
 SHORT: dict[str, str] = {"models": "model", "tasks": "task", "methods": "options.method",
@@ -26,12 +26,12 @@ Indexed = dict[tuple[Any, ...], list[Row]]
 """Values on some axes -> what has them."""
 
 
-def axes_of(group: Mapping[str, Any], told: Gathered | None = None) -> dict[str, list[Any]]:
+def axes_of(group: Mapping[str, Any], told: Mistakes | None = None) -> dict[str, list[Any]]:
     """The axes of a group in the order in which they are written; the first one varies slowest.
 
     With `told` those that are wrong are put down there and left out.
     """
-    found, axes = told or Gathered(), dict[str, list[Any]]()
+    found, axes = told or Mistakes(), dict[str, list[Any]]()
     for name, values in group.items():
         if name in SHORT:
             with found.at(name):

@@ -9,7 +9,7 @@ from typing import Any
 
 from headcount.base.errors import HeadcountError, UsageError
 from headcount.base.names import did_you_mean, nearest
-from headcount.base.options import Gathered, OptionsError
+from headcount.base.options import Mistakes, OptionsError
 from headcount.runs.check import check_names, check_parts
 from headcount.runs.kinds import Probe
 from headcount.runs.run import PARTS, Best, Run
@@ -31,7 +31,7 @@ from headcount.studies.grid import (
 )
 from headcount.studies.parts import conditions_of, from_file, keep_of, launch_of, seconds_of
 from headcount.studies.plan import Cell, Settings
-from headcount.studies.written import StudyFileError, Written
+from headcount.studies.written import StudyFile, StudyFileError
 
 GROUP = (*PARTS, *SHORT, "grid", "overrides", "exclude", "keep", "launch",
          "seconds", "about")  # fmt: skip
@@ -53,7 +53,7 @@ class Groups:
     """The groups of a study file, built one after the other, each when it is first asked for."""
 
     def __init__(
-        self, written: Written, settings: Settings, groups: Mapping[str, Any], elsewhere: bool,
+        self, written: StudyFile, settings: Settings, groups: Mapping[str, Any], elsewhere: bool,
         many: bool,
     ) -> None:  # fmt: skip
         self.written, self.settings, self.groups = written, settings, groups
@@ -88,7 +88,7 @@ class Groups:
         if not isinstance(group, Mapping):
             self.written.wrong(place, "a group of runs has names with values.")
             return
-        told, group = Gathered(), self._as_meant(group, place)
+        told, group = Mistakes(), self._as_meant(group, place)
         axes = axes_of(group, told)
         exclude = conditions_of(group, "exclude", axes, place, self.written)
         overrides = conditions_of(group, "overrides", axes, place, self.written)
@@ -187,7 +187,7 @@ class Groups:
             if matches(cell, each.get("when", {})):
                 for axis, value in each["set"].items():
                     put(asked, SHORT.get(str(axis), str(axis)), value)
-        told = Gathered()
+        told = Mistakes()
         return self._read(from_file(self._resolved(asked, cell, (), told), self.folder), name, told)
 
     @property
@@ -195,7 +195,7 @@ class Groups:
         """From where paths in the file are meant."""
         return self.written.path.parent
 
-    def _read(self, asked: dict[str, Any], name: str, told: Gathered) -> Run:
+    def _read(self, asked: dict[str, Any], name: str, told: Mistakes) -> Run:
         """The run, or all that is wrong with it beside what was `told` already."""
         with told.at():
             names = (asked.get("kind"), asked.get("model"), asked.get("task"))
@@ -211,7 +211,7 @@ class Groups:
         told.refuse()
         return run
 
-    def _resolved(self, value: Any, cell: Any, place: tuple[str, ...], told: Gathered) -> Any:
+    def _resolved(self, value: Any, cell: Any, place: tuple[str, ...], told: Mistakes) -> Any:
         """Plain data with the runs that it refers to in place of their names."""
         if isinstance(value, list):
             return [self._resolved(each, cell, place, told) for each in value]

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from headcount.studies.bounds import Drop
-from headcount.studies.many import Wanted
-from headcount.studies.searching import Searching
+from headcount.studies.bounds import MaxDrop
+from headcount.studies.many import StudyCell
+from headcount.studies.searching import SearchOptions
 from headcount.studies.trials import Trials
 from headcount.tasks.metrics import Difference
-from headcount.tasks.within import Within, rows_needed, within
+from headcount.tasks.within import BoundProbability, rows_needed, within
 from headcount.training.evaluation import Evaluation
 
-Cut = Callable[[int, int], Wanted]
+Cut = Callable[[int, int], StudyCell]
 """(heads kept, seed) -> the cut, of one method."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class BoundVerdict:
     """What was found about one number of heads by one method."""
 
     method: str
@@ -29,7 +29,7 @@ class Verdict:
     rows: int
     """Rows that it was judged on."""
     seeds: tuple[int, ...]
-    within: Within
+    within: BoundProbability
     """Over all its seeds."""
     accepted: bool
     final: bool
@@ -49,18 +49,18 @@ class Judge:
     """Judges numbers of heads, each once."""
 
     trials: Trials
-    bound: Drop | None
+    bound: MaxDrop | None
     """None: nothing is accepted or not, only scored, on all rows."""
-    searching: Searching
+    searching: SearchOptions
     seed: int
     """The first of the seeds."""
     sign: float
     """1 where a higher score is better, -1 where a lower one is."""
 
     def __post_init__(self) -> None:
-        self.verdicts: dict[tuple[str, int], Verdict] = {}
+        self.verdicts: dict[tuple[str, int], BoundVerdict] = {}
 
-    def judge(self, cut: Cut, kept: int, *, thorough: bool = False) -> Verdict:
+    def judge(self, cut: Cut, kept: int, *, thorough: bool = False) -> BoundVerdict:
         """Whether so many heads are enough; `thorough` on all rows, whatever the first say."""
         first = cut(kept, self.seed)
         key = (first.label, kept)
@@ -85,12 +85,12 @@ class Judge:
         self.verdicts[key] = self._verdict(cuts, kept, rows, found)
         return self.verdicts[key]
 
-    def _decided(self, found: Within) -> bool:
+    def _decided(self, found: BoundProbability) -> bool:
         low, high = self.searching.undecided
         # few rows show little: that a loss was not shown to be within is no sign that it is not
         return self.bound is None or not (low < found.possible and found.chance < high)
 
-    def _may_change(self, found: Within, first: Wanted, cuts: list[Wanted]) -> bool:
+    def _may_change(self, found: BoundProbability, first: StudyCell, cuts: list[StudyCell]) -> bool:
         """Whether other seeds could change the verdict, or the rows cannot tell whatever they say.
 
         What is enough by one seed may be luck, and is asked again. What is too few is not where it
@@ -104,10 +104,10 @@ class Judge:
         best = (done * self.sign * lost.value + (seeds - done) * allowed) / seeds
         return NormalDist().cdf((allowed + best) / spread) >= self.searching.confidence
 
-    def _within(self, cuts: list[Wanted], rows: int) -> Within:
+    def _within(self, cuts: list[StudyCell], rows: int) -> BoundProbability:
         before = self.trials.before(cuts[0], rows)
         afters = [self.trials.after(each, rows) for each in cuts]
-        bound = self.bound or Drop(0.0, False)
+        bound = self.bound or MaxDrop(0.0, False)
         scoring = self.trials.scoring
         assert before.outcome is not None
         return within(
@@ -116,7 +116,9 @@ class Judge:
             bound.value, relative=bound.relative, draws=scoring.draws, seed=scoring.seed,
         )  # fmt: skip
 
-    def _verdict(self, cuts: list[Wanted], kept: int, rows: int, found: Within) -> Verdict:
+    def _verdict(
+        self, cuts: list[StudyCell], kept: int, rows: int, found: BoundProbability
+    ) -> BoundVerdict:
         # what cannot be scored is not taken
         accepted = not math.isnan(found.chance) and found.chance >= self.searching.confidence
         tried = []
@@ -132,7 +134,7 @@ class Judge:
                     "id": self.trials.id_of(each), "lost": -self.sign * own.difference.value,
                 }
             )  # fmt: skip
-        return Verdict(
+        return BoundVerdict(
             method=cuts[0].label, kept=kept, rows=rows, seeds=tuple(each.seed for each in cuts),
             within=found, accepted=accepted, final=rows == self.trials.stages[-1],
             tried=tuple(tried),
@@ -144,7 +146,7 @@ def known(chance: float) -> float | None:
     return None if math.isnan(chance) else chance
 
 
-def rows_line(before: Evaluation, bound: Drop, confidence: float) -> str:
+def rows_line(before: Evaluation, bound: MaxDrop, confidence: float) -> str:
     """How many rows it takes to tell that a loss is within the bound, beside those there are."""
     assert before.outcome is not None
     metric, full = before.scores[0].metric, before.score

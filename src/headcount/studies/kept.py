@@ -21,9 +21,9 @@ from headcount.runs.contents import content_of
 from headcount.runs.folder import work_of
 from headcount.runs.identity import AGAIN, read_sealed, seal
 from headcount.runs.record import load_record
-from headcount.studies.answers import MODEL, Asked, pruned
+from headcount.studies.answers import MODEL, SearchRequest, pruned
 from headcount.studies.budgets import exactly
-from headcount.studies.statement import Found
+from headcount.studies.statement import SearchResult
 from headcount.studies.store import Store
 
 FILE = "search.json"
@@ -31,7 +31,7 @@ RESULTS = (FILE, "search.png", "search.svg", MODEL, work_of(Path(MODEL)).name)
 """What a search leaves beside its runs."""
 
 
-def keep_answer(found: Found, store: Store) -> Found:
+def keep_answer(found: SearchResult, store: Store) -> SearchResult:
     """Write search.json, where there is a folder."""
     checkpoint = None
     if store.folder is not None and found.model is not None:
@@ -42,7 +42,7 @@ def keep_answer(found: Found, store: Store) -> Found:
     return replace(found, data=data)
 
 
-def kept_answer(asked: Asked, store: Store) -> Found | None:
+def kept_answer(asked: SearchRequest, store: Store) -> SearchResult | None:
     """What an earlier call with the same question wrote; a model that is gone is made again."""
     if store.folder is None or not (store.folder / FILE).exists():
         return None
@@ -61,22 +61,22 @@ def kept_answer(asked: Asked, store: Store) -> Found | None:
         f"{store.folder} is there already, made by the same question: nothing is computed again."
     )
     if wanted is None:
-        return Found(data)
-    return Found(data, load(folder), Mask.from_json(data["mask"]))
+        return SearchResult(data)
+    return SearchResult(data, load(folder), Mask.from_json(data["mask"]))
 
 
 def _is_gone(folder: Path) -> bool:
     return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
-def _made_again(asked: Asked, data: Mapping[str, Any], store: Store) -> Found | None:
+def _made_again(asked: SearchRequest, data: Mapping[str, Any], store: Store) -> SearchResult | None:
     """The answer with its model pruned once more; None where that came out otherwise."""
     assert store.folder is not None
     folder = store.folder / MODEL
     asked.note(f"{folder} is gone: it is made again.")
     model = pruned(asked, _pruning(asked, data), data["seed"], store)
     if _checkpoint(folder) == data["checkpoint"]:
-        return Found(data, model.model, model.mask)
+        return SearchResult(data, model.model, model.mask)
     asked.note(
         f"{folder} has other weights than it had, made with other versions or on another device: "
         "what it scores is measured anew."
@@ -84,7 +84,7 @@ def _made_again(asked: Asked, data: Mapping[str, Any], store: Store) -> Found | 
     return None
 
 
-def _pruning(asked: Asked, data: Mapping[str, Any]) -> Prune:
+def _pruning(asked: SearchRequest, data: Mapping[str, Any]) -> Prune:
     """How the answer was pruned."""
     if data["by"] == "budget":
         return exactly(asked, Mask.from_json(data["mask"]))

@@ -16,7 +16,7 @@ from headcount.base.errors import UsageError
 from headcount.learned.keeper import AllClosedError
 from headcount.repair.repairs import repairs_identity
 from headcount.runs.asked import Prune
-from headcount.runs.cutting import Cutting
+from headcount.runs.cutting import PruningRun
 from headcount.runs.folder import work_of, workspace
 from headcount.runs.identity import own_options
 from headcount.runs.notes import Note, rows_sentence
@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class StudyCell:
     """One cut that a study asks for, and what its table calls it."""
 
     label: str
@@ -47,7 +47,7 @@ class Wanted:
 
 
 @dataclass(kw_only=True)
-class Study:
+class SubjectStudy:
     """A study under way."""
 
     subject: Subject
@@ -65,14 +65,14 @@ class Study:
         self.prepared: dict[Any, Any] = {}
         self.told: set[str] = set()
 
-    def cutting(self, wanted: Wanted) -> Cutting:
+    def cutting(self, wanted: StudyCell) -> PruningRun:
         """One of its cuts."""
-        return Cutting(
+        return PruningRun(
             subject=self.subject, asked=wanted.asked, seed=wanted.seed, note=self.note,
             told=self.told, prepared=self.prepared, logging=self._logging(wanted),
         )  # fmt: skip
 
-    def check(self, wanted: Sequence[Wanted]) -> None:
+    def check(self, wanted: Sequence[StudyCell]) -> None:
         """Wrong options of what costs nothing to prepare are told before anything is scored."""
         for first in {content(each.asked.method): each for each in wanted}.values():
             first.asked.share  # noqa: B018
@@ -81,12 +81,12 @@ class Study:
         for each in wanted:
             self.cutting(each).tell_seen()
 
-    def full(self, like: Wanted) -> Evaluation:
+    def full(self, like: StudyCell) -> Evaluation:
         """The model with all its heads; trained first where its task head is new."""
         found = self.store.full()
         return found or self.store.keep_full(self.cutting(like).score_full())
 
-    def points(self, wanted: Sequence[Wanted]) -> list[Point]:
+    def points(self, wanted: Sequence[StudyCell]) -> list[Point]:
         """Every cut as a row, those that are missing made first, in this order."""
         before = self.full(wanted[0])
         ids = [id_of(self.identity_of(self.cutting(each))) for each in wanted]
@@ -104,14 +104,14 @@ class Study:
         pairs = zip(wanted, ids, strict=True)
         return [Point.of(self.store.done[id], each.label, each.value) for each, id in pairs]
 
-    def _logging(self, wanted: Wanted) -> Logging:
+    def _logging(self, wanted: StudyCell) -> Logging:
         """A run of every cut: what tells it from the others is its name."""
         what = wanted.asked.ratio if wanted.value is None else f"{wanted.value:g}"
         folder = self.store.folder
         where = self.about.get("task") if folder is None else folder.name
         return self.logging.named(where, wanted.label, what)
 
-    def _log(self, wanted: Wanted, record: Record) -> None:
+    def _log(self, wanted: StudyCell, record: Record) -> None:
         row = Point.of(record, wanted.label, wanted.value)
         asked = {"method": row.method, "ratio": row.ratio, "seed": row.seed, "value": row.value}
         asked |= {name: self.about.get(name) for name in ("model", "task", "split", "metric")}
@@ -125,7 +125,7 @@ class Study:
         if self.progress is not None:
             self.progress(done, total)
 
-    def _make(self, part: Sequence[Wanted], before: Evaluation) -> list[Record]:
+    def _make(self, part: Sequence[StudyCell], before: Evaluation) -> list[Record]:
         started = time.monotonic()
         if not part[0].asked.gated:
             return [self._one(each, before) for each in part]
@@ -139,7 +139,7 @@ class Study:
             for cutting, decision, after in zip(cuts, decided, scored, strict=True)
         ]
 
-    def _one(self, wanted: Wanted, before: Evaluation) -> Record:
+    def _one(self, wanted: StudyCell, before: Evaluation) -> Record:
         """One cut with its training and score, or what is left when all gates close."""
         started = time.monotonic()
         with self.working(self.cutting(wanted)) as cutting:
@@ -155,7 +155,7 @@ class Study:
             return self.store.add(record)
 
     @contextmanager
-    def working(self, cutting: Cutting) -> Generator[Cutting]:
+    def working(self, cutting: PruningRun) -> Generator[PruningRun]:
         """The cut with a folder that it can be resumed from, where there is training to resume."""
         asked, about = cutting.asked, self.identity_of(cutting)
         target = self.store.folder_of(id_of(about))
@@ -166,7 +166,7 @@ class Study:
         with workspace(work_of(target), about, self.note, where=target):
             yield replace(cutting, work=work_of(target))
 
-    def record_of(self, cutting: Cutting, result: Any, seconds: float) -> Record:
+    def record_of(self, cutting: PruningRun, result: Any, seconds: float) -> Record:
         """A finished cut."""
         return Record(
             run=run_of(self.subject, cutting.asked, cutting.seed),
@@ -175,7 +175,7 @@ class Study:
             notes=cutting.notes(), seconds=round(seconds, 1),
         )  # fmt: skip
 
-    def identity_of(self, cutting: Cutting) -> dict[str, Any]:
+    def identity_of(self, cutting: PruningRun) -> dict[str, Any]:
         """What one of its cuts depends on."""
         asked = cutting.asked
         own = {"method": asked.name, "ratio": asked.ratio, "cut_seed": cutting.seed}
@@ -183,7 +183,7 @@ class Study:
         return dict(self.about) | own
 
 
-def _together(missing: Sequence[Wanted]) -> Sequence[Wanted]:
+def _together(missing: Sequence[StudyCell]) -> Sequence[StudyCell]:
     """The cuts at the front that are scored in one pass: of one method, without a repair."""
     first = missing[0].asked
     if not first.gated:

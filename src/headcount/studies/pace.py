@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from headcount.base.text import lasting
 from headcount.costs.shapes import shapes_of
 from headcount.repair.finetune import training_of
-from headcount.studies.bounds import Budget
+from headcount.studies.bounds import CostBudget
 from headcount.studies.bracket import about_sizes, head_counts
 from headcount.studies.knee import about_points
 
 if TYPE_CHECKING:
-    from headcount.studies.answers import Asked
+    from headcount.studies.answers import SearchRequest
     from headcount.training.evaluation import Evaluation
     from headcount.training.options import TrainOptions
 
@@ -73,7 +73,7 @@ class Pace:
         return f"{text}, about {lasting(left)} left"
 
 
-def pace_of(asked: Asked, full: Evaluation, choosing: int, stating: int) -> Pace:
+def pace_of(asked: SearchRequest, full: Evaluation, choosing: int, stating: int) -> Pace:
     """From the time that the whole model took for the rows that choose."""
     row = full.seconds / max(1, full.n)
     like, searching = asked.like, asked.searching
@@ -92,7 +92,7 @@ def pace_of(asked: Asked, full: Evaluation, choosing: int, stating: int) -> Pace
     batches = sum(batch for batch, _ in shapes_of(searching.batch, searching.length))
     timed = min(2 * searching.repeats * batches * row, searching.timing_seconds)
     priced = 0.0
-    if isinstance(asked.bound, Budget):
+    if isinstance(asked.bound, CostBudget):
         sizes, seeds = 1, 1
         priced = PRICED * timed if asked.bound.kind == "latency" else 0.0
     timed = timed if searching.bench else 0.0
@@ -103,7 +103,7 @@ def pace_of(asked: Asked, full: Evaluation, choosing: int, stating: int) -> Pace
     )  # fmt: skip
 
 
-def _rows_trained(training: TrainOptions, asked: Asked) -> float:
+def _rows_trained(training: TrainOptions, asked: SearchRequest) -> float:
     if training.steps is not None:
         return training.steps * training.batch_size
     return training.epochs * len(asked.subject.need_task().load("train"))

@@ -11,14 +11,14 @@ from headcount.base.files import expanded
 from headcount.base.names import did_you_mean
 from headcount.models.shipped import is_shipped
 from headcount.studies.grid import axis_named
-from headcount.studies.written import Written
+from headcount.studies.written import StudyFile
 
 Group = Mapping[str, Any]
 LONGEST = 1e9
 """Seconds of a run: thirty years."""
 
 
-def launch_of(group: Group, place: Sequence[str], written: Written) -> tuple[str, ...]:
+def launch_of(group: Group, place: Sequence[str], written: StudyFile) -> tuple[str, ...]:
     """The command that starts its runs as several processes."""
     said = group.get("launch", [])
     words = said.split() if isinstance(said, str) else said
@@ -28,7 +28,7 @@ def launch_of(group: Group, place: Sequence[str], written: Written) -> tuple[str
     return tuple(words)
 
 
-def keep_of(group: Group, place: Sequence[str], written: Written, usual: str) -> bool:
+def keep_of(group: Group, place: Sequence[str], written: StudyFile, usual: str) -> bool:
     """Whether models stay; `usual` is what the study says."""
     said = group.get("keep", usual)
     if said not in ("records", "models"):
@@ -36,7 +36,7 @@ def keep_of(group: Group, place: Sequence[str], written: Written, usual: str) ->
     return said == "models"
 
 
-def seconds_of(group: Group, place: Sequence[str], written: Written) -> float | None:
+def seconds_of(group: Group, place: Sequence[str], written: StudyFile) -> float | None:
     """How long a run takes, where the group says it."""
     said = group.get("seconds")
     if isinstance(said, int | float) and not isinstance(said, bool) and 0 < said < LONGEST:
@@ -47,7 +47,7 @@ def seconds_of(group: Group, place: Sequence[str], written: Written) -> float | 
 
 
 def conditions_of(
-    group: Group, part: str, axes: Mapping[str, Any], place: Sequence[str], written: Written
+    group: Group, part: str, axes: Mapping[str, Any], place: Sequence[str], written: StudyFile
 ) -> list[Any]:
     """Which combinations it leaves out, or sets something for."""
     found = group.get(part, [])

@@ -18,11 +18,11 @@ from headcount.base.names import did_you_mean
 from headcount.base.options import read
 from headcount.studies.groups import Groups
 from headcount.studies.plan import Plan, Settings, require_name
-from headcount.studies.written import Written, read_written
+from headcount.studies.written import StudyFile, read_written
 
 
 def read_plan(
-    path: str | Path | Mapping[str, Any] | Written, *, elsewhere: bool = False, many: bool = False
+    path: str | Path | Mapping[str, Any] | StudyFile, *, elsewhere: bool = False, many: bool = False
 ) -> Plan:
     """The plan of a study file, or of the same as a mapping; all mistakes are told at once.
 
@@ -30,9 +30,9 @@ def read_plan(
     100,000 runs.
     """
     if isinstance(path, Mapping):
-        written = Written(path=Path("study"), data=dict(path))
+        written = StudyFile(path=Path("study"), data=dict(path))
     else:
-        written = path if isinstance(path, Written) else read_written(path)
+        written = path if isinstance(path, StudyFile) else read_written(path)
     data = written.data
     known = ("defaults", "runs", *Settings.__dataclass_fields__)
     for name in data:
@@ -58,7 +58,7 @@ def read_plan(
     return Plan(path=written.path, settings=_at_home(settings, written), cells=found, data=data)
 
 
-def _at_home(settings: Settings, written: Written) -> Settings:
+def _at_home(settings: Settings, written: StudyFile) -> Settings:
     if settings.out is None or settings.out.is_absolute():
         return settings
     return replace(settings, out=written.path.parent / settings.out)

@@ -87,7 +87,7 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Studied(ABC):
+class StudyResult(ABC):
     """All cuts of a study, and the model they are held against."""
 
     about: Mapping[str, Any]

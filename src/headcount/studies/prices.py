@@ -18,13 +18,13 @@ from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows
 from headcount.models.remove import remove
 from headcount.pruning.counts import Place
-from headcount.studies.bounds import Budget
+from headcount.studies.bounds import CostBudget
 from headcount.studies.bracket import layer_counts
-from headcount.studies.ways import Way
+from headcount.studies.ways import LayerChoice
 
 POINTS = (0.0, 0.25, 0.5, 0.75)
 """Shares of a layer's heads at which its time is measured, beside all of them."""
-Price = Callable[[Place, Way], float]
+Price = Callable[[Place, LayerChoice], float]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +50,7 @@ def cache_prices(model: PreTrainedModel) -> Prices:
             "cache to save: --max-cache is for decoders."
         )
 
-    def price(place: Place, way: Way) -> float:
+    def price(place: Place, way: LayerChoice) -> float:
         site = sites[place]
         return site.cache * way.groups / site.site.groups if site.site.groups else 0.0
 
@@ -77,7 +77,7 @@ def parameter_prices(model: PreTrainedModel) -> Prices:
         prices[site.stack, site.layer] = by_head, by_group, float(bias if has_bias(out) else 0)
     whole = float(model.num_parameters())
 
-    def price(place: Place, way: Way) -> float:
+    def price(place: Place, way: LayerChoice) -> float:
         by_head, by_group, bias = prices[place]
         return by_head * len(way.heads) + by_group * way.groups + bias
 
@@ -117,7 +117,7 @@ def time_prices(
     kind_of = {place: kind for kind, places in kinds.items() for place in places}
     least = {kind: seconds[0] for kind, (_, seconds) in lines.items()}
 
-    def price(place: Place, way: Way) -> float:
+    def price(place: Place, way: LayerChoice) -> float:
         if place not in kind_of:
             return 0.0
         counts, seconds = lines[kind_of[place]]
@@ -163,7 +163,7 @@ def _rising(points: dict[int, float]) -> tuple[list[int], list[float]]:
 
 
 def prices_of(
-    budget: Budget, model: PreTrainedModel, *, batch: int, length: int, rounds: int, seed: int
+    budget: CostBudget, model: PreTrainedModel, *, batch: int, length: int, rounds: int, seed: int
 ) -> Prices:
     """The prices that a budget is spent by."""
     if budget.kind == "cache":

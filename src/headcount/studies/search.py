@@ -30,20 +30,20 @@ from headcount.runs.notes import Note, log
 from headcount.runs.overlap import scored_keys, shared_note
 from headcount.runs.record import defined
 from headcount.runs.subject import Subject, make_subject
-from headcount.studies.answers import Asked, answer_of, no_answer
-from headcount.studies.bounds import Drop, read_bound
+from headcount.studies.answers import SearchRequest, answer_of, no_answer
+from headcount.studies.bounds import MaxDrop, read_bound
 from headcount.studies.bracket import fewest, head_counts
 from headcount.studies.budgets import within_budget
-from headcount.studies.judging import Cut, Judge, Verdict, rows_line
+from headcount.studies.judging import BoundVerdict, Cut, Judge, rows_line
 from headcount.studies.kept import RESULTS, keep_answer, kept_answer
 from headcount.studies.knee import find_knee, worth_of
-from headcount.studies.many import Study
+from headcount.studies.many import SubjectStudy
 from headcount.studies.pace import estimate, pace_of
-from headcount.studies.searching import METHODS_TRIED, Searching, check_methods, quickened
-from headcount.studies.statement import Found
+from headcount.studies.searching import METHODS_TRIED, SearchOptions, check_methods, quickened
+from headcount.studies.statement import SearchResult
 from headcount.studies.store import Store, opened
 from headcount.studies.trials import Trials
-from headcount.tasks.looking import Looking
+from headcount.tasks.calibration import Calibration
 from headcount.tasks.metrics import get_metric
 from headcount.tasks.parts import half_name
 from headcount.tasks.task import Task
@@ -67,9 +67,9 @@ def search(
     tokenizer: PreTrainedTokenizerBase | None = None,
     repair: Repair | str | Sequence[Repair | str] | None = None,
     learning: TrainOptions | None = None,
-    looking: Looking | None = None,
+    looking: Calibration | None = None,
     scoring: Scoring | None = None,
-    searching: Searching | None = None,
+    searching: SearchOptions | None = None,
     baseline: int = 3,
     seed: int = 0,
     out: str | Path | None = None,
@@ -77,7 +77,7 @@ def search(
     command: str | None = None,
     report: Report | None = None,
     note: Note = log,
-) -> Found:
+) -> SearchResult:
     """The fewest heads within a bound, what they score on rows that chose nothing, and the model.
 
     One bound at most: `max_drop` is a loss in score ("1%" of the full model's, 0.01, 0), the
@@ -94,11 +94,11 @@ def search(
     steps = None if repair is None else as_repairs(repair)
     trains = any(step.needs == "training" for step in steps or ())
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
-    searching, scoring = searching or Searching(), scoring or Scoring(seed=seed)
+    searching, scoring = searching or SearchOptions(), scoring or Scoring(seed=seed)
     steps = usual_repair(subject, chosen, note) if steps is None else steps
     choosing, stating = rows_to_search(subject, scoring, searching)
     like = Prune(
-        method=chosen[0], repair=steps, learning=learning, looking=looking or Looking(),
+        method=chosen[0], repair=steps, learning=learning, looking=looking or Calibration(),
         scoring=choosing, baseline=baseline,
     )  # fmt: skip
     notes = subject.need_task().notes
@@ -112,7 +112,7 @@ def search(
     if shared is not None:
         note(shared)
         notes += (shared,)
-    asked = Asked(
+    asked = SearchRequest(
         subject=subject, methods=tuple(chosen), bound=bound, like=like, stating=stating,
         searching=searching, seed=seed, command=command, report=report or (lambda text: None),
         note=note, notes=notes,
@@ -120,7 +120,9 @@ def search(
     return answered(asked, out, overwrite=overwrite)
 
 
-def answered(asked: Asked, out: str | Path | None, *, overwrite: bool = False) -> Found:
+def answered(
+    asked: SearchRequest, out: str | Path | None, *, overwrite: bool = False
+) -> SearchResult:
     """The answer, from the folder where it is there already, else made and written there."""
     started, about = time.monotonic(), about_search(asked)
     with opened(out, about, results=RESULTS, overwrite=overwrite, note=asked.note) as store:
@@ -143,7 +145,7 @@ def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Rep
 
 
 def rows_to_search(
-    subject: Subject, scoring: Scoring, searching: Searching
+    subject: Subject, scoring: Scoring, searching: SearchOptions
 ) -> tuple[Scoring, Scoring]:
     """The rows that choose, and the rows of the statement, which are others."""
     task = subject.need_task("A search scores its cuts: pass a task.")
@@ -176,7 +178,7 @@ def rows_to_search(
     return choosing, stating
 
 
-def about_search(asked: Asked) -> dict[str, Any]:
+def about_search(asked: SearchRequest) -> dict[str, Any]:
     """What a search depends on."""
     learning = asked.like.learning
     return identity(
@@ -190,9 +192,9 @@ def about_search(asked: Asked) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _found(asked: Asked, store: Store) -> Found:
+def _found(asked: SearchRequest, store: Store) -> SearchResult:
     """The answer to what was asked."""
-    study = Study(
+    study = SubjectStudy(
         subject=asked.subject, store=store, about=about_search(asked), note=asked.note,
     )  # fmt: skip
     slow = training_of(asked.like.repair) is not None or asked.trains_gates
@@ -203,7 +205,7 @@ def _found(asked: Asked, store: Store) -> Found:
     )  # fmt: skip
     metric = get_metric(asked.subject.need_task().metric)
     judge = Judge(
-        trials=trials, bound=asked.bound if isinstance(asked.bound, Drop) else None,
+        trials=trials, bound=asked.bound if isinstance(asked.bound, MaxDrop) else None,
         searching=asked.searching, seed=asked.seed, sign=1.0 if metric.higher_is_better else -1.0,
     )  # fmt: skip
     heads = len(asked.subject.layout)
@@ -213,7 +215,7 @@ def _found(asked: Asked, store: Store) -> Found:
     stating = len(asked.subject.scored(asked.stating))
     trials.pace = pace_of(asked, study.full(wanted[0]), len(trials.rows), stating)
     asked.note(estimate(trials.pace, heads, asked.searching.quick))
-    if isinstance(asked.bound, Drop):
+    if isinstance(asked.bound, MaxDrop):
         told = rows_line(study.full(wanted[0]), asked.bound, asked.searching.confidence)
         asked.note(told)
         asked = replace(asked, notes=(*asked.notes, told))
@@ -224,11 +226,11 @@ def _found(asked: Asked, store: Store) -> Found:
     return answer_of(asked, judge, _at_the_knee(asked, judge), store, by="knee")
 
 
-def _at_the_knee(asked: Asked, judge: Judge) -> Verdict:
+def _at_the_knee(asked: SearchRequest, judge: Judge) -> BoundVerdict:
     """The knee of the method whose curve bends most."""
     layout, task = asked.subject.layout, asked.subject.need_task()
     higher = get_metric(task.metric).higher_is_better
-    found: list[tuple[float, Verdict]] = []
+    found: list[tuple[float, BoundVerdict]] = []
     for method in asked.methods:
         cut = asked.cut(method)
         counts = head_counts(layout, getattr(method, "leave", 0) or 0)
@@ -244,9 +246,9 @@ def _at_the_knee(asked: Asked, judge: Judge) -> Verdict:
     return max(found, key=lambda each: each[0])[1]
 
 
-def _within_drop(asked: Asked, judge: Judge) -> Verdict | None:
+def _within_drop(asked: SearchRequest, judge: Judge) -> BoundVerdict | None:
     """The fewest heads of any method, confirmed on all rows that choose."""
-    answers: list[Verdict] = []
+    answers: list[BoundVerdict] = []
     for method in asked.methods:
         cut = asked.cut(method)
         counts = head_counts(asked.subject.layout, getattr(method, "leave", 0) or 0)

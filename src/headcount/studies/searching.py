@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.base.errors import UsageError
 from headcount.costs.shapes import SEVERAL, check_timing, shapes_of, unlisted
 from headcount.pruning.methods import METHODS
-from headcount.studies.bounds import Bound, Drop
+from headcount.studies.bounds import Bound, MaxDrop
 
 if TYPE_CHECKING:
     from headcount.runs.asked import Prune
@@ -20,7 +20,7 @@ METHODS_TRIED = ("surgeon",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Searching:
+class SearchOptions:
     """The options of a search."""
 
     statement: float = 0.5
@@ -69,8 +69,8 @@ class Searching:
 
 
 def quickened(
-    searching: Searching, like: Prune, stating: Scoring, rows: int
-) -> tuple[Searching, Prune, Scoring, str]:
+    searching: SearchOptions, like: Prune, stating: Scoring, rows: int
+) -> tuple[SearchOptions, Prune, Scoring, str]:
     """The same search with less of everything, and a sentence on what that leaves out."""
     counts = {
         "seeds of a number of heads": (searching.seeds, 1),
@@ -107,7 +107,7 @@ def check_methods(names: Sequence[str], bound: Bound | None) -> None:
                 f"The method '{name}' has no ratio, so there is nothing to search for; use "
                 "headcount prune."
             )
-    if bound is not None and not isinstance(bound, Drop) and list(names) != ["surgeon"]:
+    if bound is not None and not isinstance(bound, MaxDrop) and list(names) != ["surgeon"]:
         raise UsageError(
             "A budget is spent along the surgeon's paths: leave --methods out, or name surgeon "
             f"alone, not {', '.join(names)}."

@@ -16,7 +16,7 @@ from headcount.tasks.metrics import Difference
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """How many heads a model needs, what that was seen on, and the model."""
 
     data: Mapping[str, Any]

@@ -17,9 +17,9 @@ from typing import Any
 from headcount.base.errors import UsageError
 from headcount.base.files import expanded, read_json, write_json
 from headcount.runs.notes import log
-from headcount.studies.driver import Again, Driven, Driver, Progress
-from headcount.studies.executors.protocol import Executing, Executor, make_executor
-from headcount.studies.gather import Gathered, gather
+from headcount.studies.driver import Again, Driver, DriveResult, Progress
+from headcount.studies.executors.protocol import Executor, ExecutorOptions, make_executor
+from headcount.studies.gather import StudyTable, gather
 from headcount.studies.ledger import STUDIES, Ledger, State, holder_of
 from headcount.studies.plan import Plan
 from headcount.studies.planned import read_plan
@@ -56,7 +56,7 @@ class Status:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class PlanSummary:
     """How much a study asks for, how much of it is there, and how long the rest may take."""
 
     name: str
@@ -96,7 +96,7 @@ class Study:
     def __repr__(self) -> str:
         return f"Study({self.asked.name}: {len(self.asked.by_key)} runs in {self.folder})"
 
-    def plan(self) -> Planned:
+    def plan(self) -> PlanSummary:
         """Count the runs, and judge by finished ones how long the others take."""
         cells, states = self.asked.by_key, self._states()
         seconds: dict[tuple[str, ...], list[float]] = {}
@@ -110,7 +110,7 @@ class Study:
         known = {kind: sum(each) / len(each) for kind, each in seconds.items()}
         judged = [found for kind, said in left if (found := known.get(kind, said)) is not None]
         finished = sum(map(len, seconds.values()))
-        return Planned(
+        return PlanSummary(
             name=self.asked.name, folder=self.folder, runs=len(cells), cells=len(self.asked.cells),
             done=finished, groups=Counter(cell.group for cell in self.asked.cells),
             hours=sum(judged) / 3600 if judged or not left else None, judged_by=finished,
@@ -119,20 +119,20 @@ class Study:
 
     def run(
         self,
-        executing: Executing | None = None,
+        executing: ExecutorOptions | None = None,
         *,
         again: Again | None = None,
         update: bool = False,
         note: Note = log,
         progress: Progress | None = None,
-    ) -> Driven:
+    ) -> DriveResult:
         """Carry out what is missing; what failed is tried again where that is asked for.
 
         `again` is "retry", from where a failed run was, or "restart", from its beginning. `update`
         goes on with a study file that has changed.
         """
         is_new = self._require_same(update, note)
-        how = executing or Executing()
+        how = executing or ExecutorOptions()
         settings = self.asked.settings
         executor = make_executor(self.folder, how, settings.threads)
         if is_new:  # written when there is somebody to carry it out
@@ -177,7 +177,7 @@ class Study:
             return bool(now.counts["running"])
         return shutil.which("squeue") is None or bool(queued(self.folder))
 
-    def table(self) -> Gathered:
+    def table(self) -> StudyTable:
         """The finished runs as rows, and what they come to over their seeds."""
         return gather(self.asked, self.ledger)
 

@@ -32,8 +32,8 @@ from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
 from headcount.statistics import compare_groups, interval, rank_correlation
-from headcount.studies.many import Progress, Study, Wanted, check_seeds
-from headcount.studies.points import Point, Studied, by_seed
+from headcount.studies.many import Progress, StudyCell, SubjectStudy, check_seeds
+from headcount.studies.points import Point, StudyResult, by_seed
 from headcount.studies.store import opened
 from headcount.tasks.metrics import get_metric, step_of
 from headcount.tasks.task import Task
@@ -46,7 +46,7 @@ ALL = "all heads"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sweep(Studied):
+class Sweep(StudyResult):
     """All cuts, and the model they started from."""
 
     def summary(self) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def sweep(
     wanted = cuts(like, over, values, seeds)
     about = identity(subject, like, [like.method], method=like.name, over=over)
     with opened(out, about, overwrite=overwrite, note=note) as store:
-        study = Study(
+        study = SubjectStudy(
             subject=subject,
             store=store,
             about=about,
@@ -144,7 +144,7 @@ def sweep(
     return Sweep(about=about, full=full, points=points)
 
 
-def cuts(like: Prune, over: str, values: Sequence[float], seeds: int) -> list[Wanted]:
+def cuts(like: Prune, over: str, values: Sequence[float], seeds: int) -> list[StudyCell]:
     """The cuts of a sweep, seed by seed, or a refusal of what says nothing."""
     check_sweep(like.method, over, values, seeds)
     asked = [(value, _with(like.method, over, float(value))) for value in values]
@@ -154,7 +154,9 @@ def cuts(like: Prune, over: str, values: Sequence[float], seeds: int) -> list[Wa
             "is no sparsity to sweep: use straight-through or hard-concrete."
         )
     return [
-        Wanted(label=like.name, asked=replace(like, method=method), seed=seed, value=float(value))
+        StudyCell(
+            label=like.name, asked=replace(like, method=method), seed=seed, value=float(value)
+        )
         for seed in range(seeds)
         for value, method in asked
     ]

@@ -16,10 +16,10 @@ import numpy as np
 from transformers import PreTrainedModel
 
 from headcount.pruning.methods import Decision
-from headcount.runs.cutting import Cutting
+from headcount.runs.cutting import PruningRun
 from headcount.runs.record import id_of
 from headcount.studies import outcome
-from headcount.studies.many import Study, Wanted
+from headcount.studies.many import StudyCell, SubjectStudy
 from headcount.studies.pace import Pace
 from headcount.tasks.metrics import Outcome, score
 from headcount.tasks.rows import ScoredRows
@@ -36,7 +36,7 @@ class _Made:
     """A cut that is in memory, ready to be scored on more rows."""
 
     id: str
-    cutting: Cutting
+    cutting: PruningRun
     decision: Decision
     model: PreTrainedModel
     done: dict[str, Any]
@@ -46,7 +46,7 @@ class _Made:
 class Trials:
     """Every cut that a search has tried."""
 
-    study: Study
+    study: SubjectStudy
     scoring: Scoring
     """The rows that choose."""
     first_rows: int
@@ -76,11 +76,11 @@ class Trials:
             found.append(min(2 * found[-1], len(self.rows)))
         return found
 
-    def id_of(self, wanted: Wanted) -> str:
+    def id_of(self, wanted: StudyCell) -> str:
         """The short name of a cut."""
         return id_of(self.study.identity_of(self.study.cutting(wanted)))
 
-    def before(self, wanted: Wanted, count: int) -> Evaluation:
+    def before(self, wanted: StudyCell, count: int) -> Evaluation:
         """All heads on the first rows."""
         full = self.study.full(wanted)
         assert full.outcome is not None
@@ -88,7 +88,7 @@ class Trials:
         said, right = (_take(side, numbers) for side in _sides(full.outcome))
         return self._evaluation(full, Outcome(said, right))
 
-    def after(self, wanted: Wanted, count: int) -> Evaluation:
+    def after(self, wanted: StudyCell, count: int) -> Evaluation:
         """A cut on the first rows, scored where it was not yet."""
         id = self.id_of(wanted)
         if self.pace is not None:
@@ -112,7 +112,7 @@ class Trials:
         return outcome.kept(self.study.store.folder_of(id), id, SAID)
 
     def _score(
-        self, wanted: Wanted, id: str, said: Evaluation | None, numbers: np.ndarray
+        self, wanted: StudyCell, id: str, said: Evaluation | None, numbers: np.ndarray
     ) -> Evaluation:
         """So many rows more, kept with the record of the cut."""
         started = time.monotonic()
@@ -143,7 +143,7 @@ class Trials:
             outcome.keep(found, where, id, SAID)
         return found
 
-    def _make(self, cutting: Cutting, wanted: Wanted, id: str) -> _Made:
+    def _make(self, cutting: PruningRun, wanted: StudyCell, id: str) -> _Made:
         """The cut itself; the last one is still there."""
         if self._made is not None and self._made.id == id:
             return self._made

@@ -13,7 +13,7 @@ from headcount.pruning.counts import Place
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class LayerChoice:
     """One layer with some of its heads."""
 
     heads: tuple[int, ...]
@@ -24,7 +24,9 @@ class Way:
     """What the others cost when they went, one after the other."""
 
 
-def ways_of(heads: int, groups: int, path: Sequence[int], costs: Sequence[float]) -> list[Way]:
+def ways_of(
+    heads: int, groups: int, path: Sequence[int], costs: Sequence[float]
+) -> list[LayerChoice]:
     """Every way a layer can keep heads, from none to all; `path` has the first to go first.
 
     Heads that share keys and values go as whole groups or the same number in each: of every group
@@ -35,7 +37,7 @@ def ways_of(heads: int, groups: int, path: Sequence[int], costs: Sequence[float]
     """
     when, price = np.empty(heads), np.empty(heads)
     when[list(path)], price[list(path)] = np.arange(heads), costs
-    found = [Way(heads=(), groups=0, loss=float(price.sum()))]
+    found = [LayerChoice(heads=(), groups=0, loss=float(price.sum()))]
     if not heads:
         return found
     size = heads // groups
@@ -47,15 +49,15 @@ def ways_of(heads: int, groups: int, path: Sequence[int], costs: Sequence[float]
         for many in range(1, groups + 1):
             kept = sorted(int(g * size + h) for g in order[:many] for h in best[g, :inside])
             lost = float(price.sum() - price[kept].sum())
-            found.append(Way(heads=tuple(kept), groups=many, loss=max(lost, 0.0)))
+            found.append(LayerChoice(heads=tuple(kept), groups=many, loss=max(lost, 0.0)))
     return found
 
 
 def all_ways(
     layout: Layout, paths: Mapping[Place, tuple[list[int], Any]]
-) -> dict[Place, list[Way]]:
+) -> dict[Place, list[LayerChoice]]:
     """(stack, layer) -> its ways."""
-    found: dict[Place, list[Way]] = {}
+    found: dict[Place, list[LayerChoice]] = {}
     for stack in layout.stacks:
         for layer, (heads, groups) in enumerate(zip(stack.heads, stack.groups, strict=True)):
             path, costs = paths.get((stack.name, layer), (list(range(heads)), np.zeros(heads)))
@@ -63,7 +65,7 @@ def all_ways(
     return found
 
 
-def mask_of(layout: Layout, chosen: Mapping[Place, Way]) -> Mask:
+def mask_of(layout: Layout, chosen: Mapping[Place, LayerChoice]) -> Mask:
     """The mask of one way for each layer."""
     kept = {Head(*place, index) for place, way in chosen.items() for index in way.heads}
     return Mask(layout, frozenset(kept))

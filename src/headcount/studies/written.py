@@ -34,7 +34,7 @@ class StudyFileError(UsageError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class StudyFile:
     """The content of a study file, where each part stands, and what is wrong with it so far."""
 
     path: Path
@@ -87,7 +87,7 @@ def find(name: str | Path) -> Path:
     )
 
 
-def read_written(name: str | Path) -> Written:
+def read_written(name: str | Path) -> StudyFile:
     """What a study file says; a file that cannot be read is refused with all that is wrong."""
     path = find(name)
     text = read_text(path, "study file", LARGEST)
@@ -96,16 +96,16 @@ def read_written(name: str | Path) -> Written:
     return _yaml(path, text)
 
 
-def _toml(path: Path, text: str) -> Written:
+def _toml(path: Path, text: str) -> StudyFile:
     try:
-        return Written(path=path, data=tomllib.loads(text))
+        return StudyFile(path=path, data=tomllib.loads(text))
     except (ValueError, RecursionError) as error:
         found = re.search(r"at line (\d+)", str(error))
         line = f" in line {found[1]}" if found else ""
         raise StudyFileError(f"{path} is no TOML{line}: {error}.") from error
 
 
-def _yaml(path: Path, text: str) -> Written:
+def _yaml(path: Path, text: str) -> StudyFile:
     import yaml
 
     try:
@@ -115,7 +115,7 @@ def _yaml(path: Path, text: str) -> Written:
         line = f" in line {mark.line + 1}" if mark is not None else ""
         said = getattr(error, "problem", None) or " ".join(str(error).split())
         raise StudyFileError(f"{path} is no YAML{line}: {said}.") from error
-    found = Written(path=path, data={})
+    found = StudyFile(path=path, data={})
     if not isinstance(node, yaml.MappingNode):
         raise StudyFileError(f"{path} is no study file: it has no names with values.")
     loader = yaml.SafeLoader("")

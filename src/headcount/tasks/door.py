@@ -16,7 +16,7 @@ from torch import Tensor
 from headcount.base.errors import UsageError
 from headcount.base.names import did_you_mean
 from headcount.tasks.catalog import TASKS, open_task
-from headcount.tasks.encoding import Encoded, encode_texts, pad_token
+from headcount.tasks.encoding import EncodedRows, encode_texts, pad_token
 from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.tasks.rows import labelled_rows
 from headcount.tasks.sampling import rows_of
@@ -27,9 +27,9 @@ TAKEN = (
     "tensors, or a task or its name"
 )
 LABELS = ("labels", "label")
-Data = Encoded | Task | str | Iterable[object] | Mapping[str, object]
+Data = EncodedRows | Task | str | Iterable[object] | Mapping[str, object]
 """What `rows_for` takes."""
-Rows = Encoded | Iterable[Mapping[str, Any]]
+Rows = EncodedRows | Iterable[Mapping[str, Any]]
 """What it gives: rows of tokens, or batches as they came."""
 
 
@@ -50,7 +50,7 @@ def rows_for(
     train split; without, its evaluation split as it is in use, nothing masked. `max_length` cuts
     texts.
     """
-    if isinstance(data, Encoded):
+    if isinstance(data, EncodedRows):
         return data
     if isinstance(data, Task) or (isinstance(data, str) and data):
         if isinstance(data, str) and data not in TASKS:
@@ -78,7 +78,7 @@ def rows_for(
 
 def passes_on(data: Any) -> bool:
     """Whether `rows_for` makes nothing of it: rows, or batches of tensors, as they are."""
-    if isinstance(data, Encoded):
+    if isinstance(data, EncodedRows):
         return True
     if isinstance(data, Mapping):
         return any(isinstance(value, Tensor) for value in data.values())
@@ -138,7 +138,7 @@ def _of_columns(data: Mapping[str, Any], tokenizer: Any, max_length: int) -> Row
         )
     rows = list(texts[0]) if len(texts) == 1 else list(zip(*texts, strict=True))
     made = encode_texts(rows, tokenizer, max_length=max_length)
-    return Encoded(made.columns, _labels(data), made.padding, made.left)
+    return EncodedRows(made.columns, _labels(data), made.padding, made.left)
 
 
 def _columns(data: Any) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _columns(data: Any) -> dict[str, Any]:
     return {name: list(data[name]) for name in data.column_names}
 
 
-def _encoded(columns: dict[str, Any], tokenizer: Any) -> Encoded:
+def _encoded(columns: dict[str, Any], tokenizer: Any) -> EncodedRows:
     """Tokenised rows: what a tokenizer gives, without padding, with labels where there are some."""
     rows = {
         name: [list(map(int, row)) for row in columns[name]]
@@ -169,7 +169,7 @@ def _encoded(columns: dict[str, Any], tokenizer: Any) -> Encoded:
     if tokenizer is not None:
         padding = {"input_ids": pad_token(tokenizer), "token_type_ids": tokenizer.pad_token_type_id}
     left = tokenizer is not None and tokenizer.padding_side == "left"
-    return Encoded(rows, labels, padding, left)
+    return EncodedRows(rows, labels, padding, left)
 
 
 def _labels(columns: Mapping[str, Any]) -> np.ndarray | list[list[int]] | None:

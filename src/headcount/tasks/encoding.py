@@ -31,7 +31,7 @@ IGNORED = -100
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class EncodedRows:
     """Rows of token numbers, ready to be padded; also a torch Dataset of rows."""
 
     columns: dict[str, list[Any]]
@@ -85,7 +85,7 @@ class Encoded:
         groups = np.split(order, np.flatnonzero(np.diff(self.examples[order])) + 1)
         return [groups[number] for number in examples]
 
-    def take(self, examples: Sequence[int] | np.ndarray) -> Encoded:
+    def take(self, examples: Sequence[int] | np.ndarray) -> EncodedRows:
         """All rows of these examples, in this order."""
         rows, numbers = examples, None
         if self.examples is not None:
@@ -161,7 +161,7 @@ class RowOptions:
     """Texts are joined and cut into blocks."""
 
 
-def rows_fingerprint(rows: Encoded) -> str:
+def rows_fingerprint(rows: EncodedRows) -> str:
     """How many rows there are, and a short name for exactly these tokens and labels."""
     found = hashlib.blake2b(digest_size=8)
     found.update(json.dumps([list(rows.columns), rows.padding, rows.left]).encode())
@@ -232,7 +232,7 @@ def encode(
     max_length: int = 128,
     seed: int = 0,
     masked: bool = True,
-) -> Encoded:
+) -> EncodedRows:
     """The examples as rows with labels of the task's kind; see `RowOptions`."""
     length = _limit(processor, max_length)
     options = RowOptions(length=length, seed=seed, masked=masked, packed=task.packed)
@@ -240,7 +240,7 @@ def encode(
 
 
 @tokenizing()
-def encode_texts(texts: list[Any], tokenizer: Any, *, max_length: int = 128) -> Encoded:
+def encode_texts(texts: list[Any], tokenizer: Any, *, max_length: int = 128) -> EncodedRows:
     """Texts, or pairs of texts, as rows of tokens."""
     if tokenizer is None:
         raise UsageError("Texts need the model's tokenizer: pass tokenizer=.")
@@ -268,7 +268,7 @@ def tokenized(
     *,
     length: int,
     labels: np.ndarray | list[list[int]] | None = None,
-) -> Encoded:
+) -> EncodedRows:
     """Rows of at most so many tokens; a second text of None makes the row a single one."""
 
     def call(*texts: list[Any]) -> dict[str, list[list[int]]]:
@@ -304,10 +304,10 @@ def padded_rows(
     columns: dict[str, list[list[int]]],
     labels: np.ndarray | list[list[int]] | None,
     tokenizer: PreTrainedTokenizerBase,
-) -> Encoded:
+) -> EncodedRows:
     """Rows of tokens, padded as the tokenizer does."""
     padding = {"input_ids": pad_token(tokenizer), "token_type_ids": tokenizer.pad_token_type_id}
-    return Encoded(columns, labels, padding, tokenizer.padding_side == "left")
+    return EncodedRows(columns, labels, padding, tokenizer.padding_side == "left")
 
 
 def pad_token(tokenizer: Any) -> int:

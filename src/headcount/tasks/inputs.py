@@ -1,4 +1,4 @@
-"""Rows of tokens without labels, as `Reading` asks for them: of a file, of a task, or drawn."""
+"""Inputs without labels, as their options say: lines of a file, texts of a task, random tokens."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from transformers import PreTrainedModel
 
 from headcount.base.errors import UsageError
-from headcount.tasks.encoding import Encoded, encode_texts
+from headcount.tasks.encoding import EncodedRows, encode_texts
 from headcount.tasks.files import read_lines
 from headcount.tasks.loading import match, room
 from headcount.tasks.masking import random_tokens
-from headcount.tasks.reading import Reading
+from headcount.tasks.reading import InputOptions
 from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Task, sample
 
@@ -26,11 +26,11 @@ SHORTEST = 5
 def read_inputs(
     model: PreTrainedModel,
     tokenizer: Any,
-    reading: Reading,
+    reading: InputOptions,
     task: Task | None = None,
     *,
     decides: bool = False,
-) -> tuple[Encoded, str]:
+) -> tuple[EncodedRows, str]:
     """(rows, what they are); where they `decide` which heads go, no row that is scored is taken."""
     match(model, tokenizer)
     longest = room(model, reading.max_length)
@@ -49,7 +49,7 @@ def read_inputs(
     return rows_of(task, tokenizer, split, **how, masked=False)[1], task.name
 
 
-def _lines(path: Path, tokenizer: Any, reading: Reading, longest: int) -> Encoded:
+def _lines(path: Path, tokenizer: Any, reading: InputOptions, longest: int) -> EncodedRows:
     """The lines of a text file that say something."""
     lines = [line for line in read_lines(path) if line.strip()]
     if not lines:

@@ -12,7 +12,7 @@ from headcount.base.errors import UsageError
 if TYPE_CHECKING:
     import torch
 
-    from headcount.tasks.encoding import Encoded
+    from headcount.tasks.encoding import EncodedRows
 
 IGNORED = -100
 SHARE = 0.15
@@ -58,7 +58,7 @@ def random_tokens(
     min_length: int,
     max_length: int,
     generator: torch.Generator,
-) -> Encoded:
+) -> EncodedRows:
     """`count` rows of random text tokens with special tokens where the tokenizer puts them.
 
     As in On Attention Redundancy (NAACL 2021), §7.
@@ -67,7 +67,7 @@ def random_tokens(
     """
     import torch
 
-    from headcount.tasks.encoding import Encoded, pad_token
+    from headcount.tasks.encoding import EncodedRows, pad_token
 
     before, after = _frame(tokenizer)
     around = len(before) + len(after)
@@ -85,7 +85,7 @@ def random_tokens(
         drawn = torch.randint(len(words), (length - around,), generator=generator)
         rows.append([*before, *words[drawn].tolist(), *after])
     padding = {"input_ids": pad_token(tokenizer)}
-    return Encoded({"input_ids": rows}, None, padding, tokenizer.padding_side == "left")
+    return EncodedRows({"input_ids": rows}, None, padding, tokenizer.padding_side == "left")
 
 
 def _frame(tokenizer: Any) -> tuple[list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""A model opened from its name, as `Opening` says: for a task, for texts, or as it was saved."""
+"""A model opened from its name, as its options says: for a task, for texts, or as it was saved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headcount.models.devices import pick_device
 from headcount.models.door import require_pretrained
 from headcount.models.find import unwrap
 from headcount.models.load import load
-from headcount.models.opening import Opening
+from headcount.models.opening import ModelOptions
 from headcount.tasks.loading import (
     load_for_task,
     load_tokenizer,
@@ -27,7 +27,7 @@ from headcount.tasks.task import Task
 
 def open_model(
     name: str,
-    opening: Opening,
+    opening: ModelOptions,
     task: Task | None = None,
     *,
     reads: bool = False,
@@ -66,14 +66,14 @@ def model_for(
 ) -> Any:
     """A model that may be named, or wrapped, with a head for the task where there is one."""
     if isinstance(model, str | os.PathLike):
-        return open_model(os.fspath(model), Opening(), task)[0]
+        return open_model(os.fspath(model), ModelOptions(), task)[0]
     bare = require_pretrained(unwrap(model), function)
     if task is not None:
         require_head(bare, task)
     return model
 
 
-def _tokenizer_if_any(name: str, opening: Opening) -> Any:
+def _tokenizer_if_any(name: str, opening: ModelOptions) -> Any:
     try:
         return load_tokenizer(opening.tokenizer or name)
     except NotFoundError:
@@ -83,7 +83,7 @@ def _tokenizer_if_any(name: str, opening: Opening) -> Any:
 
 
 def open_several(
-    names: Sequence[str], opening: Opening, tasks: Sequence[Task | None] | None = None
+    names: Sequence[str], opening: ModelOptions, tasks: Sequence[Task | None] | None = None
 ) -> tuple[list[PreTrainedModel], Any]:
     """(models on their device, the one tokenizer they share), such as before and after a cut.
 
@@ -100,7 +100,7 @@ def open_several(
     return [model.to(device) for model in loaded], tokenizer
 
 
-def shared_tokenizer(opening: Opening, *models: str) -> Any:
+def shared_tokenizer(opening: ModelOptions, *models: str) -> Any:
     """The tokenizer that was named, or that of the models, which must be one."""
     for name in models:
         require_text(name)

@@ -12,7 +12,7 @@ COUNT = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class InputOptions:
     """What a model reads while it is looked at: lines of a file, a task's texts, or chance."""
 
     inputs: Path | None = None

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 
 from headcount.base.errors import UsageError
 from headcount.tasks import Task
-from headcount.tasks.encoding import Encoded, encode, rows_fingerprint
+from headcount.tasks.encoding import EncodedRows, encode, rows_fingerprint
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, room
 from headcount.tasks.sampling import rows_of
@@ -27,7 +27,7 @@ class ScoredRows:
     task: Task
     split: str
     examples: Examples
-    rows: Encoded
+    rows: EncodedRows
     order: np.ndarray | None = None
     """(task class,) the model's number for it; None without classes."""
     fingerprint: str
@@ -45,7 +45,7 @@ class ScoredRows:
         return replace(self, examples=examples, rows=rows, fingerprint=name)
 
 
-def asked_fingerprint(task: Task, examples: Examples, rows: Encoded) -> str:
+def asked_fingerprint(task: Task, examples: Examples, rows: EncodedRows) -> str:
     """A short name for what is asked of a model."""
     if task_kind(task.kind).asks_tokens:
         return rows_fingerprint(rows)
@@ -55,8 +55,8 @@ def asked_fingerprint(task: Task, examples: Examples, rows: Encoded) -> str:
 
 
 def in_model_numbers(
-    model: PreTrainedModel, task: Task, examples: Examples, rows: Encoded
-) -> Encoded:
+    model: PreTrainedModel, task: Task, examples: Examples, rows: EncodedRows
+) -> EncodedRows:
     """Rows whose labels are classes, as the model numbers them."""
     if not isinstance(rows.labels, np.ndarray):
         return rows
@@ -78,7 +78,7 @@ def labelled_rows(
     limit: Limit = None,
     seed: int = 0,
     max_length: int = 128,
-) -> Encoded:
+) -> EncodedRows:
     """A seeded sample of rows with labels in the model's own numbers.
 
     They come from the train split, so that what is decided on them is scored on others; a task

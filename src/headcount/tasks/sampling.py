@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headcount.base.errors import UsageError
-from headcount.tasks.encoding import Encoded, encode
+from headcount.tasks.encoding import EncodedRows, encode
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.task import Examples, Limit, Task, sample
 
@@ -26,7 +26,7 @@ def rows_of(
     seed: int = 0,
     max_length: int = 128,
     masked: bool = True,
-) -> tuple[Examples, Encoded]:
+) -> tuple[Examples, EncodedRows]:
     """The rows of a split and their tokens; `limit` counts what the model is given.
 
     In language modelling that is not what the file has: packed lines become blocks, and a line
@@ -52,7 +52,7 @@ def rows_of(
     return (examples, rows) if len(kept) == len(rows) else (examples.take(kept), rows.take(kept))
 
 
-def _asked(rows: Encoded) -> np.ndarray:
+def _asked(rows: EncodedRows) -> np.ndarray:
     """Rows in which something is asked: a masked-LM row of special tokens only has nothing."""
     labels = rows.labels if isinstance(rows.labels, list) else []
     asked = [row for row, own in enumerate(labels) if any(label >= 0 for label in own)]
@@ -61,7 +61,7 @@ def _asked(rows: Encoded) -> np.ndarray:
 
 def _blocks(
     task: Task, tokenizer: Any, examples: Examples, limit: int | float, **how: Any
-) -> tuple[Examples, Encoded]:
+) -> tuple[Examples, EncodedRows]:
     """A sample of the blocks; of a text that is far longer than needed a stretch is read."""
     part = examples
     if not isinstance(limit, float):

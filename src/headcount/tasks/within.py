@@ -23,7 +23,7 @@ CHANGED = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Within:
+class BoundProbability:
     """What was lost against all heads, and how likely that is within a bound."""
 
     difference: Difference
@@ -45,7 +45,7 @@ def within(
     relative: bool = False,
     draws: int = 1000,
     seed: int = 0,
-) -> Within:
+) -> BoundProbability:
     """How likely a loss is at most `bound`: a share of the score before, where it is `relative`.
 
     `afters` are several models of one kind (seeds) on the same rows: their mean is held against
@@ -70,13 +70,13 @@ def within(
     few = too_few(known, len(before)) if draws else ""
     if not draws or few or np.isnan(scores).any():
         nothing = Difference(**found, low=math.nan, high=math.nan, no_interval=few)
-        return Within(difference=nothing, chance=math.nan, possible=math.nan, holds=holds)
+        return BoundProbability(difference=nothing, chance=math.nan, possible=math.nan, holds=holds)
     sides = drawn(known, [before, *afters], paired=True, draws=draws, seed=seed)
     shares = [float(inside(*side.T).mean()) for side in (sides.lower, sides.upper)]
     # a loss is at the lower end, or, where lower is better, at the upper one
     chance, possible = shares if sign > 0 else shares[::-1]
     lost = Difference(**found, **ends_of(sides))
-    return Within(difference=lost, chance=chance, possible=possible, holds=holds)
+    return BoundProbability(difference=lost, chance=chance, possible=possible, holds=holds)
 
 
 def rows_needed(

@@ -57,7 +57,7 @@ def _read_pending(path: Path, processes: int, own: int) -> tuple[int, float]:
     return saved["since"], float(sums[own] if len(sums) == processes else sum(sums) / len(sums))
 
 
-class Curve(TrainerCallback):
+class LearningCurve(TrainerCallback):
     """Collects losses, and scores after every epoch; writes them to a file when there is one."""
 
     def __init__(

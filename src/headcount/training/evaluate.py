@@ -166,7 +166,7 @@ def evaluate_rows(
     ]
 
 
-class Scorer:
+class RowScorer:
     """A model in training, scored again and again on rows that are loaded once."""
 
     def __init__(

@@ -27,7 +27,7 @@ from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import Point, read_curve
-from headcount.training.evaluate import Scorer
+from headcount.training.evaluate import RowScorer
 from headcount.training.evaluation import Evaluation
 from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
@@ -39,7 +39,7 @@ ADVICE = "Try a lower learning rate, a warm-up or --precision fp32."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainingResult:
     """What a training run came to."""
 
     model: PreTrainedModel = field(repr=False)
@@ -94,7 +94,7 @@ def finetune(
     overwrite: bool = False,
     report: Report | None = None,
     logging: Logging | None = None,
-) -> Trained:
+) -> TrainingResult:
     """Train `model` in place on the task's train split, then score it on its dev split.
 
     A model that is named is loaded with a head for the task, a new one where it has none.
@@ -122,11 +122,11 @@ def finetune(
         if session.is_done:
             return finished(session, model_wanted=out is not None)
         scoring = Scoring(max_length=session.options.max_length, seed=session.options.seed)
-        scorer = Scorer(model, session.task, session.tokenizer, scoring)
+        scorer = RowScorer(model, session.task, session.tokenizer, scoring)
         session.set_up(score=scorer.point if curve_scores else None, report=report)
         session.train(advice=ADVICE)
         wanted = evaluation and session.is_first and session.task.evaluation != "train"
-        trained = Trained(
+        trained = TrainingResult(
             model=model,
             steps=session.trainer.state.global_step,
             rows=len(session.encoded),
@@ -143,7 +143,7 @@ def finetune(
         return trained
 
 
-def finished(session: Session, *, model_wanted: bool) -> Trained:
+def finished(session: Session, *, model_wanted: bool) -> TrainingResult:
     """The result of a run that was done before, its weights loaded into the model."""
     folder, model = session.folder, session.model
     assert folder is not None
@@ -155,7 +155,7 @@ def finished(session: Session, *, model_wanted: bool) -> Trained:
     else:
         checkpoints.load_weights(model, folder)
     found = result["evaluation"]
-    return Trained(
+    return TrainingResult(
         model=model.eval(),
         steps=result["steps"],
         rows=len(session.encoded),

@@ -26,7 +26,7 @@ from headcount.models.layers import call_order, find_layers
 from headcount.models.partial import Replay
 from headcount.models.probe import relative_difference
 from headcount.models.sites import Site
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds.kind import TaskKind
 
 Key = tuple[tuple[tuple[int, ...], ...], ...]
@@ -35,7 +35,7 @@ TOLERANCE = 1e-4
 """Largest difference, relative to the largest logit, at which a replayed answer counts as equal."""
 
 
-class Board:
+class GateBoard:
     """Gates that stay on the model and are set to one mask after the other, or to several."""
 
     def __init__(self, model: PreTrainedModel, masks: Sequence[Mask]) -> None:
@@ -70,7 +70,7 @@ def _row(mask: Mask, site: Site) -> Tensor:
 
 def run_masks(
     model: PreTrainedModel,
-    rows: Encoded,
+    rows: EncodedRows,
     kind: TaskKind,
     masks: Sequence[Mask] | None,
     *,
@@ -108,7 +108,7 @@ def run_masks(
             for numbers, batch in batches():
                 put(0, numbers, kind.answers(model(**batch.inputs)), batch)
         else:
-            board = Board(model, masks)
+            board = GateBoard(model, masks)
             with board.attached():
                 chain = _chain(model, board, rows, kind, masks) if share else None
                 for numbers, batch in batches():
@@ -118,7 +118,7 @@ def run_masks(
 
 
 def _answers(
-    board: Board, chain: Chain | None, kind: TaskKind, inputs: dict[str, Any], tokens: int
+    board: GateBoard, chain: MaskChain | None, kind: TaskKind, inputs: dict[str, Any], tokens: int
 ) -> Generator[tuple[int, Tensor]]:
     """(place of the mask, answers) for every mask on one batch."""
     if chain is not None:
@@ -131,10 +131,12 @@ def _answers(
         yield place, kind.answers(board.model(**inputs))
 
 
-class Chain:
+class MaskChain:
     """Masks sorted so that neighbours share as many of the lowest layers as they can."""
 
-    def __init__(self, board: Board, replay: Replay, masks: Sequence[Mask], kind: TaskKind) -> None:
+    def __init__(
+        self, board: GateBoard, replay: Replay, masks: Sequence[Mask], kind: TaskKind
+    ) -> None:
         self.board = board
         self.answers = kind.answers
         self.replay = replay
@@ -182,8 +184,12 @@ class Chain:
 
 
 def _chain(
-    model: PreTrainedModel, board: Board, rows: Encoded, kind: TaskKind, masks: Sequence[Mask]
-) -> Chain | None:
+    model: PreTrainedModel,
+    board: GateBoard,
+    rows: EncodedRows,
+    kind: TaskKind,
+    masks: Sequence[Mask],
+) -> MaskChain | None:
     """The chain, or None when sharing is of no use or does not give the plain answers here."""
     layers = find_layers(model)
     if len(masks) < 2 or not layers:
@@ -195,13 +201,15 @@ def _chain(
     inputs = kind.inputs(board.model, {name: each.to(device) for name, each in batch.items()})
     board.show([0])
     try:
-        chain = Chain(board, Replay(model, layers, call_order(model, layers, inputs)), masks, kind)
+        chain = MaskChain(
+            board, Replay(model, layers, call_order(model, layers, inputs)), masks, kind
+        )
         return chain if _holds(chain, inputs) else None
     except Exception:
         return None  # a layer that cannot be driven from outside: the plain loop is always right
 
 
-def _holds(chain: Chain, inputs: dict[str, Any], samples: int = 5) -> bool:
+def _holds(chain: MaskChain, inputs: dict[str, Any], samples: int = 5) -> bool:
     """Whether replayed answers are the plain ones, on a small batch."""
     steps = np.linspace(0, len(chain.order) - 1, min(samples, len(chain.order))).astype(int)
     places = [chain.order[step] for step in steps]

@@ -13,14 +13,14 @@ import numpy as np
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
-from headcount.tasks.encoding import IGNORED, Encoded
+from headcount.tasks.encoding import IGNORED, EncodedRows
 from headcount.tasks.kinds.kind import TaskKind
 
 
 class Rows(Dataset[list[dict[str, Any]]]):
     """Examples to train on, and a blank one behind them (see `EpochOrder`)."""
 
-    def __init__(self, rows: Encoded, kind: TaskKind, processor: Any, *, seed: int = 0) -> None:
+    def __init__(self, rows: EncodedRows, kind: TaskKind, processor: Any, *, seed: int = 0) -> None:
         self.rows, self.kind, self.processor = rows, kind, processor
         self.seed = seed
         self.epoch = 0

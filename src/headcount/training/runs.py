@@ -18,7 +18,7 @@ from transformers import PreTrainedModel, TrainingArguments
 from headcount.base.errors import UsageError
 from headcount.base.files import cannot_write, expanded, locked, share
 from headcount.tasks import Task
-from headcount.tasks.encoding import Encoded, examples_fingerprint, rows_fingerprint
+from headcount.tasks.encoding import EncodedRows, examples_fingerprint, rows_fingerprint
 from headcount.training import checkpoints
 from headcount.training.options import TrainOptions
 from headcount.training.processes import is_first
@@ -61,7 +61,7 @@ def take_up(
 
 
 def settings_of(
-    given: dict[str, Any], task: Task, rows: Encoded, options: TrainOptions, *, scored: bool
+    given: dict[str, Any], task: Task, rows: EncodedRows, options: TrainOptions, *, scored: bool
 ) -> dict[str, Any]:
     """What a run depends on, by name; two runs with the same settings end in the same files.
 

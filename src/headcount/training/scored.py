@@ -19,7 +19,7 @@ from headcount.models.find import unwrap
 from headcount.models.hooks import evaluating
 from headcount.tasks import Task
 from headcount.tasks.door import LABELS, TAKEN, Data, rows_for
-from headcount.tasks.encoding import Encoded, rows_fingerprint
+from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 from headcount.tasks.kinds import kind_of, task_kind
 from headcount.tasks.loading import match, room
 from headcount.tasks.rows import ScoredRows, asked_fingerprint
@@ -82,9 +82,9 @@ def given_rows(model: PreTrainedModel, data: Data, tokenizer: Any, scoring: Scor
     )
 
 
-def _unpadded(rows: Encoded | Iterable[Mapping[str, Any]]) -> Encoded:
+def _unpadded(rows: EncodedRows | Iterable[Mapping[str, Any]]) -> EncodedRows:
     """The rows of batches, without their padding."""
-    if isinstance(rows, Encoded):
+    if isinstance(rows, EncodedRows):
         return rows
     columns: dict[str, list[Any]] = {}
     for batch in rows:
@@ -96,7 +96,7 @@ def _unpadded(rows: Encoded | Iterable[Mapping[str, Any]]) -> Encoded:
     if len({len(column) for column in columns.values()}) > 1:
         raise UsageError("The batches do not all have the same tensors.")
     found = rows_for(None, columns)
-    assert isinstance(found, Encoded)
+    assert isinstance(found, EncodedRows)
     return found
 
 

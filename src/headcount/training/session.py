@@ -26,7 +26,7 @@ from headcount.models.dropout import set_dropout
 from headcount.models.fingerprint import identity
 from headcount.models.freezing import frozen
 from headcount.tasks import Task, open_task
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.tasks.rows import in_model_numbers
@@ -34,7 +34,7 @@ from headcount.tasks.sampling import rows_of
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
-from headcount.training.curve import Curve, Point
+from headcount.training.curve import LearningCurve, Point
 from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 from headcount.training.order import Rows
@@ -55,7 +55,7 @@ class Session:
     """A model, the rows it is trained on, and how; in a folder where there is one."""
 
     trainer: TaskTrainer
-    curve: Curve
+    curve: LearningCurve
     arguments: TrainingArguments
 
     def __init__(
@@ -146,7 +146,7 @@ class Session:
         `numbers` are logged beside every loss.
         """
         options, path = self.options, None if self.folder is None else self.folder / CURVE
-        self.curve = Curve(path, score=score, report=report)
+        self.curve = LearningCurve(path, score=score, report=report)
         if self.logging:
             name = self.task.name if self.folder is None else self.folder.name
             self.tracker = Tracker(self.logging, name, numbers=numbers)
@@ -213,7 +213,7 @@ class Session:
 
 def training_rows(
     model: PreTrainedModel, task: Task, tokenizer: Any, options: TrainOptions, limit: Limit
-) -> Encoded:
+) -> EncodedRows:
     """The task's train split as tokens, with labels in the model's own numbers."""
     if "train" not in task.splits:
         raise UsageError(f"Task '{task.name}' has no train split: pass --train FILE as well.")

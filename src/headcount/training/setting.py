@@ -13,7 +13,7 @@ from headcount.training.options import TrainOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class TrainingInputs:
     """A task to train on, and how."""
 
     task: Task

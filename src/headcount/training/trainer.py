@@ -24,7 +24,7 @@ from headcount.base.errors import HeadcountError, UsageError
 from headcount.models.batches import ModelBatch
 from headcount.models.find import unwrap
 from headcount.tasks.kinds.kind import TaskKind
-from headcount.training.curve import Curve
+from headcount.training.curve import LearningCurve
 from headcount.training.options import TrainOptions
 from headcount.training.order import EpochOrder, Rows
 
@@ -46,7 +46,7 @@ class TaskTrainer(Trainer):
         kind: TaskKind,
         options: TrainOptions,
         rows: Rows,
-        curve: Curve,
+        curve: LearningCurve,
         callbacks: Sequence[TrainerCallback] = (),
         **settings: Any,
     ) -> None:

@@ -15,14 +15,14 @@ from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import unwrap
 from headcount.models.hooks import evaluating
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.loading import room
-from headcount.training.forward import Board
+from headcount.training.forward import GateBoard
 
 
 def translate(
     model: PreTrainedModel,
-    rows: Encoded,
+    rows: EncodedRows,
     tokenizer: Any,
     masks: Sequence[Mask] | None = None,
     *,
@@ -43,7 +43,7 @@ def translate(
     device = next(bare.parameters()).device
     settings = generation_settings(bare, rows, beams)
     with torch.inference_mode(), evaluating(bare), ExitStack() as stack:
-        board = None if masks is None else Board(bare, masks)
+        board = None if masks is None else GateBoard(bare, masks)
         if board is not None:
             stack.enter_context(board.attached())
         for numbers, batch in rows.batches(tokens):
@@ -84,7 +84,7 @@ def _put(texts: list[str], numbers: np.ndarray, said: Sequence[str]) -> None:
         texts[number] = text.strip()
 
 
-def generation_settings(model: Any, rows: Encoded, beams: int) -> GenerationConfig:
+def generation_settings(model: Any, rows: EncodedRows, beams: int) -> GenerationConfig:
     """The model's own special tokens, no sampling, and twice the longest source where it fits."""
     own = model.generation_config
     return GenerationConfig(

@@ -18,7 +18,7 @@ from headcount.views.figures import STYLE, colour_bar, need_matplotlib, new_figu
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from headcount.changes.maps import AttentionMaps, Map, Run
+    from headcount.changes.maps import AttentionMaps, HeadUse, Map
 
 MAP = "viridis"
 GONE = {"facecolor": "#ececec", "edgecolor": "#c4c4c4", "hatch": "////", "linewidth": 0}
@@ -130,7 +130,7 @@ def closeup(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:
     return figure
 
 
-def _is(run: Run, stack: str) -> bool:
+def _is(run: HeadUse, stack: str) -> bool:
     return run.head.stack == stack
 
 
@@ -161,7 +161,7 @@ def _large(axes: Any, attention: Map | None, title: str) -> Any:
     return axes.imshow(attention, MAP, norm=_norm(), interpolation="nearest", aspect="auto")
 
 
-def _name(run: Run, more: str | bool) -> str:
+def _name(run: HeadUse, more: str | bool) -> str:
     text = f"layer {run.head.layer}, head {run.head.index}"
     text += f", run {run.run}" if run.run else ""
     return f"{text}: {more}" if more else text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.likeness.compare import Comparison, Pair
+from headcount.likeness.compare import MatrixComparison, Pair
 from headcount.likeness.layers import layers_of
 from headcount.likeness.result import Redundancy
 from headcount.views.figures import (
@@ -95,7 +95,7 @@ def _heat_map(axes: Any, values: np.ndarray, layers: np.ndarray) -> None:
     colour_bar(image, axes)
 
 
-def comparison_figure(found: Comparison) -> Figure:
+def comparison_figure(found: MatrixComparison) -> Figure:
     """Agreement of distances and of files, distance against layer gap, and clusters of layers."""
     stacks = list(dict.fromkeys(each.stack for each in found.where))
     panels: list[tuple[Any, ...]] = [
@@ -159,7 +159,7 @@ def _agreement(axes: Any, title: str, names: list[str], r: np.ndarray) -> None:
     axes.set_title(title)
 
 
-def _two_files(axes: Any, found: Comparison) -> None:
+def _two_files(axes: Any, found: MatrixComparison) -> None:
     """Pearson's r of two files with its interval, for every distance."""
     several = len({pair.stack for pair in found.between_files}) > 1
     for place, pair in enumerate(found.between_files):
@@ -179,7 +179,7 @@ def _two_files(axes: Any, found: Comparison) -> None:
     axes.set_title(f"{found.files[0]} against {found.files[1]}")
 
 
-def _layer_gap(axes: Any, found: Comparison, stack: str) -> None:
+def _layer_gap(axes: Any, found: MatrixComparison, stack: str) -> None:
     """A line for each file and distance; a distance has one colour, the first files one stroke."""
     colours: dict[str, str] = {}
     strokes = dict(zip(found.files, STROKES, strict=False))
@@ -202,7 +202,7 @@ def _layer_gap(axes: Any, found: Comparison, stack: str) -> None:
     axes.legend(frameon=False, ncols=2, fontsize=7, loc="lower left")
 
 
-def _layer_clusters(axes: Any, found: Comparison, stack: str) -> None:
+def _layer_clusters(axes: Any, found: MatrixComparison, stack: str) -> None:
     """A row for each matrix, a cell for each layer; a cluster has one colour in its row."""
     own = [each for each in found.where if each.stack == stack]
     labels = np.array([each.clusters.labels for each in own])

@@ -10,11 +10,11 @@ import headcount as hc
 from headcount.runs.kinds import Train
 from headcount.runs.record import Record
 from headcount.runs.run import Run
-from headcount.tasks.reading import Reading
+from headcount.tasks.reading import InputOptions
 
 TASK = "pocket-acceptability"
 FEW = hc.Scoring(limit=20, draws=5)
-READING = Reading(random=3, max_length=12)
+READING = InputOptions(random=3, max_length=12)
 
 
 @pytest.fixture(scope="session")

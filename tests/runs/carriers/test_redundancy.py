@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from headcount.likeness.options import Likening
-from headcount.runs.kinds import Redundancy
+from headcount.likeness.options import DistanceOptions
+from headcount.runs.kinds import RedundancyOptions
 from headcount.runs.run import Run
 from runs.carriers.asking import READING, assert_asked_again
 
 
 def test_a_record_asked_again_gives_the_same(trained):
-    options = Redundancy(reading=READING, likening=Likening(distances=("js",)))
+    options = RedundancyOptions(reading=READING, likening=DistanceOptions(distances=("js",)))
     record = assert_asked_again(Run("redundancy", str(trained[1]), options=options))
     assert record["rows"]["measured"]["n"] == 3

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from headcount.runs.kinds import Roles
+from headcount.runs.kinds import RolesOptions
 from headcount.runs.run import Run
 from runs.carriers.asking import READING, assert_asked_again
 
 
 def test_a_record_asked_again_gives_the_same(trained):
-    record = assert_asked_again(Run("roles", str(trained[1]), options=Roles(reading=READING)))
+    record = assert_asked_again(
+        Run("roles", str(trained[1]), options=RolesOptions(reading=READING))
+    )
     assert record["rows"]["measured"]["n"] == 3

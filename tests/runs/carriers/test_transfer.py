@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from headcount.runs.kinds import Transfer
+from headcount.runs.kinds import TransferOptions
 from headcount.runs.run import Run
 from runs.carriers.asking import READING, assert_asked_again
 
 
 def test_a_record_asked_again_gives_the_same(trained):
-    options = Transfer(finetuned=str(trained[1]), reading=READING)
+    options = TransferOptions(finetuned=str(trained[1]), reading=READING)
     record = assert_asked_again(Run("transfer", "pocket", options=options))
     assert (record["pretrained"], record["finetuned"]) == ("pocket", str(trained[1]))

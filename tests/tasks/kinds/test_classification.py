@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from headcount.models.batches import ModelBatch
 from headcount.tasks import Examples, Task
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds.classification import Classification
 from headcount.tasks.rows import ScoredRows
 
@@ -35,7 +35,7 @@ def test_classes_the_task_lacks_are_always_wrong(task: Task) -> None:
     labels = np.array([0, 1, 1])
     scored = ScoredRows(
         task=task, split="dev", examples=Examples((["a", "b", "c"],), labels),
-        rows=Encoded({"input_ids": [[1]] * 3}), order=np.array([2, 0]), fingerprint="",
+        rows=EncodedRows({"input_ids": [[1]] * 3}), order=np.array([2, 0]), fingerprint="",
     )  # fmt: skip
     kept = np.array([[0.0, 1.0, 9.0], [9.0, 1.0, 0.0], [0.0, 9.0, 1.0]])
     outcome, table = KIND.score(kept, scored)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headcount.heads import Layout
-from headcount.views.page.subjects import Subject, subjects
-from headcount.views.page.walk import Found, walk
+from headcount.views.page.subjects import PageSubject, subjects
+from headcount.views.page.walk import ReportInput, walk
 from page.made import filed, study
 
 LAYOUT = Layout.of(encoder=[4, 4, 4])
@@ -20,12 +20,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def found(files: Path) -> Found:
+def found(files: Path) -> ReportInput:
     return walk([files])
 
 
 @pytest.fixture
-def subject(found: Found) -> Subject:
+def subject(found: ReportInput) -> PageSubject:
     (only,) = subjects(found)
     return only
 

@@ -8,11 +8,11 @@ import pytest
 
 from headcount.views.page.answer import answer, signed
 from headcount.views.page.cuts import cuts, full_of
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput
 
 
-def test_a_search_answers_itself(subject: Subject, found: Found) -> None:
+def test_a_search_answers_itself(subject: PageSubject, found: ReportInput) -> None:
     made = cuts(subject, found)
     said = answer(subject, found, made, full_of(subject))
     assert said["sentence"] == "6 of the 12 heads of model can go."
@@ -22,7 +22,9 @@ def test_a_search_answers_itself(subject: Subject, found: Found) -> None:
     assert [each["accepted"] for each in said["tried"]] == [False, True]
 
 
-def test_a_search_without_an_answer_is_not_left_out(subject: Subject, found: Found) -> None:
+def test_a_search_without_an_answer_is_not_left_out(
+    subject: PageSubject, found: ReportInput
+) -> None:
     """No rows of a statement: the page was made without the search."""
     data = subject.of("search")[0].data
     data["rows"] = {**data["rows"], "scored": None}
@@ -39,14 +41,14 @@ def test_a_search_without_an_answer_is_not_left_out(subject: Subject, found: Fou
      ("0.8x", "budget", None)],
 )  # fmt: skip
 def test_a_bound_is_read_in_the_scores_unit(
-    subject: Subject, found: Found, bound: object, by: str, read: float | None
+    subject: PageSubject, found: ReportInput, bound: object, by: str, read: float | None
 ) -> None:
     subject.of("search")[0].data.update(bound=bound, by=by)
     said = answer(subject, found, [], None)
     assert said["bound"] == (None if read is None else pytest.approx(read))
 
 
-def without_search(subject: Subject) -> Subject:
+def without_search(subject: PageSubject) -> PageSubject:
     subject.items = [item for item in subject.items if item.kind != "search"]
     return subject
 
@@ -60,7 +62,9 @@ def made_cut(
             **more}  # fmt: skip
 
 
-def test_the_smallest_cut_that_holds_for_every_seed(subject: Subject, found: Found) -> None:
+def test_the_smallest_cut_that_holds_for_every_seed(
+    subject: PageSubject, found: ReportInput
+) -> None:
     made = [
         made_cut(9, (0.0, -0.01, 0.01)),
         made_cut(6, (0.0, -0.01, 0.01)), made_cut(6, (-0.05, -0.06, -0.04), seed=1),
@@ -75,27 +79,27 @@ def test_the_smallest_cut_that_holds_for_every_seed(subject: Subject, found: Fou
     assert "after its score was seen" in said["note"]
 
 
-def test_of_equal_cuts_the_better_one(subject: Subject, found: Found) -> None:
+def test_of_equal_cuts_the_better_one(subject: PageSubject, found: ReportInput) -> None:
     made = [made_cut(6, (-0.01, -0.02, 0.01)), made_cut(6, (0.0, -0.01, 0.01), method="n")]
     assert answer(without_search(subject), found, made, None)["cut"] == 1
 
 
 @pytest.mark.parametrize(("metric", "holds"), [("accuracy", False), ("perplexity", True)])
 def test_less_is_better_for_some_metrics(
-    subject: Subject, found: Found, metric: str, holds: bool
+    subject: PageSubject, found: ReportInput, metric: str, holds: bool
 ) -> None:
     made = [made_cut(6, (-0.2, -0.3, -0.1), metric=metric)]
     said = answer(without_search(subject), found, made, None)
     assert (said["cut"] == 0) is holds
 
 
-def test_nothing_was_scored(subject: Subject, found: Found) -> None:
+def test_nothing_was_scored(subject: PageSubject, found: ReportInput) -> None:
     said = answer(without_search(subject), found, [], None)
     assert said["sentence"] == "model has 12 heads; no cut of them has been scored on task yet."
     assert said["command"] == "headcount search model --task task --max-drop 1% --out search"
 
 
-def test_what_to_ask_next_names_the_rows(subject: Subject, found: Found) -> None:
+def test_what_to_ask_next_names_the_rows(subject: PageSubject, found: ReportInput) -> None:
     source = {"data": "my rows", "columns": ["a", "b"], "label": "y", "hub": None}
     for item in without_search(subject).items:
         if isinstance(item.data, dict) and "run" in item.data:
@@ -107,13 +111,15 @@ def test_what_to_ask_next_names_the_rows(subject: Subject, found: Found) -> None
     )
 
 
-def test_a_command_that_was_not_kept_is_not_made_up(subject: Subject, found: Found) -> None:
+def test_a_command_that_was_not_kept_is_not_made_up(
+    subject: PageSubject, found: ReportInput
+) -> None:
     assert answer(subject, found, [], None)["command"] == "headcount search model --data rows"
     del subject.of("search")[0].data["command"]
     assert answer(subject, found, [], None)["command"] is None
 
 
-def test_no_cut_holds(subject: Subject, found: Found) -> None:
+def test_no_cut_holds(subject: PageSubject, found: ReportInput) -> None:
     said = answer(without_search(subject), found, [made_cut(6, (-0.2, -0.3, -0.1))], None)
     assert said["sentence"] == "No cut that was tried keeps the score of all 12 heads."
 
@@ -122,7 +128,9 @@ def test_signs_are_typographic() -> None:
     assert signed(-0.1) == "−0.100"
 
 
-def test_random_heads_and_one_row_a_number_of_heads(subject: Subject, found: Found) -> None:
+def test_random_heads_and_one_row_a_number_of_heads(
+    subject: PageSubject, found: ReportInput
+) -> None:
     data = subject.of("search")[0].data
     said = answer(subject, found, [], None)
     assert said["random"] is None

@@ -12,11 +12,11 @@ import numpy as np
 
 from headcount.learned.trace import load_trace
 from headcount.views.page.changes import gates, transfers
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput
 
 
-def test_transfer_by_layer(subject: Subject, found: Found, files: Path) -> None:
+def test_transfer_by_layer(subject: PageSubject, found: ReportInput, files: Path) -> None:
     (made,) = transfers(subject, found)
     data = json.loads((files / "transfer.json").read_text())
     assert [row["mean"] for row in made["layers"]] == [r["mean"] for r in data["drift"]["layers"]]
@@ -27,7 +27,7 @@ def test_transfer_by_layer(subject: Subject, found: Found, files: Path) -> None:
     assert (*two, made["n"]) == ("before (pre-trained)", "model (fine-tuned)", 40)
 
 
-def test_gates_at_every_noted_step(subject: Subject, found: Found, files: Path) -> None:
+def test_gates_at_every_noted_step(subject: PageSubject, found: ReportInput, files: Path) -> None:
     (made,) = gates(subject, found)
     trace = load_trace(files / "gated")
     raw = np.frombuffer(zlib.decompress(base64.b64decode(made["values"])), "<f4")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from headcount.views.page.commands import command_beside, command_in
-from headcount.views.page.walk import Item
+from headcount.views.page.walk import ReportItem
 from page.made import record, write
 
 
 def test_the_record_beside_says_it(tmp_path: Path) -> None:
-    item = Item(kind="matrix", path=tmp_path / "near.npz", data=None)
+    item = ReportItem(kind="matrix", path=tmp_path / "near.npz", data=None)
     assert command_beside(item) is None
     write(tmp_path / "record.json", record("redundancy", "of the folder", None))
     assert command_beside(item) == "headcount redundancy of the folder"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from headcount.views.page.cost import timings
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput
 
 
-def test_timings_are_the_benchs(subject: Subject, found: Found, files: Path) -> None:
+def test_timings_are_the_benchs(subject: PageSubject, found: ReportInput, files: Path) -> None:
     made, _ = timings(subject, found)
     data = json.loads((files / "bench.json").read_text())
     assert [row["speedup"]["value"] for row in made["rows"]] == [
@@ -22,7 +22,9 @@ def test_timings_are_the_benchs(subject: Subject, found: Found, files: Path) -> 
     assert made["about"] == "batch 1 × 64 tokens, cpu, 1 thread, 5 rounds"
 
 
-def test_a_record_with_shares_of_the_time_alone_is_turned(subject: Subject, found: Found) -> None:
+def test_a_record_with_shares_of_the_time_alone_is_turned(
+    subject: PageSubject, found: ReportInput
+) -> None:
     for row in subject.of("bench")[0].data["timings"]:
         del row["speedup"]
     (removed,) = [r for r in timings(subject, found)[0]["rows"] if r["kind"] == "removed"]
@@ -32,7 +34,7 @@ def test_a_record_with_shares_of_the_time_alone_is_turned(subject: Subject, foun
     assert removed["best"] == pytest.approx(1 / 0.7)
 
 
-def test_of_several_shapes_each_row_says_its_own(subject: Subject, found: Found) -> None:
+def test_of_several_shapes_each_row_says_its_own(subject: PageSubject, found: ReportInput) -> None:
     data = subject.of("bench")[0].data
     data["shapes"] = [{"batch": 1}, {"batch": 8}]
     data["timings"] = [row | {"batch": batch, "length": 64}
@@ -42,13 +44,13 @@ def test_of_several_shapes_each_row_says_its_own(subject: Subject, found: Found)
     assert len(set(names)) == len(data["timings"])
 
 
-def test_a_bench_without_its_rows_is_named(subject: Subject, found: Found) -> None:
+def test_a_bench_without_its_rows_is_named(subject: PageSubject, found: ReportInput) -> None:
     del subject.of("bench")[0].data["timings"]
     assert [each["file"] for each in timings(subject, found)] == ["in search"]
     assert "'timings'" in found.skipped[0][1]
 
 
-def test_a_search_is_a_bench_of_its_answer(subject: Subject, found: Found) -> None:
+def test_a_search_is_a_bench_of_its_answer(subject: PageSubject, found: ReportInput) -> None:
     _, made = timings(subject, found)
     dense, cut = made["rows"]
     assert (dense["heads"], cut["heads"]) == (12, 6)

@@ -10,14 +10,14 @@ import pytest
 from headcount.heads import Layout, Mask
 from headcount.views.page.cuts import cuts, full_of, label_of, orders, size_of, wholes
 from headcount.views.page.reading import bits
-from headcount.views.page.subjects import Subject, subjects
-from headcount.views.page.walk import Found, walk
+from headcount.views.page.subjects import PageSubject, subjects
+from headcount.views.page.walk import ReportInput, walk
 from page.made import cut, study, write
 
 LAYOUT = Layout.of(encoder=[2, 2])
 
 
-def test_a_cut_is_its_record(subject: Subject, found: Found, files: Path) -> None:
+def test_a_cut_is_its_record(subject: PageSubject, found: ReportInput, files: Path) -> None:
     made = cuts(subject, found)
     assert [each["kept"] for each in made] == sorted((c["kept"] for c in made), reverse=True)
     record = json.loads((files / "search" / "runs" / "tried0.5" / "record.json").read_text())
@@ -28,7 +28,7 @@ def test_a_cut_is_its_record(subject: Subject, found: Found, files: Path) -> Non
     assert (own["study"], own["method"], own["n"]) == ("search", "surgeon", 500)
 
 
-def test_orders_are_of_one_study_method_and_seed(subject: Subject, found: Found) -> None:
+def test_orders_are_of_one_study_method_and_seed(subject: PageSubject, found: ReportInput) -> None:
     made = cuts(subject, found)
     listed = orders(made)
     assert {(each["study"], each["method"], each["seed"]) for each in listed} == {
@@ -40,7 +40,7 @@ def test_orders_are_of_one_study_method_and_seed(subject: Subject, found: Found)
         assert len({made[place]["method"] for place in order["cuts"]}) == 1
 
 
-def test_what_a_search_found_is_beside_its_order(subject: Subject, found: Found) -> None:
+def test_what_a_search_found_is_beside_its_order(subject: PageSubject, found: ReportInput) -> None:
     """The answer is scored on the held-out set, and the cuts on the slider on the selection set."""
     made = cuts(subject, found)
     (order,) = [each for each in orders(made) if each["study"] == "search"]
@@ -63,7 +63,7 @@ def test_a_cut_on_other_rows_does_not_join(tmp_path: Path) -> None:
     assert [made[place]["id"] for place in own["cuts"]] == ["own"]
 
 
-def test_all_heads_once_for_every_set_of_rows(subject: Subject, found: Found) -> None:
+def test_all_heads_once_for_every_set_of_rows(subject: PageSubject, found: ReportInput) -> None:
     listed = wholes(cuts(subject, found), full_of(subject))
     assert {(each["rows"], each["value"]) for each in listed} == {
         ("1,000 rows of dev", 0.9),
@@ -118,14 +118,14 @@ def test_labels_say_what_came_after() -> None:
     assert label_of({"method": "a", "repair": [{"name": "finetune"}]}) == "a, fine-tuned"
 
 
-def test_the_size_of_a_head_where_all_agree(subject: Subject, found: Found) -> None:
+def test_the_size_of_a_head_where_all_agree(subject: PageSubject, found: ReportInput) -> None:
     made = cuts(subject, found)
     assert size_of(made, 12) == {"before": 17000, "head": 1000}
     made[0]["parameters"] = [17000, 10]
     assert size_of(made, 12) is None
 
 
-def test_the_whole_model_is_scored(subject: Subject) -> None:
+def test_the_whole_model_is_scored(subject: PageSubject) -> None:
     full = full_of(subject)
     assert full is not None
     assert (full["value"], full["n"], full["metric"]) == (0.9, 1000, "accuracy")

@@ -14,11 +14,11 @@ from headcount.likeness.layers import layer_distances, layers_of
 from headcount.likeness.result import load_redundancy
 from headcount.views.page import matrices as module
 from headcount.views.page.matrices import agreements, matrices
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput
 
 
-def test_a_matrix_comes_back(subject: Subject, found: Found, files: Path) -> None:
+def test_a_matrix_comes_back(subject: PageSubject, found: ReportInput, files: Path) -> None:
     listed = matrices(subject, found)
     assert [(each["file"], each["distance"]) for each in listed] == [
         ("random", "js"), ("random", "cos"), ("task", "js"), ("task", "cos"),
@@ -36,7 +36,7 @@ def test_a_matrix_comes_back(subject: Subject, found: Found, files: Path) -> Non
 
 
 def test_gap_and_agreement_are_those_of_compare(
-    subject: Subject, found: Found, files: Path
+    subject: PageSubject, found: ReportInput, files: Path
 ) -> None:
     told = compare(
         {name: load_redundancy(files / f"{name}.npz") for name in ("random", "task", "phase")}
@@ -52,7 +52,7 @@ def test_gap_and_agreement_are_those_of_compare(
 
 
 def test_the_tree_joins_the_nearest_layers_first(
-    subject: Subject, found: Found, files: Path
+    subject: PageSubject, found: ReportInput, files: Path
 ) -> None:
     tree = matrices(subject, found)[0]["tree"]
     value = load_redundancy(files / "random.npz")
@@ -64,7 +64,7 @@ def test_the_tree_joins_the_nearest_layers_first(
 
 
 def test_too_many_pairs_are_left_out_and_said(
-    subject: Subject, found: Found, monkeypatch: pytest.MonkeyPatch
+    subject: PageSubject, found: ReportInput, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BUDGET", 150)
     assert len(matrices(subject, found)) == 2
@@ -72,13 +72,15 @@ def test_too_many_pairs_are_left_out_and_said(
 
 
 def test_no_test_where_permuting_would_take_too_long(
-    subject: Subject, found: Found, monkeypatch: pytest.MonkeyPatch
+    subject: PageSubject, found: ReportInput, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WORK", 1000)
     assert {row["p"] for row in agreements(subject, found)} == {None}
 
 
-def test_files_of_one_model_and_inputs_are_told_apart(subject: Subject, found: Found) -> None:
+def test_files_of_one_model_and_inputs_are_told_apart(
+    subject: PageSubject, found: ReportInput
+) -> None:
     for item in subject.of("matrix"):
         item.data.made.update(model="model", inputs="the same")
     listed = [each["inputs"] for each in matrices(subject, found) if each["distance"] == "js"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headcount.views.page.models import base_of, labels, model_name, parts_of
-from headcount.views.page.walk import Found, walk
+from headcount.views.page.walk import ReportInput, walk
 
 
 def test_a_run_is_called_by_what_it_was_made_of(study_file: Path) -> None:
@@ -26,7 +26,7 @@ def test_seeds_do_not_make_another_model() -> None:
     assert base_of({"model": "a"}) is None
 
 
-def test_labels_are_all_different_and_know_their_phase(found: Found) -> None:
+def test_labels_are_all_different_and_know_their_phase(found: ReportInput) -> None:
     told = labels(["/x/model", "/y/model", "model", "before"], found)
     assert told == {
         "/x/model": "x/model", "/y/model": "y/model", "model": "model (fine-tuned)",

@@ -12,12 +12,12 @@ import pytest
 from headcount.likeness.result import load_redundancy
 from headcount.views.page.cuts import cuts
 from headcount.views.page.quantities import quantities
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput, ReportItem
 
 
 @pytest.fixture
-def named(subject: Subject, found: Found) -> dict[str, dict]:
+def named(subject: PageSubject, found: ReportInput) -> dict[str, dict]:
     listed = quantities(subject, found, cuts(subject, found))
     assert len({each["key"] for each in listed}) == len(listed)
     return {each["key"]: each for each in listed}
@@ -43,7 +43,9 @@ def test_the_nearest_head_by_each_distance(named: dict[str, dict], files: Path) 
     assert "nearest js (2)" in named  # of the other file
 
 
-def test_how_often_a_head_stays(named: dict[str, dict], subject: Subject, found: Found) -> None:
+def test_how_often_a_head_stays(
+    named: dict[str, dict], subject: PageSubject, found: ReportInput
+) -> None:
     own = [c for c in cuts(subject, found) if c["method"] == "surgeon" and 0 < c["kept"] < 12]
     own = [c for c in own if c["id"] != "final"]  # a search's answer is one of its cuts
     rows = [
@@ -53,7 +55,7 @@ def test_how_often_a_head_stays(named: dict[str, dict], subject: Subject, found:
     assert "kept by random" not in named
 
 
-def test_a_file_of_other_heads_is_left_out(subject: Subject, found: Found) -> None:
+def test_a_file_of_other_heads_is_left_out(subject: PageSubject, found: ReportInput) -> None:
     (roles,) = subject.of("roles")
     roles.data["quantities"]["next"]["values"].pop()
     quantities(subject, found, [])
@@ -67,8 +69,8 @@ def test_a_role_is_a_kind(named: dict[str, dict], files: Path) -> None:
     assert told == names
 
 
-def test_what_two_files_measured_is_told_apart(subject: Subject, found: Found) -> None:
+def test_what_two_files_measured_is_told_apart(subject: PageSubject, found: ReportInput) -> None:
     (first,) = subject.of("importance")
-    subject.items.append(Item(kind="importance", path=Path("later.json"), data=first.data))
+    subject.items.append(ReportItem(kind="importance", path=Path("later.json"), data=first.data))
     labels = [q["label"] for q in quantities(subject, found, []) if q["key"][:10] == "importance"]
     assert labels == ["importance · importance", "importance · later"]

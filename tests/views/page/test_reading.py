@@ -21,7 +21,7 @@ from headcount.views.page.reading import (
     short_name,
     text,
 )
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.walk import ReportInput, ReportItem
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_by_head_follows_the_layout() -> None:
 
 
 def test_careful_names_the_file() -> None:
-    found = Found()
-    with careful(found, Item(kind="prune", path=Path("a.json"), data={})):
+    found = ReportInput()
+    with careful(found, ReportItem(kind="prune", path=Path("a.json"), data={})):
         {}["mask"]
     assert found.skipped == [("a.json", "left out: it lacks or bends 'mask'.")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headcount.views.page.rows import rows_said, set_of, several
-from headcount.views.page.walk import Item
+from headcount.views.page.walk import ReportItem
 
 SEARCH = Path("found")
 
@@ -23,7 +23,7 @@ SEARCH = Path("found")
     ],
 )
 def test_the_set_of_a_record(path: str, split: str, used: str) -> None:
-    item = Item(kind="prune", path=Path(path), data={})
+    item = ReportItem(kind="prune", path=Path(path), data={})
     assert set_of(item, split, [SEARCH]) == used
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from headcount.views.page import sentences as module
 from headcount.views.page.sentences import roles, sentences
-from headcount.views.page.subjects import Subject, subjects
-from headcount.views.page.walk import Found, walk
+from headcount.views.page.subjects import PageSubject, subjects
+from headcount.views.page.walk import ReportInput, walk
 from page.made import attention, study
 from views.page.conftest import LAYOUT
 
@@ -21,7 +21,7 @@ def raw(text: str, kind: str) -> np.ndarray:
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), kind)
 
 
-def test_a_map_comes_back(subject: Subject, found: Found, files: Path) -> None:
+def test_a_map_comes_back(subject: PageSubject, found: ReportInput, files: Path) -> None:
     (made,) = sentences(subject, found)
     maps = np.load(files / "attention" / "attention.npz")
     one = made["maps"]["before"][5]
@@ -49,7 +49,7 @@ def test_a_long_text_keeps_what_is_looked_at_most(tmp_path: Path) -> None:
 
 
 def test_maps_that_are_too_large_are_left_out(
-    subject: Subject, found: Found, monkeypatch: pytest.MonkeyPatch
+    subject: PageSubject, found: ReportInput, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BUDGET", 100)
     (made,) = sentences(subject, found)
@@ -57,7 +57,7 @@ def test_maps_that_are_too_large_are_left_out(
     assert "too large" in found.skipped[0][1]
 
 
-def test_roles_and_examples_go_to_their_heads(subject: Subject, found: Found) -> None:
+def test_roles_and_examples_go_to_their_heads(subject: PageSubject, found: ReportInput) -> None:
     (item,) = subject.of("roles")
     item.data["examples"] = [
         {"head": 1, "decile": 3, "tokens": ["a", "b"], "query": 0, "weights": [0.2, 0.8]},
@@ -73,7 +73,7 @@ def test_roles_and_examples_go_to_their_heads(subject: Subject, found: Found) ->
     assert made["examples"][4][0]["weights"] == [[0, 1.0]]
 
 
-def test_examples_after_a_cut(subject: Subject, found: Found) -> None:
+def test_examples_after_a_cut(subject: PageSubject, found: ReportInput) -> None:
     (item,) = subject.of("roles")
     item.data["examples"] = [
         {"head": 0, "tokens": ["a", "b"], "keys": ["x", "y"], "query": 0, "weights": [[0, 1.0]],

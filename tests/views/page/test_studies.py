@@ -10,13 +10,13 @@ import pytest
 
 from headcount.views.page.cuts import cuts
 from headcount.views.page.studies import studies
-from headcount.views.page.subjects import Subject, subjects
-from headcount.views.page.walk import Found, walk
+from headcount.views.page.subjects import PageSubject, subjects
+from headcount.views.page.walk import ReportInput, walk
 from page.made import study
 from views.page.conftest import LAYOUT
 
 
-def test_a_curve_is_its_summary(subject: Subject, found: Found, files: Path) -> None:
+def test_a_curve_is_its_summary(subject: PageSubject, found: ReportInput, files: Path) -> None:
     curve = next(s for s in studies(subject, found, cuts(subject, found)) if s["name"] == "curve")
     told = json.loads((files / "curve" / "curve.json").read_text())["summary"]
     points = [(s["name"], p["kept"], p["value"]) for s in curve["series"] for p in s["points"]]
@@ -44,7 +44,9 @@ def test_a_study_that_was_stopped_is_summed_up_from_its_runs(tmp_path: Path) -> 
     assert (point["value"], point["low"], point["high"]) == pytest.approx((mean, low, high))
 
 
-def test_cuts_of_a_search_are_differences_on_their_own_rows(subject: Subject, found: Found) -> None:
+def test_cuts_of_a_search_are_differences_on_their_own_rows(
+    subject: PageSubject, found: ReportInput
+) -> None:
     made = cuts(subject, found)
     search = next(s for s in studies(subject, found, made) if s["name"] == "search")
     assert search["relative"] is True

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from headcount.heads import Layout
-from headcount.views.page.subjects import Subject, subjects
+from headcount.views.page.subjects import PageSubject, subjects
 from headcount.views.page.walk import walk
 from page.made import record, roles, study, write
 
 LAYOUT = Layout.of(encoder=[2, 2])
 
 
-def test_one_of_everything_is_one_subject(subject: Subject) -> None:
+def test_one_of_everything_is_one_subject(subject: PageSubject) -> None:
     assert (subject.name, len(subject.layout)) == ("model on task", 12)
     assert {item.kind for item in subject.items} >= {
         "prune", "importance", "study", "search", "roles", "matrix", "trace", "bench", "transfer",

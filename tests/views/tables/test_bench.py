@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headcount.costs.timed import Bench, Row, Shape
+from headcount.costs.timed import BenchResult, BenchRow, Shape
 from headcount.costs.timing import Estimate
 from headcount.views.tables.bench import columns_of, number, page, remarks
 
 
-def row(name: str, kind: str, time: float, ideal: float | None) -> Row:
+def row(name: str, kind: str, time: float, ideal: float | None) -> BenchRow:
     spread = Estimate(time, time - 0.09, time + 0.09)
-    return Row(
+    return BenchRow(
         name=name,
         kind=kind,
         heads=4,
@@ -31,7 +31,7 @@ SHAPE = Shape(
     ceiling=1.54,
     rows=(row("dense", "dense", 1.0, 1.0), row("removed", "removed", 0.9, 0.8)),
 )
-FOUND = Bench(model="BertModel", device="cpu", threads=2, shapes=(SHAPE,))
+FOUND = BenchResult(model="BertModel", device="cpu", threads=2, shapes=(SHAPE,))
 
 
 def test_a_column_says_how_near_the_ideal_a_removal_is() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from headcount.views.tables.columns import Column, Fitted, built, fitting, table
+from headcount.views.tables.columns import Column, FittedTable, built, fitting, table
 
 COLUMNS = [
     Column(title="name", cells=["a", "total"], weight=9, left=True),
@@ -33,7 +33,7 @@ def test_it_fits_to_the_column() -> None:
 def test_into_a_pipe_everything_goes_with_a_gap_before_the_totals() -> None:
     console = Console(width=1000)
     with console.capture() as captured:
-        console.print(Fitted(COLUMNS, section=1))
+        console.print(FittedTable(COLUMNS, section=1))
     lines = [line.split() for line in captured.get().splitlines()]
     assert lines[1:] == [lines[1], lines[2], ["a", "x" * 30, "1"], [], ["total", "22"], []]
     assert lines[1] == ["name", "long", "n"]
@@ -47,7 +47,7 @@ def test_columns_of_different_lengths_are_a_mistake() -> None:
 def test_what_a_narrow_terminal_hides_is_named() -> None:
     console = Console(width=40)
     with console.capture() as captured:
-        console.print(Fitted(COLUMNS))
+        console.print(FittedTable(COLUMNS))
     assert "Too narrow to show: long" in captured.get()
     assert "x" * 30 not in captured.get()
 

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from headcount.heads import Layout
-from headcount.likeness.result import Measured, Redundancy
+from headcount.likeness.result import Measurement, Redundancy
 from headcount.views.tables.redundancy import found_page, found_to_json
 
 
 def redundancy() -> Redundancy:
     values = np.array([[0.0, 0.5, 0.2], [0.5, 0.0, 0.9], [0.2, 0.9, 0.0]])
     made = {"class": "Bert", "inputs": "lines", "seed": 3, "stopped_early": True}
-    measured = {("encoder", "js"): Measured(values, values / 10)}
+    measured = {("encoder", "js"): Measurement(values, values / 10)}
     return Redundancy(layout=Layout.of(encoder=[2, 1]), measured=measured, count=8, made=made)
 
 

@@ -8,14 +8,14 @@ from headcount.base.options import to_plain
 from headcount.costs.speed import Track
 from headcount.costs.speed import bench as time_it
 from headcount.models import fingerprint
-from headcount.runs.carriers.common import Came, name_of
-from headcount.runs.kinds import Bench
+from headcount.runs.carriers.common import RunOutput, name_of
+from headcount.runs.kinds import BenchOptions
 from headcount.runs.run import Run
 
 
-def bench(run: Run, out: object, *, track: Track | None = None, **_: Any) -> Came:
+def bench(run: Run, out: object, *, track: Track | None = None, **_: Any) -> RunOutput:
     """Time it; nothing is written but the record."""
-    asked = run.asked(Bench)
+    asked = run.asked(BenchOptions)
     found = time_it(
         name_of(run), asked.pruned, ratio=asked.ratio, batch=asked.batch,
         length=asked.length, repeats=asked.repeats, timing_seconds=asked.timing_seconds,
@@ -24,4 +24,4 @@ def bench(run: Run, out: object, *, track: Track | None = None, **_: Any) -> Cam
     )  # fmt: skip
     about = {"model": run.model, "device": run.opening.device, "versions": fingerprint.versions()}
     about |= {"kind": run.kind, "options": to_plain(asked), "seed": run.seed}
-    return Came(found.to_json(), about, {}, found)
+    return RunOutput(found.to_json(), about, {}, found)

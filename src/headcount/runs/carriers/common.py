@@ -20,11 +20,11 @@ from headcount.runs.record import Record
 from headcount.runs.run import Run
 from headcount.runs.subject import Subject, Subjects, make_subject
 from headcount.tasks import TASKS, Task
-from headcount.tasks.encoding import Encoded, rows_fingerprint
+from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 
 
 @dataclass(frozen=True, eq=False)
-class Carried:
+class RunResult:
     """A finished run: its record, and what came out as the library's own value."""
 
     record: Record
@@ -32,7 +32,7 @@ class Carried:
 
 
 @dataclass(frozen=True, eq=False)
-class Came:
+class RunOutput:
     """What came out of a run, before it is put on record."""
 
     result: Mapping[str, Any]
@@ -83,6 +83,6 @@ def depends_on(
     return asked | fingerprint.identity(model, tokenizer)
 
 
-def used_inputs(rows: Encoded, name: str) -> dict[str, Any]:
+def used_inputs(rows: EncodedRows, name: str) -> dict[str, Any]:
     """Inputs without labels as a record tells them."""
     return used_rows(rows_fingerprint(rows), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headcount.heads import Mask
-from headcount.runs.carriers.common import Came, depends_on, mask_of, open_run
+from headcount.runs.carriers.common import RunOutput, depends_on, mask_of, open_run
 from headcount.runs.kinds import Evaluate
 from headcount.runs.notes import Note, log
 from headcount.runs.run import Run
@@ -17,7 +17,7 @@ from headcount.training.evaluation import differences
 
 def evaluate(
     run: Run, out: object, *, note: Note = log, subjects: Subjects | None = None, **_: Any
-) -> Came:
+) -> RunOutput:
     """Score all heads, and every mask that is asked for; all of it is in the record."""
     asked, subject = run.asked(Evaluate), open_run(run, subjects)
     rows = subject.scored(asked.scoring)
@@ -42,7 +42,7 @@ def evaluate(
     scored = {"split": rows.split, "n": found[0].n, "seed": asked.scoring.seed}
     about = depends_on(run, subject.model, subject.tokenizer, scored=rows.fingerprint)
     used = {"scored": scored | {"fingerprint": rows.fingerprint}}
-    return Came(result, about, used, (found, lost), (*subject.need_task().notes, *doubts))
+    return RunOutput(result, about, used, (found, lost), (*subject.need_task().notes, *doubts))
 
 
 def plan(run: Run) -> dict[str, Any]:

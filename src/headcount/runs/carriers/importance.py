@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from headcount.base.options import to_plain
-from headcount.runs.carriers.common import Came, depends_on, mask_of, open_run
+from headcount.runs.carriers.common import RunOutput, depends_on, mask_of, open_run
 from headcount.runs.cutting import used_rows
-from headcount.runs.kinds import Importance
+from headcount.runs.kinds import ImportanceOptions
 from headcount.runs.run import Run
 from headcount.runs.subject import Subjects
 from headcount.sensitivity.gradients import importance as measure
@@ -21,9 +21,9 @@ def importance(
     report: Callable[[int], None] | None,
     subjects: Subjects | None = None,
     **_: Any,
-) -> Came:
+) -> RunOutput:
     """Measure it; the scores are in the record."""
-    asked, subject = run.asked(Importance), open_run(run, subjects)
+    asked, subject = run.asked(ImportanceOptions), open_run(run, subjects)
     task = subject.need_task()
     mask = mask_of(asked.keep, subject) if asked.keep else None
     how = to_plain(asked.measuring) | {"tokenizer": subject.tokenizer, "mask": mask}
@@ -34,4 +34,4 @@ def importance(
     about = depends_on(run, subject.model, subject.tokenizer, rows=rows)
     used = {"measured": used_rows(rows, split) | {"sampled": asked.measuring.samples}}
     numbers = found.to_json()
-    return Came(result | {"predicts": numbers["kind"], **numbers}, about, used, found)
+    return RunOutput(result | {"predicts": numbers["kind"], **numbers}, about, used, found)

@@ -11,16 +11,16 @@ from headcount.likeness.measure import Progress
 from headcount.likeness.measure import redundancy as measure
 from headcount.models.find import layout
 from headcount.runs.carriers.common import (
-    Came,
+    RunOutput,
     depends_on,
     name_of,
     task_of,
     used_inputs,
 )
-from headcount.runs.kinds import Redundancy
+from headcount.runs.kinds import RedundancyOptions
 from headcount.runs.run import Run
 from headcount.runs.values import told
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.inputs import read_inputs
 from headcount.tasks.opening import open_model
 
@@ -32,9 +32,9 @@ def redundancy(
     report: Progress | None,
     state: Path | None = None,
     **more: Any,
-) -> Came:
+) -> RunOutput:
     """Measure it on what the run reads, into `out`; what is interrupted goes on from `state`."""
-    asked = run.asked(Redundancy)
+    asked = run.asked(RedundancyOptions)
     model, tokenizer, rows, name = _open(run)
     found = measure(
         model, rows, samples=asked.reading.most, seed=asked.reading.seed, tokenizer=tokenizer,
@@ -43,12 +43,12 @@ def redundancy(
     if out is not None:
         found.save(out)
     about = depends_on(run, model, tokenizer, inputs=told(rows))
-    return Came(found.to_json(), about, {"measured": used_inputs(rows, name)}, found)
+    return RunOutput(found.to_json(), about, {"measured": used_inputs(rows, name)}, found)
 
 
 def plan(run: Run) -> dict[str, Any]:
     """What would be measured, on what."""
-    asked = run.asked(Redundancy)
+    asked = run.asked(RedundancyOptions)
     model, _, rows, name = _open(run)
     return {
         "class": type(model).__name__,
@@ -58,12 +58,12 @@ def plan(run: Run) -> dict[str, Any]:
     }
 
 
-def _open(run: Run) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | None, Encoded, str]:
+def _open(run: Run) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | None, EncodedRows, str]:
     """(model, tokenizer, what it reads and what that is)."""
     task = None if run.task is None else task_of(run)
     model, tokenizer, _ = open_model(name_of(run), run.opening, reads=True)
     return (
         model,
         tokenizer,
-        *read_inputs(model, tokenizer, run.asked(Redundancy).reading, task, decides=True),
+        *read_inputs(model, tokenizer, run.asked(RedundancyOptions).reading, task, decides=True),
     )

@@ -9,23 +9,23 @@ from headcount.behaviour.measure import Progress
 from headcount.behaviour.measure import roles as measure
 from headcount.models import fingerprint
 from headcount.runs.carriers.common import (
-    Came,
+    RunOutput,
     depends_on,
     name_of,
     task_of,
     used_inputs,
 )
 from headcount.runs.cutting import used_rows
-from headcount.runs.kinds import Roles
+from headcount.runs.kinds import RolesOptions
 from headcount.runs.run import Run
 from headcount.runs.subject import Subject
 from headcount.runs.values import told
 from headcount.tasks.opening import open_model
 
 
-def roles(run: Run, out: object, *, report: Progress | None, **more: Any) -> Came:
+def roles(run: Run, out: object, *, report: Progress | None, **more: Any) -> RunOutput:
     """Measure them on what the run reads; where it scores, on the task's own split."""
-    asked, task = run.asked(Roles), None if run.task is None else task_of(run)
+    asked, task = run.asked(RolesOptions), None if run.task is None else task_of(run)
     scored = task if asked.describing.alone else None
     model, tokenizer, _ = open_model(name_of(run), run.opening, scored, reads=True)
     pruned = open_model(asked.pruned, run.opening, scored)[0] if asked.pruned else None
@@ -42,4 +42,4 @@ def roles(run: Run, out: object, *, report: Progress | None, **more: Any) -> Cam
         about["scored"] = Subject(model=model, task=scored).rows_of(scored.evaluation)
         limit = {"sampled": asked.describing.limit}
         used["scored"] = used_rows(about["scored"], scored.evaluation) | limit
-    return Came(found.to_json(), about, used, found)
+    return RunOutput(found.to_json(), about, used, found)

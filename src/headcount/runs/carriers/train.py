@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.files import expanded
-from headcount.runs.carriers.common import Carried, depends_on, name_of, task_of
+from headcount.runs.carriers.common import RunResult, depends_on, name_of, task_of
 from headcount.runs.cutting import used_rows
 from headcount.runs.kinds import Train
 from headcount.runs.notes import Note
@@ -25,7 +25,7 @@ from headcount.training.session import training_rows
 def train(
     run: Run, out: str | Path | None, *, report: Report | None, command: str | None,
     overwrite: bool, note: Note, logging: Logging | None = None, **_: Any,
-) -> Carried:  # fmt: skip
+) -> RunResult:  # fmt: skip
     """Train as asked, and put the model and its record where that was asked."""
     asked, subject = run.asked(Train), open_for_training(run)
     task = subject.need_task()
@@ -59,7 +59,7 @@ def train(
     )  # fmt: skip
     if out is not None and is_first():
         record.save(expanded(out))
-    return Carried(record, trained)
+    return RunResult(record, trained)
 
 
 def plan(run: Run) -> dict[str, Any]:

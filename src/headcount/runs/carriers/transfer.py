@@ -11,25 +11,25 @@ from headcount.changes.pair import open_pair
 from headcount.changes.study import Bar, no_bar, transfer_study
 from headcount.models import fingerprint
 from headcount.runs.carriers.common import (
-    Came,
+    RunOutput,
     depends_on,
     name_of,
     task_of,
     used_inputs,
 )
-from headcount.runs.kinds import Transfer
+from headcount.runs.kinds import TransferOptions
 from headcount.runs.run import Run
 from headcount.runs.values import told
 from headcount.tasks import TASKS, Task
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.inputs import read_inputs
 from headcount.tasks.opening import open_several
 from headcount.tasks.source import Source
 
 
-def transfer(run: Run, out: object, *, bar: Bar | None = None, **_: Any) -> Came:
+def transfer(run: Run, out: object, *, bar: Bar | None = None, **_: Any) -> RunOutput:
     """Compare the run's model with the fine-tuned one it names."""
-    asked = run.asked(Transfer)
+    asked = run.asked(TransferOptions)
     models, tasks, tokenizer, rows, name = _open(run)
     found = transfer_study(
         models, tasks, rows, tokenizer=tokenizer, reading=asked.reading,
@@ -39,12 +39,12 @@ def transfer(run: Run, out: object, *, bar: Bar | None = None, **_: Any) -> Came
     found = replace(found, made={**found.made, **named})
     second = fingerprint.identity(models[1], tokenizer)
     about = depends_on(run, models[0], tokenizer, inputs=told(rows), finetuned=second)
-    return Came(found.to_json(), about, {"measured": used_inputs(rows, name)}, found)
+    return RunOutput(found.to_json(), about, {"measured": used_inputs(rows, name)}, found)
 
 
 def plan(run: Run) -> dict[str, Any]:
     """What would be compared, on what."""
-    asked = run.asked(Transfer)
+    asked = run.asked(TransferOptions)
     models, _, _, rows, name = _open(run)
     return {
         "classes": ", ".join(type(model).__name__ for model in models),
@@ -55,9 +55,11 @@ def plan(run: Run) -> dict[str, Any]:
 
 def _open(
     run: Run,
-) -> tuple[list[PreTrainedModel], list[Task | None], PreTrainedTokenizerBase | None, Encoded, str]:
+) -> tuple[
+    list[PreTrainedModel], list[Task | None], PreTrainedTokenizerBase | None, EncodedRows, str
+]:
     """(the two models, their tasks, their tokenizer, what both read and what that is)."""
-    asked, before = run.asked(Transfer), None
+    asked, before = run.asked(TransferOptions), None
     options = asked.transferring
     if options.pretraining_task is not None:
         before = TASKS[options.pretraining_task](Source(data=options.pretraining_data))

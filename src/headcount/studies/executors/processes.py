@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from headcount.base.files import cannot_write
-from headcount.studies.executors.protocol import Ended, Executing
+from headcount.studies.executors.protocol import ExecutorOptions, JobEnd
 from headcount.studies.worker import Job
 
 LOGS = "logs"
@@ -43,7 +43,7 @@ class Processes:
 
     leaves = False
 
-    def __init__(self, folder: Path, executing: Executing, threads: int) -> None:
+    def __init__(self, folder: Path, executing: ExecutorOptions, threads: int) -> None:
         self.folder, self.most, self.threads = folder, executing.workers, threads
         self.workers: list[_Worker] = []
         self.selector = selectors.DefaultSelector()
@@ -79,7 +79,7 @@ class Processes:
         self.selector.register(worker.answers, selectors.EVENT_READ, worker)
         return worker
 
-    def ended(self, seconds: float) -> list[Ended]:
+    def ended(self, seconds: float) -> list[JobEnd]:
         """Jobs whose workers have answered, or died."""
         found = []
         for event, _ in self.selector.select(seconds):
@@ -88,12 +88,12 @@ class Processes:
             key, worker.key = worker.key, None
             if line and key is not None:
                 answer = json.loads(line)
-                found.append(Ended(key, answer["state"], answer["error"]))
+                found.append(JobEnd(key, answer["state"], answer["error"]))
                 continue
             code = worker.process.wait()
             self._drop(worker)
             if key is not None:
-                found.append(Ended(key, "died", _died(code)))
+                found.append(JobEnd(key, "died", _died(code)))
         return found
 
     def _drop(self, worker: _Worker) -> None:

@@ -12,7 +12,7 @@ from headcount.studies.worker import Job
 
 
 @dataclass(frozen=True)
-class Ended:
+class JobEnd:
     """A job that is over."""
 
     key: str
@@ -22,7 +22,7 @@ class Ended:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Executing:
+class ExecutorOptions:
     """Where and how the runs of a study are carried out."""
 
     executor: Literal["serial", "processes", "ray", "slurm"] = "serial"
@@ -61,7 +61,7 @@ class Executor(Protocol):
         """Take a job; `after` are keys of runs that it must wait for, where the executor leaves."""
         ...
 
-    def ended(self, seconds: float) -> list[Ended]:
+    def ended(self, seconds: float) -> list[JobEnd]:
         """Jobs that have ended, after so many seconds at the latest."""
         ...
 
@@ -70,7 +70,7 @@ class Executor(Protocol):
         ...
 
 
-def make_executor(folder: Path, executing: Executing, threads: int) -> Executor:
+def make_executor(folder: Path, executing: ExecutorOptions, threads: int) -> Executor:
     """The executor that was asked for."""
     from headcount.studies.executors import EXECUTORS
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import HeadcountError, in_words, need_extra
-from headcount.studies.executors.protocol import Ended, Executing
+from headcount.studies.executors.protocol import ExecutorOptions, JobEnd
 from headcount.studies.worker import Job, work
 
 PASSED_ON = ("HF_HUB_OFFLINE", "HF_HOME", "HEADCOUNT_KILL_AT", "HEADCOUNT_KILL_LOG")
@@ -40,7 +40,7 @@ class OnRay:
 
     leaves = False
 
-    def __init__(self, folder: Path, executing: Executing, threads: int) -> None:
+    def __init__(self, folder: Path, executing: ExecutorOptions, threads: int) -> None:
         try:
             import ray
         except ImportError as error:
@@ -70,7 +70,7 @@ class OnRay:
         """Hand it over."""
         self.jobs[self.remote.remote(self.settings, str(self.folder), job.to_plain())] = key
 
-    def ended(self, seconds: float) -> list[Ended]:
+    def ended(self, seconds: float) -> list[JobEnd]:
         """Jobs that are over, well or not."""
         if not self.jobs:
             return []
@@ -78,13 +78,13 @@ class OnRay:
         more, _ = self.ray.wait(list(self.jobs), num_returns=len(self.jobs), timeout=0)
         return [self._over(job) for job in {*over, *more}]
 
-    def _over(self, job: Any) -> Ended:
+    def _over(self, job: Any) -> JobEnd:
         key = self.jobs.pop(job)
         try:
             answer = self.ray.get(job)
         except self.ray.exceptions.RayError as error:
-            return Ended(key, "died", in_words(error))
-        return Ended(key, answer["state"], answer["error"])
+            return JobEnd(key, "died", in_words(error))
+        return JobEnd(key, answer["state"], answer["error"])
 
     def close(self) -> None:
         """Cancel what is under way, let it give itself back, and leave the cluster."""
@@ -96,7 +96,7 @@ class OnRay:
             self.ray.shutdown()
 
 
-def _connect(ray: Any, executing: Executing) -> None:
+def _connect(ray: Any, executing: ExecutorOptions) -> None:
     address = executing.address
     if address is None:
         processors = max(1, round(executing.workers * executing.cpus))

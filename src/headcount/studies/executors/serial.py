@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from headcount.studies.executors.protocol import Ended, Executing
+from headcount.studies.executors.protocol import ExecutorOptions, JobEnd
 from headcount.studies.worker import Job, work
 
 
@@ -14,9 +14,9 @@ class Serial:
 
     leaves = False
 
-    def __init__(self, folder: Path, executing: Executing, threads: int) -> None:
+    def __init__(self, folder: Path, executing: ExecutorOptions, threads: int) -> None:
         self.folder = folder
-        self.over: list[Ended] = []
+        self.over: list[JobEnd] = []
 
     def room(self) -> int:
         """One, when the last is over."""
@@ -25,9 +25,9 @@ class Serial:
     def submit(self, key: str, job: Job, after: Sequence[str]) -> None:
         """Do it now."""
         found = work(self.folder, job)
-        self.over.append(Ended(key, found["state"], found["error"]))
+        self.over.append(JobEnd(key, found["state"], found["error"]))
 
-    def ended(self, seconds: float) -> list[Ended]:
+    def ended(self, seconds: float) -> list[JobEnd]:
         """The job that was just done."""
         over, self.over = self.over, []
         return over

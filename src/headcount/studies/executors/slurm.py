@@ -21,7 +21,7 @@ from typing import Any
 from headcount.base.errors import HeadcountError, in_words, need_extra
 from headcount.base.files import read_json, write_json
 from headcount.runs.run import Run
-from headcount.studies.executors.protocol import Ended, Executing
+from headcount.studies.executors.protocol import ExecutorOptions, JobEnd
 from headcount.studies.ledger import Ledger
 from headcount.studies.worker import Job, work
 
@@ -36,7 +36,7 @@ EVERY = 5.0
 """Seconds between two looks at SLURM's queue, or at a run that is waited for."""
 
 
-class Work:
+class SlurmJob:
     """A job as submitit takes it: it can be put back into the queue at any time."""
 
     def __call__(self, folder: str, job: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _leave_when_preempted() -> None:
 class OnSlurm:
     """Collects jobs level by level, submits them as arrays, and leaves them."""
 
-    def __init__(self, folder: Path, executing: Executing, threads: int) -> None:
+    def __init__(self, folder: Path, executing: ExecutorOptions, threads: int) -> None:
         try:
             import submitit
         except ImportError as error:
@@ -104,7 +104,7 @@ class OnSlurm:
         if key not in self.queued:
             self.taken[key] = (job, list(after))
 
-    def ended(self, seconds: float) -> list[Ended]:
+    def ended(self, seconds: float) -> list[JobEnd]:
         """Submit what was taken; jobs that are over, where they are waited for."""
         self._submit_all()
         if self.leaves:
@@ -115,7 +115,7 @@ class OnSlurm:
             over = self._over()
         return over
 
-    def _over(self) -> list[Ended]:
+    def _over(self) -> list[JobEnd]:
         """Jobs that have answered, and those that are in the queue no more."""
         over = [key for key, job in self.jobs.items() if self._has_answered(job)]
         if not self.local and time.monotonic() - self.looked > EVERY:
@@ -124,21 +124,21 @@ class OnSlurm:
             left = {key: job for key, job in self.queued.items() if job in there}
             # those of an earlier call: the folder alone knows how they ended
             before, self.queued = set(self.queued) - set(left), left
-            return [Ended(key, "over") for key in before] + [self._answer(key) for key in over]
+            return [JobEnd(key, "over") for key in before] + [self._answer(key) for key in over]
         return [self._answer(key) for key in over]
 
     def _has_answered(self, job: Any) -> bool:
         return bool(job.done()) if self.local else job.paths.result_pickle.exists()
 
-    def _answer(self, key: str) -> Ended:
+    def _answer(self, key: str) -> JobEnd:
         job = self.jobs.pop(key)
         if not job.paths.result_pickle.exists():
-            return Ended(key, "died", f"SLURM job {job.job_id} ended without an answer.")
+            return JobEnd(key, "died", f"SLURM job {job.job_id} ended without an answer.")
         try:
             answer = job.result()
-            return Ended(key, answer["state"], answer["error"])
+            return JobEnd(key, answer["state"], answer["error"])
         except Exception as error:  # whatever submitit could not bring back
-            return Ended(key, "died", in_words(error, 400))
+            return JobEnd(key, "died", in_words(error, 400))
 
     def _submit_all(self) -> None:
         """Arrays for each level of what waits for what."""
@@ -163,7 +163,7 @@ class OnSlurm:
             executor = self._executor(before)
             with redirect_stderr(io.StringIO()), executor.batch():
                 return [
-                    executor.submit(Work(), str(self.folder), self.taken[key][0].to_plain())
+                    executor.submit(SlurmJob(), str(self.folder), self.taken[key][0].to_plain())
                     for key in keys
                 ]
         except (OSError, RuntimeError) as error:

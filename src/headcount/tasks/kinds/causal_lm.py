@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch
-from headcount.tasks.encoding import Encoded, RowOptions, padded_rows
+from headcount.tasks.encoding import EncodedRows, RowOptions, padded_rows
 from headcount.tasks.kinds import entropy
 from headcount.tasks.kinds.kind import Losses, TaskKind
 from headcount.tasks.metrics import Outcome
@@ -38,7 +38,7 @@ class CausalLM(TaskKind):
 
     def encode(
         self, examples: Examples, processor: PreTrainedTokenizerBase, options: RowOptions
-    ) -> Encoded:
+    ) -> EncodedRows:
         """A line a row; packed, all lines are joined and cut into blocks."""
         if options.packed:
             columns = {"input_ids": _blocks(examples.texts[0], processor, options.length)}
@@ -46,8 +46,8 @@ class CausalLM(TaskKind):
         return _asking(super().encode(examples, processor, options))
 
     def given(
-        self, model: PreTrainedModel, rows: Encoded, answers: Tensor
-    ) -> tuple[Encoded, tuple[str, ...]]:
+        self, model: PreTrainedModel, rows: EncodedRows, answers: Tensor
+    ) -> tuple[EncodedRows, tuple[str, ...]]:
         """Without labels, every token is asked for."""
         return super().given(model, _asking(rows) if rows.labels is None else rows, answers)
 
@@ -89,7 +89,7 @@ def is_causal(model: nn.Module) -> bool:
     return any(mark in type(model).__name__ for mark in ("CausalLM", "LMHeadModel"))
 
 
-def _asking(rows: Encoded) -> Encoded:
+def _asking(rows: EncodedRows) -> EncodedRows:
     """Rows that are asked for every token of their own."""
     return replace(rows, labels=[list(ids) for ids in rows.columns["input_ids"]])
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.base.errors import UsageError
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds.kind import Losses, TaskKind
 from headcount.tasks.loading import class_names, class_order, has_classes
 from headcount.tasks.metrics import Outcome
@@ -49,8 +49,8 @@ class Classification(TaskKind):
         return class_order(model, task, labels)
 
     def given(
-        self, model: PreTrainedModel, rows: Encoded, answers: Tensor
-    ) -> tuple[Encoded, tuple[str, ...]]:
+        self, model: PreTrainedModel, rows: EncodedRows, answers: Tensor
+    ) -> tuple[EncodedRows, tuple[str, ...]]:
         """Labels are numbers of the model's classes."""
         rows, _ = super().given(model, rows, answers)
         names = tuple(class_names(model.config))

@@ -17,7 +17,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch, model_inputs
-from headcount.tasks.encoding import IGNORED, Encoded, RowOptions, tokenized
+from headcount.tasks.encoding import IGNORED, EncodedRows, RowOptions, tokenized
 from headcount.tasks.kinds.entropy import draw_classes, entropies, entropy_sum
 from headcount.tasks.metrics import Outcome
 from headcount.tasks.rows import ScoredRows
@@ -56,7 +56,7 @@ class TaskKind(Protocol):
         """What a new head for the task wants in the model's config."""
         return {}
 
-    def encode(self, examples: Examples, processor: Any, options: RowOptions) -> Encoded:
+    def encode(self, examples: Examples, processor: Any, options: RowOptions) -> EncodedRows:
         """The examples as rows: one text or a pair of texts each.
 
         `processor` is the model's tokenizer, image processor or feature extractor.
@@ -76,8 +76,8 @@ class TaskKind(Protocol):
         return None
 
     def given(
-        self, model: PreTrainedModel, rows: Encoded, answers: Tensor
-    ) -> tuple[Encoded, tuple[str, ...]]:
+        self, model: PreTrainedModel, rows: EncodedRows, answers: Tensor
+    ) -> tuple[EncodedRows, tuple[str, ...]]:
         """Rows that belong to no task, and the names of their classes; `answers` to the first."""
         if rows.labels is None:
             raise UsageError("Rows to score have labels: add 'labels', or pass a task.")

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from headcount.models.batches import ModelBatch
-from headcount.tasks.encoding import Encoded, RowOptions
+from headcount.tasks.encoding import EncodedRows, RowOptions
 from headcount.tasks.kinds import entropy
 from headcount.tasks.kinds.causal_lm import is_causal
 from headcount.tasks.kinds.kind import Losses, TaskKind
@@ -40,7 +40,7 @@ class MaskedLM(TaskKind):
 
     def encode(
         self, examples: Examples, processor: PreTrainedTokenizerBase, options: RowOptions
-    ) -> Encoded:
+    ) -> EncodedRows:
         """Tokens are hidden here, always the same for a seed, unless training does."""
         rows = super().encode(examples, processor, options)
         if not options.masked:

@@ -12,7 +12,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch
-from headcount.tasks.encoding import Encoded
+from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds.kind import Losses, TaskKind
 from headcount.tasks.metrics import Outcome
 from headcount.tasks.rows import ScoredRows
@@ -38,8 +38,8 @@ class Regression(TaskKind):
         return {"num_labels": 1}
 
     def given(
-        self, model: PreTrainedModel, rows: Encoded, answers: Tensor
-    ) -> tuple[Encoded, tuple[str, ...]]:
+        self, model: PreTrainedModel, rows: EncodedRows, answers: Tensor
+    ) -> tuple[EncodedRows, tuple[str, ...]]:
         """Numbers, for a model that answers with one."""
         found = super().given(model, rows, answers)
         if answers.shape[1] > 1:

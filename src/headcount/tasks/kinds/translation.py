@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.batches import ModelBatch, model_inputs
-from headcount.tasks.encoding import Encoded, RowOptions, tokenized
+from headcount.tasks.encoding import EncodedRows, RowOptions, tokenized
 from headcount.tasks.kinds.entropy import draw_classes, where_asked
 from headcount.tasks.kinds.kind import TaskKind
 from headcount.tasks.metrics import Outcome
@@ -35,7 +35,7 @@ class Translation(TaskKind):
 
     def encode(
         self, examples: Examples, processor: PreTrainedTokenizerBase, options: RowOptions
-    ) -> Encoded:
+    ) -> EncodedRows:
         """Labels are the target's tokens."""
         source, target = examples.texts
         wanted = processor(
@@ -44,8 +44,8 @@ class Translation(TaskKind):
         return tokenized(processor, source, length=options.length, labels=wanted["input_ids"])
 
     def given(
-        self, model: PreTrainedModel, rows: Encoded, answers: Tensor
-    ) -> tuple[Encoded, tuple[str, ...]]:
+        self, model: PreTrainedModel, rows: EncodedRows, answers: Tensor
+    ) -> tuple[EncodedRows, tuple[str, ...]]:
         """Rows of tokens have no text to score against."""
         raise UsageError("Translations are scored against texts: pass a translation task.")
 

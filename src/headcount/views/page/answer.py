@@ -10,8 +10,8 @@ from headcount.base.errors import HeadcountError
 from headcount.base.names import split_words
 from headcount.views.page.commands import LONGEST, command_in
 from headcount.views.page.reading import bounds, careful, number, text
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput, ReportItem
 
 NOT_HELD_OUT = (
     "The cut was picked after its score was seen, on the same rows; headcount search tests its "
@@ -20,8 +20,8 @@ NOT_HELD_OUT = (
 
 
 def answer(
-    subject: Subject,
-    found: Found,
+    subject: PageSubject,
+    found: ReportInput,
     made: Sequence[Mapping[str, Any]],
     full: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
@@ -32,7 +32,9 @@ def answer(
     return _smallest(subject, made, full)
 
 
-def _searched(item: Item, subject: Subject, made: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _searched(
+    item: ReportItem, subject: PageSubject, made: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     data = item.data
     sentence = data.get("sentence") or (
         f"{data['heads'] - data['kept']} of {data['heads']} heads can go."
@@ -112,7 +114,7 @@ def _rows(rows: Any) -> str:
 
 
 def _smallest(
-    subject: Subject, made: Sequence[Mapping[str, Any]], full: Mapping[str, Any] | None
+    subject: PageSubject, made: Sequence[Mapping[str, Any]], full: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """The smallest cut whose difference from all heads is not told apart from none."""
     heads = len(subject.layout)
@@ -145,7 +147,7 @@ def _smallest(
     return plain | {"sentence": said, "command": _to_ask(subject)}
 
 
-def _to_ask(subject: Subject) -> str | None:
+def _to_ask(subject: PageSubject) -> str | None:
     """The search that would answer, on the model and the rows that its records name."""
     runs = [item.data.get("run") for item in subject.items if isinstance(item.data, Mapping)]
     run = next((run for run in runs if isinstance(run, Mapping) and run.get("task")), None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from headcount.repair.repairs import done_words
 from headcount.views.page.reading import text
-from headcount.views.page.walk import Item
+from headcount.views.page.walk import ReportItem
 
 
 def label_of(record: Mapping[str, Any]) -> str:
@@ -28,12 +28,12 @@ def repaired(record: Mapping[str, Any]) -> list[str]:
     )
 
 
-def axes_of(items: Sequence[Item], folders: set[Path]) -> dict[Path, str]:
+def axes_of(items: Sequence[ReportItem], folders: set[Path]) -> dict[Path, str]:
     """What else differs between cuts of one method in a study file: `, samples 64`.
 
     Cuts that a file asks for with different options must not be taken for seeds of one.
     """
-    groups: dict[tuple[Any, ...], list[Item]] = {}
+    groups: dict[tuple[Any, ...], list[ReportItem]] = {}
     for item in items:
         if item.study in folders and isinstance(item.data.get("run"), Mapping):
             groups.setdefault((item.study, label_of(item.data)), []).append(item)

@@ -15,15 +15,15 @@ from headcount.views.page.reading import (
     packed,
     text,
 )
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput, ReportItem
 
 SIDES = ("pretrained", "finetuned")
 MOST_STEPS = 400
 """Noted steps of a trace that are drawn."""
 
 
-def transfers(subject: Subject, found: Found) -> list[dict[str, Any]]:
+def transfers(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
     """Two models compared: by layer, against importance, and recall."""
     listed: list[dict[str, Any]] = []
     for item in subject.of("transfer"):
@@ -34,7 +34,7 @@ def transfers(subject: Subject, found: Found) -> list[dict[str, Any]]:
     return listed
 
 
-def _transfer(item: Item, subject: Subject) -> dict[str, Any]:
+def _transfer(item: ReportItem, subject: PageSubject) -> dict[str, Any]:
     data = item.data
     drift = data.get("drift") or {}
     columns = ("mean", "mean_stderr", "max", "max_stderr", "hidden", "hidden_stderr")
@@ -70,7 +70,7 @@ def _at(values: Any, place: int) -> float | None:
     return number(values[place]) if isinstance(values, list) and place < len(values) else None
 
 
-def gates(subject: Subject, found: Found) -> list[dict[str, Any]]:
+def gates(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
     """Gates over training: every head at the noted steps, and counts at every step."""
     listed: list[dict[str, Any]] = []
     for item in subject.of("trace"):
@@ -80,7 +80,7 @@ def gates(subject: Subject, found: Found) -> list[dict[str, Any]]:
     return listed
 
 
-def _gates(item: Item) -> dict[str, Any]:
+def _gates(item: ReportItem) -> dict[str, Any]:
     trace = item.data
     places = np.unique(
         np.linspace(0, len(trace.steps) - 1, min(len(trace.steps), MOST_STEPS)).astype(int)

@@ -7,7 +7,7 @@ from typing import Any
 from headcount.base.errors import HeadcountError
 from headcount.base.files import read_json
 from headcount.views.page.reading import text
-from headcount.views.page.walk import Item
+from headcount.views.page.walk import ReportItem
 
 LONGEST = 20_000
 """Characters of a command: one that is cut short cannot be run."""
@@ -19,7 +19,7 @@ def command_in(data: Any) -> str | None:
     return text(line, LONGEST) if line else None
 
 
-def command_beside(item: Item) -> str | None:
+def command_beside(item: ReportItem) -> str | None:
     """From NAME.record.json, or from record.json of the same folder."""
     for path in (item.path.with_suffix(".record.json"), item.folder / "record.json"):
         try:

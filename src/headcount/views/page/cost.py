@@ -7,11 +7,11 @@ from typing import Any
 
 from headcount.views.page.commands import command_in
 from headcount.views.page.reading import bounds, careful, number, text
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput, ReportItem
 
 
-def timings(subject: Subject, found: Found) -> list[dict[str, Any]]:
+def timings(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
     """Each bench of the subject's model, and what a search timed of its answer."""
     listed: list[dict[str, Any]] = []
     for item in subject.of("bench"):
@@ -35,7 +35,7 @@ def timings(subject: Subject, found: Found) -> list[dict[str, Any]]:
     return listed
 
 
-def _searched(item: Item) -> dict[str, Any]:
+def _searched(item: ReportItem) -> dict[str, Any]:
     """The answer beside the model with all heads, as a bench of two rows."""
     data = item.data
     took = data["timing"]["milliseconds"]

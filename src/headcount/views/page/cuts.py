@@ -12,11 +12,11 @@ from headcount.views.page.axes import axes_of, label_of
 from headcount.views.page.commands import command_in
 from headcount.views.page.reading import bits, bounds, careful, number, text
 from headcount.views.page.rows import rows_said, set_of
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput, ReportItem
 
 
-def cuts(subject: Subject, found: Found) -> list[dict[str, Any]]:
+def cuts(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
     """Every cut of the subject's heads, from many heads to few."""
     made: list[dict[str, Any]] = []
     differing = axes_of(subject.of("prune"), {item.folder.parent for item in found.of("file")})
@@ -42,7 +42,7 @@ def _bare(mask: Mask, *, method: str, study: str | None) -> dict[str, Any]:
             "pattern": mask.pattern, "score": None, "answers": None, "rows": ""}  # fmt: skip
 
 
-def _cut(item: Item, layout: Layout, axes: str = "") -> dict[str, Any]:
+def _cut(item: ReportItem, layout: Layout, axes: str = "") -> dict[str, Any]:
     record = item.data
     mask = Mask.from_json(record["mask"], layout)
     study = item.study
@@ -141,7 +141,7 @@ def _worth(order: Mapping[str, Any], made: list[dict[str, Any]]) -> tuple[int, f
     return -sizes, sum(lost) / len(lost) if lost else math.inf
 
 
-def full_of(subject: Subject) -> dict[str, Any] | None:
+def full_of(subject: PageSubject) -> dict[str, Any] | None:
     """The model with all its heads, scored."""
     for item in subject.of("study"):
         if isinstance(full := item.data.get("full"), dict):

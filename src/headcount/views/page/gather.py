@@ -18,18 +18,18 @@ from headcount.views.page.reading import bounds, careful, number, short_name, te
 from headcount.views.page.rows import rows_said
 from headcount.views.page.sentences import roles, sentences
 from headcount.views.page.studies import studies
-from headcount.views.page.subjects import Subject, subjects
-from headcount.views.page.walk import Found
+from headcount.views.page.subjects import PageSubject, subjects
+from headcount.views.page.walk import ReportInput
 
 
-def gather(found: Found) -> dict[str, Any]:
+def gather(found: ReportInput) -> dict[str, Any]:
     """The data of the page: a part for each subject, and what was left out."""
     made = [_subject(subject, found) for subject in subjects(found)]
     skipped = [[text(name), text(why)] for name, why in dict.fromkeys(found.skipped)]
     return {"version": __version__, "subjects": made, "skipped": skipped}
 
 
-def _subject(subject: Subject, found: Found) -> dict[str, Any]:
+def _subject(subject: PageSubject, found: ReportInput) -> dict[str, Any]:
     listed = cuts(subject, found)
     full = full_of(subject)
     made = {
@@ -78,7 +78,7 @@ def _layout(layout: Layout) -> list[dict[str, Any]]:
     ]
 
 
-def _others(subject: Subject, found: Found) -> list[dict[str, Any]]:
+def _others(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
     """Scores that are not of cuts: trainings and evaluations."""
     listed: list[dict[str, Any]] = []
     for item in subject.of("train", "evaluate"):

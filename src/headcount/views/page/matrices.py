@@ -12,8 +12,8 @@ from headcount.heads import Layout
 from headcount.views.page.commands import command_beside
 from headcount.views.page.models import labels, model_name
 from headcount.views.page.reading import careful, number, numbers, quantised, text
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput, ReportItem
 
 EXACT = 600
 """Heads up to which a matrix is kept in 65,535 steps; above, in 255."""
@@ -23,7 +23,7 @@ WORK = 60_000_000
 """Pairs times permutations that a test of agreement may take."""
 
 
-def matrices(subject: Subject, found: Found) -> list[dict[str, Any]]:
+def matrices(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
     """Every matrix: the distances of one stack in one file."""
     listed: list[dict[str, Any]] = []
     pairs, own = 0, own_first(subject, found)
@@ -53,10 +53,10 @@ def _apart(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return listed
 
 
-def own_first(subject: Subject, found: Found) -> list[Item]:
+def own_first(subject: PageSubject, found: ReportInput) -> list[ReportItem]:
     """Those of the subject's own model before others of its layout."""
 
-    def others(item: Item) -> tuple[bool, bool]:
+    def others(item: ReportItem) -> tuple[bool, bool]:
         model = str(item.data.made.get("model", ""))
         own = model_name(model, found, seed=False) == subject.model
         return not own, own and model not in subject.paths
@@ -64,7 +64,7 @@ def own_first(subject: Subject, found: Found) -> list[Item]:
     return sorted(subject.of("matrix"), key=others)
 
 
-def _matrix(item: Item, stack: str, distance: str, measured: Any) -> dict[str, Any]:
+def _matrix(item: ReportItem, stack: str, distance: str, measured: Any) -> dict[str, Any]:
     values, made, layout = measured.values, item.data.made, item.data.layout
     upper = np.triu_indices(len(values), 1)
     wide = len(values) <= EXACT
@@ -136,7 +136,7 @@ def _permutations(values: np.ndarray) -> int:
     return int(times) if times >= 99 else 1
 
 
-def agreements(subject: Subject, found: Found) -> list[dict[str, Any]]:
+def agreements(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
     """Do distances and files agree? The pairs that `headcount redundancy compare` tests."""
     from headcount.likeness.agreement import agree
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from headcount.views.page.reading import short_name
-from headcount.views.page.walk import Found
+from headcount.views.page.walk import ReportInput
 
 MADE = {"train": "trained", "prune": "pruned"}
 """What became of a model in a run of some kind."""
 
 
-def model_name(model: Any, found: Found, *, seed: bool = True) -> str:
+def model_name(model: Any, found: ReportInput, *, seed: bool = True) -> str:
     """A model's own name; of one that a run of a study made, what it was made of.
 
     >>> model_name({"kind": "train", "model": "hub/bert", "seed": 1}, Found())
@@ -28,7 +28,7 @@ def model_name(model: Any, found: Found, *, seed: bool = True) -> str:
     return f"{base}, {MADE.get(kind, kind)}" + (f", seed {run.get('seed', 0)}" if seed else "")
 
 
-def _run(model: Any, found: Found) -> Mapping[str, Any] | None:
+def _run(model: Any, found: ReportInput) -> Mapping[str, Any] | None:
     """The run that made a model, where it is known."""
     if isinstance(model, Mapping):
         return model
@@ -53,7 +53,7 @@ def _seedless(value: Any) -> Any:
     return value
 
 
-def labels(models: Iterable[Any], found: Found) -> dict[str, str]:
+def labels(models: Iterable[Any], found: ReportInput) -> dict[str, str]:
     """A label for each of several models, all different, with its phase where that is known."""
     several = list(dict.fromkeys(map(str, models)))
     names = {model: model_name(model, found) for model in several}
@@ -66,7 +66,7 @@ def labels(models: Iterable[Any], found: Found) -> dict[str, str]:
     return {model: label + phases.get(model, "") for model, label in made.items()}
 
 
-def _phases(found: Found) -> dict[str, str]:
+def _phases(found: ReportInput) -> dict[str, str]:
     """Models that are known to be from before or after fine-tuning."""
     told: dict[str, str] = {}
     for item in found.of("transfer"):

@@ -11,8 +11,8 @@ from headcount.heads import Layout
 from headcount.views.page.commands import command_beside, command_in
 from headcount.views.page.matrices import own_first
 from headcount.views.page.reading import by_head, careful, number, numbers, short_name, text
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput, ReportItem
 
 NAMES = {
     "previous": "previous token", "next": "next token", "same": "same token",
@@ -26,7 +26,7 @@ NAMES = {
 
 
 def quantities(
-    subject: Subject, found: Found, made: Sequence[Mapping[str, Any]]
+    subject: PageSubject, found: ReportInput, made: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Every number of heads that the files have, the most telling first."""
     listed: list[dict[str, Any]] = []
@@ -48,7 +48,9 @@ def quantities(
     return [quantity | {"key": key} for key, quantity in keyed.items()]
 
 
-def _apart(made: list[dict[str, Any]], item: Item, found: Found) -> list[dict[str, Any]]:
+def _apart(
+    made: list[dict[str, Any]], item: ReportItem, found: ReportInput
+) -> list[dict[str, Any]]:
     """What several files measured alike is told apart by the seed of the run, or by the file."""
     folder = item.kind in ("trace", "attention")
     said = text(item.folder.name if folder else item.path.stem, 40)
@@ -71,11 +73,11 @@ def _quantity(key: str, values: Sequence[float | None], **more: Any) -> dict[str
     return {"key": key, **plain, "from": "", "command": None, "values": list(values), **more}
 
 
-def _said(item: Item) -> dict[str, Any]:
+def _said(item: ReportItem) -> dict[str, Any]:
     return {"from": item.path.name, "command": command_in(item.data)}
 
 
-def _importance(item: Item, layout: Layout) -> list[dict[str, Any]]:
+def _importance(item: ReportItem, layout: Layout) -> list[dict[str, Any]]:
     data = item.data
     normalize = data.get("normalize", "none")
     unit = "" if normalize == "none" else f"{normalize} per layer"
@@ -89,7 +91,7 @@ def _importance(item: Item, layout: Layout) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _roles(item: Item, layout: Layout) -> list[dict[str, Any]]:
+def _roles(item: ReportItem, layout: Layout) -> list[dict[str, Any]]:
     heads, made = len(layout), []
     made += _role(item, heads)
     for name, each in item.data.get("quantities", {}).items():
@@ -109,7 +111,7 @@ def _roles(item: Item, layout: Layout) -> list[dict[str, Any]]:
     return made
 
 
-def _role(item: Item, heads: int) -> list[dict[str, Any]]:
+def _role(item: ReportItem, heads: int) -> list[dict[str, Any]]:
     """The role itself: a kind, not an amount, so values are places in a list of names."""
     names = item.data.get("roles") or []
     kinds = [text(name, 40) for name in dict.fromkeys(names) if name is not None]
@@ -120,7 +122,7 @@ def _role(item: Item, heads: int) -> list[dict[str, Any]]:
     return [_quantity("role", values, what=what, kinds=kinds, **_said(item))]
 
 
-def _transfer(item: Item, layout: Layout) -> list[dict[str, Any]]:
+def _transfer(item: ReportItem, layout: Layout) -> list[dict[str, Any]]:
     data, said = item.data, _said(item)
     drift, change = data.get("drift") or {}, data.get("weight_change") or {}
     pair = f"{short_name(data.get('pretrained', '?'))} → {short_name(data.get('finetuned', '?'))}"
@@ -146,7 +148,7 @@ def _scores(data: Any, layout: Layout) -> list[float | None]:
     return by_head(data.get("scores", data), layout)
 
 
-def _nearness(item: Item, layout: Layout) -> list[dict[str, Any]]:
+def _nearness(item: ReportItem, layout: Layout) -> list[dict[str, Any]]:
     """How far the nearest other head is, by each distance."""
     found, made = item.data, []
     about = f"{short_name(found.made.get('model', '?'))}, {text(found.made.get('inputs', ''), 80)}"
@@ -169,7 +171,7 @@ def _nearness(item: Item, layout: Layout) -> list[dict[str, Any]]:
     return made
 
 
-def _gates(item: Item, layout: Layout) -> list[dict[str, Any]]:
+def _gates(item: ReportItem, layout: Layout) -> list[dict[str, Any]]:
     trace = item.data
     if not trace.values:
         return []
@@ -179,7 +181,7 @@ def _gates(item: Item, layout: Layout) -> list[dict[str, Any]]:
                       **{"from": item.folder.name, "command": command_beside(item)})]  # fmt: skip
 
 
-def _attention(item: Item, layout: Layout) -> list[dict[str, Any]]:
+def _attention(item: ReportItem, layout: Layout) -> list[dict[str, Any]]:
     """Of one sentence: entropy and distance of each head."""
     rows: dict[tuple[Any, ...], Any] = {
         (r["stack"], r["layer"], r["head"]): r for r in item.data["heads"] if not r.get("run")

@@ -14,7 +14,7 @@ import numpy as np
 from headcount.base.errors import HeadcountError
 from headcount.base.text import printable
 from headcount.heads import Layout, Mask
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.walk import ReportInput, ReportItem
 
 DAMAGED = (
     KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, ZeroDivisionError,
@@ -25,7 +25,7 @@ LONGEST = 400
 
 
 @contextmanager
-def careful(found: Found, item: Item) -> Generator[None]:
+def careful(found: ReportInput, item: ReportItem) -> Generator[None]:
     """What goes wrong with one file is named, and the page is made without it."""
     try:
         yield

@@ -14,10 +14,10 @@ from typing import Any
 from headcount.base.names import SETS
 from headcount.tasks.parts import read_half
 from headcount.views.page.reading import number
-from headcount.views.page.walk import Item
+from headcount.views.page.walk import ReportItem
 
 
-def set_of(item: Item, split: str, searches: Iterable[Path]) -> str:
+def set_of(item: ReportItem, split: str, searches: Iterable[Path]) -> str:
     """selection set, held-out set, or nothing for rows that have no part in a search."""
     folders = set(searches)
     if item.study in folders:

@@ -10,8 +10,8 @@ import numpy as np
 from headcount.heads import Layout
 from headcount.views.page.commands import command_in
 from headcount.views.page.reading import careful, number, numbers, packed, text
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput, ReportItem
 
 DENSE = 64
 """Tokens up to which a whole map is kept; above, the places most looked at."""
@@ -23,7 +23,7 @@ EXAMPLES = 12
 """Example sentences kept for a head."""
 
 
-def sentences(subject: Subject, found: Found) -> list[dict[str, Any]]:
+def sentences(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
     """Each text that was looked at, with the maps of its heads where these were kept."""
     listed: list[dict[str, Any]] = []
     left = BUDGET
@@ -36,7 +36,7 @@ def sentences(subject: Subject, found: Found) -> list[dict[str, Any]]:
     return listed
 
 
-def _sentence(item: Item, layout: Layout) -> dict[str, Any]:
+def _sentence(item: ReportItem, layout: Layout) -> dict[str, Any]:
     data = item.data
     rows: dict[tuple[Any, ...], Mapping[str, Any]] = {
         (row["stack"], row["layer"], row["head"]): row
@@ -73,7 +73,9 @@ def _row(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
     }
 
 
-def _maps(item: Item, found: Found, layout: Layout, left: int) -> tuple[dict[str, Any] | None, int]:
+def _maps(
+    item: ReportItem, found: ReportInput, layout: Layout, left: int
+) -> tuple[dict[str, Any] | None, int]:
     """Every head's map, before and after, from the file beside."""
     arrays = next((each.data for each in found.of("maps") if each.folder == item.folder), None)
     if arrays is None:
@@ -110,7 +112,7 @@ def _most(array: np.ndarray) -> dict[str, Any]:
             "data": packed(whole, "u1")}  # fmt: skip
 
 
-def roles(subject: Subject, found: Found) -> dict[str, Any] | None:
+def roles(subject: PageSubject, found: ReportInput) -> dict[str, Any] | None:
     """The role of each head and examples of where it looks."""
     for item in subject.of("roles"):
         with careful(found, item):

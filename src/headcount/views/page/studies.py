@@ -10,12 +10,12 @@ from headcount.views.page.commands import command_in
 from headcount.views.page.loose import sum_up, tested
 from headcount.views.page.reading import bounds, careful, number, text
 from headcount.views.page.rows import rows_said
-from headcount.views.page.subjects import Subject
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.subjects import PageSubject
+from headcount.views.page.walk import ReportInput, ReportItem
 
 
 def studies(
-    subject: Subject, found: Found, made: Sequence[Mapping[str, Any]]
+    subject: PageSubject, found: ReportInput, made: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """A curve, a comparison or a sweep each; those without a summary are summed up here."""
     listed: list[dict[str, Any]] = []
@@ -34,7 +34,7 @@ def studies(
     return [study for study in listed if study["series"]]
 
 
-def _kinds(subject: Subject, found: Found) -> dict[str, tuple[str, str | None]]:
+def _kinds(subject: PageSubject, found: ReportInput) -> dict[str, tuple[str, str | None]]:
     """Folders of runs that are no study that was stopped, and what made them."""
     run = "headcount study run {}.yaml"
     files = {
@@ -47,7 +47,7 @@ def _kinds(subject: Subject, found: Found) -> dict[str, tuple[str, str | None]]:
     return {**files, **searches}
 
 
-def _study(item: Item, heads: int) -> dict[str, Any]:
+def _study(item: ReportItem, heads: int) -> dict[str, Any]:
     data, about = item.data, item.data["about"]
     kind = item.path.stem if item.path.stem in ("curve", "compare", "sweep") else "study"
     series: dict[str, list[dict[str, Any]]] = {}

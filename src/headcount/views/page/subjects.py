@@ -10,7 +10,7 @@ from typing import Any
 from headcount.heads import Layout
 from headcount.views.page.models import base_of, model_name
 from headcount.views.page.reading import careful, short_name, text
-from headcount.views.page.walk import Found, Item
+from headcount.views.page.walk import ReportInput, ReportItem
 
 SCORED = ("prune", "importance", "roles", "study")
 """What is about one model and one task, and makes a subject."""
@@ -19,14 +19,14 @@ SHARED = ("matrix", "transfer", "trace", "redundancy")
 
 
 @dataclass(kw_only=True)
-class Subject:
+class PageSubject:
     """One model on one task, and the files about it."""
 
     model: str
     task: str | None
     layout: Layout
     weights: str | None
-    items: list[Item] = field(default_factory=list)
+    items: list[ReportItem] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -39,15 +39,15 @@ class Subject:
         told = [item.data.get("model") for item in self.of("prune", "importance", "roles")]
         return {str(model) for model in told if model}
 
-    def of(self, *kinds: str) -> list[Item]:
+    def of(self, *kinds: str) -> list[ReportItem]:
         """Its items of some kinds."""
         return [item for item in self.items if item.kind in kinds]
 
 
-def subjects(found: Found) -> list[Subject]:
+def subjects(found: ReportInput) -> list[PageSubject]:
     """Everything that was found, put together; those with most files come first."""
-    made: dict[Any, Subject] = {}
-    later: list[tuple[Item, Layout, dict[str, Any]]] = []
+    made: dict[Any, PageSubject] = {}
+    later: list[tuple[ReportItem, Layout, dict[str, Any]]] = []
     for item in found.of(*SCORED):
         with careful(found, item):
             about, layout = _about(item, found), _layout(item)
@@ -76,15 +76,15 @@ def subjects(found: Found) -> list[Subject]:
     return sorted(made.values(), key=lambda subject: -len(subject.items))
 
 
-def _subject(made: dict[Any, Subject], layout: Layout, about: Mapping[str, Any]) -> Subject:
+def _subject(made: dict[Any, PageSubject], layout: Layout, about: Mapping[str, Any]) -> PageSubject:
     name, task = short_name(about.get("model", "model")), about.get("task")
     task = None if task is None else text(task, 80)
     key = (about.get("base") or about.get("weights") or name, task, str(layout))
-    fresh = Subject(model=name, task=task, layout=layout, weights=about.get("weights"))
+    fresh = PageSubject(model=name, task=task, layout=layout, weights=about.get("weights"))
     return made.setdefault(key, fresh)
 
 
-def _is_model(subject: Subject, layout: Layout, about: Mapping[str, Any]) -> bool:
+def _is_model(subject: PageSubject, layout: Layout, about: Mapping[str, Any]) -> bool:
     """Whether a subject is of these weights; where they are unknown, of this name."""
     if subject.task is None or not _same(layout, subject.layout):
         return False
@@ -93,7 +93,7 @@ def _is_model(subject: Subject, layout: Layout, about: Mapping[str, Any]) -> boo
     return subject.model == short_name(about.get("model", ""))
 
 
-def _about(item: Item, found: Found) -> dict[str, Any]:
+def _about(item: ReportItem, found: ReportInput) -> dict[str, Any]:
     """Model, weights and task of a file.
 
     Of a study whose runs start from trainings of its own, all seeds of one training are one model.
@@ -112,13 +112,13 @@ def _about(item: Item, found: Found) -> dict[str, Any]:
     }
 
 
-def _layout(item: Item) -> Layout | None:
+def _layout(item: ReportItem) -> Layout | None:
     data = item.data["about"] if item.kind == "study" else item.data
     plain = data["mask"]["layout"] if item.kind == "prune" else data.get("layout")
     return None if plain is None else Layout.from_json(plain)
 
 
-def _attach(item: Item, known: list[Subject], found: Found) -> None:
+def _attach(item: ReportItem, known: list[PageSubject], found: ReportInput) -> None:
     """Give a file to every subject that it is about."""
     with careful(found, item):
         for subject in known:
@@ -126,7 +126,9 @@ def _attach(item: Item, known: list[Subject], found: Found) -> None:
                 subject.items.append(item)
 
 
-def _is_about(item: Item, subject: Subject, known: list[Subject], found: Found) -> bool:
+def _is_about(
+    item: ReportItem, subject: PageSubject, known: list[PageSubject], found: ReportInput
+) -> bool:
     data = item.data
     if item.kind in ("matrix", "trace"):
         return _same(data.layout, subject.layout)
@@ -154,7 +156,7 @@ def _is_about(item: Item, subject: Subject, known: list[Subject], found: Found) 
     return False
 
 
-def _model_of(item: Item, found: Found) -> str:
+def _model_of(item: ReportItem, found: ReportInput) -> str:
     """The model a record is about: what a training made, or what was scored."""
     if item.kind == "train":
         made = item.data["run"] if item.study else Path(item.path).resolve().parent

@@ -27,7 +27,7 @@ FOREIGN = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class ReportItem:
     """One file that says something."""
 
     kind: str
@@ -48,14 +48,14 @@ class Item:
 
 
 @dataclass
-class Found:
+class ReportInput:
     """Everything that was read, and what was left out."""
 
-    items: list[Item] = field(default_factory=list)
+    items: list[ReportItem] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """(file, why)"""
 
-    def of(self, *kinds: str) -> list[Item]:
+    def of(self, *kinds: str) -> list[ReportItem]:
         """All items of some kinds."""
         return [item for item in self.items if item.kind in kinds]
 
@@ -69,9 +69,9 @@ class Found:
         }
 
 
-def walk(paths: Sequence[str | os.PathLike[str]]) -> Found:
+def walk(paths: Sequence[str | os.PathLike[str]]) -> ReportInput:
     """Read everything of headcount in files and folders."""
-    found, seen = Found(), set[Path]()
+    found, seen = ReportInput(), set[Path]()
     for given in paths:
         path = expanded(given)
         if not path.exists():
@@ -96,7 +96,7 @@ def walk(paths: Sequence[str | os.PathLike[str]]) -> Found:
     return found
 
 
-def _files(path: Path, found: Found) -> Iterator[Path]:
+def _files(path: Path, found: ReportInput) -> Iterator[Path]:
     if path.is_file():
         yield path
         return
@@ -122,27 +122,27 @@ def _files(path: Path, found: Found) -> Iterator[Path]:
             yield Path(folder) / name
 
 
-def _read(path: Path) -> Item | None:
+def _read(path: Path) -> ReportItem | None:
     """What a file holds; None where it is not ours."""
     if path.suffix == ".npz":
         return _arrays(path)
     data = read_json(path, "record")
     kind = _kind(path, data)
-    return None if kind is None else Item(kind=kind, path=path, data=data)
+    return None if kind is None else ReportItem(kind=kind, path=path, data=data)
 
 
-def _arrays(path: Path) -> Item:
+def _arrays(path: Path) -> ReportItem:
     if path.name == "gates.npz":
         from headcount.learned.trace import load_trace
 
-        return Item(kind="trace", path=path, data=load_trace(path))
+        return ReportItem(kind="trace", path=path, data=load_trace(path))
     if path.name == "attention.npz":
         from headcount.base.arrays import read_npz
 
-        return Item(kind="maps", path=path, data=read_npz(path, "file of attention maps"))
+        return ReportItem(kind="maps", path=path, data=read_npz(path, "file of attention maps"))
     from headcount.likeness.result import load_redundancy
 
-    return Item(kind="matrix", path=path, data=load_redundancy(path))
+    return ReportItem(kind="matrix", path=path, data=load_redundancy(path))
 
 
 def _kind(path: Path, data: Any) -> str | None:

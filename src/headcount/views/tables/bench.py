@@ -10,14 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from headcount.views.tables.amounts import amount, parameters, percent
-from headcount.views.tables.columns import Column, Fitted, table
+from headcount.views.tables.columns import Column, FittedTable, table
 
 if TYPE_CHECKING:
-    from headcount.costs.speed import Plan
-    from headcount.costs.timed import Bench, Shape
+    from headcount.costs.speed import BenchPlan
+    from headcount.costs.timed import BenchResult, Shape
 
 
-def page(found: Bench) -> Group:
+def page(found: BenchResult) -> Group:
     """The table, with what to make of it."""
     shapes = found.shapes
     rounds = sorted({shape.rounds for shape in shapes})
@@ -28,7 +28,7 @@ def page(found: Bench) -> Group:
         + (f"{rounds[0]} rounds" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds")
     )
     lines = [Text(line) for line in remarks(found)]
-    return Group(Text(head), Fitted(list(columns_of(shapes))), *lines)
+    return Group(Text(head), FittedTable(list(columns_of(shapes))), *lines)
 
 
 def columns_of(shapes: Sequence[Shape]) -> Iterator[Column]:
@@ -53,7 +53,7 @@ def columns_of(shapes: Sequence[Shape]) -> Iterator[Column]:
     yield column("file", 2, [amount(row.memory, "B") for row in rows])
 
 
-def remarks(found: Bench) -> Iterator[str]:
+def remarks(found: BenchResult) -> Iterator[str]:
     """What the numbers mean."""
     several = len(found.shapes) > 1
     for shape in {shape.reads: shape for shape in found.shapes}.values():
@@ -74,7 +74,7 @@ def remarks(found: Bench) -> Iterator[str]:
         yield "Masked heads are computed and then multiplied by zero, which saves no time."
 
 
-def ideals(found: Plan) -> Table:
+def ideals(found: BenchPlan) -> Table:
     """What would be timed, and the best it could come to."""
     rows = [(row.name, row.heads, number(1 / row.ideal if row.ideal else None))
             for row in found.rows]  # fmt: skip

@@ -23,7 +23,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
     """A plain table that folds on a narrow terminal; numbers are set to the right."""
     rows = [list(row) for row in rows]
     title = printable(title) if title else None
-    built = Folding(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    built = FoldedTable(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for at, column in enumerate(columns):
         numbers = bool(rows) and all(isinstance(row[at], int | float) for row in rows)
         built.add_column(printable(column), justify="right" if numbers else "left")
@@ -32,7 +32,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
     return built
 
 
-class Folding(Table):
+class FoldedTable(Table):
     """A table that is shown in parts, one below the other, where it is too wide.
 
     Every part begins with the columns that tell rows apart. Only prose is broken into lines: a
@@ -102,7 +102,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedTable:
     """The columns as a table that fits where it is shown, and a line that names those that do not.
 
     A gap is left before the row number `section`.

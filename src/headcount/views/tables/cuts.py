@@ -15,7 +15,7 @@ from headcount.views.tables.amounts import interval, parameters, scored
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
-    from headcount.studies.points import Studied
+    from headcount.studies.points import StudyResult
 
 
 def prune_table(record: Mapping[str, Any]) -> Table:
@@ -56,7 +56,7 @@ def _name(record: Mapping[str, Any]) -> str:
     return ", ".join([record["method"], *done_words([step["name"] for step in record["repair"]])])
 
 
-def curve_table(found: Studied) -> Table:
+def curve_table(found: StudyResult) -> Table:
     """A row for every method and ratio."""
     full, about, summary = found.full, found.about, found.summary()
     heads = sum(sum(stack["heads"]) for stack in about["layout"].values())
@@ -88,7 +88,7 @@ def curve_table(found: Studied) -> Table:
     return _captioned(built, f"{said}\n{told}".strip())
 
 
-def compare_table(found: Studied) -> Table:
+def compare_table(found: StudyResult) -> Table:
     """A row for every method."""
     full, about, summary = found.full, found.about, found.summary()
     shown = (scored(full["score"]), interval(full), *[""] * 7)

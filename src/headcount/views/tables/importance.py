@@ -10,10 +10,10 @@ from headcount.heads import Scores
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
-    from headcount.sensitivity.gradients import Importance
+    from headcount.sensitivity.gradients import ImportanceResult
 
 
-def page(found: Importance) -> Table:
+def page(found: ImportanceResult) -> Table:
     """A row for each layer, a column for each head, and the layer's largest standard error."""
     errors = Scores(found.layout, found.stderr).by_layer()
     by_layer = found.by_layer()

@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.text import Text
 
 from headcount.views.tables.amounts import amount, parameters, percent
-from headcount.views.tables.columns import Column, Fitted
+from headcount.views.tables.columns import Column, FittedTable
 from headcount.views.tables.grid import kept_grid
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def page(cost: Cost) -> Group:
     """The summary, then one line for each attention module, then the totals."""
     lines = [Text(line) for line in summary(cost)]
-    shown = Group(*lines, Fitted(columns_of(cost), section=len(cost.sites)))
+    shown = Group(*lines, FittedTable(columns_of(cost), section=len(cost.sites)))
     return shown if cost.left is None else Group(shown, kept_grid(cost.left, "Heads that are left"))
 
 

@@ -13,7 +13,7 @@ from headcount.views.tables.columns import table
 from headcount.views.tables.cuts import prune_table
 
 if TYPE_CHECKING:
-    from headcount.exports.formats import Exported
+    from headcount.exports.formats import ExportResult
 
 
 def record_table(record: Mapping[str, Any]) -> Table:
@@ -53,7 +53,7 @@ def train_table(record: Mapping[str, Any]) -> Table:
     return table(["trained", record["task"]], rows)
 
 
-def exported_table(done: Exported) -> Table:
+def exported_table(done: ExportResult) -> Table:
     """What was written for those who do not have headcount."""
     rows = [
         ("format", done.to),

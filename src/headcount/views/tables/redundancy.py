@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
-from headcount.views.tables.columns import Column, Fitted
+from headcount.views.tables.columns import Column, FittedTable
 
 if TYPE_CHECKING:
-    from headcount.likeness.compare import Comparison, Pair
+    from headcount.likeness.compare import MatrixComparison, Pair
     from headcount.likeness.result import Redundancy
 
 NEAREST = 5
@@ -62,10 +62,10 @@ def found_page(found: Redundancy, out: Path | None) -> Group:
         Column(title="most alike", weight=3, cells=closest, left=True),
     ]
     saved = [Text(f"Written to {out}.")] if out else []
-    return Group(Text(head), Fitted(columns), *saved)
+    return Group(Text(head), FittedTable(columns), *saved)
 
 
-def compared_page(found: Comparison) -> Group:
+def compared_page(found: MatrixComparison) -> Group:
     """Agreement between distances, between files, and where in the layers it is."""
     parts: list[Any] = []
     if found.between_distances:
@@ -76,10 +76,10 @@ def compared_page(found: Comparison) -> Group:
     return Group(*parts, title, _where(found))
 
 
-def _pairs(pairs: tuple[Pair, ...], within: str) -> Fitted:
+def _pairs(pairs: tuple[Pair, ...], within: str) -> FittedTable:
     each = [pair.agreement for pair in pairs]
     spread = [f"{a.low:.3f} - {a.high:.3f}" for a in each]
-    return Fitted(
+    return FittedTable(
         [
             Column(title="stack", weight=2, cells=[pair.stack for pair in pairs], left=True),
             Column(title=within, weight=9, cells=[pair.within for pair in pairs], left=True),
@@ -95,12 +95,12 @@ def _pairs(pairs: tuple[Pair, ...], within: str) -> Fitted:
     )
 
 
-def _where(found: Comparison) -> Fitted:
+def _where(found: MatrixComparison) -> FittedTable:
     rows = found.where
     gaps = [row.gap for row in rows]
     labels = ["".join(map(str, row.clusters.labels)) for row in rows]
     runs = ["yes" if row.clusters.contiguous else "no" for row in rows]
-    return Fitted(
+    return FittedTable(
         [
             Column(title="stack", weight=2, cells=[row.stack for row in rows], left=True),
             Column(title="file", weight=9, cells=[row.file for row in rows], left=True),

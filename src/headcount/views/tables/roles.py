@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from headcount.behaviour.words import LETTERS
-from headcount.views.tables.columns import Column, Fitted
+from headcount.views.tables.columns import Column, FittedTable
 
 if TYPE_CHECKING:
     from headcount.behaviour.result import Roles
@@ -58,7 +58,7 @@ def grid(found: Roles) -> list[Text]:
     return lines
 
 
-def legend(found: Roles) -> Fitted:
+def legend(found: Roles) -> FittedTable:
     """How many heads have each role, the chance of it, and who has most of it."""
     rows: list[Sequence[str]] = []
     for role, letter in LETTERS.items():
@@ -76,7 +76,7 @@ def legend(found: Roles) -> Fitted:
     titles = ("", "role", "heads", "chance", "most", "share of its attention, 95 %")
     cells = list(zip(*rows, strict=True))
     words = ("", "role", "most")
-    return Fitted(
+    return FittedTable(
         [
             Column(title=title, cells=each, weight=9 - place, left=title in words)
             for place, (title, each) in enumerate(zip(titles, cells, strict=True))
@@ -84,7 +84,7 @@ def legend(found: Roles) -> Fitted:
     )
 
 
-def measures(found: Roles) -> Fitted:
+def measures(found: Roles) -> FittedTable:
     """A line for each quantity that is no role: its spread over heads, and its largest error."""
     rows: list[Sequence[str]] = []
     for name, each in found.quantities.items():
@@ -102,7 +102,7 @@ def measures(found: Roles) -> Fitted:
     cells = list(zip(*rows, strict=True)) or [()] * len(titles)
     words = ("quantity", "unit", "what it is")
     weights = (9, 8, 7, 7, 5, 6, 4)
-    return Fitted(
+    return FittedTable(
         [
             Column(title=title, cells=each, weight=weight, left=title in words)
             for title, each, weight in zip(titles, cells, weights, strict=True)

@@ -10,14 +10,14 @@ from headcount.base.text import duration
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
-    from headcount.studies.gather import Gathered
-    from headcount.studies.study import Planned, Status
+    from headcount.studies.gather import StudyTable
+    from headcount.studies.study import PlanSummary, Status
 
 MOST = 20
 """Failed or running runs that are shown."""
 
 
-def plan_table(found: Planned) -> Table:
+def plan_table(found: PlanSummary) -> Table:
     """How many runs, and how long."""
     rows: list[tuple[str, Any]] = [("folder", str(found.folder))]
     rows += [(f"runs of '{name}'", str(count)) for name, count in found.groups.items()]
@@ -55,7 +55,7 @@ def _run(each: Any) -> str:
     return f"{each['group']}: {axes}" if axes else each["group"]
 
 
-def summary_table(found: Gathered) -> Table:
+def summary_table(found: StudyTable) -> Table:
     """A line for every combination: means over seeds with their intervals."""
     names = list(dict.fromkeys(name for line in found.summary for name in line))
     shown = [name for name in names if not name.endswith((".low", ".high"))]

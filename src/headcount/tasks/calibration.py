@@ -11,7 +11,7 @@ from headcount.base.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looking:
+class Calibration:
     """Rows to look at: never those that are scored, where there are others."""
 
     inputs: Any = field(default=None, metadata={"typed": Path})
