@@ -71,7 +71,7 @@ class RankedHeads:
 
     def __repr__(self) -> str:
         about = f"{self.task}, {self.metric}: {len(self.scores)} scores"
-        return line(f"Ranked({about}; {self.ranking!r})", f"Ranked({about})")
+        return line(f"RankedHeads({about}; {self.ranking!r})", f"RankedHeads({about})")
 
     @property
     def higher_is_better(self) -> bool:

@@ -3,7 +3,7 @@
 As AutoAttention shows it in §5.2, Figs 3 and 4.
 
 maps = attention(model, "The lawyer sees the judge.", pruned=small)
-maps.before[Run(Head("encoder", 4, 11))]     # (query, key)
+maps.before[HeadUse(Head("encoder", 4, 11))]     # (query, key)
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class BenchPlan:
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{row.name}: {row.heads} heads" for row in self.rows)
-        return line(f"Plan({rows})", f"Plan({len(self.rows)} removals)")
+        return line(f"BenchPlan({rows})", f"BenchPlan({len(self.rows)} removals)")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""

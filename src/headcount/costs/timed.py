@@ -114,7 +114,7 @@ class BenchResult:
         times = ", ".join(f"{row.name} {row.speedup.median:.3f} ×" for row in first.rows[1:])
         brief = f"{len(first.rows)} ways in {first.rounds} rounds"
         more = f"; {len(self.shapes)} shapes" if len(self.shapes) > 1 else ""
-        return line(f"Bench({about}; {times}{more})", f"Bench({about}; {brief}{more})")
+        return line(f"BenchResult({about}; {times}{more})", f"BenchResult({about}; {brief}{more})")
 
     def _repr_html_(self) -> str:
         columns = ["", "shape", "heads", "× as fast", "low", "high", "at best", "ms", "parameters"]

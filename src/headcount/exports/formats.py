@@ -124,7 +124,7 @@ class ExportResult:
     def __repr__(self) -> str:
         about = f"{self.to}, {len(self.files)} files, {self.bytes:,} bytes"
         off = f"difference {self.difference:.2g}"
-        return line(f"Exported({self.folder}: {about}, {off})", f"Exported({about}, {off})")
+        return line(f"ExportResult({self.folder}: {about}, {off})", f"ExportResult({about}, {off})")
 
     def __fspath__(self) -> str:
         return str(self.folder)

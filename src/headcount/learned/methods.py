@@ -1,6 +1,7 @@
 """The methods that train gates, as options: what can be chosen about them, with its defaults.
 
-    StraightThrough(gate_lr=0.5).prepare(model, Given(training=Training(task=..., ...)))(0.5, seed)
+    inputs = MethodInputs(training=TrainingInputs(task=..., ...))
+    StraightThrough(gate_lr=0.5).prepare(model, inputs)(0.5, seed)
 
 Their weights beside the gates have options of their own (`TrainOptions`). Nothing here needs torch.
 """

@@ -41,7 +41,7 @@ class LearnedGates:
     def __repr__(self) -> str:
         done = f"{self.steps} steps on {self.rows} rows in {self.seconds:.1f} s"
         keeps = f"keeps {len(self.mask)} of {len(self.mask.layout)} heads"
-        return line(f"Learned({self.mask!r}; {done})", f"Learned({keeps}; {done})")
+        return line(f"LearnedGates({self.mask!r}; {done})", f"LearnedGates({keeps}; {done})")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict, without the weights."""

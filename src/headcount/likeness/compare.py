@@ -80,7 +80,7 @@ class MatrixComparison:
     def __repr__(self) -> str:
         pairs = f"{len(self.between_distances)} pairs of distances"
         files = f"{len(self.between_files)} pairs of files"
-        return line(f"Comparison({pairs}, {files}: {', '.join(self.files)})")
+        return line(f"MatrixComparison({pairs}, {files}: {', '.join(self.files)})")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""

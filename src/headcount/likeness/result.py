@@ -43,7 +43,7 @@ class Measurement(NamedTuple):
 
     def __repr__(self) -> str:
         heads = len(self.values)
-        return f"Measured({heads} x {heads}; mean {summary(self)['mean']:.4g})"
+        return f"Measurement({heads} x {heads}; mean {summary(self)['mean']:.4g})"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,6 +1,6 @@
 """What is there of a scale: the finished runs of every group, with their records.
 
-found = Found(plan, "reproduce/pocket")
+found = PaperRuns(plan, "reproduce/pocket")
 found.scores("random", "task", "ratio")      # {("cola", 0.5): {seed: score}}
 found.runs("gates", method="straight-through")
 """

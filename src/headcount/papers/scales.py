@@ -1,7 +1,7 @@
 """The runs behind the papers' tables and figures, at three scales: one study file each.
 
     plan = read_scale("pocket", items)          # the groups that these items are drawn from
-    plan = read_scale("small", items, Places(data="../shared/data", weights="weights"))
+    plan = read_scale("small", items, DataPaths(data="../shared/data", weights="weights"))
 
 `pocket` needs nothing, `small` real weights and data in folders, `paper` the papers' own models
 and data sets. Groups have the same names at every scale.

@@ -58,7 +58,7 @@ class Cluster:
 
     >>> far = np.array([[0, 0.1, 0.9], [0.1, 0, 0.9], [0.9, 0.9, 0]])
     >>> method = Cluster(redundancy={"encoder": far})
-    >>> method.prepare(Layout.of(encoder=[3]), Given())(1 / 3, 0).mask
+    >>> method.prepare(Layout.of(encoder=[3]), MethodInputs())(1 / 3, 0).mask
     Mask(encoder: 2; keeps 2 of 3 heads)
     """
 

@@ -35,7 +35,7 @@ class Importance:
     they are not (measured on a translator with half its heads: BLEU 29 without, 9 with).
 
     >>> given = Scores(Layout.of(encoder=[2, 2]), (1, 4, 3, 2))
-    >>> Importance(scores=given).prepare(given.layout, Given())(0.5, 0).mask.pattern
+    >>> Importance(scores=given).prepare(given.layout, MethodInputs())(0.5, 0).mask.pattern
     '11'
     """
 

@@ -28,9 +28,9 @@ class Layers:
     """The layers named lose all their heads.
 
     >>> twelve = Layout.of(encoder=[2] * 12)
-    >>> Layers(empty="top:3+bottom:3").prepare(twelve, Given())(None, 0).mask.pattern
+    >>> Layers(empty="top:3+bottom:3").prepare(twelve, MethodInputs())(None, 0).mask.pattern
     '000222222000'
-    >>> Layers(empty="middle:4").prepare(twelve, Given())(None, 0).mask.pattern
+    >>> Layers(empty="middle:4").prepare(twelve, MethodInputs())(None, 0).mask.pattern
     '222200002222'
     """
 

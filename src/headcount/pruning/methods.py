@@ -2,7 +2,7 @@
 
 A method is a frozen class of its options that says what it `needs` and how to `prepare`:
 
-    decide = Importance(step=0.05).prepare(model, Given(data=rows))   # measured once
+    decide = Importance(step=0.05).prepare(model, MethodInputs(data=rows))   # measured once
     decide(0.5, 0)                                                    # Decision: the mask, and more
 
 What it measures (gradients, distances) is measured once and serves every ratio and seed. Methods

@@ -34,11 +34,11 @@ PICK = ("random", "first")
 class Pattern:
     """So many heads in each layer or component, drawn by seed, or the `first` of each.
 
-    >>> decide = Pattern(keep="777322").prepare(Layout.of(encoder=[8] * 6), Given())
+    >>> decide = Pattern(keep="777322").prepare(Layout.of(encoder=[8] * 6), MethodInputs())
     >>> decide(None, 0).mask.pattern, decide(None, 0).mask == decide(None, 1).mask
     ('777322', False)
     >>> three = Layout.of(encoder=[8] * 6, cross=[8] * 6, decoder=[8] * 6)
-    >>> mask = Pattern(keep="14,31,30").prepare(three, Given())(None, 0).mask
+    >>> mask = Pattern(keep="14,31,30").prepare(three, MethodInputs())(None, 0).mask
     >>> [sum(counts) for counts in mask.counts().values()]
     [14, 31, 30]
     """

@@ -27,10 +27,10 @@ class Random:
     """A draw of heads for every seed.
 
     >>> from headcount.heads import Layout
-    >>> decide = Random().prepare(Layout.of(encoder=[12] * 12), Given())
+    >>> decide = Random().prepare(Layout.of(encoder=[12] * 12), MethodInputs())
     >>> len(decide(0.5, 0).mask), decide(0.5, 0).mask == decide(0.5, 1).mask
     (72, False)
-    >>> Random(leave=1).prepare(Layout.of(encoder=[8] * 6), Given())(None, 0).mask.pattern
+    >>> Random(leave=1).prepare(Layout.of(encoder=[8] * 6), MethodInputs())(None, 0).mask.pattern
     '111111'
     """
 

@@ -1,6 +1,6 @@
 """One cut of one subject: decide, remove, repair, score.
 
-cutting  = Cutting(subject=subject, asked=Prune(method=Surgeon(), ratio=0.5), seed=0)
+cutting  = PruningRun(subject=subject, asked=Prune(method=Surgeon(), ratio=0.5), seed=0)
 decision = cutting.decide()                # which heads stay
 small, done = cutting.cut(decision)        # the model without the others, repaired
 found    = cutting.score(small)            # Evaluation

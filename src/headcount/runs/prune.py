@@ -63,7 +63,7 @@ class PruneOutput:
     """Before and after, row by row, where they were scored by this call."""
 
     def __repr__(self) -> str:
-        return f"Pruned({type(self.model).__name__}, {self.mask!r:.60})"
+        return f"PruneOutput({type(self.model).__name__}, {self.mask!r:.60})"
 
 
 def prune(

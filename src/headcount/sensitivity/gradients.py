@@ -52,7 +52,7 @@ class ImportanceResult(Scores):
     def normalized(self, normalize: str) -> ImportanceResult:
         """The same scores, divided in every layer by the layer's ℓ1 or ℓ2 norm.
 
-        >>> scores = Importance(Layout.of(encoder=[2]), (1.0, 3.0), (0.1, 0.1), 9)
+        >>> scores = ImportanceResult(Layout.of(encoder=[2]), (1.0, 3.0), (0.1, 0.1), 9)
         >>> scores.normalized("l1").values
         (0.25, 0.75)
         """

@@ -68,7 +68,7 @@ def read_drop(text: str | float) -> MaxDrop:
     """`1%` is relative to the full model's score, `0.01` is in the score's unit, `0` is none.
 
     >>> read_drop("1%"), read_drop("0.01")
-    (Drop(value=0.01, relative=True), Drop(value=0.01, relative=False))
+    (MaxDrop(value=0.01, relative=True), MaxDrop(value=0.01, relative=False))
     """
     said = str(text).strip()
     number = _number(said.removesuffix("%").strip())
@@ -83,7 +83,7 @@ def read_budget(kind: Kind, text: str | float) -> CostBudget:
     """`0.8x` of the whole model's, or an amount with its unit.
 
     >>> read_budget("latency", "0.8x"), read_budget("parameters", "20M").value
-    (Budget(kind='latency', value=0.8, relative=True), 20000000.0)
+    (CostBudget(kind='latency', value=0.8, relative=True), 20000000.0)
     """
     said = str(text).strip()
     found = re.fullmatch(r"(.*?)\s*([a-zA-Z×]*)", said)

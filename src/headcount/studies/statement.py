@@ -44,7 +44,7 @@ class SearchResult:
 
     def __repr__(self) -> str:
         kept = f"{self.data['kept']} of {self.data['heads']} heads"
-        return line(f"Found({kept} on {self.data['task']})")
+        return line(f"SearchResult({kept} on {self.data['task']})")
 
 
 def sentence_of(data: Mapping[str, Any]) -> str:

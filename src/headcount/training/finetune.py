@@ -58,7 +58,7 @@ class TrainingResult:
     def __repr__(self) -> str:
         done = f"{self.steps} steps on {self.rows} rows in {self.seconds:.1f} s"
         scored = f"; {self.evaluation.scores[0]}" if self.evaluation else ""
-        return line(f"Trained({done}{scored})")
+        return line(f"TrainingResult({done}{scored})")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict, without the weights."""

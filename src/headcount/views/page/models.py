@@ -17,7 +17,7 @@ MADE = {"train": "trained", "prune": "pruned"}
 def model_name(model: Any, found: ReportInput, *, seed: bool = True) -> str:
     """A model's own name; of one that a run of a study made, what it was made of.
 
-    >>> model_name({"kind": "train", "model": "hub/bert", "seed": 1}, Found())
+    >>> model_name({"kind": "train", "model": "hub/bert", "seed": 1}, ReportInput())
     'bert, trained, seed 1'
     """
     run = _run(model, found)
