@@ -107,7 +107,8 @@ def options(command: str, rest: str) -> set[str]:
     below = rest.split()[0] if rest.split() else ""
     app = app[below] if below in list(app) else app
     names = {name for each in app.assemble_argument_collection() for name in each.names}
-    return names | {"--config", "--print-config", "--debug", "--help", "--version"}
+    everywhere = {"--config", "--print-config", "--plugin", "--debug", "--help", "--version"}
+    return names | everywhere
 
 
 def test_an_option_that_is_not_there_is_seen() -> None:

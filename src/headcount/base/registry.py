@@ -1,19 +1,27 @@
 """Names to things, looked up late: listing names imports nothing, using one imports its module.
 
-METHODS = Registry("method")
-METHODS.add("random", "headcount.pruning.random:select", "heads drawn at random")
+METHODS = Registry("method", plugins="headcount.methods")
+METHODS.add("random", "headcount.pruning.random:Random", "heads drawn at random")
 METHODS["random"]            # imports the module now
+
+Packages add names by entry points of the registry's group. Their metadata are read when a name is
+not headcount's own, or all are listed; a package is imported when one of its names is used, and
+one that cannot be imported never stands in the way of other names.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from headcount.base.errors import UsageError
+from headcount.base.errors import UsageError, in_words
 from headcount.base.names import unknown
+
+log = logging.getLogger("headcount")
 
 
 @dataclass(frozen=True)
@@ -23,14 +31,18 @@ class Entry:
     name: str
     target: str | Callable[..., Any]
     summary: str
+    package: str | None = None
+    """The installed package whose entry point it is, with its version."""
 
 
 class Registry:
     """A mapping from names to callables that are imported on first use."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, *, plugins: str | None = None) -> None:
+        self.kind, self.group = kind, plugins
         self._entries: dict[str, Entry] = {}
+        self._packages: dict[str, Entry] | None = None
+        self._broken: set[str] = set()
 
     def add(self, name: str, target: str | Callable[..., Any], summary: str) -> None:
         """Register `target`, a callable or a "package.module:attribute" string, under `name`."""
@@ -40,23 +52,79 @@ class Registry:
 
     def require(self, name: str) -> Entry:
         """The entry of this name; an unknown one is refused, and nothing is imported."""
-        entry = self._entries.get(name)
+        entry = self._entries.get(name) or self._plugins().get(name)
         if entry is None:
-            raise unknown(f"There is no {self.kind} '{name}'", name, sorted(self._entries))
+            known = sorted(entry.name for entry in self)
+            raise unknown(f"There is no {self.kind} '{name}'", name, known)
         return entry
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         entry = self.require(name)
-        if isinstance(entry.target, str):
-            module, _, attribute = entry.target.partition(":")
+        if not isinstance(entry.target, str):
+            return entry.target
+        module, _, attribute = entry.target.partition(":")
+        if entry.package is None:
             return getattr(import_module(module), attribute)
-        return entry.target
+        try:
+            return getattr(import_module(module), attribute)
+        except Exception as error:
+            raise UsageError(
+                f"The {self.kind} '{name}' of the package {entry.package} cannot be loaded: "
+                f"{in_words(error)}."
+            ) from error
+
+    def loaded(self, *, packages: bool = True) -> dict[str, Any]:
+        """Everything by name, imported; a package that cannot be is named once and left out."""
+        targets: dict[str, Any] = {}
+        for entry in self if packages else self._entries.values():
+            try:
+                targets[entry.name] = self[entry.name]
+            except UsageError as error:
+                if entry.name not in self._broken:
+                    log.warning("%s", error)
+                self._broken.add(entry.name)
+        return targets
+
+    def name_of(self, target: Callable[..., Any]) -> str | None:
+        """The name that a class or function is registered by."""
+        for entry in self:
+            if entry.target is target:
+                return entry.name
+            # what has another name is not imported to see that it is something else
+            if str(entry.target).rpartition(":")[2] == target.__name__:
+                with suppress(UsageError):
+                    if self[entry.name] is target:
+                        return entry.name
+        return None
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(self._entries.values())
+        more = [entry for name, entry in self._plugins().items() if name not in self._entries]
+        return iter([*self._entries.values(), *more])
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._entries or name in self._plugins()
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(list(iter(self)))
+
+    def _plugins(self) -> dict[str, Entry]:
+        """The entry points of packages, from their metadata alone, read once."""
+        if self._packages is None:
+            self._packages = {} if self.group is None else self._read(self.group)
+        return self._packages
+
+    def _read(self, group: str) -> dict[str, Entry]:
+        from importlib.metadata import entry_points
+
+        entries: dict[str, Entry] = {}
+        for point in entry_points(group=group):
+            package = "?" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+            about = "" if point.dist is None else point.dist.metadata["Summary"] or ""
+            if point.name in self._entries or point.name in entries:
+                log.warning(
+                    "The package %s has a %s '%s', and there is one of that name already: it is "
+                    "left out.", package, self.kind, point.name,
+                )  # fmt: skip
+                continue
+            entries[point.name] = Entry(point.name, point.value, about or package, package)
+        return entries

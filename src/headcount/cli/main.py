@@ -18,6 +18,7 @@ from rich import box
 from headcount import __version__
 from headcount.base.errors import UsageError
 from headcount.base.names import did_you_mean
+from headcount.base.plugins import load_plugin
 from headcount.cli import config
 from headcount.cli.commands import COMMANDS
 from headcount.cli.common import notes, say, stdout
@@ -35,6 +36,7 @@ With every command:
 
 - `--config FILE`: take options from the command's section of a TOML file.
 - `--print-config`: print the options as such a file, and stop.
+- `--plugin FILE`: execute a script first that adds methods, repairs, tasks or distances.
 - `--debug`: show the whole traceback when something fails.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 missing extra, 4 not found, 5 not supported,
@@ -49,12 +51,14 @@ class CommandLine:
     debug: bool = False
     print_config: bool = False
     config: Path | None = None
+    plugins: list[str] = field(default_factory=list)
+    """Scripts to execute before the options are read."""
     filled: dict[str, list[str]] = field(default_factory=dict)
     """The words of the options that the config file gave, by the name of each."""
 
     @classmethod
     def read(cls, argv: Sequence[str]) -> CommandLine:
-        """Take `--debug`, `--print-config` and `--config FILE` out, wherever they stand."""
+        """Take the options out that every command has, wherever they stand."""
         line = cls(tokens=[])
         tokens = iter(argv)
         for token in tokens:
@@ -69,17 +73,23 @@ class CommandLine:
                 if not file:
                     raise UsageError("--config needs a file.")
                 line.config = Path(file)
+            elif token == "--plugin" or token.startswith("--plugin="):
+                file = token.partition("=")[2] or next(tokens, "")
+                if not file:
+                    raise UsageError("--plugin needs a file.")
+                line.plugins.append(file)
             else:
                 line.tokens.append(token)
         return line
 
     @property
     def whole(self) -> list[str]:
-        """The command line with what came from the config file typed out."""
+        """The command line with its plugins, and what came from the config file typed out."""
         places = [word for key, words in self.filled.items() if not key for word in words]
         named = [word for key, words in self.filled.items() if key for word in words]
         at = 1 + self.tokens.index(self.command) if self.command else 0
-        return [*self.tokens[:at], *places, *self.tokens[at:], *named]
+        plugins = [word for file in self.plugins for word in ("--plugin", file)]
+        return [*self.tokens[:at], *places, *self.tokens[at:], *named, *plugins]
 
     @property
     def command(self) -> str | None:
@@ -125,6 +135,8 @@ def as_typed(value: object) -> str | None:
 
 def run(line: CommandLine) -> int:
     """Run the command and give back its exit code."""
+    for script in line.plugins:
+        load_plugin(script)
     app = build(line)
     function, bound, _ = app.parse_args(line.tokens)
     commands, apps, _ = app.parse_commands(line.tokens)
@@ -132,7 +144,7 @@ def run(line: CommandLine) -> int:
         sys.stdout.write(config.write(apps[-1], commands, bound))
         return 0
     check(line.command or "", bound.arguments)
-    with alive(line.command or "", line.whole), notes():
+    with alive(line.command or "", line.whole):
         code = function(*bound.args, **bound.kwargs)
     return code if isinstance(code, int) else 0
 
@@ -141,7 +153,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (`sys.argv` when none is given); returns the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     try:
-        code = run(CommandLine.read(argv))
+        with notes():
+            code = run(CommandLine.read(argv))
         sys.stdout.flush()
         return code
     except BrokenPipeError:

@@ -91,9 +91,8 @@ class PruneFlags:
         takes = {name: types_of(REPAIRS[name]) for name in names}
         for option in given:
             if not any(option in known for known in takes.values()):
-                owners = [
-                    entry.name for entry in REPAIRS if option in types_of(REPAIRS[entry.name])
-                ]
+                known = REPAIRS.loaded()
+                owners = [name for name, kind in known.items() if option in types_of(kind)]
                 raise UsageError(
                     f"--{option.replace('_', '-')} goes with --repair {' or '.join(owners)}."
                 )
@@ -115,12 +114,18 @@ class PruneFlags:
 
 
 def cut_options(
-    shown: frozenset[str] | None = None, *, trains: bool = True, looks: bool = True
+    shown: frozenset[str] | None = None,
+    *,
+    trains: bool = True,
+    looks: bool = True,
+    packages: bool = True,
 ) -> Any:
-    """A class of these options: the help has those of methods in `shown`, and of training."""
-    kinds = tuple((entry.name, METHODS[entry.name]) for entry in METHODS)
-    repairs = tuple((entry.name, REPAIRS[entry.name]) for entry in REPAIRS)
-    return _cut_options(kinds, repairs, shown, trains, looks)
+    """A class of these options: the help has those of methods in `shown`, and of training.
+
+    Without `packages` it has no options of plugins that are installed, and imports none.
+    """
+    kinds, repairs = METHODS.loaded(packages=packages), REPAIRS.loaded(packages=packages)
+    return _cut_options(tuple(kinds.items()), tuple(repairs.items()), shown, trains, looks)
 
 
 @cache
@@ -166,8 +171,8 @@ if TYPE_CHECKING:
     CutOptions = PruneFlags
     SweepOptions = PruneFlags
 else:
-    CutOptions = cut_options()
-    SweepOptions = cut_options(looks=False)
+    CutOptions = cut_options(packages=False)
+    SweepOptions = cut_options(looks=False, packages=False)
 CUT, SWEEP = CutOptions(), SweepOptions()
 
 

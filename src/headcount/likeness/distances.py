@@ -27,7 +27,7 @@ from headcount.base.registry import Registry
 
 _KERNELS = "headcount.likeness.kernels"
 
-DISTANCES = Registry("distance")
+DISTANCES = Registry("distance", plugins="headcount.distances")
 DISTANCES.add("cos", f"{_KERNELS}.gram:cos", "1 - cosine of the rows, mean over tokens")
 DISTANCES.add(
     "corr", f"{_KERNELS}.gram:corr", "(1 - correlation of the rows) / 2, mean over tokens"

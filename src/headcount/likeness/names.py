@@ -13,8 +13,8 @@ from headcount.likeness.distances import DISTANCES
 def check_names(
     names: str | Iterable[str], options: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[str]:
-    """The distances by name, each once; "all" is every one that is registered but pq,
-    which is another reading of bc.
+    """The distances by name, each once; "all" is every one that is registered but pq, which is
+    another reading of bc, and but those of installed packages.
 
     >>> check_names("js"), check_names("all")[:7]
     (['js'], ['cos', 'corr', 'js', 'bc', 'dcor', 'pc', 'cc'])
@@ -22,7 +22,7 @@ def check_names(
     asked = [names] if isinstance(names, str) else list(names)
     known = [entry.name for entry in DISTANCES]
     if asked == ["all"]:
-        asked = [name for name in known if name != "pq"]
+        asked = [entry.name for entry in DISTANCES if entry.name != "pq" and not entry.package]
     if not asked:
         raise UsageError(f"Name at least one distance. Known: {', '.join(known)}.")
     for name in asked:

@@ -79,7 +79,7 @@ class Method(Protocol):
         ...
 
 
-METHODS = Registry("method")
+METHODS = Registry("method", plugins="headcount.methods")
 for _name, _where, _summary in (
     (
         "all-heads",
@@ -153,15 +153,10 @@ def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
 
 def name_of(method: Method) -> str:
     """The name a method is registered by."""
-    for entry in METHODS:
-        target = entry.target
-        if isinstance(target, str):
-            target = target.rpartition(":")[2]
-            if target == type(method).__name__:
-                return entry.name
-        elif target is type(method):
-            return entry.name
-    raise UsageError(f"{type(method).__name__} is no method that METHODS knows: add it there.")
+    name = METHODS.name_of(type(method))
+    if name is None:
+        raise UsageError(f"{type(method).__name__} is no method that METHODS knows: add it there.")
+    return name
 
 
 def as_method(method: Method | str, options: Mapping[str, Any] | None = None) -> Method:
@@ -187,5 +182,5 @@ def read_method(data: object, where: str) -> Method:
     try:
         kind: Any = METHODS[data["name"]]
     except UsageError as error:
-        raise UsageError(f"{where}: {error}") from error
+        raise UsageError(f"{where}: {error} One of a script needs --plugin FILE.") from error
     return read(kind, {key: value for key, value in data.items() if key != "name"}, where)

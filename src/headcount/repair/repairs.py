@@ -80,7 +80,7 @@ class Repair(Protocol):
 
 
 Repairs = tuple[Repair, ...]
-REPAIRS = Registry("repair")
+REPAIRS = Registry("repair", plugins="headcount.repairs")
 for _name, _where, _summary in (
     (
         "recover",
@@ -94,10 +94,10 @@ for _name, _where, _summary in (
 
 def repair_name(repair: Repair) -> str:
     """The name a repair is registered by."""
-    for entry in REPAIRS:
-        if REPAIRS[entry.name] is type(repair):
-            return entry.name
-    raise UsageError(f"{type(repair).__name__} is no repair that REPAIRS knows: add it there.")
+    name = REPAIRS.name_of(type(repair))
+    if name is None:
+        raise UsageError(f"{type(repair).__name__} is no repair that REPAIRS knows: add it there.")
+    return name
 
 
 def make_repair(name: str, options: Mapping[str, Any] | None = None) -> Repair:

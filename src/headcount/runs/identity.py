@@ -14,10 +14,12 @@ from typing import Any
 
 from headcount.base.errors import UsageError
 from headcount.base.files import LARGEST, parse_json, read_text
-from headcount.base.options import changed
+from headcount.base.options import changed, to_plain
+from headcount.base.plugins import plugin_code
+from headcount.likeness.distances import DISTANCES
 from headcount.models import fingerprint
-from headcount.pruning.methods import Method, name_of
-from headcount.repair.repairs import repairs_identity
+from headcount.pruning.methods import METHODS, Method, name_of
+from headcount.repair.repairs import REPAIRS, repairs_identity
 from headcount.runs.asked import Prune
 from headcount.runs.contents import digest
 from headcount.runs.record import TOLD
@@ -25,6 +27,7 @@ from headcount.runs.subject import Subject
 from headcount.runs.values import told
 from headcount.tasks.loading import match
 
+PLUGGABLE = (METHODS, REPAIRS, DISTANCES)
 AGAIN = "delete it to have it made again, or pass --overwrite to start anew"
 
 
@@ -48,6 +51,7 @@ def identity(
         **repairs_identity(asked.repair),
         "fresh": subject.fresh,
         **{name: value for method in methods for name, value in own_options(method).items()},
+        **plugin_code([to_plain([asked, *methods]), list(map(name_of, methods))], PLUGGABLE),
         "layout": subject.layout.to_json(),
         **fingerprint.identity(subject.model, subject.tokenizer),
     }

@@ -22,10 +22,15 @@ from headcount.base.errors import UsageError
 from headcount.base.files import expanded
 from headcount.base.names import nearest
 from headcount.base.options import Mistakes, Options, OptionsError, read, to_plain
+from headcount.base.plugins import plugin_code
 from headcount.base.registry import Registry
+from headcount.likeness.distances import DISTANCES
 from headcount.models.opening import ModelOptions
 from headcount.models.shipped import is_shipped
+from headcount.pruning.methods import METHODS
+from headcount.repair.repairs import REPAIRS
 from headcount.runs.contents import by_content, digest, named_files
+from headcount.tasks.catalog import TASKS
 from headcount.tasks.source import Source
 
 Asked = TypeVar("Asked", bound=Options)
@@ -104,7 +109,8 @@ class Run:
     def key(self) -> str:
         """A short name for what is asked, whatever computes it: the name of the run's folder.
 
-        Files and folders count by their content, so a run on other rows or weights is another run.
+        Files and folders count by their content, and so do plugins: a run on other rows or weights
+        is another run.
         """
         asked = self.to_plain(deep=False)
         asked["opening"] = {"tokenizer": self.opening.tokenizer, "dtype": self.opening.dtype}
@@ -112,6 +118,8 @@ class Run:
         asked["inputs"] = [run.key for run in self.inputs]
         if not isinstance(self.model, str):
             asked["model"] = type(self.model).__name__
+        if code := plugin_code(asked, (METHODS, REPAIRS, TASKS, DISTANCES)):
+            asked["plugins"] = code
         return digest(by_content(asked, self.files))
 
     @property

@@ -20,7 +20,7 @@ import threading
 import traceback
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.base.errors import HeadcountError, StudyError, in_words
 from headcount.base.faults import danger
 from headcount.base.files import write_json
+from headcount.base.plugins import load_plugin, loaded_plugins
 from headcount.runs.asked import FREE, Prune
 from headcount.runs.products import MODELS, on_inputs, target_of
 from headcount.runs.record import FILE, Record, load_record
@@ -61,6 +62,8 @@ class Job:
     lease: float = 60.0
     again: bool = False
     """Take it up although it failed before."""
+    plugins: tuple[str, ...] = field(default_factory=loaded_plugins)
+    """Scripts to execute first (`--plugin`)."""
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data; `Job(**plain)` gives it back."""
@@ -70,6 +73,8 @@ class Job:
 def work(folder: str | Path, job: Job | Mapping[str, Any]) -> dict[str, Any]:
     """Carry a run out, unless it is done or another worker's; how that ended."""
     job = job if isinstance(job, Job) else Job(**job)
+    for script in job.plugins:
+        load_plugin(script)
     ledger, run = Ledger(folder, job.lease), Run.read(job.run)
     key = job.key or run.key
     lease: Lease | None = None
@@ -228,7 +233,8 @@ def _launched(run: Run, job: Job, made: Path) -> Record:
     write_json(asked, run.to_plain())
     target = target_of(run, made)
     out = [] if target is None else ["--out", str(target)]
-    command = [*job.launch, "-m", "headcount", "run", str(asked), *out, "--json"]
+    plugins = [word for script in job.plugins for word in ("--plugin", script)]
+    command = [*job.launch, "-m", "headcount", "run", str(asked), *out, *plugins, "--json"]
     threads = {"OMP_NUM_THREADS": str(job.threads)}
     try:
         done = subprocess.run(

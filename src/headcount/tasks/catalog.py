@@ -9,7 +9,7 @@ from headcount.tasks.pocket.world import POCKET_TASKS
 from headcount.tasks.source import make_source
 from headcount.tasks.task import Task
 
-TASKS = Registry("task")
+TASKS = Registry("task", plugins="headcount.tasks")
 for _name, _summary in {
     "cola": "GLUE acceptability; Matthews",
     "sst2": "GLUE sentiment; accuracy",
