@@ -13,7 +13,7 @@ import numpy as np
 from headcount.costs.timed import BenchResult, BenchRow, Shape
 from headcount.costs.timing import Estimate
 from headcount.heads import Layout, Mask
-from headcount.papers.found import PaperRuns
+from headcount.papers.finished import PaperRuns
 from headcount.studies.plan import Cell
 from papers.made import Made, symmetric
 

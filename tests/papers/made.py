@@ -19,7 +19,7 @@ import numpy as np
 from headcount.heads import Layout
 from headcount.likeness.result import Measurement, Redundancy
 from headcount.papers.claims import Verdict, judge, read_claims
-from headcount.papers.found import PaperRuns
+from headcount.papers.finished import PaperRuns
 from headcount.papers.scales import read_scale
 from headcount.runs.asked import Prune
 from headcount.runs.products import product_of

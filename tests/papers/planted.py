@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from headcount.papers.claims import TestedStatistic, groups_of_claim, judge, read_claims
-from headcount.papers.found import PaperRuns
+from headcount.papers.finished import PaperRuns
 from headcount.runs.run import Run
 from headcount.studies.plan import Cell
 

@@ -15,7 +15,7 @@ from headcount.papers.claims import (
     read_claims,
     worst,
 )
-from headcount.papers.found import PaperRuns
+from headcount.papers.finished import PaperRuns
 from headcount.papers.scales import groups_of
 from papers.filled import filled
 

@@ -16,7 +16,7 @@ FILES = {
     ("autoattention", "figure-4"),
     ("autoattention", "figure-5"),
 }
-"""Items that open models or traces: tests/papers/test_draw_gates.py."""
+"""Items that open models or traces: tests/papers/test_figures_gates.py."""
 ALIKE = {("redundancy", f"figure-{number}") for number in (2, *range(11, 18), 19, 20)}
 """Items that differ from another one in their inputs only."""
 DRAWN = [place for place in read_items() if place not in FILES | ALIKE]

@@ -3,7 +3,7 @@
     verdict = judge(CLAIMS["LO1"], found)       # holds, does not hold, undecided, or not run
 
 A claim is undecided where the interval of its statistic includes both sides of its threshold.
-`data/claims.yaml` has the words, the files `tested_*.py` have the tests.
+`data/claims.yaml` has the words, the files `claims_*.py` have the tests.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headcount.base.files import read_text
-from headcount.papers.found import PaperRuns
+from headcount.papers.finished import PaperRuns
 
 Word = Literal["holds", "does not hold", "undecided", "not run"]
 ROOMS = (
-    "tested_clusters",
-    "tested_drift",
-    "tested_dropout",
-    "tested_gates",
-    "tested_layers",
-    "tested_layoff",
-    "tested_redundancy",
-    "tested_weak_link",
+    "claims_clusters",
+    "claims_drift",
+    "claims_dropout",
+    "claims_gates",
+    "claims_layers",
+    "claims_layoff",
+    "claims_redundancy",
+    "claims_weak_link",
 )
 """Where the tests are; a file adds its own when it is imported."""
 WORDS: tuple[Word, ...] = ("holds", "does not hold", "undecided", "not run")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from headcount.papers.found import FinishedRun
+from headcount.papers.finished import FinishedRun
 
 OURS = "straight-through"
 

@@ -11,14 +11,14 @@ from typing import Any
 from headcount.base.errors import UsageError
 from headcount.base.names import unknown
 from headcount.papers.claims import groups_of_claim, read_claims
-from headcount.papers.found import PaperRuns
+from headcount.papers.finished import PaperRuns
 from headcount.papers.numbers import PAPERS, PrintedTable, read_paper
 from headcount.papers.scales import SCALES, groups_of
 from headcount.papers.sheets import DrawnItem
 
 Draw = Callable[[PaperRuns, PrintedTable], DrawnItem]
-ROOMS = {"redundancy": "draw_redundancy", "weak-link": "draw_weak_link",
-         "autoattention": "draw_gates", "lay-off": "draw_layoff"}  # fmt: skip
+ROOMS = {"redundancy": "figures_redundancy", "weak-link": "figures_weak_link",
+         "autoattention": "figures_gates", "lay-off": "figures_layoff"}  # fmt: skip
 NEAR, TUNED, BOTH = ("near",), ("near-tuned",), ("near", "near-tuned")
 GATED = ("gates-full", "gates")
 GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {

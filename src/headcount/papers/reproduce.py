@@ -15,7 +15,7 @@ from headcount.base.errors import UnsupportedError, UsageError
 from headcount.base.files import expanded, whole, write_json
 from headcount.base.names import require
 from headcount.papers.claims import Verdict, judge, read_claims
-from headcount.papers.found import PaperRuns
+from headcount.papers.finished import PaperRuns
 from headcount.papers.items import Item, get_item, read_items, require_scale
 from headcount.papers.scales import SCALES, DataPaths, groups_of, read_scale
 from headcount.papers.sheets import DrawnItem, Sheet, printed_sheet

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from headcount.papers.claims import TestedStatistic, Word, above, below, worst
-from headcount.papers.found import FinishedRun
+from headcount.papers.finished import FinishedRun
 from headcount.statistics import interval
 
 BySeed = Mapping[int, float]

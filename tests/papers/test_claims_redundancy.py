@@ -12,7 +12,7 @@ import pytest
 from headcount.heads import Layout
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.papers.claims import Verdict, Word
-from headcount.papers.tested_redundancy import KINDS, SEVEN
+from headcount.papers.claims_redundancy import KINDS, SEVEN
 from headcount.studies.plan import Cell
 from papers.made import Made, symmetric
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.papers.draw_gates import (
+from headcount.papers.figures_gates import (
     attention_maps,
     cost,
     highest,

@@ -11,7 +11,7 @@ import pytest
 
 from headcount.heads import Layout
 from headcount.papers.claims import Word
-from headcount.papers.tested_dropout import GROUPS, inside
+from headcount.papers.claims_dropout import GROUPS, inside
 from headcount.studies.plan import Cell
 from papers.made import Made, planned
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headcount.papers.claims import Word
-from headcount.papers.tested_layoff import needed_for
+from headcount.papers.claims_layoff import needed_for
 from headcount.studies.plan import Cell
 from papers.made import Made, cut, trained
 

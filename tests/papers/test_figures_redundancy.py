@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headcount.likeness.agreement import pairs
-from headcount.papers.draw_redundancy import chances, distances_agree, likeness, stand_in
+from headcount.papers.figures_redundancy import chances, distances_agree, likeness, stand_in
 from headcount.papers.numbers import read_printed
 from papers.filled import filled, matrices
 

@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import TypeVar
 
 from headcount.papers.claims import TestedStatistic, tests
-from headcount.papers.found import FinishedRun, PaperRuns
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.papers.seeds import (
     ByTask,
     absent,

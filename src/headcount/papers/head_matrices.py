@@ -14,7 +14,7 @@ import numpy as np
 
 from headcount.likeness.agreement import Matrix, pairs
 from headcount.papers.claims import TestedStatistic
-from headcount.papers.found import PaperRuns
+from headcount.papers.finished import PaperRuns
 from headcount.papers.seeds import Rule
 from headcount.statistics import percentiles
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from headcount.heads import Layout
-from headcount.papers.seeds import at_least
-from headcount.papers.tested_heads import (
+from headcount.papers.head_matrices import (
     AFTER,
     BEFORE,
     RANDOM,
@@ -20,6 +19,7 @@ from headcount.papers.tested_heads import (
     inputs_of,
     matrices,
 )
+from headcount.papers.seeds import at_least
 from papers.made import Made, symmetric
 
 LAYOUT = Layout.of(encoder=[3, 3])

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from headcount.heads import Layout, Scores
-from headcount.papers.found import PaperRuns
+from headcount.papers.claims_layoff import UNSHARED
+from headcount.papers.claims_tools import first_there
+from headcount.papers.finished import PaperRuns
 from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.seeds import percent
 from headcount.papers.sheets import DrawnItem, Sheet, Spread, beside, relative, spread
-from headcount.papers.tested_layoff import UNSHARED
-from headcount.papers.tested_tools import first_there
 from headcount.runs.kinds import Train
 from headcount.views.transfer import layer_lines, scatter
 

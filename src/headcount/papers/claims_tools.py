@@ -11,7 +11,7 @@ import numpy as np
 
 from headcount.changes.correlation import correlate
 from headcount.papers.claims import TestedStatistic, Word
-from headcount.papers.found import FinishedRun, PaperRuns
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.papers.seeds import Rule, more_than
 from headcount.statistics import rank_correlation
 from headcount.tasks.metrics import get_metric

@@ -3,7 +3,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from headcount.papers.draw_weak_link import FIGURES, layers, patterns
+from headcount.papers.figures_weak_link import FIGURES, layers, patterns
 from headcount.papers.numbers import read_printed
 from papers.filled import filled
 

@@ -11,9 +11,9 @@ from headcount.likeness.agreement import Matrix, mantel
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.likeness.layers import LayerGap, layer_clusters, layer_gap, layers_of
 from headcount.papers.claims import TestedStatistic, tests
-from headcount.papers.found import PaperRuns
+from headcount.papers.finished import PaperRuns
+from headcount.papers.head_matrices import AFTER, BEFORE, DRAWS, Key, matrices
 from headcount.papers.seeds import at_least, more_than, percent
-from headcount.papers.tested_heads import AFTER, BEFORE, DRAWS, Key, matrices
 from headcount.statistics import percentiles
 
 SEVEN = (*TOKEN_BASED, *SENTENCE_BASED)

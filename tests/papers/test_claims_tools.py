@@ -10,8 +10,7 @@ import pytest
 from headcount.changes.correlation import correlate
 from headcount.papers import claims
 from headcount.papers.claims import Word
-from headcount.papers.seeds import more_than
-from headcount.papers.tested_tools import (
+from headcount.papers.claims_tools import (
     area,
     areas,
     curves,
@@ -22,6 +21,7 @@ from headcount.papers.tested_tools import (
     ranks_go_together,
     relative,
 )
+from headcount.papers.seeds import more_than
 from papers.made import Made, cut
 
 

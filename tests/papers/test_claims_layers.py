@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from headcount.heads import Layout
-from headcount.papers import tested_layers
+from headcount.papers import claims_layers
 from headcount.papers.claims import Word
-from headcount.papers.tested_layers import SEVEN
+from headcount.papers.claims_layers import SEVEN
 from headcount.studies.plan import Cell
 from papers.made import Made, symmetric
 
@@ -21,7 +21,7 @@ from papers.made import Made, symmetric
 def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws and permutations for a test."""
     for name, count in {"DRAWS": 100, "PERMUTATIONS": 199, "CLUSTERINGS": 60}.items():
-        monkeypatch.setattr(tested_layers, name, count)
+        monkeypatch.setattr(claims_layers, name, count)
 
 
 LAYOUT = Layout.of(encoder=[4] * 8)

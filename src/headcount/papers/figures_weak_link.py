@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headcount.papers.found import FinishedRun, PaperRuns
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.seeds import percent

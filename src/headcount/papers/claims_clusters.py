@@ -9,9 +9,9 @@ import numpy as np
 
 from headcount.heads import Mask
 from headcount.papers.claims import TestedStatistic, tests, worst
-from headcount.papers.found import FinishedRun, PaperRuns
+from headcount.papers.claims_tools import first_there, noted, on_most
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.papers.seeds import by_task, less_than, measured, more_than, percent, relative_to
-from headcount.papers.tested_tools import first_there, noted, on_most
 
 Gone: TypeAlias = dict[float, list[list[np.ndarray]]]
 """Ratio -> for every clustering, by layer, which heads went."""

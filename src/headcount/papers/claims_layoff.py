@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from headcount.papers.claims import TestedStatistic, tests, worst
-from headcount.papers.found import PaperRuns
+from headcount.papers.claims_tools import (
+    Curve,
+    areas,
+    curves,
+    first_there,
+    last_of,
+    noted,
+    on_most,
+    relative,
+)
+from headcount.papers.finished import PaperRuns
 from headcount.papers.seeds import (
     at_least,
     by_task,
@@ -18,16 +28,6 @@ from headcount.papers.seeds import (
     percent,
     relative_to,
     rows_behind,
-)
-from headcount.papers.tested_tools import (
-    Curve,
-    areas,
-    curves,
-    first_there,
-    last_of,
-    noted,
-    on_most,
-    relative,
 )
 
 DEFAULT = "l1"

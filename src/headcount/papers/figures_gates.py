@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.papers.found import PaperRuns
+from headcount.papers.finished import PaperRuns
 from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.seeds import percent

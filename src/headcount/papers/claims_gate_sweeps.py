@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from headcount.papers.claims import TestedStatistic, tests
-from headcount.papers.found import FinishedRun, PaperRuns
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.papers.gate_runs import primary, score_before
 from headcount.papers.seeds import (
     absent,

@@ -14,12 +14,12 @@ from headcount.likeness.agreement import correlation, pairs
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.likeness.layers import layer_clusters, layer_gap, layers_of
 from headcount.likeness.result import Redundancy
-from headcount.papers.found import PaperRuns
+from headcount.papers.claims_tools import first_there
+from headcount.papers.finished import PaperRuns
 from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure, squares_figure, table_figure
 from headcount.papers.seeds import percent
 from headcount.papers.sheets import DrawnItem, Sheet, Spread, beside, relative, spread
-from headcount.papers.tested_tools import first_there
 from headcount.views.curves import chance_figure
 from headcount.views.redundancy import heat_maps, in_full
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from headcount.papers.claims import TestedStatistic, tests
-from headcount.papers.found import FinishedRun, PaperRuns
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.papers.gate_runs import OURS, method_of, primary
 from headcount.papers.seeds import (
     absent,

@@ -1,7 +1,7 @@
 """The claims of On the weak link between importance and prunability (EMNLP 2020), tested.
 
 Those on BERT (section 3.3): heads gone at random or by whole layers before fine-tuning, and how
-far weights move after it. Those on translators are in `tested_translation`.
+far weights move after it. Those on translators are in `claims_translation`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from headcount.papers import tested_translation as tested_translation  # its tests come along
+from headcount.papers import claims_translation as claims_translation  # its tests come along
 from headcount.papers.claims import TestedStatistic, Word, tests
-from headcount.papers.found import FinishedRun, PaperRuns
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.papers.seeds import (
     ByTask,
     Rule,

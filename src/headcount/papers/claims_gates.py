@@ -1,7 +1,7 @@
 """The claims of AutoAttention (2022), tested.
 
 Those on scores of pruned models (section 4): against other methods, and how many heads go with no
-loss. Those on the gates themselves are in `tested_gate_training` and `tested_gate_sweeps`.
+loss. Those on the gates themselves are in `claims_gate_training` and `claims_gate_sweeps`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from headcount.papers import tested_gate_sweeps as tested_gate_sweeps  # their tests come along
-from headcount.papers import tested_gate_training as tested_gate_training
+from headcount.papers import claims_gate_sweeps as claims_gate_sweeps  # their tests come along
+from headcount.papers import claims_gate_training as claims_gate_training
 from headcount.papers.claims import TestedStatistic, tests
-from headcount.papers.found import FinishedRun, PaperRuns
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.papers.gate_runs import OURS, gradients, method_of, primary, score_before
 from headcount.papers.seeds import (
     ByTask,

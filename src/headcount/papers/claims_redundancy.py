@@ -9,9 +9,9 @@ import numpy as np
 
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.papers.claims import TestedStatistic, tests, worst
-from headcount.papers.found import PaperRuns
-from headcount.papers.seeds import at_least, at_most, more_than
-from headcount.papers.tested_heads import (
+from headcount.papers.claims_tools import noted
+from headcount.papers.finished import PaperRuns
+from headcount.papers.head_matrices import (
     AFTER,
     BEFORE,
     RANDOM,
@@ -22,7 +22,7 @@ from headcount.papers.tested_heads import (
     inputs_of,
     matrices,
 )
-from headcount.papers.tested_tools import noted
+from headcount.papers.seeds import at_least, at_most, more_than
 
 SEVEN = (*TOKEN_BASED, *SENTENCE_BASED)
 ONE, LIKE, INFER = "one sentence", "similarity", "inference"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.papers.draw_layoff import against_importance, frozen, kept, recalls
+from headcount.papers.figures_layoff import against_importance, frozen, kept, recalls
 from headcount.papers.numbers import read_printed
 from papers.filled import filled, transfer
 from papers.made import Made

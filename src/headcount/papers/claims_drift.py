@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from headcount.papers.claims import TestedStatistic, tests, worst
-from headcount.papers.found import PaperRuns
+from headcount.papers.claims_tools import noted, ranks_go_together
+from headcount.papers.finished import PaperRuns
 from headcount.papers.seeds import at_least, at_most, measured, more_than
-from headcount.papers.tested_tools import noted, ranks_go_together
 from headcount.statistics import correlation_interval
 
 Recalls: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]

@@ -10,9 +10,9 @@ import numpy as np
 
 from headcount.likeness.agreement import pairs
 from headcount.papers.claims import TestedStatistic, tests, worst
-from headcount.papers.found import PaperRuns
+from headcount.papers.claims_tools import noted, ranks_go_together
+from headcount.papers.finished import PaperRuns
 from headcount.papers.seeds import less_than, more_than
-from headcount.papers.tested_tools import noted, ranks_go_together
 
 Line: TypeAlias = Mapping[int, Mapping[float, float]]
 """Seed -> dropout ratio -> mean distance between two heads."""
