@@ -63,5 +63,5 @@ def test_a_claim_is_not_run_while_a_run_is_missing(tmp_path: Path):
 
 
 def test_what_is_not_a_number_is_null():
-    found = words.Tested(what="w", value=1.0, verdict="holds").to_json()
+    found = words.TestedStatistic(what="w", value=1.0, verdict="holds").to_json()
     assert (found["value"], found["low"], found["verdict"]) == (1.0, None, "holds")
