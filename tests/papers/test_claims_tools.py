@@ -26,8 +26,8 @@ from papers.made import Made, cut
 
 
 def test_what_is_noted_joins_what_was() -> None:
-    own = claims.Tested(what="x", value=1.0, verdict="holds", note="a")
-    assert noted(own, "b", "does not hold") == claims.Tested(
+    own = claims.TestedStatistic(what="x", value=1.0, verdict="holds", note="a")
+    assert noted(own, "b", "does not hold") == claims.TestedStatistic(
         what="x", value=1.0, verdict="does not hold", note="a; b"
     )
     assert noted(own, "").note == "a"
@@ -46,7 +46,7 @@ def test_what_is_noted_joins_what_was() -> None:
 def test_most_of_the_tasks_is_more_than_half_of_them(
     words: list[Word], verdict: Word, ends: tuple[float, float]
 ) -> None:
-    tasks = [claims.Tested(what="x", value=1.0, verdict=word, seeds=3) for word in words]
+    tasks = [claims.TestedStatistic(what="x", value=1.0, verdict=word, seeds=3) for word in words]
     found = on_most("most", tasks, [word != "does not hold" for word in words])
     assert (found.verdict, (found.low, found.high)) == (verdict, ends)
     assert (found.seeds, found.n, found.of) == (3, len(words), "tasks")
