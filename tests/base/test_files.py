@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -206,14 +206,16 @@ def test_a_line_cut_within_a_letter_is_left_out_and_other_line_ends_are_text(tmp
 
 TYPES = {
     "name": str, "score": float, "count": int, "more": dict[str, Any] | None,
-    "words": tuple[str, ...],
+    "words": tuple[str, ...], "ratio": float | Literal["free"] | None,
 }  # fmt: skip
-OPTIONAL = ("more", "words")
+OPTIONAL = ("more", "words", "ratio")
 
 
 def test_a_row_that_fits_passes():
     require_fields({"name": "a", "score": 1, "count": 2}, TYPES, "?", OPTIONAL)
-    whole_row = {"name": "a", "score": 1.5, "count": 2, "more": {}, "words": ["b"]}
+    whole_row = {"name": "a", "score": 1.5, "count": 2, "more": {}, "words": ["b"]} | {
+        "ratio": "free"
+    }
     assert require_fields(whole_row, TYPES, "?") is None
 
 
@@ -227,6 +229,7 @@ def test_a_row_that_fits_passes():
         ({"more": []}, "has a wrong 'more'"),
         ({"words": "b"}, "has a wrong 'words'"),
         ({"name": None}, "has a wrong 'name'"),
+        ({"ratio": "most"}, "has a wrong 'ratio'"),
     ],
 )
 def test_a_row_of_something_else_is_one_sentence(changes, said):

@@ -134,7 +134,8 @@ def _read_record(path: Path) -> None:
     require_cut(found, path)
     repr(found), found.to_json(), found._repr_html_(), found.run.key
     point = Point.of(found)
-    point.to_json(), f"{point.score:.3f} {point.ratio or 0:g} {point.kept:d} {point.seconds:.1f}"
+    ratio = 0 if point.ratio == "free" else point.ratio or 0
+    point.to_json(), f"{point.score:.3f} {ratio:g} {point.kept:d} {point.seconds:.1f}"
 
 
 FULL = {"scores": EVALUATION, "said": [0, 1, 1, 0], "right": [0, 1, 0, 0]}

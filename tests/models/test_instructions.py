@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from headcount.exports.formats import export
 from headcount.heads import Mask
 from headcount.models.find import layout, sites_of
 from headcount.models.instructions import attributes, checksum, emptied_kinds, parameters
@@ -22,6 +23,14 @@ def test_a_second_cut_is_written_in_the_full_models_heads():
     once = remove(model, Mask.of(layout(model), [("encoder", 0, index) for index in (1, 2, 3)]))
     twice = remove(once, Mask.of(layout(once), [("encoder", 0, 0), ("encoder", 0, 2)]))
     assert [site["kept"] for site in twice.config.headcount["sites"]] == [[1, 3]]
+
+
+def test_a_config_that_says_null_of_headcount_is_one_of_a_whole_model(tmp_path):
+    model = build("bert", num_hidden_layers=1)
+    model.config.headcount = None
+    assert export(model, "zeroed", tmp_path / "zeroed").difference <= 1e-6
+    small = remove(model, Mask.of(layout(model), [("encoder", 0, 1)]))
+    assert [site["kept"] for site in small.config.headcount["sites"]] == [[1]]
 
 
 def test_only_the_numbers_that_count_heads_are_changed():

@@ -70,6 +70,18 @@ def test_missing_weights_are_refused_by_name(tmp_path: Path, part: str, named: s
         load(tmp_path)
 
 
+def test_weights_that_are_a_link_to_nothing_are_refused(tmp_path: Path) -> None:
+    model = build("bert")
+    remove(model, masks(layout(model))["uneven"]).save_pretrained(tmp_path)
+    (tmp_path / "training.bin").symlink_to("nothing")  # nobody reads it
+    assert load(tmp_path) is not None
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "model.safetensors").symlink_to("nothing")
+    for allow_pickle in (False, True):
+        with pytest.raises(NotFoundError, match=r"link to nothing|Cannot load"):
+            load(tmp_path, allow_pickle=allow_pickle)
+
+
 def test_a_pruned_model_that_lacks_weights_is_refused(tmp_path: Path) -> None:
     model = build("bert")
     saved(tmp_path, remove(model, masks(layout(model))["uneven"]), without("classifier."))

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import headcount as hc
+from headcount.base.errors import UsageError
 from headcount.runs.contents import FILE, by_content, content_of, digest, named_files
 from headcount.runs.run import Run
 
@@ -24,6 +27,18 @@ def test_a_folder_is_known_by_its_files_and_not_by_what_a_run_left_beside_them(t
     assert content_of(str(model)) != then
     assert content_of(str(tmp_path / "nowhere")) is None
     assert content_of("") is None
+
+
+@pytest.mark.parametrize("name", ["/", "/proc/self", "/proc/kmsg", "/sys"])
+def test_what_belongs_to_the_system_is_no_data(tmp_path: Path, name: str):
+    with pytest.raises(UsageError, match="is part of the system"):
+        content_of(name)
+    (tmp_path / "link").symlink_to(name)
+    with pytest.raises(UsageError, match="is part of the system"):
+        content_of(str(tmp_path / "link"))
+    if not Path(name).is_dir():
+        with pytest.raises(UsageError, match="is part of the system"):
+            content_of(str(tmp_path))
 
 
 def test_data_in_folders_inside_counts_and_folders_inside_a_model_do_not(tmp_path: Path):

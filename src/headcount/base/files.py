@@ -18,7 +18,7 @@ from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, TextIO, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TextIO, TypeVar, Union, get_args, get_origin
 
 from headcount.base.errors import HeadcountError, NotFoundError, UsageError
 from headcount.base.faults import danger
@@ -342,6 +342,8 @@ def _fits(value: Any, type_: Any) -> bool:
     """Whether a JSON value can be of a type; what is inside of lists and objects is not asked."""
     if get_origin(type_) in (Union, UnionType):
         return any(_fits(value, each) for each in get_args(type_))
+    if get_origin(type_) is Literal:
+        return value in get_args(type_)
     plain = get_origin(type_) or type_
     if plain in (int, float):
         whole_number = isinstance(value, int) and not isinstance(value, bool)

@@ -78,7 +78,8 @@ def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
 
 def _in_place(model: PreTrainedModel, full: PreTrainedModel) -> dict[str, Tensor]:
     """The weights of a pruned model, each at its place in a full-size tensor of zeros."""
-    places = dict(_places(model, getattr(model.config, "headcount", {}).get("sites", [])))
+    written = getattr(model.config, "headcount", None) or {}
+    places = dict(_places(model, written.get("sites", [])))
     shapes = {name: tensor.shape for name, tensor in full.state_dict().items()}
     made: dict[int, Tensor] = {}
     state = {}

@@ -291,6 +291,7 @@ def write_results(folder: Path, record: Mapping[str, Any]) -> None:
     try:
         scores = record["scores"]
         after = scores["after"]
+        file = re.sub(r"[^\w-]", "-", str(scores["task"])[:60]) + ".yaml"
         entry = EvalResultEntry(
             dataset_id=scores["dataset"]["id"],
             task_id=scores["dataset"]["task"],
@@ -303,6 +304,5 @@ def write_results(folder: Path, record: Mapping[str, Any]) -> None:
     except (KeyError, TypeError, ValueError):
         return
     (folder / ".eval_results").mkdir(exist_ok=True)
-    file = re.sub(r"[^\w-]", "-", str(scores["task"])[:60]) + ".yaml"
     text = yaml_dump(eval_result_entries_to_yaml([entry]), sort_keys=False)
     (folder / ".eval_results" / file).write_text(text, encoding="utf-8")

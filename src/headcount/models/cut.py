@@ -333,7 +333,7 @@ class Pruned(Mixin):
     def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
         # mixed_class() wraps forward only; the base's own __init__ builds the full model
         self.base_class.__init__(self, config, *args, **kwargs)
-        cut_model(self, getattr(config, "headcount", {"sites": []}))
+        cut_model(self, getattr(config, "headcount", None) or {"sites": []})
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The base's forward pass, without what transformers 5 takes and ignores."""

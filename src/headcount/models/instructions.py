@@ -37,7 +37,8 @@ def instructions(
     model: PreTrainedModel, sites: list[Site], mask: Mask, seen: dict[str, SiteProbe], way: CutWay
 ) -> dict[str, Any]:
     """What `cut.cut_model` must do to the full model to get the mask's heads."""
-    earlier = {s["path"]: s for s in getattr(model.config, "headcount", {}).get("sites", [])}
+    written_before = getattr(model.config, "headcount", None) or {}  # null in a damaged file
+    earlier = {site["path"]: site for site in written_before.get("sites", [])}
     written = []
     for site in sites:
         kept = list(mask.indices(site.stack, site.layer))

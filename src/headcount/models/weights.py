@@ -55,7 +55,7 @@ def require_fitting(name: str, bones: PreTrainedModel) -> None:
     if not folder.is_dir():
         return
     files = (path for path in folder.iterdir() if path.suffix in (".safetensors", ".bin"))
-    room = sum(path.stat().st_size for path in files)
+    room = sum(path.stat().st_size for path in files if path.is_file())
     needed = sum(tensor.numel() for tensor in (*bones.parameters(), *bones.buffers()))
     if needed > LARGER * room + SLACK:
         raise NotFoundError(
@@ -69,7 +69,9 @@ def require_own_weights(name: str, allow_pickle: bool) -> None:
     folder = Path(name)
     if not folder.is_dir():
         return
-    if not allow_pickle and not any(folder.glob("*.safetensors")):
+    if not allow_pickle and not any(path.is_file() for path in folder.glob("*.safetensors")):
+        if lost := next(folder.glob("*.safetensors"), None):
+            raise NotFoundError(f"'{name}' has no weights: {lost.name} is a link to nothing.")
         if any(folder.glob("*.bin")):
             raise UsageError(
                 f"'{name}' has only pickled weights (.bin), which can run code when they are "

@@ -14,13 +14,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from headcount.base.errors import NotFoundError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import expanded
 
 MODEL = (".safetensors", ".bin", ".json", ".txt", ".model", ".spm", ".py")
 """Endings of the files of a model that a result depends on."""
 FILE = {"file": True}
 """Metadata of a field of options whose text may name a file or folder."""
+SYSTEM = ("/proc", "/sys")
+"""Folders whose files are no data: some never end, and others wait."""
 NOTES = {"record.json", "result.json", "settings.json", "trainer_state.json"}
 """What a run left beside a model."""
 
@@ -69,9 +71,20 @@ def content_of(name: str) -> str | None:
             return _file(path)
         if not path.is_dir():
             return None
+        _require_data(path)
         return digest([(str(each.relative_to(path)), _file(each)) for each in _files(path)])
     except OSError as error:
         raise NotFoundError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def _require_data(path: Path) -> None:
+    """Refuse the root of the file system, and what the system shows of itself, as a model or data.
+
+    Their files would be read for hours, or for ever.
+    """
+    real = Path(os.path.realpath(path))
+    if real == real.parent or any(real.is_relative_to(folder) for folder in SYSTEM):
+        raise UsageError(f"'{path}' is part of the system: name a folder or file of your own.")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -93,6 +106,7 @@ def _counts(path: Path) -> bool:
 
 
 def _file(path: Path) -> str:
+    _require_data(path)
     about = path.stat()
     return _read(os.fspath(path.absolute()), about.st_size, about.st_mtime_ns, about.st_ino)
 

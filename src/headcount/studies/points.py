@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from headcount.base.errors import UsageError
 from headcount.base.files import require_fields, whole, write_json
@@ -23,7 +23,7 @@ class Point:
     """One cut, scored."""
 
     method: str
-    ratio: float | str | None
+    ratio: float | Literal["free"] | None
     seed: int
     kept: int
     """Heads that stay."""

@@ -79,6 +79,15 @@ def test_the_smallest_cut_that_holds_for_every_seed(
     assert "after its score was seen" in said["note"]
 
 
+def test_a_cut_whose_score_is_damaged_is_not_the_answer(
+    subject: PageSubject, found: ReportInput
+) -> None:
+    whole = made_cut(9, (0.0, -0.01, 0.01))
+    for score in (None, {"value": None, "low": 0.1, "high": 0.2}):
+        made = [made_cut(6, (0.0, -0.01, 0.01), score=score), whole]
+        assert answer(without_search(subject), found, made, None)["cut"] == 1
+
+
 def test_of_equal_cuts_the_better_one(subject: PageSubject, found: ReportInput) -> None:
     made = [made_cut(6, (-0.01, -0.02, 0.01)), made_cut(6, (0.0, -0.01, 0.01), method="n")]
     assert answer(without_search(subject), found, made, None)["cut"] == 1

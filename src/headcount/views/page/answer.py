@@ -173,6 +173,8 @@ def _holds(cut: Mapping[str, Any], heads: int) -> bool:
     lost = cut.get("difference")
     if cut["kept"] >= heads or not lost or any(value is None for value in lost.values()):
         return False
+    if (cut["score"] or {}).get("value") is None:  # a damaged record
+        return False
     better = lost["low"] > 0 if higher_is_better(cut["metric"]) else lost["high"] < 0
     return better or lost["low"] <= 0 <= lost["high"]
 
