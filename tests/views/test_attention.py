@@ -59,7 +59,7 @@ def test_heads_stand_where_they_stood(maps: AttentionMaps, tmp_path) -> None:
         assert save_figure(figure, tmp_path / f"m.{ending}").stat().st_size > 1000
     text = (tmp_path / "m.svg").read_text(encoding="utf-8")
     assert "the lawyer sees us" in text
-    assert "after the cut: small (3 of 5 heads)" in figure.get_suptitle().replace("\n", " ")
+    assert "and pruned: small (3 of 5 heads)" in figure.get_suptitle().replace("\n", " ")
 
 
 def test_one_model_and_a_stack_with_two_texts(maps: AttentionMaps, tmp_path) -> None:
@@ -94,7 +94,7 @@ def test_large_maps_have_their_tokens(maps: AttentionMaps, tmp_path) -> None:
     titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
     assert titles[:3] == [f"layer 0, head {head}: before" for head in range(3)]
     assert titles[3:] == [
-        "layer 0, head 0: after", "layer 0, head 1: gone", "layer 0, head 2: after",
+        "layer 0, head 0: after", "layer 0, head 1: removed", "layer 0, head 2: after",
     ]  # fmt: skip
     first = figure.axes[0]
     assert tuple(label.get_text() for label in first.get_xticklabels()) == WORDS

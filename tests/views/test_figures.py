@@ -7,14 +7,15 @@ import pytest
 
 from headcount.base.errors import MissingExtraError, UsageError
 from headcount.changes.maps import AttentionMaps, HeadUse, Tokens
-from headcount.heads import Layout, Scores
+from headcount.heads import Layout, Scores, Stack
 from headcount.learned.trace import Trace
 from headcount.likeness.compare import compare
 from headcount.views.attention import closeup, overview
-from headcount.views.curves import chance_figure, curve_figure
 from headcount.views.figures import (
     STYLE,
     check_figures,
+    draw_band,
+    head_grid,
     need_matplotlib,
     new_figure,
     save_both,
@@ -22,6 +23,7 @@ from headcount.views.figures import (
 )
 from headcount.views.gates import maps_figure, path_figure
 from headcount.views.redundancy import comparison_figure, heat_maps
+from headcount.views.studies import chance_figure, curve_figure
 from headcount.views.transfer import head_map
 from views.test_gates import trace_of
 from views.test_redundancy import value
@@ -183,3 +185,19 @@ def test_lines_are_not_cut_off_either():
     ):
         figure.draw_without_rendering()
         inside(figure)
+
+
+def test_a_band_around_its_line_and_a_stroke_for_a_single_point():
+    axes = new_figure(2, 2).add_subplot()
+    draw_band(axes, [0, 1], [0.5, 0.6], [0.4, 0.5], [0.7, 0.8], colour="red", label="mean")
+    draw_band(axes, [2], [0.5], [0.4], [0.7], colour="blue")
+    band, stroke = axes.collections
+    assert band.get_paths()[0].vertices[:, 1].max() == 0.8
+    assert [segment.tolist() for segment in stroke.get_segments()] == [[[2, 0.4], [2, 0.7]]]
+    assert [line.get_ydata().tolist() for line in axes.lines] == [[0.5, 0.6], [0.5]]
+
+
+def test_heads_of_a_pruned_model_are_drawn_where_they_were():
+    layout = Layout((Stack("encoder", (2, 1), (2, 1), (1, 1), ((1, 3), (0,))),))
+    grid = head_grid(layout, [0.1, 0.2, 0.3], "encoder")
+    np.testing.assert_array_equal(grid, [[np.nan, 0.1, np.nan, 0.2], [0.3, *[np.nan] * 3]])

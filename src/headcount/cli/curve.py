@@ -84,8 +84,8 @@ def curve(
     after = f", {describe_repairs(repair)}" if repair else ""
     found.save(out, "curve", groups.command_line())
     if figures:
-        from headcount.views.curves import save_figures
+        from headcount.views.studies import save_curve
 
-        save_figures(found, out, f"{Path(model).name} on {task}{after}")
+        save_curve(found, out, f"{Path(model).name} on {task}{after}")
     drawn = curve_chart(found.full["score"], found.summary())
     emit(found.to_json() | {"out": out}, as_json=as_json, table=Group(curve_table(found), drawn))

@@ -31,7 +31,8 @@ def demo(*, out: groups.NewFolder = Path("demo")) -> int:
     _print(textwrap.fill(BEGIN, WIDE))
     for number, step in enumerate(STORY, 1):
         words = [word.format(out=out) for word in shlex.split(step.command)]
-        _print(f"\n{_filled(f'{number}. {step.why}')}\n{INDENT}$ headcount {shlex.join(words)}")
+        question = _filled(f"{number}. {step.question}")
+        _print(f"\n{question}\n{INDENT}$ headcount {shlex.join(words)}")
         printed = io.StringIO()
         with redirect_stdout(printed):
             code = main([*words, "--json"])
@@ -41,7 +42,7 @@ def demo(*, out: groups.NewFolder = Path("demo")) -> int:
         found = json.loads(printed.getvalue())
         if step.file is not None:
             write_json(out / step.file, found)
-        said = step.tell(found)
+        said = step.describe(found)
         answer = said if words[0] == "search" else answer
         _print(_filled(f"→ {said}", first=INDENT))
     page = (out / "report.html").absolute()

@@ -90,8 +90,8 @@ def search(
         )  # fmt: skip
     data = found.to_json()
     if figures:
-        from headcount.views.search import save_figure
+        from headcount.views.studies import save_search
 
-        save_figure(data, out)
+        save_search(data, out)
     emit(data, as_json=as_json, table=search_table(data))
     return None if found.met else 6

@@ -72,7 +72,7 @@ def sweep(
         )  # fmt: skip
     found.save(out, "sweep", groups.command_line())
     if figures:
-        from headcount.views.sweep import save_figure
+        from headcount.views.studies import save_sweep
 
-        save_figure(found, out, f"{Path(model).name} on {task}, {method}")
+        save_sweep(found, out, f"{Path(model).name} on {task}, {method}")
     emit(found.to_json() | {"out": out}, as_json=as_json, table=sweep_table(found))

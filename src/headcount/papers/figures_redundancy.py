@@ -20,8 +20,8 @@ from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure, squares_figure, table_figure
 from headcount.papers.seeds import percent
 from headcount.papers.sheets import DrawnItem, Sheet, Spread, beside, relative, spread
-from headcount.views.curves import chance_figure
 from headcount.views.redundancy import heat_maps, in_full
+from headcount.views.studies import chance_figure
 
 SEVEN = (*TOKEN_BASED, *SENTENCE_BASED)
 RANDOM = "random tokens"

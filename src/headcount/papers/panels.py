@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headcount.statistics import interval
-from headcount.views.curves import BAND
 from headcount.views.figures import (
     COLOURS,
     STYLE,
     colour_bar,
+    draw_band,
     ink_on,
     need_matplotlib,
     new_figure,
@@ -74,11 +74,8 @@ def _draw(axes: Any, panel: Lines) -> None:
             mean = [float(np.mean(values[each])) for each in x]
             ends = [_ends(values[each], panel.band) for each in x]
             low, high = ([end[side] for end in ends] for side in (0, 1))
-            if len(x) > 1:
-                axes.fill_between(x, low, high, color=colour, alpha=BAND, lw=0)
-            else:
-                axes.vlines(x, low, high, color=colour, alpha=0.5, lw=1.6)
-            axes.plot(x, mean, ".-", color=colour, lw=1.3, label=None if number else name)
+            label = None if number else name
+            draw_band(axes, x, mean, low, high, colour=colour, label=label)
     if panel.logarithmic:
         axes.set_xscale("log")
         axes.set_xticks(places, [f"{x:g}" for x in places])

@@ -5,23 +5,27 @@ As in AutoAttention, Fig. 5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headcount.base.errors import UsageError
 from headcount.views.figures import (
     COLOURS,
-    STYLE,
+    GRID,
     colour_bar,
-    need_matplotlib,
+    colour_of,
+    head_grid,
     new_figure,
     save_both,
+    styled,
+    whole_ticks,
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from headcount.learned.trace import Trace
@@ -43,15 +47,14 @@ def maps_figure(trace: Trace) -> Figure:
 
     For each stack two rows: what is trained, blue below zero; and which gates are open.
     """
-    matplotlib = need_matplotlib()
     if not trace.steps:
         raise UsageError("This trace of gates has no step to draw.")
     columns = _three(trace)
     stacks = trace.layout.stacks
-    reach = max(float(np.abs(trace.values[place]).max()) for place in columns) or 1.0
-    high = sum(min(1.9 * len(stack.heads) / max([*stack.heads, 1]), 4) + 0.6 for stack in stacks)
-    with matplotlib.rc_context(STYLE):
-        figure = new_figure(2.3 * len(columns) + 1.2, 2 * high + 0.4)
+    reach = max(float(np.abs(trace.values[column]).max()) for column in columns) or 1.0
+    height = sum(min(1.9 * len(stack.heads) / max([*stack.heads, 1]), 4) + 0.6 for stack in stacks)
+    with styled():
+        figure = new_figure(2.3 * len(columns) + 1.2, 2 * height + 0.4)
         figure.suptitle(_title(trace), x=0.01, ha="left")
         grid = figure.subplots(2 * len(stacks), len(columns), squeeze=False)
         for row, stack in enumerate(stacks):
@@ -59,37 +62,40 @@ def maps_figure(trace: Trace) -> Figure:
     return figure
 
 
-def _draw_stack(grid: Any, trace: Trace, columns: Sequence[int], stack: str, reach: float) -> None:
+def _draw_stack(
+    grid: np.ndarray, trace: Trace, columns: Sequence[int], stack: str, reach: float
+) -> None:
     """A row of values with their scale, and below it a row of gates with what its colours mean."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    name = f"{stack}, " if len(trace.layout.stacks) > 1 else ""
-    for place, above, below in zip(columns, *grid, strict=True):
-        values = _grid(trace, trace.values[place], stack)
+    prefix = f"{stack}, " if len(trace.layout.stacks) > 1 else ""
+    for column, above, below in zip(columns, *grid, strict=True):
+        values = head_grid(trace.layout, trace.values[column], stack)
         image = above.imshow(values, cmap="RdBu_r", vmin=-reach, vmax=reach)
-        above.set_title(f"{name}step {trace.steps[place]}", fontsize=8)
-        states = _grid(trace, trace.states[place].astype(float), stack)
+        above.set_title(f"{prefix}step {trace.steps[column]}", fontsize=8)
+        states = head_grid(trace.layout, trace.states[column].astype(float), stack)
         below.imshow(states, cmap=ListedColormap([CLOSED, OPEN]), vmin=0, vmax=1)
         below.set_title(f"{int(np.nansum(states))} open", fontsize=8)
         for axes in (above, below):
-            _dress(axes, label=place == columns[0])
+            whole_ticks(axes, 6)
+            if column == columns[0]:
+                axes.set_ylabel("layer", fontsize=7)
         below.set_xlabel("head", fontsize=7)
-        if place == columns[-1]:
+        if column == columns[-1]:
             colour_bar(image, above, "trained value")
-            below.legend(
-                handles=[Patch(color=OPEN, label="open"), Patch(color=CLOSED, label="closed")],
-                loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7,
-            )  # fmt: skip
+            names = [Patch(color=OPEN, label="open"), Patch(color=CLOSED, label="closed")]
+            beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+            below.legend(handles=names, **beside, frameon=False, fontsize=7)
 
 
 def path_figure(trace: Trace) -> Figure:
     """Sparsity with the score, gates closed and reopened, and heads left per layer, over steps.
 
-    Where no scores were measured over the run, the training loss stands beside the sparsity.
+    Where no scores were measured over the run, the training loss is drawn with the sparsity.
     """
     scores, losses = ([p for p in trace.scores if name in p] for name in ("score", "loss"))
-    with need_matplotlib().rc_context(STYLE):
+    with styled():
         figure = new_figure(6.4, 8.4 if scores and losses else 6.6)
         top, *rest = figure.subplots(4 if scores and losses else 3, 1, sharex=True)
         heads, steps = len(trace.layout), np.arange(1, len(trace.opened) + 1)
@@ -97,13 +103,13 @@ def path_figure(trace: Trace) -> Figure:
         top.set_ylabel("share of gates closed", color=COLOURS[0])
         top.set_title(_title(trace))
         if scores:
-            metric = f"{trace.about.get('metric', 'score')}, n = {scores[0]['n']}"
             right = top.twinx()
-            _line(right, scores, "score", metric, COLOURS[1], marker=".")
+            label = f"{trace.about.get('metric', 'score')}, n = {scores[0]['n']}"
+            _line(right, scores, "score", label, COLOURS[1], marker=".")
             _widen(right, [point["score"] for point in scores])
         if losses:
             _line(rest[0] if scores else top.twinx(), losses, "loss", "training loss", COLOURS[6])
-        middle, low = rest[-2:]
+        middle, bottom = rest[-2:]
         for name, counts, colour in (
             ("closed", trace.closings, COLOURS[1]),
             ("reopened", trace.reopenings, COLOURS[2]),
@@ -111,17 +117,22 @@ def path_figure(trace: Trace) -> Figure:
             middle.plot(steps, np.cumsum(counts), color=colour, lw=1.4, label=name)
         middle.set_ylabel("gates so far")
         middle.legend(frameon=False)
-        _draw_left(low, trace)
+        _draw_left(bottom, trace)
         fixed = trace.about.get("route", {}).get("fixed_at_step")
         for axes in (top, *rest):
-            axes.grid(axis="y", color="#e5e5e5", lw=0.6)
+            axes.grid(axis="y", color=GRID, lw=0.6)
             if fixed is not None:
                 axes.axvline(fixed, color="#999999", lw=0.8, ls="--")
     return figure
 
 
 def _line(
-    axes: Any, points: Sequence[Any], name: str, label: str, colour: str, marker: str = ""
+    axes: Axes,
+    points: Sequence[Mapping[str, float]],
+    name: str,
+    label: str,
+    colour: str,
+    marker: str = "",
 ) -> None:
     """One number of the points against their steps; the axis has the line's colour."""
     y = [point[name] for point in points]
@@ -129,22 +140,24 @@ def _line(
     axes.set_ylabel(label, color=colour)
 
 
-def _widen(axes: Any, scores: Sequence[float]) -> None:
+def _widen(axes: Axes, scores: Sequence[float]) -> None:
     """At least a tenth of the score from bottom to top: one row more or less is no cliff."""
-    wide, middle = 0.1 * max(map(abs, scores)), (min(scores) + max(scores)) / 2
-    if max(scores) - min(scores) < wide:
-        axes.set_ylim(middle - wide / 2, middle + wide / 2)
+    span, middle = 0.1 * max(map(abs, scores)), (min(scores) + max(scores)) / 2
+    if max(scores) - min(scores) < span:
+        axes.set_ylim(middle - span / 2, middle + span / 2)
 
 
-def _draw_left(axes: Any, trace: Trace) -> None:
+def _draw_left(axes: Axes, trace: Trace) -> None:
     """Heads left, a line for each layer."""
-    place = 0
-    for stack, left in trace.left().items():
-        for layer in range(left.shape[1]):
-            name = f"{stack} {layer}" if len(trace.layout.stacks) > 1 else f"layer {layer}"
-            colour, style = COLOURS[place % len(COLOURS)], ("-", "--", ":")[place // 7 % 3]
-            axes.plot(trace.steps, left[:, layer], color=colour, ls=style, lw=1, label=name)
-            place += 1
+    several = len(trace.layout.stacks) > 1
+    counts = [
+        (f"{stack} {layer}" if several else f"layer {layer}", left[:, layer])
+        for stack, left in trace.left().items()
+        for layer in range(left.shape[1])
+    ]
+    for number, (name, left) in enumerate(counts):
+        style = ("-", "--", ":")[number // len(COLOURS) % 3]
+        axes.plot(trace.steps, left, color=colour_of(number), ls=style, lw=1, label=name)
     axes.set_ylabel("heads left")
     axes.set_xlabel("step")
     axes.legend(frameon=False, ncols=4, fontsize=6)
@@ -160,25 +173,3 @@ def _three(trace: Trace) -> Sequence[int]:
 def _title(trace: Trace) -> str:
     method, task = trace.about.get("method", "gates"), trace.about.get("task")
     return f"{method} on {task}" if task else str(method)
-
-
-def _grid(trace: Trace, flat: np.ndarray, stack: str) -> np.ndarray:
-    """(layer, head) of one stack, blank where a layer has fewer heads than another."""
-    layers = len(trace.layout[stack].heads)
-    own = [trace.layout.original(head) for head in trace.layout]
-    widest = max((head.index + 1 for head in own if head.stack == stack), default=1)
-    grid = np.full((layers, widest), np.nan)
-    for head, value in zip(own, flat, strict=True):
-        if head.stack == stack:
-            grid[head.layer, head.index] = value
-    return grid
-
-
-def _dress(axes: Any, *, label: bool) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axes.tick_params(length=0, labelsize=6)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
-    if label:
-        axes.set_ylabel("layer", fontsize=7)
