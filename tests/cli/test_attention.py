@@ -67,9 +67,9 @@ def test_one_head_for_people(cli, folders, tmp_path):
     assert ran.code == 0, ran.err
     lines = [line for line in ran.out.splitlines() if line.strip().startswith("encoder.")]
     assert [line.split()[0] for line in lines] == ["encoder.1.0", "encoder.1.3"]
-    assert "gone" in lines[1]
+    assert "removed" in lines[1]
     assert "[CLS] the king near a cat [SEP]" in ran.out
-    assert "layer 1, head 3: gone" in (tmp_path / "attention.svg").read_text(encoding="utf-8")
+    assert "layer 1, head 3: removed" in (tmp_path / "attention.svg").read_text(encoding="utf-8")
 
 
 def test_three_stacks_have_a_figure_each(cli, tmp_path):

@@ -45,7 +45,7 @@ def test_the_table(cli, small, tmp_path):
     ran = cli("export", tmp_path / "small", "--to", "standalone", "--out", tmp_path / "out")
     assert ran.code == 0, ran.err
     assert "modeling_headcount.py" in ran.out
-    assert "0.0e+00 of the largest answer" in ran.out
+    assert "0.0e+00 of the largest output" in ran.out
 
 
 def test_the_rows_of_a_task_are_verified(cli, tmp_path):

@@ -41,7 +41,7 @@ def test_files_sentence_and_json(cli, folder, tmp_path):
                 tmp_path / "s")  # fmt: skip
     assert table.code == 0
     assert found["sentence"] in table.out
-    assert "the answer" in table.out
+    assert "selected" in table.out
     assert "Decided on 16 rows of train" in table.out
     record = json.loads((tmp_path / "s" / "model" / "record.json").read_text())
     assert record["command"].startswith("headcount")

@@ -249,10 +249,10 @@ def _roles() -> dict[str, Any]:
 
 def _read_roles(path: Path) -> None:
     from headcount.behaviour.result import load_roles
-    from headcount.views.tables.roles import page
+    from headcount.views.tables.roles import roles_table
 
     found = load_roles(path)
-    repr(found), found.to_json(), found._repr_html_(), page(found)
+    repr(found), found.to_json(), found._repr_html_(), roles_table(found)
 
 
 @cache

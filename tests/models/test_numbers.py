@@ -21,7 +21,7 @@ from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from headcount.runs.folder import write_folder
 from headcount.sensitivity.gradients import importance
-from headcount.views.tables.redundancy import found_to_json
+from headcount.views.tables.redundancy import redundancy_json
 from models.zoo import build, masks, mixed
 from runs.test_folder import RECORD
 from training.conftest import tiny
@@ -84,7 +84,7 @@ def test_importance_tells_the_numbers(cut, cli):
 def test_redundancy_tells_the_numbers(cut):
     rows = [{"input_ids": torch.tensor([[1, 5 + i, 6, 7, 2]])} for i in range(3)]
     found = redundancy(load(cut), rows, "js")
-    told = found_to_json(found)
+    told = redundancy_json(found)
     named = {name for each in told["summary"][0]["nearest"] for name in each["heads"]}
     assert named <= LEFT
     assert {str(head) for head in found.heads("encoder")} == LEFT

@@ -12,7 +12,7 @@ from headcount.statistics import interval, paired
 from headcount.studies.compare import Comparison
 from headcount.studies.points import Point
 from headcount.training.options import TrainOptions
-from headcount.views.tables.cuts import compare_table
+from headcount.views.tables.pruning import compare_table
 from runs.flat import compare
 
 SHORT = TrainOptions(steps=4, batch_size=16, learning_rate=1e-3)

@@ -43,7 +43,7 @@ def attention(
     loaded, tokenizer = groups.open_several(given, opening)
     from headcount.changes.sentence import attention as look
     from headcount.views.attention import save
-    from headcount.views.tables.attention import page
+    from headcount.views.tables.scores import attention_table
 
     asked = looking.on()
     maps = look(
@@ -62,4 +62,4 @@ def attention(
     if out is not None:
         names, large = [Path(name).name for name in given], bool(asked.layer or asked.head)
         save(maps, data, out, names, large, figures=figures)
-    emit(data, as_json=as_json, table=page(data))
+    emit(data, as_json=as_json, table=attention_table(data))

@@ -15,7 +15,7 @@ from headcount.cli.progress import progress, waiting
 from headcount.cli.typed import TypedOptions, typed
 from headcount.models.opening import ModelOptions
 from headcount.runs.kinds import BenchOptions
-from headcount.views.tables.bench import ideals, page
+from headcount.views.tables.bench import bench_table, plan_table
 
 if TYPE_CHECKING:
     Asked = TypedOptions
@@ -56,7 +56,7 @@ def bench(
     if dry_run:
         how: Any = {"ratio": options.ratio, "length": options.length, "seed": seed}
         ahead = plan(model, pruned, **how)
-        show(ahead.notes, ahead.to_json(), as_json, ideals(ahead))
+        show(ahead.notes, ahead.to_json(), as_json, plan_table(ahead))
         return
     run = groups.run_of("bench", model, options, None, groups.SOURCED, opening, seed)
     with waiting("loading and removing") as prepared:
@@ -67,7 +67,7 @@ def bench(
 
         found = groups.carried(run, track=track)
     data = found.record.to_json() | {"notes": list(found.value.notes)}
-    show(found.value.notes, data, as_json, page(found.value))
+    show(found.value.notes, data, as_json, bench_table(found.value))
 
 
 def show(notes: Iterable[str], data: dict[str, Any], as_json: bool, table: RenderableType) -> None:

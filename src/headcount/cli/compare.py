@@ -8,7 +8,7 @@ from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar
-from headcount.views.tables.cuts import compare_table
+from headcount.views.tables.pruning import compare_table
 
 METHODS = (
     "all-heads", "random", "importance", "hard-concrete", "meta", "subset", "cluster",

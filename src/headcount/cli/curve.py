@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Group
-
 from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import bar
 from headcount.repair.repairs import describe_repairs
-from headcount.views.tables.chart import curve_chart
-from headcount.views.tables.cuts import curve_table
+from headcount.views.tables.pruning import curve_table
 
 METHODS = ("random", "cluster", "importance")
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -87,5 +84,4 @@ def curve(
         from headcount.views.studies import save_curve
 
         save_curve(found, out, f"{Path(model).name} on {task}{after}")
-    drawn = curve_chart(found.full["score"], found.summary())
-    emit(found.to_json() | {"out": out}, as_json=as_json, table=Group(curve_table(found), drawn))
+    emit(found.to_json() | {"out": out}, as_json=as_json, table=curve_table(found))

@@ -53,9 +53,9 @@ def evaluate(
         return
     found = groups.carried(run)
     from headcount.training.evaluation import save_predictions
-    from headcount.views.tables.evaluate import page
+    from headcount.views.tables.scores import evaluation_table
 
     scores, lost = found.value
     if predictions is not None:
         save_predictions(scores, predictions)
-    emit(found.record.to_json(), as_json=as_json, table=page(scores, lost))
+    emit(found.record.to_json(), as_json=as_json, table=evaluation_table(scores, lost))

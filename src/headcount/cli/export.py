@@ -10,7 +10,7 @@ from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.progress import waiting
 from headcount.models.opening import ModelOptions
-from headcount.views.tables.records import exported_table
+from headcount.views.tables.records import export_table
 
 Format = Literal["zeroed", "standalone", "onnx", "torch-export"]
 CPU = ModelOptions(device="cpu")
@@ -47,4 +47,4 @@ def export(
         loaded, tokenizer, _ = groups.open_model(model, opening.on(CPU), opened)
         rows = [] if opened is None else batches_to_look_at(loaded, opened, tokenizer)
         done = write(loaded, to, out, rows=rows, tokenizer=tokenizer)
-    emit({"model": model, **vars(done)}, as_json=as_json, table=exported_table(done))
+    emit({"model": model, **vars(done)}, as_json=as_json, table=export_table(done))

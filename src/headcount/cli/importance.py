@@ -39,7 +39,7 @@ def importance(
     run = groups.run_of("importance", model, asked, task, source, opening, asked.measuring.seed)
     groups.require_same_question(run, out, out, overwrite)
     from headcount.views.tables.grid import head_grid
-    from headcount.views.tables.importance import page
+    from headcount.views.tables.scores import importance_table
 
     with bar("gradients") as told:
         found = groups.carried(run, report=lambda done: told(done, None))
@@ -47,4 +47,4 @@ def importance(
     if out is not None:
         write_json(out, data)
     shades = head_grid(found.value.layout, found.value.values)
-    emit(data, as_json=as_json, table=Group(page(found.value), shades))
+    emit(data, as_json=as_json, table=Group(importance_table(found.value), shades))

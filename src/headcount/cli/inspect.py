@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from headcount.cli.common import Json, emit, say
-from headcount.views.tables.inspect import page
+from headcount.views.tables.inspect import cost_table
 
 Length = Annotated[
     int | None, Parameter(help="Tokens that the FLOPs are counted for; 128, or what fits.")
@@ -28,6 +28,6 @@ def inspect(model: str, /, *, length: Length = None, as_json: Json = False) -> N
     from headcount.costs.cost import inspect as look
 
     found = look(model, length=length)
-    emit(found.to_json(), as_json=as_json, table=page(found))
+    emit(found.to_json(), as_json=as_json, table=cost_table(found))
     if found.uncounted:
         say(f"headcount: {found.uncounted}")

@@ -17,8 +17,8 @@ from headcount.repair.repairs import repair_name
 from headcount.runs.advice import choose
 from headcount.runs.asked import read_ratio
 from headcount.views.gates import save_figures
-from headcount.views.tables.cuts import prune_table
 from headcount.views.tables.grid import kept_grid
+from headcount.views.tables.pruning import prune_table
 
 
 def prune(

@@ -66,7 +66,7 @@ def measure(
             warn("the same command again goes on from here.")
         raise
     from headcount.views.redundancy import heat_maps
-    from headcount.views.tables.redundancy import found_page, found_to_json
+    from headcount.views.tables.redundancy import redundancy_json, redundancy_table
 
     found = carried.value
     if record is not None:
@@ -75,8 +75,8 @@ def measure(
         save_all(heat_maps(found), figure)
     if state is not None:
         discard(state)  # until here the same command again would go on
-    data = carried.record.to_json() | found_to_json(found) | {"out": out, "figures": figure or []}
-    emit(data, as_json=as_json, table=found_page(found, out))
+    data = carried.record.to_json() | redundancy_json(found) | {"out": out, "figures": figure or []}
+    emit(data, as_json=as_json, table=redundancy_table(found, out))
 
 
 @redundancy.command
@@ -103,7 +103,7 @@ def compare(
     from headcount.likeness.compare import compare as compared
     from headcount.likeness.result import load_several
     from headcount.views.redundancy import comparison_figure
-    from headcount.views.tables.redundancy import compared_page
+    from headcount.views.tables.redundancy import comparison_table
 
     options = agreeing.on()
     track = lambda jobs: progress(jobs, "comparing")  # noqa: E731
@@ -111,4 +111,4 @@ def compare(
     if figure:
         save_all(comparison_figure(found), figure)
     more = {"permutations": options.permutations, "seed": options.seed, "figures": figure or []}
-    emit(found.to_json() | more, as_json=as_json, table=compared_page(found))
+    emit(found.to_json() | more, as_json=as_json, table=comparison_table(found))

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.masks import mask_of
-from headcount.views.tables.cuts import removed_table
+from headcount.views.tables.pruning import removed_table
 
 
 def remove(

@@ -56,7 +56,7 @@ def roles(
     with bar("looking") as told:
         carried = groups.carried(run, report=told)
     from headcount.views.roles import heat_maps
-    from headcount.views.tables.roles import page
+    from headcount.views.tables.roles import roles_table
 
     data = carried.record.to_json()
     if out is not None:
@@ -64,4 +64,4 @@ def roles(
     if figure:
         save_all(heat_maps(carried.value), figure)
     more = {"out": out, "figures": figure or []}
-    emit(data | more, as_json=as_json, table=page(carried.value, out))
+    emit(data | more, as_json=as_json, table=roles_table(carried.value, out))

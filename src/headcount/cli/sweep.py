@@ -10,7 +10,7 @@ from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import bar
-from headcount.views.tables.cuts import sweep_table
+from headcount.views.tables.pruning import sweep_table
 
 
 def sweep(

@@ -55,10 +55,10 @@ def transfer(
         return
     figures = out is not None and can_draw()
     found = groups.carried(run, bar=bar)
-    from headcount.views.tables.transfer import page
+    from headcount.views.tables.transfer import transfer_table
     from headcount.views.transfer import save
 
     data = plain(found.record.to_json())
     if out is not None:
         save(found.value, data, out, figures=figures)
-    emit(data, as_json=as_json, table=page(found.value))
+    emit(data, as_json=as_json, table=transfer_table(found.value))

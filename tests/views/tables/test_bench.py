@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from headcount.costs.timed import BenchResult, BenchRow, Shape
 from headcount.costs.timing import Estimate
-from headcount.views.tables.bench import columns_of, number, page, remarks
+from headcount.views.tables.bench import bench_table, columns_of, remarks
 
 
 def row(name: str, kind: str, time: float, ideal: float | None) -> BenchRow:
@@ -41,7 +41,6 @@ def test_a_column_says_how_near_the_ideal_a_removal_is() -> None:
     assert cells["95 %"] == ["", "1.01 - 1.23"]
     assert "batch" not in cells
     assert cells["parameters"] == ["2.36 M", "2.36 M"]
-    assert number(None) == "-"
 
 
 def test_remarks_say_what_can_be_had_at_best() -> None:
@@ -49,7 +48,7 @@ def test_remarks_say_what_can_be_had_at_best() -> None:
         "Heads are 35.1 % of the FLOPs here: without any of them the model could be 1.54 × as fast "
         "at best."
     ]
-    assert str(page(replace(FOUND, weights="random")).renderables[0]) == (
+    assert str(bench_table(replace(FOUND, weights="random")).renderables[0]) == (
         "BertModel, random weights, batch 8 × 128 tokens, cpu, 2 threads, 9 rounds"
     )
 
@@ -70,7 +69,7 @@ def test_every_shape_has_its_rows_and_what_is_not_sure_is_said() -> None:
         "Intervals of batch 1 × 128 tokens are wider than ± 10 % after 30 rounds: this machine is "
         "busy. A longer --timing-seconds gives more rounds."
     ]
-    head = str(page(found).renderables[0])
+    head = str(bench_table(found).renderables[0])
     assert head == "BertModel, saved weights, 3 shapes of inputs, cpu, 2 threads, 9 to 30 rounds"
 
 

@@ -29,10 +29,10 @@ def test_numbers_are_tenths_of_the_way() -> None:
 def test_heads_that_are_gone_are_dots() -> None:
     mask = Mask.of(LAYOUT, [("encoder", 0, 0), ("encoder", 1, 2)])
     assert shown(kept_grid(mask.to_json(), "stay")) == [
-        "stay", "   0  # · ·", "   1  · · #", "      · is gone",
+        "stay", "   0  # · ·", "   1  · · #", "      · is removed",
     ]  # fmt: skip
     lines = shown(head_grid(LAYOUT, range(6), kept=mask))
-    assert lines == ["   0  0 · ·", "   1  · · 9", "      0 is 0, 9 is 5, · is gone"]
+    assert lines == ["   0  0 · ·", "   1  · · 9", "      0 is 0, 9 is 5, · is removed"]
 
 
 def test_a_pruned_models_heads_stand_where_they_were() -> None:
@@ -69,5 +69,5 @@ def test_stacks_are_named_where_there_are_several() -> None:
         "   0  0",
         "decoder",
         "   0  · 9",
-        "      0 is a, 9 is b, · is gone",
+        "      0 is a, 9 is b, · is removed",
     ]

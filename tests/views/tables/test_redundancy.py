@@ -7,7 +7,7 @@ import numpy as np
 
 from headcount.heads import Layout
 from headcount.likeness.result import Measurement, Redundancy
-from headcount.views.tables.redundancy import found_page, found_to_json
+from headcount.views.tables.redundancy import redundancy_json, redundancy_table
 
 
 def redundancy() -> Redundancy:
@@ -18,13 +18,13 @@ def redundancy() -> Redundancy:
 
 
 def test_the_most_alike_heads_come_first() -> None:
-    (each,) = found_to_json(redundancy())["summary"]
+    (each,) = redundancy_json(redundancy())["summary"]
     assert [pair["distance"] for pair in each["nearest"]] == [0.2, 0.5, 0.9]
     assert each["nearest"][0]["heads"] == ["encoder.0.0", "encoder.1.0"]
 
 
 def test_a_line_for_each_matrix(shown: Any) -> None:
-    told = shown(found_page(redundancy(), Path("r.npz")))
+    told = shown(redundancy_table(redundancy(), Path("r.npz")))
     assert told.startswith("Bert on 8 inputs (lines), stopped at its tolerance, seed 3")
     assert "encoder.0.0 and encoder.1.0" in told
     assert "Written to r.npz." in told

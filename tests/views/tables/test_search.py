@@ -4,14 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from headcount.heads import Layout, Mask
-from headcount.views.tables.search import rows_said, search_table
+from headcount.views.tables.search import search_table
 
 CUT = {"method": "surgeon", "seeds": [0], "rows": 99, "score": 0.79, "chance": 0.61,
        "difference": {"value": -0.01, "low": -0.03, "high": 0.02}}  # fmt: skip
 DATA: dict[str, Any] = {
     "task": "pets", "metric": "f1", "method": "surgeon", "kept": 24, "seed": 0,
     "sentence": "tiny needs 24 of its 48 heads.",
-    "rows": {"decided": {"split": "train", "n": 512}, "scored": {"split": "dev", "n": 1000}},
+    "rows": {"decided": {"split": "train", "n": 512, "seed": None},
+             "scored": {"split": "dev", "n": 1000, "seed": None}},
     "score": None, "heads": 48, "random": None,
     "sizes": [
         CUT | {"kept": 36, "accepted": True}, CUT | {"kept": 24, "accepted": True},
@@ -25,7 +26,7 @@ def test_every_cut_has_a_line_and_the_sentence_comes_last(shown: Callable[[Any],
     cuts = [line for line in lines if line[:1] == ["surgeon"]]
     assert [line[1] for line in cuts] == ["36", "24", "12", "6"]
     assert "seed" in lines[2]
-    assert [" ".join(line[-2:]) for line in cuts[:3]] == ["% enough", "the answer", "too few"]
+    assert [" ".join(line[-2:]) for line in cuts[:3]] == ["% enough", "% selected", "too few"]
     assert "−0.0100" in cuts[0]
     assert "[−0.0300," in cuts[0]
     assert " ".join(lines[-2]) == "tiny needs 24 of its 48 heads."
@@ -37,7 +38,7 @@ def test_a_number_of_heads_has_one_line_for_all_its_seeds(shown: Callable[[Any],
     said = shown(search_table(DATA | {"sizes": [two], "seed": 5}))
     (line,) = [line.split() for line in said.splitlines() if line.strip().startswith("surgeon")]
     assert line[1:4] == ["24", "4,", "5"]
-    assert " ".join(line[-6:]) == "86.1 % the answer, seed 5"
+    assert " ".join(line[-5:]) == "86.1 % selected, seed 5"
 
 
 def test_the_held_out_score_stands_beside_random_heads(shown: Callable[[Any], str]) -> None:
@@ -55,15 +56,13 @@ def test_the_held_out_score_stands_beside_random_heads(shown: Callable[[Any], st
 def test_the_heads_that_stay_are_drawn(shown: Callable[[Any], str]) -> None:
     mask = Mask.parse("21", Layout.of(encoder=[2, 2]))
     lines = shown(search_table(DATA | {"mask": mask.to_json()})).splitlines()
-    start = lines.index("Heads that stay, by layer")
+    start = lines.index("Heads kept, by layer")
     assert [line.count("#") for line in lines[start + 1 : start + 3]] == [2, 1]
 
 
-def test_rows_that_were_not_used_are_left_out() -> None:
-    assert rows_said({"repaired": None, "scored": {"split": "dev", "n": 5}}) == (
-        "Scored on 5 rows of dev."
-    )
-    assert rows_said({}) == ""
+def test_rows_that_were_not_used_are_left_out(shown: Callable[[Any], str]) -> None:
+    rows = {"repaired": None, "scored": {"split": "dev", "n": 5, "seed": None}}
+    assert shown(search_table(DATA | {"rows": rows})).endswith("Scored on 5 rows of dev.")
 
 
 def test_a_probability_that_rows_cannot_tell_is_unknown(shown: Callable[[Any], str]) -> None:

@@ -16,9 +16,9 @@ def test_a_plan_says_how_many_runs_and_how_long(shown: Callable[[Any], str]) -> 
     how: Any = {"name": "x", "folder": Path("f"), "runs": 9, "cells": 9, "groups": {"cut": 8}}
     known = shown(plan_table(PlanSummary(**how, done=2, hours=1.5, judged_by=2, unjudged=3)))
     assert "runs of 'cut'" in known
-    assert "1 h 30 min, one at a time, judged by 2 finished runs; 3 runs more" in known
+    assert "1 h 30 min, one at a time, estimated from 2 finished runs; without 3 runs" in known
     said = shown(plan_table(PlanSummary(**how, done=0, hours=2.0, judged_by=0, unjudged=0)))
-    assert "2 h 0 min, one at a time, judged by what its file says" in said
+    assert "2 h 0 min, one at a time, estimated from its file" in said
     few = shown(plan_table(PlanSummary(**how, done=2, hours=0.002, judged_by=2, unjudged=0)))
     assert "7 s, one at a time" in few
     assert "not known" in shown(

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from headcount.changes.measure import transfer
-from headcount.views.tables.transfer import page
+from headcount.views.tables.transfer import transfer_table
 from models.zoo import build
 
 
@@ -20,7 +20,7 @@ def found():
 def test_a_row_for_each_layer(found) -> None:
     console = Console(width=160)
     with console.capture() as caught:
-        console.print(page(found))
+        console.print(transfer_table(found))
     text = caught.get()
     assert all(words in text for words in ("encoder 0", "encoder 1", "JS mean", "hidden L2"))
     assert "weight change of layers spreads over" in text

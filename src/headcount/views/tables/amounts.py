@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+Row = Mapping[str, Any]
+"""A row of a summary, a score with its interval, or a part of a record, as JSON has it."""
 STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 
@@ -56,7 +58,7 @@ def scored(value: float | None) -> str:
     return "undefined" if value is None or math.isnan(value) else f"{value:.4f}"
 
 
-def interval(row: Mapping[str, Any], digits: int = 4) -> str:
+def interval(row: Row, digits: int = 4) -> str:
     """The ends of an interval; where there is none, why, as far as that is known.
 
     >>> interval({"low": 0.8, "high": 0.9}, 2), interval({"low": None, "high": None})
@@ -66,6 +68,6 @@ def interval(row: Mapping[str, Any], digits: int = 4) -> str:
     """
     low = row["low"]
     if low is None or math.isnan(low):
-        why = row.get("no_interval")
-        return f"none: {why}" if why else ""
+        reason = row.get("no_interval")
+        return f"none: {reason}" if reason else ""
     return f"[{low:.{digits}f}, {row['high']:.{digits}f}]"

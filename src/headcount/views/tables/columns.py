@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich import box
 from rich.cells import cell_len
@@ -15,11 +14,13 @@ from rich.text import Text
 
 from headcount.base.text import printable
 
+Cells = Sequence[object]
+"""A row; None is a blank cell."""
 PROSE = 32
 """Cells of more characters are text that may be broken into lines."""
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
+def table(columns: Sequence[str], rows: Iterable[Cells], title: str | None = None) -> Table:
     """A plain table that folds on a narrow terminal; numbers are set to the right."""
     rows = [list(row) for row in rows]
     title = printable(title) if title else None
@@ -35,8 +36,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
 class FoldedTable(Table):
     """A table that is shown in parts, one below the other, where it is too wide.
 
-    Every part begins with the columns that tell rows apart. Only prose is broken into lines: a
-    number or an interval stays whole.
+    Every part begins with the first columns, three at most, in which all rows differ. Only prose is
+    broken into lines: a number or an interval stays whole.
     """
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -49,15 +50,16 @@ class FoldedTable(Table):
     def _parts(self, console: Console, width: int) -> Iterator[Table]:
         unlimited = console.options.update(width=10_000)
         cells = [[str(cell) for cell in column.cells] for column in self.columns]
-        prose = {at for at, own in enumerate(cells) if max(map(cell_len, own), default=0) > PROSE}
+        prose = {at for at, col in enumerate(cells) if max(map(cell_len, col), default=0) > PROSE}
 
-        def fits(places: Sequence[int], room: int) -> bool:
-            part = self._part(places, prose)
-            for at, column in zip(places, part.columns, strict=True):
+        def fits(columns: Sequence[int], room: int) -> bool:
+            part = self._part(columns, prose)
+            for at, column in zip(columns, part.columns, strict=True):
                 column.max_width = PROSE if at in prose else None
             return Measurement.get(console, unlimited, part).maximum <= room
 
-        key = _telling(cells)
+        distinct = (len(set(zip(*cells[:count], strict=True))) for count in (1, 2, 3))
+        key = next((at for at, rows in enumerate(distinct, 1) if rows == len(cells[0])), 1)
         while key > 1 and not fits(range(key), width // 2):
             key -= 1
         parts: list[list[int]] = [[]]
@@ -65,28 +67,22 @@ class FoldedTable(Table):
             if parts[-1] and not fits([*range(key), *parts[-1], at], width):
                 parts.append([])
             parts[-1].append(at)
-        for number, own in enumerate(parts):
-            part = self._part([*range(key), *own], prose)
+        for number, columns in enumerate(parts):
+            part = self._part([*range(key), *columns], prose)
             part.title = self.title if number == 0 else None
             part.caption = self.caption if number == len(parts) - 1 else None
             yield part
 
     def _part(self, places: Sequence[int], prose: Container[int] = ()) -> Table:
-        """These columns as a table of their own; only prose is broken into lines."""
-        part = Table(box=self.box, title=self.title, title_justify=self.title_justify,
-                     caption_justify=self.caption_justify, pad_edge=self.pad_edge)  # fmt: skip
+        """Some columns as a table; only prose is broken into lines."""
+        part = Table(box=self.box, title=self.title, pad_edge=self.pad_edge)
+        part.title_justify, part.caption_justify = self.title_justify, self.caption_justify
         chosen = [self.columns[at] for at in places]
         for at, column in zip(places, chosen, strict=True):
             part.add_column(column.header, justify=column.justify, no_wrap=at not in prose)
         for row, cells in zip(self.rows, zip(*(c.cells for c in chosen), strict=True), strict=True):
             part.add_row(*cells, style=row.style, end_section=row.end_section)
         return part
-
-
-def _telling(cells: Sequence[Sequence[str]]) -> int:
-    """How many columns, the first ones and three at most, tell all rows apart; else 1."""
-    distinct = (len(set(zip(*cells[:count], strict=True))) for count in (1, 2, 3))
-    return next((at for at, rows in enumerate(distinct, 1) if rows == len(cells[0])), 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +92,20 @@ class Column:
     title: str
     cells: Sequence[str]
     weight: int
-    """What is light goes first when the terminal is narrow."""
+    """The lightest column is left out first when the terminal is narrow."""
     left: bool = False
     """Words are set to the left, numbers to the right."""
+
+
+def words(title: str, weight: int, cells: Sequence[str]) -> Column:
+    """A column of words."""
+    return Column(title=title, weight=weight, cells=cells, left=True)
+
+
+def numbers(title: str, weight: int, values: Iterable[float | None], form: str = ".3f") -> Column:
+    """A column of numbers; a dash for those that are missing or undefined."""
+    cells = ["-" if value is None or value != value else f"{value:{form}}" for value in values]
+    return Column(title=title, weight=weight, cells=cells)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The head grid in a terminal: layers by heads, in colour where there is any, plain when piped.
 
 head_grid(layout, scores.values, title="importance")      # a shade for each number
-kept_grid(mask)                                            # which heads stay
+kept_grid(mask)                                            # which heads are kept
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
@@ -18,12 +17,20 @@ from headcount.base.html import scaled
 from headcount.base.text import printable
 from headcount.heads import Head, Layout, Mask
 
-VIRIDIS = (
-    "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58",
-    "#b5de2b", "#fde725",
-)  # fmt: skip
-"""From little to much: a colour for each of the digits 0 to 9."""
-GONE, UNKNOWN, KEPT = "·", "?", "#"
+VIRIDIS = [
+    "440154",
+    "482878",
+    "3e4989",
+    "31688e",
+    "26828e",
+    "1f9e89",
+    "35b779",
+    "6ece58",
+    "b5de2b",
+    "fde725",
+]
+"""From low to high: a colour for each of the digits 0 to 9."""
+REMOVED, UNKNOWN, KEPT = "·", "?", "#"
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class HeadGrid:
 
     layout: Layout
     shades: Mapping[Head, int | None]
-    """The tenth that a head's number is in, or None where it has none; heads that are gone lack."""
+    """The tenth that a head's number is in, None without one; a removed head is missing."""
     title: str = ""
     ends: tuple[str, str] | None = None
     """The smallest and the largest number, in words; None where heads have no numbers."""
@@ -45,39 +52,39 @@ class HeadGrid:
         for stack in self.layout.stacks:
             if len(self.layout.stacks) > 1:
                 yield Text(stack.name)
-            widest = max((self.layout.original(h).index + 1 for h in self.layout
-                          if h.stack == stack.name), default=0)  # fmt: skip
+            numbers = [
+                self.layout.original(head).index for head in self.layout if head.stack == stack.name
+            ]
+            widest = max(numbers, default=-1) + 1
             double = 2 * widest + 6 <= options.max_width
             for layer in range(len(stack.heads)):
                 yield self._row(stack.name, layer, widest, rich, 2 if double else 1)
-        if said := self._legend(rich):
-            yield Text(f"      {printable(said)}", style="dim" if coloured else "")
+        if legend := self._legend(rich):
+            yield Text(f"      {printable(legend)}", style="dim" if coloured else "")
 
     def _legend(self, rich: bool) -> str:
         names = ("dark", "bright") if rich else ("0", "9")
         parts = [f"{name} is {end}" for name, end in zip(names, self.ends or (), strict=False)]
-        if len(self.shades) < len(self.layout) or any(
-            stack.numbers for stack in self.layout.stacks
-        ):
-            parts.append(f"{GONE} is gone")
+        if len(self.shades) < len(self.layout) or any(s.numbers for s in self.layout.stacks):
+            parts.append(f"{REMOVED} is removed")
         return ", ".join(parts)
 
     def _row(self, stack: str, layer: int, widest: int, rich: bool, wide: int) -> Text:
-        own = {
+        heads = {
             self.layout.original(head).index: head
             for head in self.layout
             if head.stack == stack and head.layer == layer
         }
         row = Text(f"{layer:4d}  ", no_wrap=True, overflow="crop")
         for index in range(widest):
-            head = own.get(index)
+            head = heads.get(index)
             if head is None or head not in self.shades:
-                there = head is not None or self.layout[stack].numbers
-                row.append((GONE if there else "").ljust(wide))
+                existed = head is not None or self.layout[stack].numbers
+                row.append((REMOVED if existed else "").ljust(wide))
                 continue
             shade = self.shades[head]
             if rich and shade is not None:
-                row.append("█" * wide, style=VIRIDIS[shade])
+                row.append("█" * wide, style=f"#{VIRIDIS[shade]}")
             else:
                 known = KEPT if self.ends is None else str(shade)
                 row.append((UNKNOWN if shade is None else known).ljust(wide))
@@ -104,7 +111,7 @@ def head_grid(
     return HeadGrid(layout, shades, title, ends)
 
 
-def kept_grid(mask: Mask | Mapping[str, Any], title: str = "Heads that stay, by layer") -> HeadGrid:
-    """Which heads of a mask, or of a record's, stay."""
-    own = mask if isinstance(mask, Mask) else Mask.from_json(mask)
-    return HeadGrid(own.layout, dict.fromkeys(own.kept, 5), title)
+def kept_grid(mask: Mask | Mapping[str, object], title: str = "Heads kept, by layer") -> HeadGrid:
+    """Which heads of a mask, or of a record's, are kept."""
+    mask = mask if isinstance(mask, Mask) else Mask.from_json(mask)
+    return HeadGrid(mask.layout, dict.fromkeys(mask.kept, 5), title)

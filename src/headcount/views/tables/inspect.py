@@ -1,4 +1,4 @@
-"""What `headcount inspect` found, as a page for people."""
+"""The heads of a model and what they cost, for people: `headcount inspect`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from headcount.costs.cost import Cost, SiteCost
 
 
-def page(cost: Cost) -> Group:
+def cost_table(cost: Cost) -> Group:
     """The summary, then one line for each attention module, then the totals."""
     lines = [Text(line) for line in summary(cost)]
-    shown = Group(*lines, FittedTable(columns_of(cost), section=len(cost.sites)))
-    return shown if cost.left is None else Group(shown, kept_grid(cost.left, "Heads that are left"))
+    built = Group(*lines, FittedTable(columns_of(cost), section=len(cost.sites)))
+    return built if cost.left is None else Group(built, kept_grid(cost.left, "Heads that are left"))
 
 
 def summary(cost: Cost) -> Iterator[str]:
-    """What a newcomer wants to know first."""
+    """Size, layout, and the share of the heads in it."""
     size = amount(cost.memory, "B")
     yield f"{cost.model}: {parameters(cost.parameters)} parameters, {size} in {cost.dtype}"
     yield ""
@@ -58,42 +58,39 @@ def summary(cost: Cost) -> Iterator[str]:
 
 
 def columns_of(cost: Cost) -> list[Column]:
-    """The columns that tell something about this model."""
+    """The columns that tell something about this model: each site, all heads, the whole model."""
 
     def column(
-        title: str,
-        weight: int,
-        cell: Callable[[SiteCost], str],
-        heads: str = "",
-        model: str = "",
-        *,
-        left: bool = False,
+        title: str, weight: int, cell: Callable[[SiteCost], str], heads: str = "", model: str = ""
     ) -> Column:
-        cells = [*(cell(item) for item in cost.sites), heads, model]
+        cells = [*(cell(site) for site in cost.sites), heads, model]
+        left = title in ("layer", "module")
         return Column(title=title, weight=weight, cells=cells, left=left)
 
-    sites = [item.site for item in cost.sites]
-    needless = set()
-    if all(site.groups == site.heads for site in sites):
-        needless.add("KV heads")
-    if all(item.uses == 1 for item in cost.sites):
-        needless.add("runs")
-    if not any(item.cache for item in cost.sites):
-        needless.add("cache/token")
-    found = [
-        column("layer", 9, lambda item: f"{item.site.stack} {item.site.layer}",
-               "all heads", "whole model", left=True),
-        column("module", 2, lambda item: item.site.path, left=True),
+    def layer(item: SiteCost) -> str:
+        return f"{item.site.stack} {item.site.layer}"
+
+    def memory(size: float | None) -> str:
+        return amount(size, "B")
+
+    size, attention = parameters(cost.parameters), parameters(cost.attention_parameters)
+    bytes_of_heads, bytes_of_model = memory(cost.attention_memory), memory(cost.memory)
+    flops_of_heads, flops_of_model = amount(cost.attention_flops), amount(cost.flops)
+    columns = [
+        column("layer", 9, layer, "all heads", "whole model"),
+        column("module", 2, lambda item: item.site.path),
         column("heads", 8, lambda item: str(item.site.heads), str(len(cost.layout))),
         column("KV heads", 5, lambda item: str(item.site.groups)),
         column("width", 1, lambda item: str(item.site.head_dim)),
         column("runs", 4, lambda item: str(item.uses)),
-        column("parameters", 6, lambda item: parameters(item.parameters),
-               parameters(cost.attention_parameters), parameters(cost.parameters)),
-        column("memory", 3, lambda item: amount(item.memory, "B"),
-               amount(cost.attention_memory, "B"), amount(cost.memory, "B")),
-        column("FLOPs", 7, lambda item: amount(item.flops),
-               amount(cost.attention_flops), amount(cost.flops)),
-        column("cache/token", 0, lambda item: amount(item.cache or None, "B")),
-    ]  # fmt: skip
-    return [column for column in found if column.title not in needless]
+        column("parameters", 6, lambda item: parameters(item.parameters), attention, size),
+        column("memory", 3, lambda item: memory(item.memory), bytes_of_heads, bytes_of_model),
+        column("FLOPs", 7, lambda item: amount(item.flops), flops_of_heads, flops_of_model),
+        column("cache/token", 0, lambda item: memory(item.cache or None)),
+    ]
+    same = {
+        "KV heads": all(item.site.groups == item.site.heads for item in cost.sites),
+        "runs": all(item.uses == 1 for item in cost.sites),
+        "cache/token": not any(item.cache for item in cost.sites),
+    }
+    return [column for column in columns if not same.get(column.title)]

@@ -10,26 +10,23 @@ from rich.table import Table
 from headcount.base.names import split_words
 from headcount.views.tables.amounts import amount
 from headcount.views.tables.columns import table
-from headcount.views.tables.cuts import prune_table
+from headcount.views.tables.pruning import prune_table
 
 if TYPE_CHECKING:
     from headcount.exports.formats import ExportResult
 
 
 def record_table(record: Mapping[str, Any]) -> Table:
-    """The table of a record: a cut's or a training's own, else its plain values line by line."""
-    data = dict(record)
-    if data["kind"] == "prune":
-        return prune_table(data)
-    if data["kind"] == "train":
-        return train_table(data)
-    shown = [(name, str(value)) for name, value in data.items() if not isinstance(value, dict)]
-    return table([data["kind"], ""], shown)
+    """The table of a record: that of its kind, else its plain values line by line."""
+    if record["kind"] in ("prune", "train"):
+        return (prune_table if record["kind"] == "prune" else train_table)(record)
+    rows = [(name, str(value)) for name, value in record.items() if not isinstance(value, dict)]
+    return table([record["kind"], ""], rows)
 
 
 def train_table(record: Mapping[str, Any]) -> Table:
     """Rows, steps, the last loss and the scores of a training."""
-    rows: list[tuple[str, Any]] = [
+    rows = [
         ("rows", str(record["rows_trained"])),
         ("steps", str(record["steps"])),
         ("seconds", f"{record['seconds']:.1f}"),
@@ -40,26 +37,26 @@ def train_table(record: Mapping[str, Any]) -> Table:
         rows.append(("resumed from step", str(record["resumed_from"])))
     if record["last_loss"] is not None:
         rows.append(("last loss", f"{record['last_loss']:.4f}"))
-    found = record["evaluation"]
-    if found is not None:
+    if record["evaluation"] is not None:
         from headcount.training.evaluation import Evaluation
 
-        scored = Evaluation.from_json(found)
+        evaluation = Evaluation.from_json(record["evaluation"])
+        split = split_words(evaluation.split)
         rows += [
-            (f"{split_words(scored.split)} {each.metric}", f"{each.shown} {each.interval}".rstrip())
-            for each in scored.scores
+            (f"{split} {score.metric}", f"{score.shown} {score.interval}".rstrip())
+            for score in evaluation.scores
         ]
-        rows.append(("n", str(scored.n)))
+        rows.append(("n", str(evaluation.n)))
     return table(["trained", record["task"]], rows)
 
 
-def exported_table(done: ExportResult) -> Table:
-    """What was written for those who do not have headcount."""
+def export_table(export: ExportResult) -> Table:
+    """An exported model: its files, and how far its outputs are from the original's."""
     rows = [
-        ("format", done.to),
-        ("folder", done.folder),
-        ("size", amount(done.bytes, "B")),
-        ("files", ", ".join(done.files)),
-        ("largest difference", f"{done.difference:.1e} of the largest answer"),
+        ("format", export.to),
+        ("folder", export.folder),
+        ("size", amount(export.bytes, "B")),
+        ("files", ", ".join(export.files)),
+        ("largest difference", f"{export.difference:.1e} of the largest output"),
     ]
     return table(["what", "written"], rows)

@@ -1,14 +1,14 @@
-"""What `headcount redundancy` and `redundancy compare` found, as JSON and as pages for people."""
+"""Distances of heads and their comparison, as JSON and as tables for people."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
-from headcount.views.tables.columns import Column, FittedTable
+from headcount.views.tables.columns import Column, FittedTable, numbers, words
 
 if TYPE_CHECKING:
     from headcount.likeness.compare import MatrixComparison, Pair
@@ -18,104 +18,98 @@ NEAREST = 5
 """Pairs of heads that are named as the most alike."""
 
 
-def nearest(found: Redundancy, stack: str, name: str, count: int) -> list[dict[str, Any]]:
+def nearest(redundancy: Redundancy, stack: str, name: str, count: int) -> list[dict[str, object]]:
     """The pairs of heads with the smallest distance."""
     import numpy as np
 
-    values, errors = found[name, stack]
-    heads = found.heads(stack)
+    values, errors = redundancy[name, stack]
+    heads = redundancy.heads(stack)
     rows, columns = np.triu_indices(len(values), 1)
     order = np.argsort(values[rows, columns], kind="stable")[:count]
     return [
         {
-            "heads": [str(heads[rows[i]]), str(heads[columns[i]])],
-            "distance": float(values[rows[i], columns[i]]),
-            "stderr": float(errors[rows[i], columns[i]]),
+            "heads": [str(heads[row]), str(heads[column])],
+            "distance": float(values[row, column]),
+            "stderr": float(errors[row, column]),
         }
-        for i in order
+        for row, column in zip(rows[order], columns[order], strict=True)
     ]
 
 
-def found_to_json(found: Redundancy) -> dict[str, Any]:
+def redundancy_json(redundancy: Redundancy) -> dict[str, Any]:
     """How it was made, a summary of each matrix, and the most alike heads."""
-    data = found.to_json()
-    for each in data["summary"]:
-        each["nearest"] = nearest(found, each["stack"], each["distance"], NEAREST)
+    data = redundancy.to_json()
+    for row in data["summary"]:
+        row["nearest"] = nearest(redundancy, row["stack"], row["distance"], NEAREST)
     return data
 
 
-def found_page(found: Redundancy, out: Path | None) -> Group:
+def redundancy_table(redundancy: Redundancy, out: Path | None) -> Group:
     """A line for each matrix."""
-    rows = found_to_json(found)["summary"]
-    made = found.made
+    rows = redundancy_json(redundancy)["summary"]
+    made = redundancy.made
     early = ", stopped at its tolerance" if made.get("stopped_early") else ""
-    inputs = f"{found.count} inputs" + (f" ({made['inputs']})" if made["inputs"] else "")
+    inputs = f"{redundancy.count} inputs" + (f" ({made['inputs']})" if made["inputs"] else "")
     head = f"{made['class']} on {inputs}{early}, seed {made['seed']}"
-    closest = [" and ".join(row["nearest"][0]["heads"]) for row in rows]
     columns = [
-        Column(title="stack", weight=7, cells=[row["stack"] for row in rows], left=True),
-        Column(title="distance", weight=9, cells=[row["distance"] for row in rows], left=True),
-        _numbers("mean", 8, [row["mean"] for row in rows]),
-        _numbers("smallest", 6, [row["smallest"] for row in rows]),
-        _numbers("largest", 4, [row["largest"] for row in rows]),
-        _numbers("largest error", 5, [row["largest_error"] for row in rows]),
-        Column(title="most alike", weight=3, cells=closest, left=True),
+        words("stack", 7, [row["stack"] for row in rows]),
+        words("distance", 9, [row["distance"] for row in rows]),
+        numbers("mean", 8, [row["mean"] for row in rows]),
+        numbers("smallest", 6, [row["smallest"] for row in rows]),
+        numbers("largest", 4, [row["largest"] for row in rows]),
+        numbers("largest error", 5, [row["largest_error"] for row in rows]),
+        words("most alike", 3, [" and ".join(row["nearest"][0]["heads"]) for row in rows]),
     ]
     saved = [Text(f"Written to {out}.")] if out else []
     return Group(Text(head), FittedTable(columns), *saved)
 
 
-def compared_page(found: MatrixComparison) -> Group:
-    """Agreement between distances, between files, and where in the layers it is."""
-    parts: list[Any] = []
-    if found.between_distances:
-        parts += [Text("Between distances"), _pairs(found.between_distances, "file")]
-    if found.between_files:
-        parts += [Text("Between files"), _pairs(found.between_files, "distance")]
-    title = Text("Where: distance against layer gap, and clusters of layers")
-    return Group(*parts, title, _where(found))
+def comparison_table(comparison: MatrixComparison) -> Group:
+    """Agreement between distances, between files, and how distance depends on layers."""
+    parts: list[RenderableType] = []
+    if comparison.between_distances:
+        parts += [Text("Between distances"), _pairs(comparison.between_distances, "file")]
+    if comparison.between_files:
+        parts += [Text("Between files"), _pairs(comparison.between_files, "distance")]
+    title = Text("By layer: distance against layer gap, and clusters of layers")
+    return Group(*parts, title, _layers(comparison))
 
 
 def _pairs(pairs: tuple[Pair, ...], within: str) -> FittedTable:
-    each = [pair.agreement for pair in pairs]
-    spread = [f"{a.low:.3f} - {a.high:.3f}" for a in each]
+    agreement = [pair.agreement for pair in pairs]
+    spread = [f"{a.low:.3f} - {a.high:.3f}" for a in agreement]
     return FittedTable(
         [
-            Column(title="stack", weight=2, cells=[pair.stack for pair in pairs], left=True),
-            Column(title=within, weight=9, cells=[pair.within for pair in pairs], left=True),
-            Column(title="one", weight=9, cells=[pair.one for pair in pairs], left=True),
-            Column(title="other", weight=9, cells=[pair.other for pair in pairs], left=True),
-            _numbers("Pearson", 8, [a.pearson for a in each]),
+            words("stack", 2, [pair.stack for pair in pairs]),
+            words(within, 9, [pair.within for pair in pairs]),
+            words("one", 9, [pair.one for pair in pairs]),
+            words("other", 9, [pair.other for pair in pairs]),
+            numbers("Pearson", 8, [a.pearson for a in agreement]),
             Column(title="95 %", weight=6, cells=spread),
-            _numbers("Spearman", 5, [a.spearman for a in each]),
-            _numbers("normalised", 3, [a.normalised for a in each]),
-            _numbers("Mantel p", 4, [a.p_value for a in each]),
-            _numbers("mean difference", 4, [a.mean_difference for a in each], 4),
+            numbers("Spearman", 5, [a.spearman for a in agreement]),
+            numbers("normalised", 3, [a.normalised for a in agreement]),
+            numbers("Mantel p", 4, [a.p_value for a in agreement]),
+            numbers("mean difference", 4, [a.mean_difference for a in agreement], ".4f"),
         ]
     )
 
 
-def _where(found: MatrixComparison) -> FittedTable:
-    rows = found.where
+def _layers(comparison: MatrixComparison) -> FittedTable:
+    rows = comparison.where
     gaps = [row.gap for row in rows]
     labels = ["".join(map(str, row.clusters.labels)) for row in rows]
-    runs = ["yes" if row.clusters.contiguous else "no" for row in rows]
+    contiguous = ["yes" if row.clusters.contiguous else "no" for row in rows]
     return FittedTable(
         [
-            Column(title="stack", weight=2, cells=[row.stack for row in rows], left=True),
-            Column(title="file", weight=9, cells=[row.file for row in rows], left=True),
-            Column(title="distance", weight=9, cells=[row.distance for row in rows], left=True),
-            _numbers("gap Spearman", 8, [None if g is None else g.spearman for g in gaps]),
-            _numbers("p", 6, [None if g is None else g.p_value for g in gaps]),
-            _numbers("same layer", 5, [None if g is None else g.means[0] for g in gaps]),
-            _numbers("farthest", 4, [None if g is None else g.means[-1] for g in gaps]),
-            Column(title="clusters", weight=7, cells=labels, left=True),
-            Column(title="runs of layers", weight=4, cells=runs, left=True),
-            _numbers("adjusted Rand", 3, [row.clusters.adjusted_rand for row in rows], 2),
+            words("stack", 2, [row.stack for row in rows]),
+            words("file", 9, [row.file for row in rows]),
+            words("distance", 9, [row.distance for row in rows]),
+            numbers("gap Spearman", 8, [None if g is None else g.spearman for g in gaps]),
+            numbers("p", 6, [None if g is None else g.p_value for g in gaps]),
+            numbers("same layer", 5, [None if g is None else g.means[0] for g in gaps]),
+            numbers("farthest", 4, [None if g is None else g.means[-1] for g in gaps]),
+            words("clusters", 7, labels),
+            words("contiguous", 4, contiguous),
+            numbers("adjusted Rand", 3, [row.clusters.adjusted_rand for row in rows], ".2f"),
         ]
     )
-
-
-def _numbers(title: str, weight: int, values: list[float | None], digits: int = 3) -> Column:
-    cells = ["-" if value is None or value != value else f"{value:.{digits}f}" for value in values]
-    return Column(title=title, weight=weight, cells=cells)

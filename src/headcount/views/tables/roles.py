@@ -1,8 +1,8 @@
-"""What `headcount roles` found: a grid of letters, and what they stand for."""
+"""The roles of heads: a grid of letters, and what they stand for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,102 +28,96 @@ STYLES = {
 NONE = "·"
 """A head without a role."""
 ENOUGH = 20
-"""Tokens for each unknown of a stand-in share: with as many it is at most 5 % too high."""
+"""Tokens for each unknown of a replaceable share: with as many it is at most 5 % too high."""
+LEFT = ("", "role", "most", "quantity", "unit", "what it is")
+"""Titles of columns of words."""
 
 
-def page(found: Roles, out: Path | None = None) -> Group:
+def roles_table(roles: Roles, out: Path | None = None) -> Group:
     """The grid, a line for each role, and a line for each other quantity."""
-    head = f"{found.made.get('class', 'Model')} on {found.count} inputs ({found.inputs})"
+    head = f"{roles.made.get('class', 'Model')} on {roles.count} inputs ({roles.inputs})"
     saved = [Text(f"Written to {out}.")] if out else []
-    parts = [Text(head), Text(""), *grid(found), Text(""), legend(found), measures(found)]
-    return Group(*parts, *_notes(found), *saved)
+    parts = [Text(head), Text(""), *grid(roles), Text(""), legend(roles), measures(roles)]
+    return Group(*parts, *map(Text, _notes(roles)), *saved)
 
 
-def grid(found: Roles) -> list[Text]:
+def grid(roles: Roles) -> list[Text]:
     """A line for each layer, a letter for each head, where it was before any were removed."""
-    letters: dict[tuple[str, int], dict[int, str | None]] = {
-        (stack, layer): {} for stack, layer, _ in found.layout.layers()
+    layers: dict[tuple[str, int], dict[int, str | None]] = {
+        (stack, layer): {} for stack, layer, _ in roles.layout.layers()
     }
-    for head, role in zip(found.layout, found.roles, strict=True):
-        letters[head.stack, head.layer][found.layout.original(head).index] = role
-    wide = max((len(f"{stack} {layer}") for stack, layer in letters), default=0)
+    for head, role in zip(roles.layout, roles.roles, strict=True):
+        layers[head.stack, head.layer][roles.layout.original(head).index] = role
+    width = max((len(f"{stack} {layer}") for stack, layer in layers), default=0)
     lines = []
-    for (stack, layer), own in letters.items():
-        line = Text(f"{stack} {layer}".ljust(wide + 1))
-        for number in range(max(own, default=-1) + 1):
-            role = own.get(number, "")
-            shown = NONE if role is None else LETTERS.get(role, " ")
-            line.append(f" {shown}", style=STYLES.get(role or "", "dim"))
+    for (stack, layer), heads in layers.items():
+        line = Text(f"{stack} {layer}".ljust(width + 1))
+        for number in range(max(heads, default=-1) + 1):
+            role = heads.get(number, "")
+            letter = NONE if role is None else LETTERS.get(role, " ")
+            line.append(f" {letter}", style=STYLES.get(role or "", "dim"))
         lines.append(line)
     return lines
 
 
-def legend(found: Roles) -> FittedTable:
-    """How many heads have each role, the chance of it, and who has most of it."""
-    rows: list[Sequence[str]] = []
+def legend(roles: Roles) -> FittedTable:
+    """How many heads have each role, its share by chance, and which head has most of it."""
+    rows: list[tuple[str, ...]] = []
     for role, letter in LETTERS.items():
-        each = found.quantities.get(role)
-        if each is None or np.isnan(each.values).all():
+        quantity = roles.quantities.get(role)
+        if quantity is None or np.isnan(quantity.values).all():
             rows.append((letter, role, "-", "-", "-", "-"))
             continue
-        at = int(np.nanargmax(each.values))
-        best = f"{each.values[at]:.3f}"
-        if not np.isnan(each.low[at]):
-            best += f" [{each.low[at]:.3f}, {each.high[at]:.3f}]"
-        head = str(found.layout.original(list(found.layout)[at]))
-        chance = f"{found.chance[role]:.3f}" if role in found.chance else "-"
-        rows.append((letter, role, str(found.roles.count(role)), chance, head, best))
+        at = int(np.nanargmax(quantity.values))
+        best = f"{quantity.values[at]:.3f}"
+        if not np.isnan(quantity.low[at]):
+            best += f" [{quantity.low[at]:.3f}, {quantity.high[at]:.3f}]"
+        head = str(roles.layout.original(list(roles.layout)[at]))
+        chance = f"{roles.chance[role]:.3f}" if role in roles.chance else "-"
+        rows.append((letter, role, str(roles.roles.count(role)), chance, head, best))
     titles = ("", "role", "heads", "chance", "most", "share of its attention, 95 %")
-    cells = list(zip(*rows, strict=True))
-    words = ("", "role", "most")
-    return FittedTable(
-        [
-            Column(title=title, cells=each, weight=9 - place, left=title in words)
-            for place, (title, each) in enumerate(zip(titles, cells, strict=True))
-        ]
-    )
+    return _fitted(titles, (9, 8, 7, 6, 5, 4), rows)
 
 
-def measures(found: Roles) -> FittedTable:
+def measures(roles: Roles) -> FittedTable:
     """A line for each quantity that is no role: its spread over heads, and its largest error."""
-    rows: list[Sequence[str]] = []
-    for name, each in found.quantities.items():
-        if name in LETTERS:
+    rows: list[tuple[str, ...]] = []
+    for name, quantity in roles.quantities.items():
+        known = quantity.values[~np.isnan(quantity.values)]
+        if name in LETTERS or not len(known):
             continue
-        known = each.values[~np.isnan(each.values)]
-        if not len(known):
-            continue
-        error = each.stderr[~np.isnan(each.stderr)]
-        numbers = (np.median(known), known.min(), known.max())
-        shown = (_number(number) for number in numbers)
-        what = each.what
-        rows.append((name, *shown, _number(error.max()) if len(error) else "-", each.unit, what))
+        errors = quantity.stderr[~np.isnan(quantity.stderr)]
+        spread = [_number(number) for number in (np.median(known), known.min(), known.max())]
+        error = _number(errors.max()) if len(errors) else "-"
+        rows.append((name, *spread, error, quantity.unit, quantity.what))
     titles = ("quantity", "median", "smallest", "largest", "error ≤", "unit", "what it is")
-    cells = list(zip(*rows, strict=True)) or [()] * len(titles)
-    words = ("quantity", "unit", "what it is")
-    weights = (9, 8, 7, 7, 5, 6, 4)
+    return _fitted(titles, (9, 8, 7, 7, 5, 6, 4), rows)
+
+
+def _fitted(
+    titles: tuple[str, ...], weights: tuple[int, ...], rows: list[tuple[str, ...]]
+) -> FittedTable:
+    columns = list(zip(*rows, strict=True)) or [()] * len(titles)
     return FittedTable(
         [
-            Column(title=title, cells=each, weight=weight, left=title in words)
-            for title, each, weight in zip(titles, cells, weights, strict=True)
+            Column(title=title, cells=cells, weight=weight, left=title in LEFT)
+            for title, cells, weight in zip(titles, columns, weights, strict=True)
         ]
     )
 
 
-def _notes(found: Roles) -> list[Text]:
+def _notes(roles: Roles) -> Iterator[str]:
     """What a reader must not miss."""
-    notes = []
-    kinds = {str(kind) for kind in found.made.get("separators", {}).values() if kind}
+    kinds = {str(kind) for kind in roles.made.get("separators", {}).values() if kind}
     if kinds:
         names = " or ".join(sorted(kinds)).replace("special", "special tokens")
-        notes.append(f"Separators are {names}.")
-    tokens, unknowns = (found.made.get(name, 0) for name in ("tokens", "unknowns"))
+        yield f"Separators are {names}."
+    tokens, unknowns = (roles.made.get(name, 0) for name in ("tokens", "unknowns"))
     if tokens < ENOUGH * unknowns:
-        notes.append(
-            f"{tokens:,} tokens are few for stand-in shares of {unknowns:,} unknowns a layer: "
+        yield (
+            f"{tokens:,} tokens are few for replaceable shares of {unknowns:,} unknowns a layer: "
             "they are too high. More inputs help."
         )
-    return [Text(note) for note in notes]
 
 
 def _number(value: float) -> str:

@@ -1,7 +1,8 @@
-"""A study as people read it: its plan, what became of its runs, what came out of them."""
+"""A study as people read it: its plan, the state of its runs, its summary."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -17,53 +18,49 @@ MOST = 20
 """Failed or running runs that are shown."""
 
 
-def plan_table(found: PlanSummary) -> Table:
+def plan_table(plan: PlanSummary) -> Table:
     """How many runs, and how long."""
-    rows: list[tuple[str, Any]] = [("folder", str(found.folder))]
-    rows += [(f"runs of '{name}'", str(count)) for name, count in found.groups.items()]
-    rows += [("different runs", str(found.runs)), ("done", str(found.done))]
-    hours = "not known: no run is done that they could be judged by"
-    if found.hours is not None:
-        by = f"{found.judged_by} finished runs" if found.judged_by else "what its file says"
-        hours = f"{duration(3600 * found.hours)}, one at a time, judged by {by}"
-        if found.unjudged:
-            hours += f"; {found.unjudged} runs more are of a kind that nothing is known of"
+    rows = [("folder", str(plan.folder))]
+    rows += [(f"runs of '{name}'", str(count)) for name, count in plan.groups.items()]
+    rows += [("different runs", str(plan.runs)), ("done", str(plan.done))]
+    hours = "not known: no run of the same kind is done"
+    if plan.hours is not None:
+        by = f"{plan.judged_by} finished runs" if plan.judged_by else "its file"
+        hours = f"{duration(3600 * plan.hours)}, one at a time, estimated from {by}"
+        if plan.unjudged:
+            hours += f"; without {plan.unjudged} runs of kinds that were never timed"
     rows.append(("time left", hours))
-    return table(["study", found.name], rows)
+    return table(["study", plan.name], rows)
 
 
-def status_line(found: Status) -> str:
+def status_line(status: Status) -> str:
     """`12 done, 2 running, 30 planned`."""
-    return ", ".join(f"{count} {name}" for name, count in found.counts.items() if count)
+    return ", ".join(f"{count} {name}" for name, count in status.counts.items() if count)
 
 
-def status_table(found: Status) -> Table:
-    """States with their numbers, then what failed and what runs."""
-    rows: list[tuple[str, Any]] = [
-        (name, str(count)) for name, count in found.counts.items() if count
-    ]
-    rows += [(f"failed {_run(each)}", str(each["error"])) for each in found.failed[:MOST]]
-    rows += [
-        (f"{each['state']} {_run(each)}", each["holder"] or "") for each in found.running[:MOST]
-    ]
-    rows.append(("folder", str(found.folder)))
-    return table(["study", found.name], rows)
+def status_table(status: Status) -> Table:
+    """States with their numbers, then failed and running runs."""
+    rows = [(name, str(count)) for name, count in status.counts.items() if count]
+    rows += [(f"failed {_run(run)}", str(run["error"])) for run in status.failed[:MOST]]
+    rows += [(f"{run['state']} {_run(run)}", run["holder"] or "") for run in status.running[:MOST]]
+    rows.append(("folder", str(status.folder)))
+    return table(["study", status.name], rows)
 
 
-def _run(each: Any) -> str:
-    axes = ", ".join(f"{name} {value}" for name, value in each["axes"].items())
-    return f"{each['group']}: {axes}" if axes else each["group"]
+def _run(run: Mapping[str, Any]) -> str:
+    axes = ", ".join(f"{name} {value}" for name, value in run["axes"].items())
+    return f"{run['group']}: {axes}" if axes else run["group"]
 
 
-def summary_table(found: StudyTable) -> Table:
+def summary_table(study: StudyTable) -> Table:
     """A line for every combination: means over seeds with their intervals."""
-    names = list(dict.fromkeys(name for line in found.summary for name in line))
-    shown = [name for name in names if not name.endswith((".low", ".high"))]
-    rows = [tuple(_shown(line, name) for name in shown) for line in found.summary]
-    return table(shown or ["nothing is done yet"], rows)
+    names = list(dict.fromkeys(name for line in study.summary for name in line))
+    columns = [name for name in names if not name.endswith((".low", ".high"))]
+    rows = [tuple(_cell(line, name) for name in columns) for line in study.summary]
+    return table(columns or ["nothing is done yet"], rows)
 
 
-def _shown(line: Any, name: str) -> str:
+def _cell(line: Mapping[str, Any], name: str) -> str:
     value, low, high = line.get(name), line.get(f"{name}.low"), line.get(f"{name}.high")
     if value is None:
         return ""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from headcount.views.tables.columns import table
@@ -16,47 +17,48 @@ if TYPE_CHECKING:
     from headcount.changes.measure import Transfer
 
 
-def page(found: Transfer) -> Group:
-    """A row for each layer; under it how drift goes with depth and importance, and recall."""
-    parts: list[Any] = [_layers(found), Text("\n".join(_lines(found)))]
-    if found.recall:
-        parts += [Text(f"\n{_needed(found)}"), _recall(found)]
+def transfer_table(transfer: Transfer) -> Group:
+    """A row for each layer; below it correlations with depth and importance, and recall."""
+    parts: list[RenderableType] = [_layers(transfer), Text("\n".join(_correlations(transfer)))]
+    if transfer.recall:
+        parts += [Text(f"\n{_needed(transfer)}"), _recall(transfer)]
     return Group(*parts)
 
 
-def _layers(found: Transfer) -> Any:
+def _layers(transfer: Transfer) -> Table:
     rows = []
-    for row in found.drift.layers:
-        change = found.change.layers[row.stack][row.layer]
+    for row in transfer.drift.layers:
+        change = transfer.change.layers[row.stack][row.layer]
         rows.append(
             (
                 f"{row.stack} {row.layer}",
-                _with_error(row.mean, row.mean_stderr, 4),
-                _with_error(row.max, row.max_stderr, 4),
-                _with_error(row.hidden, row.hidden_stderr, 3),
+                _number(row.mean, 4, row.mean_stderr),
+                _number(row.max, 4, row.max_stderr),
+                _number(row.hidden, 3, row.hidden_stderr),
                 _number(row.relative, 3),
                 "" if math.isnan(change) else f"{change:.3e}",
             )
         )
     columns = ["layer", "JS mean", "JS max", "hidden L2", "relative", "|Δ q,k,v|"]
-    title = f"{found.drift.n} inputs ({found.made['inputs'] or 'given'}); ± one standard error"
+    inputs = transfer.made["inputs"] or "given"
+    title = f"{transfer.drift.n} inputs ({inputs}); ± one standard error"
     return table(columns, rows, title=title)
 
 
-def _lines(found: Transfer) -> Iterator[str]:
-    for stack, trends in found.trends().items():
-        said = [
-            f"{name} {each.spearman:+.2f}"
-            for name, each in trends.items()
-            if not math.isnan(each.spearman)
+def _correlations(transfer: Transfer) -> Iterator[str]:
+    for stack, trends in transfer.trends().items():
+        known = [
+            f"{name} {trend.spearman:+.2f}"
+            for name, trend in trends.items()
+            if not math.isnan(trend.spearman)
         ]
-        if said:
-            yield f"{stack}: Spearman of depth with {', '.join(said)}"
-    for stack, value in found.change.spread.items():
-        if stack != "all" or len(found.layout.stacks) > 1:
+        if known:
+            yield f"{stack}: Spearman correlation of depth with {', '.join(known)}"
+    for stack, value in transfer.change.spread.items():
+        if stack != "all" or len(transfer.layout.stacks) > 1:
             yield f"{stack}: weight change of layers spreads over {100 * value:.1f} % of their mean"
-    for name, line in found.correlations.items():
-        yield f"drift and importance on {name}: {_correlation(line)}"
+    for name, correlation in transfer.correlations.items():
+        yield f"drift and importance on {name}: {_correlation(correlation)}"
 
 
 def _correlation(line: Correlation) -> str:
@@ -69,30 +71,25 @@ def _correlation(line: Correlation) -> str:
     )
 
 
-def _recall(found: Transfer) -> Any:
-    pretraining = found.ranked[1]
+def _recall(transfer: Transfer) -> Table:
     rows = [
-        (f"{100 * x:.0f} %", each.kept, f"{each.value:.3f}", f"{each.chance:.3f}", f"{each.p:.2g}")
-        for x, each in found.recall.items()
+        (f"{100 * at:.0f} %", kept.kept, f"{kept.value:.3f}", f"{kept.chance:.3f}", f"{kept.p:.2g}")
+        for at, kept in transfer.recall.items()
     ]
-    columns = [f"{pretraining.task} at least", "heads kept", "recall", "chance", "p of chance"]
-    return table(columns, rows)
+    task = transfer.ranked[1].task
+    return table([f"{task} at least", "heads kept", "recall", "chance", "p of chance"], rows)
 
 
-def _needed(found: Transfer) -> str:
-    task = found.ranked[0]
-    first = next(iter(found.recall.values()))
+def _needed(transfer: Transfer) -> str:
+    task = transfer.ranked[0]
+    first = next(iter(transfer.recall.values()))
     return (
         f"Of the {first.needed} of {first.heads} heads that {task.task} needs for "
-        f"{100 * found.made['recall_share']:.0f} % of its {task.metric}, the share kept:"
+        f"{100 * transfer.made['recall_share']:.0f} % of its {task.metric}, the share kept:"
     )
 
 
-def _with_error(value: float, error: float, digits: int) -> str:
+def _number(value: float, digits: int, error: float = math.nan) -> str:
     if math.isnan(value):
         return ""
-    return _number(value, digits) + ("" if math.isnan(error) else f" ± {error:.{digits}f}")
-
-
-def _number(value: float, digits: int) -> str:
-    return "" if math.isnan(value) else f"{value:.{digits}f}"
+    return f"{value:.{digits}f}" + ("" if math.isnan(error) else f" ± {error:.{digits}f}")

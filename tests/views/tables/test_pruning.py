@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import io
+import math
+
 from rich.console import Console
 
-from headcount.views.tables.cuts import prune_table, signed, verdicts
+from headcount.views.tables.pruning import bars, chart, prune_table, signed, verdicts
 
 RECORD = {
     "method": "surgeon", "repair": [{"name": "recover"}], "rows_said": "Scored on 9 rows.",
@@ -45,10 +48,10 @@ def test_what_is_told_apart_from_random_and_what_would_take():
             row("d", "alike"), {"method": "random"}]  # fmt: skip
     assert verdicts(rows, "random", lambda each: each["method"]).splitlines() == [
         "Better than random: b.",
-        "Not told apart from random: a (1,234 seeds), d.",
+        "No measurable difference from random: a (1,234 seeds), d.",
         "Worse than random: c.",
-        "Corrected for 4 comparisons (Holm); in brackets, with how many the difference seen would "
-        "show.",
+        "Corrected for 4 comparisons (Holm); in brackets, the seeds it would take to show this "
+        "difference.",
     ]
     assert verdicts(rows, "all-heads", lambda each: each["method"]) == ""
     (_, said) = verdicts([row("b", "better", 1)], "random", lambda each: "b").splitlines()
@@ -59,3 +62,25 @@ def test_what_is_told_apart_from_random_and_what_would_take():
 
 def test_a_difference_has_its_sign():
     assert signed({"mean": -0.003, "low": -0.011, "high": 0.004}, "f1").startswith("−0.003 [−0.011")
+
+
+def drawn(*rows: tuple[str, float, float], full: float | None = 1.0) -> list[str]:
+    file = io.StringIO()
+    summary = [{"method": name, "ratio": ratio, "mean": mean} for name, ratio, mean in rows]
+    Console(file=file, width=100, color_system=None).print(chart(full, summary))
+    return [line.rstrip() for line in file.getvalue().splitlines()]
+
+
+def test_a_line_for_each_method() -> None:
+    lines = drawn(("a", 0.5, 1.0), ("a", 0.9, 0.0), ("long", 0.9, 0.5))
+    assert lines == [
+        "      score from 0.0000 ▁ to 1.0000 █, heads removed from 50 % to 90 %",
+        "a     ██▁▁",
+        "long    ▅▅",
+    ]
+
+
+def test_what_is_not_known_is_blank() -> None:
+    assert bars([math.nan, None, 3.0], 1.0, 3.0) == "  █"
+    assert bars([2.0], 2.0, 2.0) == "▁"
+    assert drawn(("a", 0.5, math.nan), full=None) in ([], [""])
