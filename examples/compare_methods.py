@@ -25,8 +25,8 @@ def main(model: str, task: str, quick: bool) -> None:
         ratios=[0.5] if quick else [0.25, 0.5, 0.75],
         seeds=2 if quick else 5,
         repair=(hc.Recover(),),
-        looking=hc.Calibration(samples=16 if quick else 512),
-        scoring=hc.Scoring(limit=40, draws=100) if quick else None,
+        calibration=hc.Calibration(samples=16 if quick else 512),
+        scoring=hc.Scoring(limit=40, bootstrap=100) if quick else None,
         out="curve",
     )
     for row in curve.summary():

@@ -17,9 +17,9 @@ def main(model: str, task: str, max_drop: str, data: str | None, quick: bool) ->
         model,
         open_task(task, data=data) if data else task,
         max_drop=max_drop,
-        looking=hc.Calibration(samples=64) if quick else None,
-        scoring=hc.Scoring(limit=60, draws=200) if quick else None,
-        searching=hc.SearchOptions(seeds=1, bench=False) if quick else None,
+        calibration=hc.Calibration(samples=64) if quick else None,
+        scoring=hc.Scoring(limit=60, bootstrap=200) if quick else None,
+        search_options=hc.SearchOptions(seeds=1, bench=False) if quick else None,
         baseline=1 if quick else 3,
         out="found",
     )

@@ -61,7 +61,15 @@ def test_a_repair_is_one_file_and_one_line(registered, cli, tmp_path, monkeypatc
     for command in ("prune", "curve", "search"):
         assert "--factor FLOAT" in cli(command, "--help").out
     (tmp_path / "texts.txt").write_text("the cat saw the dog\n" * 8, encoding="utf-8")
-    asked = ("--method", "random", "--ratio", 0.5, "--inputs", tmp_path / "texts.txt", "--json")
+    asked = (
+        "--method",
+        "random",
+        "--ratio",
+        0.5,
+        "--calibration",
+        tmp_path / "texts.txt",
+        "--json",
+    )
     steps = ("--repair", "recover,damp", "--factor", 0.5, "--ridge", 0.01)
     ran = cli("prune", "pocket", *asked, *steps, "--out", tmp_path / "small")
     assert ran.code == 0, ran.err
@@ -135,7 +143,7 @@ def test_a_kind_of_task_is_one_file_and_one_line(registered, cli, tmp_path, monk
     record = json.loads(ran.out)
     assert record["heads"]["after"] == 24, record["heads"]
     assert record["scores"]["n"] == 60
-    ran = cli("importance", small, "--task", "which", "--samples", 20, "--json")
+    ran = cli("importance", small, "--task", "which", "--calibration-samples", 20, "--json")
     assert ran.code == 0, ran.err
     assert json.loads(ran.out)["n"] == 20
 

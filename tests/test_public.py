@@ -189,7 +189,7 @@ def test_a_name_works_where_a_task_says_which_head(tmp_path: Path) -> None:
     options = hc.TrainOptions(steps=1, batch_size=4)
     trained = hc.train("pocket", TASK, options=options, limit=8, evaluation=False, out=tmp_path)
     assert trained.steps == 1
-    few = hc.Scoring(limit=20, draws=0)
+    few = hc.Scoring(limit=20, bootstrap=0)
     found = hc.evaluate(str(tmp_path), TASK, scoring=few)
     assert hc.evaluate(tmp_path, TASK, scoring=few).scores == found.scores
     by_layer = hc.evaluate(tmp_path, TASK, {0: [1, 2]}, scoring=few)

@@ -138,7 +138,16 @@ def test_bench(cli: Cli) -> None:
 
 def test_importance(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "importance.json"
-    asked = ("--task", "pocket-corpus", "--samples", 8, "--normalize", "l1", "--out", out)
+    asked = (
+        "--task",
+        "pocket-corpus",
+        "--calibration-samples",
+        8,
+        "--normalize",
+        "l1",
+        "--out",
+        out,
+    )
     told = ran(cli, "importance", "pocket", *asked)
     model = load_for_task("pocket", open_task("pocket-corpus"), new_head=False)
     found = hc.importance(
@@ -152,7 +161,9 @@ def test_importance(cli: Cli, tmp_path: Path) -> None:
 
 def test_redundancy(cli: Cli, texts: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.npz"
-    told = ran(cli, "redundancy", "pocket", "--inputs", texts, "--distances", "js", "--out", out)
+    told = ran(
+        cli, "redundancy", "pocket", "--calibration", texts, "--distances", "js", "--out", out
+    )
     found = hc.redundancy(
         hc.load("pocket"), TEXTS, "js", tokenizer=load_tokenizer("pocket"), samples=1000,
         name=texts.name,
@@ -167,14 +178,14 @@ def test_redundancy(cli: Cli, texts: Path, tmp_path: Path) -> None:
 
 def test_roles(cli: Cli, texts: Path, tmp_path: Path) -> None:
     out = tmp_path / "roles.json"
-    told = ran(cli, "roles", "pocket", "--inputs", texts, "--out", out)
+    told = ran(cli, "roles", "pocket", "--calibration", texts, "--out", out)
     found = hc.roles(
         hc.load("pocket"), TEXTS, tokenizer=load_tokenizer("pocket"), samples=1000, name=texts.name
     )
     drop = ("out", "figures")
     assert without(result(told), *drop) == plain(found.to_json())
     assert hc.load_roles(out).to_json() == found.to_json()
-    bare = ran(cli, "roles", "pocket", "--samples", 4, "--max-length", 12)
+    bare = ran(cli, "roles", "pocket", "--calibration-samples", 4, "--max-length", 12)
     again = hc.roles(
         hc.load("pocket"), tokenizer=load_tokenizer("pocket"), samples=4, max_length=12
     )
@@ -182,16 +193,16 @@ def test_roles(cli: Cli, texts: Path, tmp_path: Path) -> None:
 
 
 def test_evaluate(cli: Cli) -> None:
-    asked = ("--task", "pocket-corpus", "--limit", 8, "--draws", 20, "--mask", KEEP)
+    asked = ("--task", "pocket-corpus", "--limit", 8, "--bootstrap", 20, "--mask", KEEP)
     told = ran(cli, "evaluate", "pocket", *asked)
     model = load_for_task("pocket", open_task("pocket-corpus"), new_head=False)
     layout = hc.layout(model)
     masks = [hc.Mask.full(layout), hc.Mask.parse(KEEP, layout)]
     full, cut = hc.evaluate(
-        model, "pocket-corpus", masks, scoring=hc.Scoring(limit=8, draws=20),
+        model, "pocket-corpus", masks, scoring=hc.Scoring(limit=8, bootstrap=20),
         tokenizer=load_tokenizer("pocket"),
     )  # fmt: skip
-    lost = hc.difference(full, cut, draws=20)
+    lost = hc.difference(full, cut, bootstrap=20)
     drop = ("seconds", "model", "masks")
     assert without(result(told), *drop) == without(plain(result(full.to_json())), *drop)
     (masked,) = told["masks"]
@@ -232,7 +243,7 @@ def test_transfer_and_attention(cli: Cli, texts: Path, tmp_path: Path) -> None:
     second.save_pretrained(tmp_path / "tuned")
     words = load_tokenizer("pocket")
     words.save_pretrained(tmp_path / "tuned")
-    told = ran(cli, "transfer", "pocket", tmp_path / "tuned", "--inputs", texts)
+    told = ran(cli, "transfer", "pocket", tmp_path / "tuned", "--calibration", texts)
     found = hc.transfer(first, second, TEXTS, tokenizer=words, samples=1000)
     drop = ("pretrained", "finetuned", "inputs")
     assert without(result(told), *drop) == without(plain(found.to_json()), *drop)
@@ -243,7 +254,7 @@ def test_transfer_and_attention(cli: Cli, texts: Path, tmp_path: Path) -> None:
 
 
 TASK = "pocket-acceptability"
-FEW = ("--limit", 20, "--draws", 5)
+FEW = ("--limit", 20, "--bootstrap", 5)
 SHORT = hc.TrainOptions(steps=2, batch_size=8)
 STEPS = ("--steps", 2, "--batch-size", 8)
 
@@ -268,12 +279,12 @@ def test_train(cli: Cli, tuned: Path, tmp_path: Path) -> None:
 def test_prune_and_run(cli: Cli, tuned: Path, tmp_path: Path) -> None:
     typed, called, again = (tmp_path / name / "small" for name in ("typed", "called", "again"))
     asked = ("--method", "importance", "--step", 0.25, "--ratio", 0.5, "--recover")
-    asked += ("--samples", 16, "--seed", 2, "--baseline", 1)
+    asked += ("--calibration-samples", 16, "--seed", 2, "--baseline", 1)
     told = ran(cli, "prune", tuned, "--task", TASK, *asked, *FEW, "--out", typed)
     found = hc.prune(
         str(tuned), hc.Importance(step=0.25), 0.5, task=TASK, seed=2, baseline=1, out=called,
-        repair=(hc.Recover(),), looking=hc.Calibration(samples=16),
-        scoring=hc.Scoring(limit=20, draws=5, seed=2),
+        repair=(hc.Recover(),), calibration=hc.Calibration(samples=16),
+        scoring=hc.Scoring(limit=20, bootstrap=5, seed=2),
     )  # fmt: skip
     drop = ("seconds", "command", "out")
     assert without(told, *drop) == without(plain(found.record.to_json()), *drop)
@@ -291,13 +302,28 @@ def test_prune_and_run(cli: Cli, tuned: Path, tmp_path: Path) -> None:
 
 def test_search(cli: Cli, tuned: Path, tmp_path: Path) -> None:
     typed, called = tmp_path / "typed", tmp_path / "called"
-    asked = ("--max-drop", "1.5", "--samples", 16, "--seeds", 1, "--baseline", 1, "--no-bench")
+    asked = (
+        "--max-drop",
+        "1.5",
+        "--calibration-samples",
+        16,
+        "--seeds",
+        1,
+        "--baseline",
+        1,
+        "--no-bench",
+    )
     told = ran(cli, "search", tuned, "--task", TASK, *asked, *FEW, "--out", typed)
     found = hc.search(
-        str(tuned), TASK, max_drop="1.5", baseline=1, out=called,
-        looking=hc.Calibration(samples=16),
-        scoring=hc.Scoring(limit=20, draws=5), searching=hc.SearchOptions(seeds=1, bench=False),
-    )  # fmt: skip
+        str(tuned),
+        TASK,
+        max_drop="1.5",
+        baseline=1,
+        out=called,
+        calibration=hc.Calibration(samples=16),
+        scoring=hc.Scoring(limit=20, bootstrap=5),
+        search_options=hc.SearchOptions(seeds=1, bench=False),
+    )
     drop = ("seconds", "out", "command", "sum")
     assert without(told, *drop) == without(plain(found.to_json()), *drop)
     left, right = files(typed / "model"), files(called / "model")
@@ -322,7 +348,7 @@ def test_study(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["curve", "compare", "sweep"])
 def test_studies(cli: Cli, tuned: Path, tmp_path: Path, name: str) -> None:
     typed, called = tmp_path / "typed", tmp_path / "called"
-    few: Any = {"seeds": 1, "scoring": hc.Scoring(limit=20, draws=5), "out": called}
+    few: Any = {"seeds": 1, "scoring": hc.Scoring(limit=20, bootstrap=5), "out": called}
     if name == "curve":
         asked: Any = ("--methods", "random", "--ratios", 0.5)
         found: Any = hc.curve(str(tuned), TASK, ["random"], [0.5], **few)

@@ -35,7 +35,9 @@ GOALS = {
     "forward passes of prune": 33,
 }
 """At most."""
-PRUNE = "--method importance --recover --ratio 0.5 --limit 100 --samples 64 --out {}/small"
+PRUNE = (
+    "--method importance --recover --ratio 0.5 --limit 100 --calibration-samples 64 --out {}/small"
+)
 COMMANDS = {
     "evaluate": "evaluate {model} --task pocket-sentiment --limit 100",
     "redundancy": "redundancy {model} --random 8 --distances js",

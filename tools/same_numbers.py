@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 TASK = "--task pocket-sentiment --limit 200"
 COMMANDS = {
     "train": "train pocket --task pocket-sentiment --preset pocket --steps 60 --out {}/model",
-    "importance": "importance {}/model --task pocket-sentiment --samples 128",
+    "importance": "importance {}/model --task pocket-sentiment --calibration-samples 128",
     "redundancy": "redundancy pocket --random 16",
     "prune-importance": "prune {}/model --method importance --ratio 0.5 " + TASK,
     "prune-surgeon": "prune {}/model --method surgeon --ratio 0.5 " + TASK,

@@ -34,9 +34,21 @@ import headcount as hc
 from headcount.base.faults import AT, LOG
 
 SEARCH = [
-    "search", "../base", *TASK, "--samples", "16", "--draws", "40", "--seeds", "1", "--baseline",
-    "1", "--no-bench", "--out", "out",
-]  # fmt: skip
+    "search",
+    "../base",
+    *TASK,
+    "--calibration-samples",
+    "16",
+    "--bootstrap",
+    "40",
+    "--seeds",
+    "1",
+    "--baseline",
+    "1",
+    "--no-bench",
+    "--out",
+    "out",
+]
 EARLIER, ASKED = ["--max-drop", "50%"], ["--max-drop", "5%"]
 CHANGED = PROBES | {
     "runs": {

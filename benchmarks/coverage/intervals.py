@@ -144,8 +144,8 @@ def cell(name: str, rows: int, loss: float, simulations: int) -> dict[str, objec
     for seed in range(simulations):
         before, after = simulate(rows, rng)
         # a loss that is just short of the true one
-        found = within(metric, before, [after], lost - 1e-9, draws=DRAWS, seed=seed)
-        own = score(metric, before, draws=DRAWS, seed=seed)
+        found = within(metric, before, [after], lost - 1e-9, bootstrap=DRAWS, seed=seed)
+        own = score(metric, before, bootstrap=DRAWS, seed=seed)
         if math.isnan(found.difference.low) or math.isnan(own.low):
             continue
         counts["stated"] += 1

@@ -44,7 +44,7 @@ FIGURES = {".png", ".svg"}
 TASK = ["--task", "classification", "--data", "../data", "--columns", "text", "--label", "label"]
 TRAIN = ["--preset", "pocket", "--batch-size", "16", "--log-every", "4", "--save-every", "3"]
 SHORT = [*TRAIN, "--steps", "10"]
-GATES = ["--gate-lr", "0.5", "--draws", "50"]
+GATES = ["--gate-lr", "0.5", "--bootstrap", "50"]
 COMMANDS: dict[str, list[str]] = {
     "train": ["train", "pocket", *TASK, *TRAIN, "--epochs", "4", "--curve-scores"],
     "redundancy": [
@@ -57,11 +57,11 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "prune": [
         "prune", "../base", "--method", "importance", "--ratio", "0.5", *TASK, *SHORT,
-        "--finetune", "--baseline", "1", "--draws", "50",
+        "--finetune", "--baseline", "1", "--bootstrap", "50",
     ],
     "curve": [
         "curve", "../base", *TASK, *SHORT, "--methods", "random,importance", "--seeds", "2",
-        "--ratios", "0.25,0.5", "--finetune", "--draws", "50",
+        "--ratios", "0.25,0.5", "--finetune", "--bootstrap", "50",
     ],
     "compare": [
         "compare", "../base", *TASK, *SHORT, "--methods", "random,straight-through", "--seeds", "2",
@@ -69,7 +69,7 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "sweep": [
         "sweep", "../base", *TASK, *SHORT, "--over", "gate-lr=0.1,0.5", "--seeds", "2",
-        "--draws", "50",
+        "--bootstrap", "50",
     ],
 }  # fmt: skip
 """What is run, in a folder of its own beside `base` and `data`; --out is added."""

@@ -37,7 +37,7 @@ from tools.pocket.bags import bag_of_words
 
 SHARES = (0.25, 0.5, 0.75)
 DRAWS = 5
-PLAIN = Scoring(draws=0)
+PLAIN = Scoring(bootstrap=0)
 MARGINS = {
     "pocket-acceptability": 0.5,
     "pocket-sentiment": 0.3,

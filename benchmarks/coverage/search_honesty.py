@@ -1,8 +1,8 @@
 """Does a search's statement hold on rows that nothing has seen? 20 fresh draws.
 
     python benchmarks/coverage/search_honesty.py MODEL --task stsb --data GLUE --work DIR \
-        [--part 2500] [--rows 800] [--max-drop 1%] [--repetitions 20] [--samples 256] [--seeds 1] \
-        [--untouched 1000]
+        [--part 2500] [--rows 800] [--max-drop 1%] [--repetitions 20] \
+        [--calibration-samples 256] [--seeds 1] [--untouched 1000]
 
 The model is fine-tuned on a part of the train split; the rest of it and dev, equal rows once, are
 a pool that nothing was trained on. Every repetition draws from the pool: half of `--rows` choose,
@@ -66,10 +66,17 @@ def once(base: Path, task: Task, seed: int, asked: argparse.Namespace) -> dict[s
     model = load_for_task(str(base), task, new_head=False)
     tokenizer = load_tokenizer(str(base))
     found = hc.search(
-        model, task, max_drop=asked.max_drop, tokenizer=tokenizer, baseline=0, seed=seed,
-        looking=hc.Calibration(samples=asked.samples),
-        searching=hc.SearchOptions(seeds=asked.seeds, bench=False, confidence=asked.confidence),
-    )  # fmt: skip
+        model,
+        task,
+        max_drop=asked.max_drop,
+        tokenizer=tokenizer,
+        baseline=0,
+        seed=seed,
+        calibration=hc.Calibration(samples=asked.samples),
+        search_options=hc.SearchOptions(
+            seeds=asked.seeds, bench=False, confidence=asked.confidence
+        ),
+    )
     data = found.to_json()
     row: dict[str, Any] = {name: data[name] for name in ("kept", "chance", "holds", "difference")}
     row |= {"seed": seed, "tried": len(data["tried"]), "seconds": data["seconds"]}
@@ -139,7 +146,7 @@ def main() -> None:
     parser.add_argument("--max-drop", default="1%")
     parser.add_argument("--confidence", type=float, default=0.8)
     parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--samples", type=int, default=256)
+    parser.add_argument("--calibration-samples", type=int, default=256)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--untouched", type=int)
     parser.add_argument("--preset", default="finetune")

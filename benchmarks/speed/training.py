@@ -43,7 +43,7 @@ from headcount.training.finetune import finetune
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 
-PLAIN = Scoring(draws=0)
+PLAIN = Scoring(bootstrap=0)
 STEPS = 12
 """Training steps in one turn; the first two warm up."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headcount.models.find import layout as layout
     from headcount.models.gates import gate as gate
     from headcount.models.load import load as load
-    from headcount.models.opening import ModelOptions as ModelOptions
+    from headcount.models.model_options import ModelOptions as ModelOptions
     from headcount.models.remove import remove as remove
     from headcount.papers.reproduce import claims as claims
     from headcount.papers.reproduce import reproduce as reproduce
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from headcount.studies.curve import curve as curve
     from headcount.studies.executors.protocol import ExecutorOptions as ExecutorOptions
     from headcount.studies.search import search as search
-    from headcount.studies.searching import SearchOptions as SearchOptions
+    from headcount.studies.search_options import SearchOptions as SearchOptions
     from headcount.studies.study import study as study
     from headcount.studies.sweep import sweep as sweep
     from headcount.tasks.calibration import Calibration as Calibration
@@ -99,12 +99,12 @@ _PUBLIC = {
     "Logging": "headcount.training.logging:Logging",
     "Calibration": "headcount.tasks.calibration:Calibration",
     "ExecutorOptions": "headcount.studies.executors.protocol:ExecutorOptions",
-    "ModelOptions": "headcount.models.opening:ModelOptions",
+    "ModelOptions": "headcount.models.model_options:ModelOptions",
     "DataPaths": "headcount.papers.scales:DataPaths",
     "Finetune": "headcount.repair.finetune:Finetune",
     "Recover": "headcount.repair.recover:Recover",
     "Scoring": "headcount.training.scoring:Scoring",
-    "SearchOptions": "headcount.studies.searching:SearchOptions",
+    "SearchOptions": "headcount.studies.search_options:SearchOptions",
     "TrainOptions": "headcount.training.options:TrainOptions",
     "attention": "headcount.changes.sentence:attention",
     "bench": "headcount.costs.speed:bench",

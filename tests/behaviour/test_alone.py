@@ -115,7 +115,7 @@ def test_a_language_model_is_asked_for_every_token() -> None:
     mask = hc.Mask.full(found.layout).drop([head])
     full, cut = hc.evaluate(
         model, "pocket-corpus", [hc.Mask.full(found.layout), mask],
-        scoring=hc.Scoring(limit=6, draws=0), tokenizer=load_tokenizer("pocket"),
+        scoring=hc.Scoring(limit=6, bootstrap=0), tokenizer=load_tokenizer("pocket"),
     )  # fmt: skip
     sums = [each.predictions for each in (full, cut)]
     change = (sums[1]["nll"].sum() - sums[0]["nll"].sum()) / sums[0]["tokens"].sum()

@@ -6,8 +6,8 @@ import headcount as hc
 from headcount.behaviour.inputs import role_inputs, said_twice
 from headcount.tasks import open_task
 from headcount.tasks.encoding import EncodedRows
+from headcount.tasks.input_options import InputOptions
 from headcount.tasks.loading import load_tokenizer
-from headcount.tasks.reading import InputOptions
 
 
 def test_a_row_is_said_twice_between_the_same_special_tokens() -> None:
@@ -25,7 +25,7 @@ def test_texts_stay_as_they_are(tmp_path: Path) -> None:
     file = tmp_path / "texts.txt"
     file.write_text("the lawyer sees the judge .\n", encoding="utf-8")
     model, tokenizer = hc.load("pocket"), load_tokenizer("pocket")
-    rows, name = role_inputs(model, tokenizer, InputOptions(inputs=file))
+    rows, name = role_inputs(model, tokenizer, InputOptions(rows=file))
     assert (len(rows), name) == (1, "texts.txt")
     assert rows.columns["input_ids"] == [tokenizer("the lawyer sees the judge .")["input_ids"]]
     task = open_task("pocket-sentiment")

@@ -26,7 +26,7 @@ from headcount.training.evaluate import evaluate
 from headcount.training.scoring import Scoring
 from training.conftest import pets, tiny, tokenizer  # noqa: F401
 
-PLAIN = Scoring(draws=0)
+PLAIN = Scoring(bootstrap=0)
 
 LAYOUT = Layout.of(encoder=[3, 3])
 RANKING = Scores(LAYOUT, (0.6, 0.1, 0.5, 0.2, 0.4, 0.3))

@@ -14,8 +14,8 @@ from headcount.changes.options import DriftOptions
 from headcount.changes.study import transfer_study
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
+from headcount.tasks.input_options import InputOptions
 from headcount.tasks.inputs import read_inputs
-from headcount.tasks.reading import InputOptions
 from training.conftest import tiny
 
 READING = InputOptions(random=4, max_length=12)
@@ -41,7 +41,7 @@ def run(models: tuple[list[Any], Any], tasks: list[Any], **options: Any) -> tupl
 
     both, tokenizer = models
     rows, name = read_inputs(both[0], tokenizer, READING)
-    how = {"tokenizer": tokenizer, "reading": READING, "options": DriftOptions(**options)}
+    how = {"tokenizer": tokenizer, "input_options": READING, "options": DriftOptions(**options)}
     return transfer_study(both, tasks, rows, name=name, bar=bar, **how), told
 
 

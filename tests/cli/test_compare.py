@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
     return made
 
 
-TASK = ("--task", "pocket-sentiment", "--limit", 40, "--draws", 20, "--steps", 2)
+TASK = ("--task", "pocket-sentiment", "--limit", 40, "--bootstrap", 20, "--steps", 2)
 
 
 def test_a_table_and_the_file(cli, folder, tmp_path):

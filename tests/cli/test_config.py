@@ -141,9 +141,9 @@ def test_a_record_has_the_whole_line_with_what_the_file_gave(
 ) -> None:
     file = tmp_path / "c.toml"
     file.write_text(
-        f"[evaluate]\nmodel = '{folder}'\ntask = 'pocket-sentiment'\nlimit = 8\ndraws = 5\n"
+        f"[evaluate]\nmodel = '{folder}'\ntask = 'pocket-sentiment'\nlimit = 8\nbootstrap = 5\n"
     )
-    ran = cli("evaluate", "--config", file, "--draws", 6, "--json")
+    ran = cli("evaluate", "--config", file, "--bootstrap", 6, "--json")
     assert ran.code == 0, ran.err
     first = json.loads(ran.out)
     program, *words = shlex.split(first["command"])

@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
     return made
 
 
-LINE = ("--task", "pocket-sentiment", "--limit", 40, "--samples", 16, "--draws", 20)
+LINE = ("--task", "pocket-sentiment", "--limit", 40, "--calibration-samples", 16, "--bootstrap", 20)
 SMALL = (*LINE, "--ratios", "0.5,0.75", "--seeds", 2)
 
 
@@ -132,7 +132,7 @@ def own(tmp_path_factory, folder):
         "--columns",
         "text",
     ]
-    line += ["--label", "label", "--inputs", made / "inputs", "--draws", 5, "--seeds", 1]
+    line += ["--label", "label", "--calibration", made / "inputs", "--bootstrap", 5, "--seeds", 1]
     line += ["--methods", "random", "--ratios", 0.5, "--out", made / "curve"]
     assert main([str(word) for word in line]) == 0
     return made, line
@@ -149,7 +149,7 @@ def rewritten(path, old, new):
     [
         (("dev.csv", "queen", "king"), (), "scored was 24 rows"),
         (("train.csv", "queen", "king"), (), "rows was 24 rows"),
-        (("inputs", "king", "queen"), (), "inputs was 2 rows"),
+        (("inputs", "king", "queen"), (), "calibration was 2 rows"),
         (("model/config.json", '"gelu"', '"relu"'), (), "config.hidden_act was gelu, now relu"),
         (("model/tokenizer.json", '"avoid"', '"avoids"'), (), "tokenizer was"),
         (None, ("--seed", 9), "seed was 0, now 9"),

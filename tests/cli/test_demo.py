@@ -9,17 +9,24 @@ from headcount.models.load import load
 from headcount.tasks.generated import SIZES
 
 QUICK = {
-    "train": "--steps 2", "search": "--limit 60 --draws 20",
-    "curve": "--limit 20 --draws 5", "redundancy": "", "importance": "",
-    "roles": "", "attention": "", "transfer": "", "prune": "--draws 5",
+    "train": "--steps 2", "search": "--limit 60 --bootstrap 20",
+    "curve": "--limit 20 --bootstrap 5", "redundancy": "", "importance": "",
+    "roles": "", "attention": "", "transfer": "", "prune": "--bootstrap 5",
     "bench": "--repeats 6 --timing-seconds 0", "report": "",
 }  # fmt: skip
 FEWER = {
-    "--samples 200": "--samples 8", "--samples 300": "--samples 8", "--samples 256": "--samples 16",
-    "--samples 150": "--samples 8", "--importance-samples 128": "--importance-samples 8",
-    "--limit 200": "--limit 8", "--limit 500": "--limit 20", "--steps 80": "--steps 2",
-    "--max-drop 2%": "--max-drop 90%", "--seeds 2": "--seeds 1", " --alone --limit 8": "",
-}  # fmt: skip
+    "--calibration-samples 200": "--calibration-samples 8",
+    "--calibration-samples 300": "--calibration-samples 8",
+    "--calibration-samples 256": "--calibration-samples 16",
+    "--calibration-samples 150": "--calibration-samples 8",
+    "--importance-samples 128": "--importance-samples 8",
+    "--limit 200": "--limit 8",
+    "--limit 500": "--limit 20",
+    "--steps 80": "--steps 2",
+    "--max-drop 2%": "--max-drop 90%",
+    "--seeds 2": "--seeds 1",
+    " --alone --limit 8": "",
+}
 
 
 def quick(step):

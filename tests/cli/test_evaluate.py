@@ -12,7 +12,7 @@ from models.zoo import build
 
 
 def test_masks_in_one_pass(cli: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
-    line = ["evaluate", folder, "--task", "pocket-sentiment", "--limit", 50, "--draws", 50]
+    line = ["evaluate", folder, "--task", "pocket-sentiment", "--limit", 50, "--bootstrap", 50]
     masked = [*line, "--mask", "444", "--mask", "400", "--predictions", tmp_path / "p.parquet"]
     ran = cli(*masked, "--json")
     assert ran.code == 0, ran.err

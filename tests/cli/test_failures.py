@@ -21,7 +21,7 @@ from headcount.models.shipped import locate
 from training.conftest import tiny
 
 TASK = ("--task", "pocket-sentiment", "--limit", 16)
-SEED = ("--seeds", 1, "--draws", 5)
+SEED = ("--seeds", 1, "--bootstrap", 5)
 OVER = ("--over", "mu=0.1,0.2")
 CUTS = ("--methods", "random", *SEED)
 TRAIN = ("--task", "pocket-sentiment", "--steps", 1, "--batch-size", 4, "--max-length", 16)
@@ -73,8 +73,8 @@ def full_after(size: int) -> Generator[None]:
         (("export", "SHORT", "--to", "torch-export", "--out", "new"), 40_000),
         (("redundancy", "MODEL", "--random", 4, "--max-length", 8, "--out", "new.npz"), 1000),
         (("redundancy", "MODEL", "--random", 4, "--max-length", 8, "--figure", "new.svg"), 2000),
-        (("importance", "MODEL", *TASK[:2], "--samples", 16, "--out", "new.json"), 500),
-        (("evaluate", "MODEL", *TASK, "--draws", 9, "--predictions", "new.parquet"), 400),
+        (("importance", "MODEL", *TASK[:2], "--calibration-samples", 16, "--out", "new.json"), 500),
+        (("evaluate", "MODEL", *TASK, "--bootstrap", 9, "--predictions", "new.parquet"), 400),
         (("attention", "MODEL", "--text", "the king sees", "--out", "new"), 2000),
         (("train", "MODEL", *TRAIN, "--out", "new"), 4000),
         (("curve", "MODEL", *TASK, *CUTS, "--ratios", 0.5, "--out", "new"), 400),

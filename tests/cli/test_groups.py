@@ -14,7 +14,7 @@ from headcount.cli.groups import LOOKED, OPENED, SCORED, Looked, Opened, Scored,
 from headcount.cli.groups import open_task as open_typed
 from headcount.cli.main import CommandLine, build
 from headcount.cli.values import kind_of
-from headcount.models.opening import ModelOptions
+from headcount.models.model_options import ModelOptions
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.source import Source
 from headcount.training.scoring import Scoring
@@ -26,7 +26,7 @@ def test_what_nobody_typed_is_the_options_own_default():
 
 def test_what_was_typed_makes_the_options():
     assert Scored(limit=8, seed=3).on() == Scoring(limit=8, seed=3)
-    assert Looked(inputs=Path("a"), samples=7).on() == Calibration(inputs=Path("a"), samples=7)
+    assert Looked(rows=Path("a"), samples=7).on() == Calibration(rows=Path("a"), samples=7)
     assert Sourced(labels=("a=b",), size=4).on() == Source(labels=("a=b",), size=4)
     with pytest.raises(UsageError, match="at least 2, not 1"):
         Scored(max_length=1).on()
@@ -63,29 +63,32 @@ def test_an_option_means_one_thing_everywhere(words: list[str]) -> None:
     found = options_of(words)
     assert ("--text" in found) == (words == ["attention"]), "a sentence, and only there"
     assert "--column" not in found
-    if "--inputs" in found:
-        assert kind_of(found["--inputs"].hint) == (Path, False)
+    if "--calibration" in found:
+        assert kind_of(found["--calibration"].hint) == (Path, False)
     if "--columns" in found:
         assert kind_of(found["--columns"].hint) == (str, True)
-    for name in ("--limit", "--samples", "--seed"):
+    for name in ("--limit", "--calibration-samples", "--seed"):
         if name in found:
             assert kind_of(found[name].hint) == (int, False)
 
 
 def test_numbers_of_rows_that_are_scored_and_looked_at() -> None:
-    """No command that only looks has a --limit, none that only scores has --samples."""
+    """No command that only looks has a --limit, none that only scores has --calibration-samples."""
     for command in ("redundancy", "importance"):
         assert "--limit" not in options_of([command])
-        assert "--samples" in options_of([command])
+        assert "--calibration-samples" in options_of([command])
     assert "--limit" in options_of(["evaluate"])
-    assert "--samples" not in options_of(["evaluate"])
-    assert {"--limit", "--samples"} <= set(options_of(["transfer"]))
+    assert "--calibration-samples" not in options_of(["evaluate"])
+    assert {"--limit", "--calibration-samples"} <= set(options_of(["transfer"]))
 
 
 def test_wrong_options_are_told_before_anything_is_opened(cli: Any) -> None:
     for line, said in (
-        (["evaluate", "pocket", "--task", "cola", "--draws", "-1"], "not negative: -1"),
-        (["importance", "pocket", "--task", "cola", "--samples", "0"], "at least 1, not 0"),
+        (["evaluate", "pocket", "--task", "cola", "--bootstrap", "-1"], "not negative: -1"),
+        (
+            ["importance", "pocket", "--task", "cola", "--calibration-samples", "0"],
+            "at least 1, not 0",
+        ),
         (["redundancy", "pocket", "--tolerance", "0"], "above 0, not 0"),
         (["transfer", "pocket", "pocket", "--share", "2"], "at most 1, not 2"),
         (["attention", "pocket", "--text", "a", "--max-length", "1"], "at least 2, not 1"),

@@ -10,7 +10,7 @@ from headcount.sensitivity.gradients import ImportanceResult, importance
 from headcount.tasks import open_task
 from headcount.tasks.rows import labelled_rows
 
-LINE = ("--task", "pocket-sentiment", "--samples", 40)
+LINE = ("--task", "pocket-sentiment", "--calibration-samples", 40)
 
 
 def test_the_command_does_as_the_function(cli, folder, tmp_path):
@@ -57,6 +57,6 @@ def test_a_task_the_model_was_not_trained_for(cli, folder):
 
 
 def test_no_rows(cli, folder):
-    ran = cli("importance", folder, "--task", "pocket-sentiment", "--samples", 0)
+    ran = cli("importance", folder, "--task", "pocket-sentiment", "--calibration-samples", 0)
     assert ran.code == 2
     assert "at least 1" in ran.err

@@ -29,7 +29,7 @@ def test_evaluate(cli: Any, folder: Path) -> None:
         *TASK,
         "--limit",
         16,
-        "--draws",
+        "--bootstrap",
         9,
         "--json",
         "--mask",

@@ -38,7 +38,7 @@ def task(tmp_path: Path) -> list[str]:
 
 def test_two_processes_end_in_one_folder_and_the_same_gates(task: list[str], tmp_path: Path):
     line = ["--method", "straight-through", "--ratio", "0.5", "--steps", "6", "--batch-size", "8"]
-    line += ["--gate-lr", "2", "--baseline", "1", "--draws", "0", "--device", "cpu", "--json"]
+    line += ["--gate-lr", "2", "--baseline", "1", "--bootstrap", "0", "--device", "cpu", "--json"]
     line += ["--out", str(tmp_path / "out" / "small")]
     child = Path(__file__).with_name("launched.py")
     said = json.loads(

@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
     return made
 
 
-TASK = ("--task", "pocket-sentiment", "--limit", 60, "--samples", 24, "--draws", 50)
+TASK = ("--task", "pocket-sentiment", "--limit", 60, "--calibration-samples", 24, "--bootstrap", 50)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_model_without_a_tokenizer(cli, tmp_path):
 def test_recovery_on_texts(cli, folder, tmp_path):
     (tmp_path / "texts").write_text("the king sees a small cat\n\nthe queen sees the dog\n" * 4)
     line = ("prune", folder, "--ratio", 0.5, "--recover", "--out", tmp_path / "small", "--json")
-    ran = cli(*line, "--inputs", tmp_path / "texts")
+    ran = cli(*line, "--calibration", tmp_path / "texts")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
     (step,) = found["repair"]
@@ -163,8 +163,8 @@ def test_dry_run(cli, folder, tmp_path):
             "There is no file 'no.npz'",
         ),
         (("--ratio", 0.5, "--recover"), 2, "'recover' needs inputs like those"),
-        (("--ratio", 0.5, "--inputs", "no.txt"), 4, "There is no file 'no.txt'"),
-        (("--ratio", 0.5, "--inputs", os.devnull), 4, "it is a device, not a file"),
+        (("--ratio", 0.5, "--calibration", "no.txt"), 4, "There is no file 'no.txt'"),
+        (("--ratio", 0.5, "--calibration", os.devnull), 4, "it is a device, not a file"),
         (("--ratio", 0.5, "--finetune"), 2, "'finetune' needs a task"),
         (("--method", "pattern", "--keep", ""), 2, "needs heads to keep"),
         (("--ratio", 0.5, "--preset", "finetun"), 2, "Did you mean 'finetune'"),
@@ -184,7 +184,7 @@ def test_wrong_usage(cli, folder, tmp_path, more, code, said):
 
 def test_a_file_of_inputs_without_a_line_of_text_is_refused(cli, folder, tmp_path):
     (tmp_path / "blank.txt").write_text("\n \n")
-    more = ("--ratio", 0.5, "--inputs", tmp_path / "blank.txt", "--out", tmp_path / "small")
+    more = ("--ratio", 0.5, "--calibration", tmp_path / "blank.txt", "--out", tmp_path / "small")
     ran = cli("prune", folder, *more)
     assert ran.code == 2
     assert "not a single line of text" in ran.err
@@ -235,8 +235,8 @@ def test_the_default_is_the_same_in_the_shell_and_in_python(cli, folder, tmp_pat
     assert (found["method"], found["repair"][0]["name"]) == ("surgeon", "recover")
     assert "heads are chosen by 'surgeon'" in ran.err
     python = hc.prune(
-        hc.load(folder), ratio=0.5, task="pocket-sentiment", looking=hc.Calibration(samples=24),
-        scoring=hc.Scoring(limit=60, draws=50, seed=3), baseline=0, seed=3,
+        hc.load(folder), ratio=0.5, task="pocket-sentiment", calibration=hc.Calibration(samples=24),
+        scoring=hc.Scoring(limit=60, bootstrap=50, seed=3), baseline=0, seed=3,
     )  # fmt: skip
     assert python.mask.pattern == found["heads"]["kept"]
     assert python.record["scores"]["after"]["score"] == found["scores"]["after"]["score"]

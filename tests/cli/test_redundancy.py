@@ -36,7 +36,7 @@ def lines(tmp_path: Path) -> Path:
 
 def test_random_tokens_by_default(cli: Cli, folder: Path, tmp_path: Path) -> None:
     out, png, svg = tmp_path / "r.npz", tmp_path / "r.png", tmp_path / "r.svg"
-    line = ["redundancy", folder, "--samples", 8, "--max-length", 20]
+    line = ["redundancy", folder, "--calibration-samples", 8, "--max-length", 20]
     ran = cli(*line, "--out", out, "--figure", png, svg, "--json")
     assert ran.code == 0, ran.err
     assert ran.err == ""
@@ -67,7 +67,7 @@ def test_random_tokens_by_default(cli: Cli, folder: Path, tmp_path: Path) -> Non
 
 
 def test_texts_and_tasks(cli: Cli, folder: Path, lines: Path, tmp_path: Path) -> None:
-    ran = cli("redundancy", folder, "--inputs", lines, "--distances", "js", "--json")
+    ran = cli("redundancy", folder, "--calibration", lines, "--distances", "js", "--json")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
     assert found["count"] == 4, "blank lines are no inputs"
@@ -103,7 +103,7 @@ def test_interrupted_it_goes_on(
     whole, out = tmp_path / "whole.npz", tmp_path / "r.npz"
     line = ["redundancy", folder, "--random", 160, "--max-length", 12, "--distances", "cos"]
     assert cli(*line, "--out", whole).code == 0
-    add = measure_room.Running.add
+    add = measure_room.RunningMoments.add
     calls = []
 
     def interrupt(self: Any, found: Any) -> None:
@@ -112,7 +112,7 @@ def test_interrupted_it_goes_on(
             raise KeyboardInterrupt
         add(self, found)
 
-    monkeypatch.setattr(measure_room.Running, "add", interrupt)
+    monkeypatch.setattr(measure_room.RunningMoments, "add", interrupt)
     ran = cli(*line, "--out", out)
     assert ran.code == 130
     assert "the same command again goes on" in ran.err
@@ -143,7 +143,7 @@ def test_killed_before_its_figure_it_gets_it_without_measuring_again(
         assert cli(*line).code == 130
     assert not figure.exists()
     calls: list[int] = []
-    monkeypatch.setattr(measure_room.Running, "add", lambda *_: calls.append(1))
+    monkeypatch.setattr(measure_room.RunningMoments, "add", lambda *_: calls.append(1))
     assert cli(*line).code == 0
     assert calls == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.npz", "r.record.json", "r.svg"]
@@ -151,7 +151,7 @@ def test_killed_before_its_figure_it_gets_it_without_measuring_again(
 
 def test_files_are_compared(cli: Cli, folder: Path, lines: Path, tmp_path: Path) -> None:
     one, other = tmp_path / "one.npz", tmp_path / "other.npz"
-    cli("redundancy", folder, "--inputs", lines, "--distances", "js", "cos", "--out", one)
+    cli("redundancy", folder, "--calibration", lines, "--distances", "js", "cos", "--out", one)
     cli("redundancy", folder, "--random", 6, "--distances", "js", "--out", other)
     line = ["redundancy", "compare", one, other, "--permutations", 19]
     ran = cli(*line, "--figure", tmp_path / "c.svg", "--json")
@@ -194,11 +194,11 @@ def test_bad_files_to_compare(cli: Cli, folder: Path, tmp_path: Path) -> None:
     ("change", "code", "message"),
     [
         (["--distances", "jss"], 2, "There is no distance 'jss'. Did you mean 'js'?"),
-        (["--task", "cola", "--random", "3"], 2, "one of --task, --inputs and --random"),
+        (["--task", "cola", "--random", "3"], 2, "one of --task, --calibration and --random"),
         (["--data", "x"], 2, "go with --task"),
-        (["--inputs", "nowhere.txt"], 4, "There is no file 'nowhere.txt'"),
+        (["--calibration", "nowhere.txt"], 4, "There is no file 'nowhere.txt'"),
         (["--random", "0"], 2, "At least one random row"),
-        (["--samples", "0"], 2, "At least one"),
+        (["--calibration-samples", "0"], 2, "At least one"),
         (["--figure", "heads.jpg"], 2, "ends in .png or .svg"),
         (["--tolerance", "-1", "--random", "3"], 2, "above 0"),
         (["--task", "colla"], 2, "Did you mean 'cola'?"),
@@ -215,7 +215,7 @@ def test_wrong_usage(change: list[str], code: int, message: str, cli: Cli, folde
 def test_empty_text(cli: Cli, folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "blank.txt"
     file.write_text("\n \n")
-    ran = cli("redundancy", folder, "--inputs", file)
+    ran = cli("redundancy", folder, "--calibration", file)
     assert ran.code == 2
     assert "has no lines with text" in ran.err
 

@@ -85,8 +85,8 @@ def test_examples_before_and_after_a_cut(cli: Cli, tmp_path: Path) -> None:
     [
         (["--alone"], 2, "rows of a task: pass one (--task)"),
         (["--limit", 3], 2, "--limit is of the rows that --alone scores"),
-        (["--task", "cola", "--random", 3], 2, "one of --task, --inputs and --random"),
-        (["--inputs", "nowhere.txt"], 4, "There is no file 'nowhere.txt'"),
+        (["--task", "cola", "--random", 3], 2, "one of --task, --calibration and --random"),
+        (["--calibration", "nowhere.txt"], 4, "There is no file 'nowhere.txt'"),
         (["--examples", -1], 2, "not negative"),
         (["--figure", "a.pdf"], 2, "ends in .png or .svg"),
         (["--task", "colla"], 2, "Did you mean 'cola'?"),

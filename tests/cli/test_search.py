@@ -17,7 +17,7 @@ from headcount.tasks.within import BoundProbability
 from headcount.views.page.gather import gather
 from headcount.views.page.walk import walk
 
-LINE = ("--task", "pocket-sentiment", "--limit", 24, "--samples", 16, "--draws", 40)
+LINE = ("--task", "pocket-sentiment", "--limit", 24, "--calibration-samples", 16, "--bootstrap", 40)
 FEW = (*LINE, "--seeds", 1, "--baseline", 1)
 QUICK = (*FEW, "--no-bench")
 
@@ -176,7 +176,17 @@ def mine(tmp_path):
 def test_the_printed_commands_run_in_another_place(cli, folder, mine, tmp_path, monkeypatch):
     shutil.copytree(folder, tmp_path / "model")
     rows = ("--task", "classification", "--data", mine, "--columns", "remark", "--label", "mood")
-    few = ("--samples", 16, "--draws", 40, "--seeds", 1, "--baseline", 1, "--no-bench")
+    few = (
+        "--calibration-samples",
+        16,
+        "--bootstrap",
+        40,
+        "--seeds",
+        1,
+        "--baseline",
+        1,
+        "--no-bench",
+    )
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     ran = cli("search", tmp_path / "model", *rows, *few, "--max-drop", "50%", "--out", "found",
@@ -206,7 +216,17 @@ def test_a_test_file_as_dev_is_said_and_recorded_and_no_inner_name_stands_in_a_s
     cli, folder, mine, tmp_path
 ):
     rows = ("--task", "classification", "--data", mine, "--columns", "remark", "--label", "mood")
-    few = ("--samples", 16, "--draws", 40, "--seeds", 1, "--baseline", 1, "--no-bench")
+    few = (
+        "--calibration-samples",
+        16,
+        "--bootstrap",
+        40,
+        "--seeds",
+        1,
+        "--baseline",
+        1,
+        "--no-bench",
+    )
     ran = cli("search", folder, *rows, *few, "--max-drop", "50%", "--out", tmp_path / "s")
     assert ran.code == 0, ran.err
     (note,) = [line for line in ran.err.splitlines() if "test.csv" in line]
@@ -237,7 +257,7 @@ def test_it_says_how_long_it_takes_and_how_far_it_is(cli, folder, tmp_path, monk
 
 
 def test_quick_takes_less_and_says_what_it_leaves_out(cli, folder, tmp_path):
-    line = ("search", folder, "--task", "pocket-sentiment", "--draws", 40, "--max-drop", "50%")
+    line = ("search", folder, "--task", "pocket-sentiment", "--bootstrap", 40, "--max-drop", "50%")
     ran = cli(*line, "--quick", "--no-bench", "--out", tmp_path / "s", "--json")
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)

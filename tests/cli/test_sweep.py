@@ -22,7 +22,7 @@ def line(tmp_path_factory):
         lines = [f"{text},{label}" for text, label in zip(rows.texts[0], rows.labels, strict=True)]
         (made / f"{split}.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
     data = ("--train", made / "train.csv", "--dev", made / "dev.csv", "--columns", "text")
-    more = ("--label", "label", "--draws", 20, "--steps", 3)
+    more = ("--label", "label", "--bootstrap", 20, "--steps", 3)
     return ("sweep", made, "--task", "classification", *data, *more)
 
 

@@ -17,7 +17,16 @@ from headcount.tasks.rows import labelled_rows
 from models.zoo import build
 from training.conftest import tiny
 
-TASK = ("--task", "pocket-sentiment", "--samples", 30, "--importance-samples", 20, "--limit", 30)
+TASK = (
+    "--task",
+    "pocket-sentiment",
+    "--calibration-samples",
+    30,
+    "--importance-samples",
+    20,
+    "--limit",
+    30,
+)
 BOTH = (*TASK, "--pretraining-task", "pocket-corpus")
 
 
@@ -110,7 +119,7 @@ def test_recall_and_files(cli, folders, tmp_path):
 
 
 def test_the_table(cli, folders, lines):
-    ran = cli("transfer", *folders, "--inputs", lines)
+    ran = cli("transfer", *folders, "--calibration", lines)
     assert ran.code == 0, ran.err
     assert ran.err == ""
     assert "3 inputs (lines.txt)" in ran.out
@@ -127,7 +136,7 @@ def test_without_matplotlib_only_the_figures_are_missing(
     cli, folders, lines, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    ran = cli("transfer", *folders, "--inputs", lines, "--out", tmp_path / "out")
+    ran = cli("transfer", *folders, "--calibration", lines, "--out", tmp_path / "out")
     assert ran.code == 0, ran.err
     assert "There will be no figures." in ran.err
     assert "|Δ q,k,v|" in ran.out
@@ -173,7 +182,7 @@ def test_a_dry_run(cli, folders):
     ("more", "said"),
     [
         (("--recall", *TASK), "pass --task and --pretraining-task"),
-        (("--inputs", "x", "--random", 3), "not both"),
+        (("--calibration", "x", "--random", 3), "not both"),
         (("--pretraining-data", "x"), "goes with --pretraining-task"),
         (("--split", "dev"), "go with --task"),
         ((*BOTH, "--share", 1.5), "above 0 and at most 1, not 1.5"),
@@ -195,12 +204,12 @@ def test_wrong_usage(cli, folders, more, said):
 def test_an_empty_file_and_none(cli, folders, tmp_path):
     empty = tmp_path / "empty.txt"
     empty.write_text("\n\n")
-    ran = cli("transfer", *folders, "--inputs", empty)
+    ran = cli("transfer", *folders, "--calibration", empty)
     assert (ran.code, ran.out) == (2, "")
     assert "has no lines with text" in ran.err
-    assert cli("transfer", *folders, "--inputs", tmp_path / "none.txt").code == 4
+    assert cli("transfer", *folders, "--calibration", tmp_path / "none.txt").code == 4
     (tmp_path / "file").write_text("in the way")
-    file = cli("transfer", *folders, "--inputs", empty, "--out", tmp_path / "file")
+    file = cli("transfer", *folders, "--calibration", empty, "--out", tmp_path / "file")
     assert file.code == 2
     assert "is a file, not a folder" in file.err
 

@@ -31,7 +31,11 @@ def data_in(folder: Path) -> Path:
 def tiny(data: Path) -> dict[str, Any]:
     """The study."""
     cut = {"kind": "prune", "model": {"run": "base"}, "ratios": [0.5]}
-    options = {"baseline": 0, "looking": {"samples": 8}, "scoring": {"draws": 20, "max_length": 16}}
+    options = {
+        "baseline": 0,
+        "calibration": {"samples": 8},
+        "scoring": {"bootstrap": 20, "max_length": 16},
+    }
     return {
         "name": "tiny",
         "lease": 20,
@@ -45,11 +49,13 @@ def tiny(data: Path) -> dict[str, Any]:
             "near": {
                 "kind": "redundancy", "model": {"run": "base"},
                 "options": {
-                    "reading": {"random": 4, "max_length": 8}, "likening": {"distances": ["js"]},
+                    "input_options": {"random": 4, "max_length": 8},
+                    "distance_options": {"distances": ["js"]},
                 },
             },
             "felt": {
-                "kind": "importance", "model": {"run": "base"}, "options": {"measuring": LOOK},
+                "kind": "importance", "model": {"run": "base"},
+                "options": {"gradient_options": LOOK},
             },
             "cut": {**cut, "methods": ["random", "importance"], "seeds": 2, "options": options},
             "alike": {

@@ -44,7 +44,9 @@ def planted(tokenizer: Any) -> tuple[Any, Task, Mask]:
     words = pets("regression", rows=96)
     answers = {}
     for split in ("train", "dev"):
-        found = evaluate(made, words, tokenizer=tokenizer, scoring=Scoring(split=split, draws=0))
+        found = evaluate(
+            made, words, tokenizer=tokenizer, scoring=Scoring(split=split, bootstrap=0)
+        )
         answers[split] = np.asarray(found.predictions["prediction"], dtype=float)
 
     def load(split: str) -> Examples:

@@ -49,7 +49,7 @@ def test_training_gates_are_drawn_and_test_gates_shown_last(
     assert len(keeper.shown) == draws + 1
     assert keeper.shown[-1].tolist() == [0, 1, *[0] * 10]
     # the stand-in changes nothing, so both are the model's own score
-    own = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(draws=0)).score
+    own = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(bootstrap=0)).score
     assert (found["test"], found["gap"]) == pytest.approx((own, 0))
 
 

@@ -218,7 +218,7 @@ def test_scores_over_the_run_change_nothing(model, task, tokenizer, gates):
     assert {p["n"] for p in points} == {40}
     states = dict(zip(found.trace.steps, found.trace.states, strict=True))
     assert [p["open"] for p in points] == [int(states[p["step"]].sum()) for p in points]
-    scoring = Scoring(limit=40, seed=SHORT.seed, draws=0)
+    scoring = Scoring(limit=40, seed=SHORT.seed, bootstrap=0)
     how: dict[str, Any] = {"tokenizer": tokenizer, "scoring": scoring}
     assert points[0]["score"] == evaluate(model, task, **how).score
     assert points[-1]["score"] == evaluate(found.model, task, found.mask, **how).score
@@ -243,7 +243,7 @@ def test_a_score_is_that_of_the_test_gates(planted, tokenizer, method):
         ))
         for p in points
     ]  # fmt: skip
-    alone = evaluate(model, task, masks, tokenizer=tokenizer, scoring=Scoring(draws=0))
+    alone = evaluate(model, task, masks, tokenizer=tokenizer, scoring=Scoring(bootstrap=0))
     assert [p["score"] for p in points] == pytest.approx([e.score for e in alone], abs=1e-3)
 
 

@@ -70,7 +70,7 @@ def test_importance_tells_the_numbers(cut, cli):
     batch = {"input_ids": torch.tensor([[1, 5, 6, 2]] * 2), "labels": torch.tensor([0, 1])}
     found = importance(model, [batch])
     assert found.to_json()["layout"]["encoder"]["numbers"] == [[1, 3], [0, 1, 2, 3]]
-    ran = cli("importance", cut, "--task", "pocket-sentiment", "--samples", 4)
+    ran = cli("importance", cut, "--task", "pocket-sentiment", "--calibration-samples", 4)
     assert ran.code == 0, ran.err
     title, first = (
         next(line for line in ran.out.splitlines() if word in line)

@@ -191,7 +191,7 @@ def filed(folder: Path, layout: Layout, seeds: int = 3) -> Path:
             scores = Scores(layout, tuple(rng.permutation(len(layout)).astype(float).tolist()))
             name = f"{method}{samples}-{seed}"
             one = cut(str(base), "task", scores.keep_best(len(layout) // 2), method, seed, name)
-            options = {"ratio": 0.5, "looking": {"samples": samples, "seed": seed}}
+            options = {"ratio": 0.5, "calibration": {"samples": samples, "seed": seed}}
             one["run"] = {"kind": "prune", "model": train, "task": "task", "seed": seed,
                           "options": options}  # fmt: skip
             one["identity"]["weights"] = f"weights{seed}"

@@ -18,7 +18,7 @@ def commands(folder: Path, model: str | None = None, *, small: bool = False) -> 
     """The command lines, in their order; without a `model` one is fine-tuned first."""
     base = str(folder / "base") if model is None else model
     to = lambda name: ["--out", str(folder / name)]  # noqa: E731
-    few = ["--limit", "40", "--samples", "16"] if small else []
+    few = ["--limit", "40", "--calibration-samples", "16"] if small else []
     seeds = ["--seeds", "1" if small else "3"]
     steps = ["--steps", "4", "--batch-size", "8"] if small else ["--steps", "200"]
     distances = "js,cos" if small else "all"

@@ -12,10 +12,10 @@ from headcount.studies.compare import RECOVER
 
 
 def values(flat: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
-    """Flat names put into Scoring, Looking and repairs; the others as they are."""
+    """Flat names put into Scoring, Calibration and repairs; the others as they are."""
     flat = dict(flat)
     found: dict[str, Any] = {}
-    for name, kind in (("scoring", hc.Scoring), ("looking", hc.Calibration)):
+    for name, kind in (("scoring", hc.Scoring), ("calibration", hc.Calibration)):
         own = {each.name: flat.pop(each.name) for each in fields(kind) if each.name in flat}
         if name == "scoring" and seed is not None:
             own.setdefault("seed", seed)
@@ -35,8 +35,10 @@ def subject(model, task, flat: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]
     own = {name: flat.pop(name) for name in ("device", "fresh") if name in flat}
     if not own:
         return model, task, flat
-    opening = hc.ModelOptions(device=own.get("device", "auto"))
-    made = make_subject(model, task, tokenizer=flat.pop("tokenizer", None), opening=opening)
+    model_options = hc.ModelOptions(device=own.get("device", "auto"))
+    made = make_subject(
+        model, task, tokenizer=flat.pop("tokenizer", None), model_options=model_options
+    )
     assert isinstance(made, Subject)
     made.fresh = own.get("fresh", False)
     return made, None, flat

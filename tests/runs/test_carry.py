@@ -40,13 +40,15 @@ ONE = hc.TrainOptions(steps=1, batch_size=8, log_every=1)
 DRAWS = {
     "train": (Train(training=ONE, rows=16), "last_loss"),
     "evaluate": (Evaluate(scoring=FEW), "rows"),
-    "importance": (ImportanceOptions(measuring=GradientOptions(samples=4)), "loss"),
+    "importance": (ImportanceOptions(gradient_options=GradientOptions(samples=4)), "loss"),
     "redundancy": (
-        RedundancyOptions(reading=READING, likening=DistanceOptions(distances=("js",))),
+        RedundancyOptions(
+            input_options=READING, distance_options=DistanceOptions(distances=("js",))
+        ),
         "rows",
     ),
-    "roles": (RolesOptions(reading=READING), "rows"),
-    "transfer": (TransferOptions(finetuned="pocket", reading=READING), "rows"),
+    "roles": (RolesOptions(input_options=READING), "rows"),
+    "transfer": (TransferOptions(finetuned="pocket", input_options=READING), "rows"),
     "prune": (hc.Prune(method=hc.Random(), ratio=0.5, scoring=FEW, baseline=0), "mask"),
     "bench": (BenchOptions(ratio=(0.5,), batch=1, length=4, repeats=6, onnx=False), "seed"),
     "probe": (Probe(), "seed"),

@@ -72,7 +72,7 @@ def test_paths_are_found_where_options_have_them(tmp_path: Path):
 
     assert list(named_files(Outer(Inner(Path("t.txt"))))) == ["t.txt", "a.json", "b.npz"]
     asked = hc.Prune(
-        method=hc.Cluster(redundancy=("near.npz",)), looking=hc.Calibration(inputs="in")
+        method=hc.Cluster(redundancy=("near.npz",)), calibration=hc.Calibration(rows="in")
     )
     assert list(named_files(asked)) == ["near.npz", "in"]
 

@@ -45,7 +45,7 @@ def test_one_prune_derives_everything_once(model, task, tokenizer, counted):
 
     hc.prune(
         model, "importance", 0.5, task=replace(task, loader=load), tokenizer=tokenizer,
-        repair=(hc.Recover(),), scoring=hc.Scoring(limit=30, draws=10),
+        repair=(hc.Recover(),), scoring=hc.Scoring(limit=30, bootstrap=10),
     )  # fmt: skip
     assert counted["layouts"] == 1
     assert counted["walks"] <= 3

@@ -28,7 +28,7 @@ SHORT = TrainOptions(steps=8, batch_size=16, learning_rate=1e-3)
 def test_prune_trains_removes_scores_and_writes(model, task, tokenizer, tmp_path, finetune):
     found = prune(
         model, "straight-through", 0.5, task=task, tokenizer=tokenizer, out=tmp_path / "small",
-        learning=SHORT, finetune=replace(SHORT, steps=3) if finetune else False, draws=0,
+        learning=SHORT, finetune=replace(SHORT, steps=3) if finetune else False, bootstrap=0,
         baseline=1, options={"gate_lr": 0.3}, device="cpu",
     )  # fmt: skip
     assert len(found.mask) == 6
@@ -43,12 +43,12 @@ def test_prune_trains_removes_scores_and_writes(model, task, tokenizer, tmp_path
     assert load_trace(tmp_path / "small").about["route"] == record["learned"]["route"]
     small = load(tmp_path / "small")
     assert layout(small)["encoder"].heads == found.mask.counts()["encoder"]
-    after = evaluate(small, task, tokenizer=tokenizer, scoring=Scoring(draws=0))
+    after = evaluate(small, task, tokenizer=tokenizer, scoring=Scoring(bootstrap=0))
     assert record["scores"]["after"]["score"] == after.score
 
 
 def test_the_weights_of_the_cut_are_those_trained_with_the_gates(model, task, tokenizer):
-    how = {"task": task, "tokenizer": tokenizer, "learning": SHORT, "baseline": 0, "draws": 0}
+    how = {"task": task, "tokenizer": tokenizer, "learning": SHORT, "baseline": 0, "bootstrap": 0}
     found = prune(model, "subset", 0.5, device="cpu", **how)
     name = "bert.embeddings.word_embeddings.weight"
     assert not torch.equal(found.model.state_dict()[name], model.state_dict()[name])
@@ -61,7 +61,7 @@ def test_the_weights_of_the_cut_are_those_trained_with_the_gates(model, task, to
 def test_the_score_over_the_run_is_in_the_trace(model, task, tokenizer, method):
     options = {"score_points": 2, "score_rows": 24}
     found = prune(
-        model, method, 0.5, task=task, tokenizer=tokenizer, learning=SHORT, baseline=0, draws=0,
+        model, method, 0.5, task=task, tokenizer=tokenizer, learning=SHORT, baseline=0, bootstrap=0,
         options=options, device="cpu",
     )  # fmt: skip
     assert found.trace is not None
@@ -73,19 +73,19 @@ def test_the_score_over_the_run_is_in_the_trace(model, task, tokenizer, method):
 def test_a_curve_gives_every_method_one_training(model, task, tokenizer, tmp_path):
     found = curve(
         model, task, ["random", "subset"], [0.5], seeds=2, out=tmp_path, tokenizer=tokenizer,
-        finetune=SHORT, draws=10, device="cpu",
+        finetune=SHORT, bootstrap=10, device="cpu",
     )  # fmt: skip
     assert [(p.method, p.kept) for p in found.points] == [("random", 6)] * 2 + [("subset", 6)] * 2
     before = found.to_json()["points"]
     again = curve(
         model, task, ["random", "subset"], [0.5], seeds=2, out=tmp_path, tokenizer=tokenizer,
-        finetune=SHORT, draws=10, device="cpu",
+        finetune=SHORT, bootstrap=10, device="cpu",
     )  # fmt: skip
     assert again.to_json()["points"] == before
 
 
 def test_the_record_of_a_training_says_the_seed_it_had(model, task, tokenizer):
-    how = {"task": task, "tokenizer": tokenizer, "baseline": 0, "draws": 0, "device": "cpu"}
+    how = {"task": task, "tokenizer": tokenizer, "baseline": 0, "bootstrap": 0, "device": "cpu"}
     short = replace(SHORT, steps=1)
     record = prune(model, "random", 0.5, seed=3, finetune=short, **how).record
     assert record["seed"] == 3
@@ -93,7 +93,7 @@ def test_the_record_of_a_training_says_the_seed_it_had(model, task, tokenizer):
 
 
 def test_what_importance_looks_at_is_counted(model, task, tokenizer):
-    how = {"task": task, "tokenizer": tokenizer, "samples": 20, "draws": 0, "baseline": 0}
+    how = {"task": task, "tokenizer": tokenizer, "samples": 20, "bootstrap": 0, "baseline": 0}
     record = prune(model, "importance", 0.5, **how).record
     assert record["budget"] == {
         "epochs": 0.0, "examples": 0, "steps": 0, "examples_measured": 20,
@@ -106,8 +106,8 @@ def test_what_importance_looks_at_is_counted(model, task, tokenizer):
 def test_a_method_that_has_looked_is_known_by_its_options(model, task, tokenizer):
     subject, prepared = make_subject(model, task, tokenizer=tokenizer), {}
 
-    def prepare(method, looking=hc.Calibration(samples=8), seed=0):  # noqa: B008
-        asked = hc.Prune(method=method, ratio=0.5, looking=looking)
+    def prepare(method, calibration=hc.Calibration(samples=8), seed=0):  # noqa: B008
+        asked = hc.Prune(method=method, ratio=0.5, calibration=calibration)
         return PruningRun(subject=subject, asked=asked, seed=seed, prepared=prepared).prepare()
 
     first = prepare(hc.Importance())
@@ -116,7 +116,7 @@ def test_a_method_that_has_looked_is_known_by_its_options(model, task, tokenizer
         prepare(hc.Importance(normalize="l2")),
         prepare(hc.Importance(), seed=1),
         prepare(hc.Importance(), hc.Calibration(samples=9)),
-        prepare(hc.Importance(), hc.Calibration(samples=8, inputs=["the dog"])),
+        prepare(hc.Importance(), hc.Calibration(samples=8, rows=["the dog"])),
     ]
     assert len({id(each) for each in (first, *others)}) == 5
     assert len(prepared) == 4  # other inputs take the place of those before

@@ -52,7 +52,7 @@ def begun(tokenizer, tmp_path_factory):
     found = {}
     for name, study in STUDIES.items():
         asked = {"model": tiny(tokenizer), "task": pets(rows=24), "tokenizer": tokenizer}
-        asked |= {"draws": 5, "device": "cpu"}
+        asked |= {"bootstrap": 5, "device": "cpu"}
         folder = tmp_path_factory.mktemp(name)
         study(**asked, out=folder)
         found[name] = folder, asked
@@ -93,7 +93,7 @@ def padded_left(asked):
 
 
 def given_inputs(asked):
-    return {"inputs": encode_texts(["the king sees a cat"], asked["tokenizer"], max_length=16)}
+    return {"rows": encode_texts(["the king sees a cat"], asked["tokenizer"], max_length=16)}
 
 
 CHANGES = {
@@ -110,10 +110,10 @@ CHANGES = {
     "split": lambda asked: {"split": "train"},
     "limit": lambda asked: {"limit": 9},
     "seed": lambda asked: {"seed": 9},
-    "draws": lambda asked: {"draws": 6},
+    "bootstrap": lambda asked: {"bootstrap": 6},
     "samples": lambda asked: {"samples": 9},
     "max_length": lambda asked: {"max_length": 16},
-    "inputs": given_inputs,
+    "calibration": given_inputs,
 }
 OWN = {
     "curve": {
@@ -132,7 +132,7 @@ OWN = {
         "straight-through.gate_lr": {"options": {"straight-through": {"gate_lr": 0.2}}},
     },
 }
-UNASKED = [("sweep", "samples"), ("sweep", "inputs")]
+UNASKED = [("sweep", "samples"), ("sweep", "calibration")]
 """Gates are trained on the train split: a sweep looks at nothing else."""
 EVERY = [(study, name, change) for study in STUDIES for name, change in CHANGES.items()]
 EVERY = [each for each in EVERY if each[:2] not in UNASKED]

@@ -14,7 +14,7 @@ from headcount.tasks import open_task
 from headcount.tasks.task import Examples
 from training.conftest import pets, tiny
 
-FEW = hc.Scoring(draws=20, limit=60)
+FEW = hc.Scoring(bootstrap=20, limit=60)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def notes_of(data, name, **how):
 
 
 def test_rows_that_decide_and_are_scored_are_counted_by_their_texts(data):
-    told, kept = notes_of(data, "leak", looking=hc.Calibration(samples=500))
+    told, kept = notes_of(data, "leak", calibration=hc.Calibration(samples=500))
     (note,) = [text for text in told if "also calibration" in text]
     assert note in kept
     task = task_of(data, "leak")
@@ -65,7 +65,7 @@ def test_rows_that_decide_and_are_scored_are_counted_by_their_texts(data):
 
 
 def test_only_rows_that_were_really_looked_at_count(data):
-    told, _ = notes_of(data, "leak", looking=hc.Calibration(samples=4))
+    told, _ = notes_of(data, "leak", calibration=hc.Calibration(samples=4))
     task = task_of(data, "leak")
     few, scored = (
         keys_of(task.load(split, limit=n, seed=0)) for split, n in (("train", 4), ("dev", 60))
@@ -74,7 +74,7 @@ def test_only_rows_that_were_really_looked_at_count(data):
     counts = [int(text.split()[0]) for text in told if "also calibration" in text]
     assert counts == ([shared] if shared else [])
     assert shared <= 4
-    told, kept = notes_of(data, "clean", looking=hc.Calibration(samples=500))
+    told, kept = notes_of(data, "clean", calibration=hc.Calibration(samples=500))
     assert not [text for text in [*told, *kept] if "also" in text]
 
 
@@ -84,7 +84,7 @@ def test_texts_that_were_given_count_too(data, tmp_path):
     texts.write_text("\n".join([*dev[:7], "another text"]) + "\n")
     for inputs in (texts, list(dev[:7])):
         told, kept = notes_of(
-            data, "clean", looking=hc.Calibration(inputs=inputs, samples=8),
+            data, "clean", calibration=hc.Calibration(rows=inputs, samples=8),
             repair=(hc.Recover(),),
         )  # fmt: skip
         shared = [text for text in told if "also calibration" in text]
@@ -98,7 +98,7 @@ def test_studies_say_it_once_and_in_every_record(data, tmp_path):
     hc.curve(
         hc.load(data / "model", head="sequence-classification"), task_of(data, "leak"),
         ["importance"], [0.25, 0.5], seeds=2, scoring=FEW, note=told.append, out=tmp_path / "curve",
-        looking=hc.Calibration(samples=500),
+        calibration=hc.Calibration(samples=500),
     )  # fmt: skip
     assert len([text for text in told if "also calibration" in text]) == 1
     records = [json.loads(file.read_text()) for file in (tmp_path / "curve").rglob("record.json")]
@@ -111,8 +111,8 @@ def test_a_search_says_which_selection_rows_are_held_out(data, tmp_path):
     told = []
     hc.search(
         hc.load(data / "model", head="sequence-classification"), task_of(data, "leak"),
-        ["random"], max_drop=0.9, note=told.append, scoring=hc.Scoring(draws=20),
-        searching=hc.SearchOptions(choose_split="train"), repair=(), baseline=0,
+        ["random"], max_drop=0.9, note=told.append, scoring=hc.Scoring(bootstrap=20),
+        search_options=hc.SearchOptions(choose_split="train"), repair=(), baseline=0,
         out=tmp_path / "found",
     )  # fmt: skip
     (note,) = [text for text in told if "also selection" in text]

@@ -24,7 +24,7 @@ from runs.flat import prune
 def test_the_record_says_what_was_done(model, task, tokenizer, tmp_path):
     found = prune(
         model, "importance", 0.5, task=task, tokenizer=tokenizer, out=tmp_path / "small",
-        options={"normalize": "l2"}, samples=20, draws=20,
+        options={"normalize": "l2"}, samples=20, bootstrap=20,
     )  # fmt: skip
     record = json.loads((tmp_path / "small" / "record.json").read_text())
     assert record == json.loads(json.dumps(found.record.to_json()))
@@ -41,7 +41,7 @@ def test_random_cuts_are_repaired_alike(model, task, tokenizer):
     with torch.no_grad():  # fresh weights answer the same to everything, whichever heads are gone
         for weight in model.bert.encoder.parameters():
             weight.mul_(8 if weight.ndim == 2 else 1)
-    how = {"task": task, "tokenizer": tokenizer, "samples": 40, "draws": 0, "baseline": 2}
+    how = {"task": task, "tokenizer": tokenizer, "samples": 40, "bootstrap": 0, "baseline": 2}
     plain = prune(model, "random", 0.75, **how).record["scores"]
     solved = prune(model, "random", 0.75, recover=True, **how).record["scores"]
     assert plain["random"]["kept"] == solved["random"]["kept"]
@@ -56,7 +56,7 @@ def test_no_task_no_scores():
 
 def test_inputs_that_are_given():
     batches = [probe_inputs(build("vit"), batch=4, seed=seed) for seed in range(6)]
-    found = prune(build("vit"), "cluster", 0.5, recover=True, inputs=batches)
+    found = prune(build("vit"), "cluster", 0.5, recover=True, rows=batches)
     assert found.record["repair"][0]["layers"]
     assert len(found.mask) == 8
 
@@ -76,17 +76,17 @@ def test_refusals(model, task, tmp_path):
 
 
 def test_the_seed_is_that_of_the_rows_that_are_scored(model, task, tokenizer):
-    how = {"task": task, "tokenizer": tokenizer, "limit": 20, "draws": 0, "baseline": 0}
+    how = {"task": task, "tokenizer": tokenizer, "limit": 20, "bootstrap": 0, "baseline": 0}
     found = prune(model, "random", 0.5, seed=9, **how).record["scores"]["before"]
     for seed, same in ((9, True), (0, False)):
         scored = evaluate(
-            model, task, tokenizer=tokenizer, scoring=Scoring(limit=20, seed=seed, draws=0)
+            model, task, tokenizer=tokenizer, scoring=Scoring(limit=20, seed=seed, bootstrap=0)
         )
         assert (found["rows"] == scored.rows) == same
 
 
 def test_what_is_best_without_training_is_the_default(model, task, tokenizer, caplog):
-    how = {"tokenizer": tokenizer, "samples": 16, "draws": 0, "baseline": 0}
+    how = {"tokenizer": tokenizer, "samples": 16, "bootstrap": 0, "baseline": 0}
     found = prune(model, ratio=0.5, task=task, **how)
     assert (found.record["method"], found.record["repair"][0]["name"]) == ("surgeon", "recover")
     named = prune(model, "surgeon", 0.5, task=task, recover=True, **how)
@@ -115,18 +115,18 @@ def test_a_method_that_can_may_decide_if_it_is_asked_to(model):
 
 
 def test_the_loss_has_the_interval_of_the_difference_on_the_same_rows(model, task, tokenizer):
-    found = prune(model, "random", 0.75, task=task, baseline=0, tokenizer=tokenizer, draws=40)
+    found = prune(model, "random", 0.75, task=task, baseline=0, tokenizer=tokenizer, bootstrap=40)
     before, after = (
-        evaluate(each, task, tokenizer=tokenizer, scoring=Scoring(draws=40))
+        evaluate(each, task, tokenizer=tokenizer, scoring=Scoring(bootstrap=40))
         for each in (model, found.model)
     )
-    loss = hc.difference(before, after, draws=40)
+    loss = hc.difference(before, after, bootstrap=40)
     assert found.record["scores"]["difference"] == loss.to_json()
     assert loss.value == pytest.approx(after.score - before.score)
 
 
 def test_the_record_says_which_rows_decided_repaired_and_scored(model, task, tokenizer):
-    how = {"task": task, "tokenizer": tokenizer, "samples": 20, "draws": 0, "baseline": 2}
+    how = {"task": task, "tokenizer": tokenizer, "samples": 20, "bootstrap": 0, "baseline": 2}
     one = prune(model, "importance", 0.5, recover=True, limit=30, seed=3, **how).record["rows"]
     assert list(one) == ["decided", "repaired", "scored"]
     assert one["decided"] == one["repaired"]
@@ -139,7 +139,7 @@ def test_the_record_says_which_rows_decided_repaired_and_scored(model, task, tok
 
 def test_rows_that_decided_and_are_scored_are_told(model, task, tokenizer, tmp_path):
     said: list[str] = []
-    how = {"task": task, "tokenizer": tokenizer, "samples": 90, "draws": 0, "note": said.append}
+    how = {"task": task, "tokenizer": tokenizer, "samples": 90, "bootstrap": 0, "note": said.append}
     found = prune(model, "importance", 0.5, split="train", baseline=0, out=tmp_path / "a", **how)
     assert said == found.record["notes"]
     assert "The rows that decided are of train, which is scored" in said[0]
@@ -148,7 +148,7 @@ def test_rows_that_decided_and_are_scored_are_told(model, task, tokenizer, tmp_p
 
 
 def test_too_few_tokens_for_recovery_are_told(model, task, tokenizer):
-    how = {"task": task, "tokenizer": tokenizer, "draws": 0, "baseline": 2, "recover": True}
+    how = {"task": task, "tokenizer": tokenizer, "bootstrap": 0, "baseline": 2, "recover": True}
     few = prune(model, "random", 0.5, samples=2, **how).record
     (told,) = few["notes"]
     tokens = few["repair"][0]["layers"][0]["tokens"]
@@ -158,7 +158,7 @@ def test_too_few_tokens_for_recovery_are_told(model, task, tokenizer):
 
 
 def test_a_cut_that_is_not_better_than_random_says_so(model, task, tokenizer, tmp_path):
-    how = {"task": task, "tokenizer": tokenizer, "draws": 0, "out": tmp_path / "a"}
+    how = {"task": task, "tokenizer": tokenizer, "bootstrap": 0, "out": tmp_path / "a"}
     found = prune(model, "importance", 1.0, **how).record  # no head is left, nor at random
     (told,) = found["notes"]
     assert "not better than random" in told
@@ -169,7 +169,7 @@ def test_a_cut_that_is_not_better_than_random_says_so(model, task, tokenizer, tm
 def test_of_perplexity_the_least_is_best(tokenizer):
     model = build("gpt2", vocab_size=len(tokenizer))
     task = replace(open_task("pocket-corpus"), kind="causal-lm", metrics=("perplexity",))
-    how = {"limit": 20, "draws": 0, "baseline": 3, "max_length": 16}
+    how = {"limit": 20, "bootstrap": 0, "baseline": 3, "max_length": 16}
     found = prune(model, "random", 0.75, task=task, tokenizer=tokenizer, **how)
     scores = found.record["scores"]
     assert scores["metric"] == "perplexity"
@@ -190,14 +190,14 @@ def test_what_is_looked_at_may_come_as_people_have_it(model, task, tokenizer, tm
         "file": lambda: tmp_path / "texts.txt",
     }  # fmt: skip
     how = {"tokenizer": tokenizer, "recover": True, "baseline": 0, "note": lambda text: None}
-    found = prune(model, "random", 0.5, inputs=data[kind](), **how)
+    found = prune(model, "random", 0.5, rows=data[kind](), **how)
     assert found.record["repair"][0]["layers"][0]["tokens"] == sum(map(len, tokens["input_ids"]))
     assert found.record["rows"]["repaired"]["split"] == "given"
 
 
 def test_what_is_no_data_is_one_sentence(model, tokenizer):
     with pytest.raises(UsageError, match="Data are"):
-        prune(model, "random", 0.5, inputs=7, recover=True, tokenizer=tokenizer)
+        prune(model, "random", 0.5, rows=7, recover=True, tokenizer=tokenizer)
 
 
 def test_gates_have_the_training_of_the_repair_unless_they_are_given_their_own():

@@ -20,7 +20,7 @@ SHORT = TrainOptions(steps=6, batch_size=16, learning_rate=1e-3, save_every=2)
 
 @pytest.fixture
 def asked(model, task, tokenizer):
-    how = {"task": task, "tokenizer": tokenizer, "draws": 5, "baseline": 1, "device": "cpu"}
+    how = {"task": task, "tokenizer": tokenizer, "bootstrap": 5, "baseline": 1, "device": "cpu"}
     return {"model": model, "ratio": 0.5, **how}
 
 
@@ -76,7 +76,7 @@ def test_what_is_done_is_given_again_and_another_question_refused(asked, tmp_pat
     first = prune(**how)
     said: list[str] = []
     with monkeypatch.context() as patch:
-        patch.setattr("headcount.runs.cutting.Cutting.prepare", lambda *_: pytest.fail("again"))
+        patch.setattr("headcount.runs.cutting.PruningRun.prepare", lambda *_: pytest.fail("again"))
         again = prune(**how, note=said.append)
     assert (again.mask, again.record) == (
         first.mask,
@@ -118,7 +118,13 @@ def test_a_second_prune_in_the_same_folder_is_refused(asked, tmp_path):
 @pytest.mark.parametrize("study", ["curve", "compare", "sweep"])
 def test_a_second_study_in_the_same_folder_is_refused(model, task, tokenizer, tmp_path, study):
     refused: list[str] = []
-    how = {"tokenizer": tokenizer, "out": tmp_path / "a", "seeds": 1, "draws": 5, "device": "cpu"}
+    how = {
+        "tokenizer": tokenizer,
+        "out": tmp_path / "a",
+        "seeds": 1,
+        "bootstrap": 5,
+        "device": "cpu",
+    }
     train = TrainOptions(steps=1, batch_size=8)
     call = {
         "curve": lambda **more: curve(model, task, ["random"], [0.5], **how, **more),
@@ -138,7 +144,7 @@ def test_a_second_study_in_the_same_folder_is_refused(model, task, tokenizer, tm
 
 
 def test_a_killed_point_of_a_curve_goes_on(model, task, tokenizer, tmp_path, monkeypatch):
-    how = {"tokenizer": tokenizer, "finetune": SHORT, "seeds": 1, "draws": 5, "device": "cpu"}
+    how = {"tokenizer": tokenizer, "finetune": SHORT, "seeds": 1, "bootstrap": 5, "device": "cpu"}
     plain = curve(model, task, ["random"], [0.5], **how)
     with killed(monkeypatch, 4):
         curve(model, task, ["random"], [0.5], out=tmp_path / "c", **how)

@@ -20,14 +20,16 @@ FULL = Run(
     task="mrpc",
     seed=3,
     source=Source(data=Path("glue"), columns=("a", "b"), label="y", languages=("en", "de"), size=9),
-    opening=hc.ModelOptions(tokenizer="other", dtype="float16", device="cpu", allow_pickle=True),
+    model_options=hc.ModelOptions(
+        tokenizer="other", dtype="float16", device="cpu", allow_pickle=True
+    ),
     options=hc.Prune(
         method=hc.Importance(step=0.25, normalize="l1"),
         ratio=0.5,
         repair=(hc.Recover(), hc.Finetune(steps=3)),
         learning=hc.TrainOptions(epochs=2),
-        looking=hc.Calibration(samples=9, inputs="texts"),
-        scoring=hc.Scoring(split="test", limit=0.5, seed=4, draws=7),
+        calibration=hc.Calibration(samples=9, rows="texts"),
+        scoring=hc.Scoring(split="test", limit=0.5, seed=4, bootstrap=7),
         baseline=1,
     ),
 )
@@ -70,14 +72,17 @@ def test_what_is_left_out_is_the_default():
 
 
 def test_the_key_is_of_what_is_asked_and_not_of_what_computes_it():
-    for opening in (hc.ModelOptions(device="cuda"), hc.ModelOptions(allow_pickle=True)):
-        one, other = replace(FULL, opening=hc.ModelOptions()), replace(FULL, opening=opening)
+    for model_options in (hc.ModelOptions(device="cuda"), hc.ModelOptions(allow_pickle=True)):
+        one, other = (
+            replace(FULL, model_options=hc.ModelOptions()),
+            replace(FULL, model_options=model_options),
+        )
         assert one.key == other.key
     others = [
         replace(FULL, seed=4),
         replace(FULL, task="rte"),
         replace(FULL, source=Source()),
-        replace(FULL, opening=hc.ModelOptions(dtype="bfloat16")),
+        replace(FULL, model_options=hc.ModelOptions(dtype="bfloat16")),
         replace(FULL, options=replace(FULL.options, ratio=0.6)),
         replace(FULL, options=replace(FULL.options, method=hc.Importance())),
         replace(FULL, options=replace(FULL.options, repair=())),
@@ -107,7 +112,7 @@ def test_the_key_is_of_what_is_asked_and_not_of_what_computes_it():
         ({"options": {"method": "random", "baseline": -1}}, "not negative"),
         ({"options": {"method": "random", "repair": [{"finetune": {"steps": "3"}}]}}, "steps"),
         ({"source": {"folder": "x"}}, "no option 'folder'"),
-        ({"opening": {"dtype": "int8"}}, "'int8' is none of"),
+        ({"model_options": {"dtype": "int8"}}, "'int8' is none of"),
         ({"model": {"kind": "prune", "model": "a", "options": {}}}, "run.model.options names no"),
     ],
     ids=lambda value: str(value)[:40],

@@ -32,9 +32,9 @@ def test_a_split_is_loaded_once(model, read, tokenizer):
     for _ in range(2):
         assert subject.rows_of("train") != subject.rows_of("dev")
         subject.looked(Calibration(samples=8), 0, 16)
-        subject.scored(Scoring(draws=0))
+        subject.scored(Scoring(bootstrap=0))
     for seed in (0, 1):
-        hc.prune(subject, "random", 0.5, seed=seed, baseline=1, scoring=Scoring(draws=0))
+        hc.prune(subject, "random", 0.5, seed=seed, baseline=1, scoring=Scoring(bootstrap=0))
     assert sorted(splits) == ["dev", "train"]
 
 
@@ -49,9 +49,9 @@ def test_rows_are_looked_up_once_and_drawn_anew_for_every_seed(model, task, toke
     ]
     assert all(subject.looked(*other) is not first for other in others)
     assert len(subject.looked(Calibration(samples=9), 0, 16)) == 9
-    scored = subject.scored(Scoring(draws=0))
-    assert subject.scored(Scoring(draws=0)) is scored
-    assert subject.scored(Scoring(draws=0, limit=5)) is not scored
+    scored = subject.scored(Scoring(bootstrap=0))
+    assert subject.scored(Scoring(bootstrap=0)) is scored
+    assert subject.scored(Scoring(bootstrap=0, limit=5)) is not scored
 
 
 def test_a_subject_is_its_own(model, task, tokenizer):
@@ -70,29 +70,29 @@ def test_given_texts_are_read_once(model, tokenizer, tmp_path):
     file = tmp_path / "texts"
     file.write_text("the king sees a cat\n\n  \nthe dog\n")
     subject = make_subject(model, tokenizer=tokenizer)
-    found = subject.given(Calibration(inputs=file), 16)
+    found = subject.given(Calibration(rows=file), 16)
     assert len(found) == 2
-    assert subject.given(Calibration(inputs=str(file)), 16) is found
+    assert subject.given(Calibration(rows=str(file)), 16) is found
     file.write_text("the dog\n")
-    assert len(subject.given(Calibration(inputs=str(file)), 16)) == 1
+    assert len(subject.given(Calibration(rows=str(file)), 16)) == 1
     assert subject.given(Calibration(), 16) is None
     batches = [{"input_ids": None}]
-    assert subject.given(Calibration(inputs=batches), 16) is batches
+    assert subject.given(Calibration(rows=batches), 16) is batches
 
 
 def test_given_rows_are_known_by_what_is_in_them(model, tokenizer):
     subject = make_subject(model, tokenizer=tokenizer)
     texts = [["the king", "a cat"], ["the dog"], ["a king sees a cat"]]
     for text in texts * 2:  # lists that are gone leave their place in memory to the next
-        found = subject.given(Calibration(inputs=[*text]), 16)
+        found = subject.given(Calibration(rows=[*text]), 16)
         wanted = encode_texts(text, tokenizer, max_length=16)
         assert found.columns == wanted.columns
     kept = ["the dog"]
-    first = subject.given(Calibration(inputs=kept), 16)
-    assert subject.given(Calibration(inputs=["the dog"]), 16) is first
+    first = subject.given(Calibration(rows=kept), 16)
+    assert subject.given(Calibration(rows=["the dog"]), 16) is first
     kept.append("a cat")
-    assert len(subject.given(Calibration(inputs=kept), 16)) == 2
-    stream = Calibration(inputs=iter(["the dog", "a cat"]))
+    assert len(subject.given(Calibration(rows=kept), 16)) == 2
+    stream = Calibration(rows=iter(["the dog", "a cat"]))
     assert [len(subject.given(stream, 16)) for _ in range(2)] == [2, 2]
 
 

@@ -52,7 +52,7 @@ def test_a_text_longer_than_a_file_name_is_told_as_it_is():
         ({1, 2}, {1, 3}),
         (Path("a"), Path("b")),
         (hc.Cluster(redundancy=(Path("a.npz"),)), hc.Cluster(redundancy=(Path("b.npz"),))),
-        (hc.Calibration(inputs=["a"]), hc.Calibration(inputs=["b"])),
+        (hc.Calibration(rows=["a"]), hc.Calibration(rows=["b"])),
         (DataLoader([1, 2], batch_size=2), DataLoader([1, 3], batch_size=2)),
         (Dataset.from_dict({"text": ["a"]}), Dataset.from_dict({"text": ["b"]})),
         (complex(1, 2), complex(1, 3)),

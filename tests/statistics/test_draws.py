@@ -22,7 +22,7 @@ def first(values: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(("right", "n"), [(0, 8), (8, 8), (51, 60), (990, 1000)])
 def test_of_a_share_it_is_the_interval_of_clopper_and_pearson(right: int, n: int) -> None:
-    found = draw_sides(share, np.array([n - right, right]), WRONG, RIGHT, draws=40_000)
+    found = draw_sides(share, np.array([n - right, right]), WRONG, RIGHT, bootstrap=40_000)
     exact = binomtest(right, n).proportion_ci(0.95)
     assert found.interval(first) == pytest.approx([exact.low, exact.high], abs=0.006)
 
@@ -35,7 +35,7 @@ def loss(weights: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("n", [30, 100, 1000])
 def test_no_change_at_all_is_the_rule_of_three(n: int) -> None:
     worse, better = np.array([0.0, 1, 0]), np.array([0.0, 0, 1])
-    found = draw_sides(loss, np.array([n, 0, 0]), worse, better, draws=40_000)
+    found = draw_sides(loss, np.array([n, 0, 0]), worse, better, bootstrap=40_000)
     within = (found.lower[:, 0] >= -3 / n).mean()
     assert within == pytest.approx(0.95, abs=0.01)
     low, high = found.interval(first)
@@ -52,12 +52,12 @@ def test_equal_rows_are_drawn_as_one_that_counts_as_often() -> None:
     values = np.repeat([0.0, 1.0, 5.0], [20, 30, 10])
     each = draw_sides(
         lambda weights: (weights @ values / weights.sum(1))[:, None], np.ones(60),
-        np.eye(60)[0], np.eye(60)[59], draws=20_000,
+        np.eye(60)[0], np.eye(60)[59], bootstrap=20_000,
     )  # fmt: skip
     short = np.array([0.0, 1.0, 5.0])
     once = draw_sides(
         lambda weights: (weights @ short / weights.sum(1))[:, None], np.array([20, 30, 10]),
-        np.eye(3)[0], np.eye(3)[2], draws=20_000,
+        np.eye(3)[0], np.eye(3)[2], bootstrap=20_000,
     )  # fmt: skip
     assert once.interval(first) == pytest.approx(each.interval(first), abs=0.02)
 
@@ -65,7 +65,7 @@ def test_equal_rows_are_drawn_as_one_that_counts_as_often() -> None:
 def test_the_same_seed_draws_the_same() -> None:
     counts = np.array([3, 5])
     one, same, other = (
-        draw_sides(share, counts, WRONG, RIGHT, draws=9, seed=seed) for seed in (3, 3, 4)
+        draw_sides(share, counts, WRONG, RIGHT, bootstrap=9, seed=seed) for seed in (3, 3, 4)
     )
     assert (one.lower == same.lower).all()
     assert (one.upper == same.upper).all()

@@ -13,16 +13,22 @@ from headcount.runs.subject import make_subject
 from headcount.studies.answers import SearchRequest, mean_length, speed_of, timed
 from headcount.training.scoring import Scoring
 
-STATING = Scoring(split="dev:scored:0.5:0", draws=20)
+STATING = Scoring(split="dev:scored:0.5:0", bootstrap=20)
 
 
-def asked(model: Any, task: Any, tokenizer: Any, **searching: Any) -> SearchRequest:
+def asked(model: Any, task: Any, tokenizer: Any, **search_options: Any) -> SearchRequest:
     return SearchRequest(
-        subject=make_subject(model, task, tokenizer=tokenizer), methods=(as_method("surgeon"),),
-        bound=None, like=Prune(method=as_method("surgeon"), repair=()), stating=STATING,
-        searching=hc.SearchOptions(repeats=6, timing_seconds=0, **searching), seed=0, command=None,
-        report=lambda text: None, note=lambda text: None,
-    )  # fmt: skip
+        subject=make_subject(model, task, tokenizer=tokenizer),
+        methods=(as_method("surgeon"),),
+        bound=None,
+        like=Prune(method=as_method("surgeon"), repair=()),
+        stating=STATING,
+        search_options=hc.SearchOptions(repeats=6, timing_seconds=0, **search_options),
+        seed=0,
+        command=None,
+        report=lambda text: None,
+        note=lambda text: None,
+    )
 
 
 def test_a_cut_says_its_number_of_heads_as_a_ratio(model, task, tokenizer):

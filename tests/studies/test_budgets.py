@@ -26,7 +26,7 @@ from studies.test_prices import LLAMA
 from training.conftest import WORDS
 
 FAST = hc.SearchOptions(bench=False, seeds=1, repeats=6, batch=1, length=4)
-HOW = {"scoring": Scoring(draws=20), "looking": hc.Calibration(samples=16), "baseline": 1}
+HOW = {"scoring": Scoring(bootstrap=20), "calibration": hc.Calibration(samples=16), "baseline": 1}
 
 
 def quiet(model: Any) -> Any:
@@ -90,7 +90,7 @@ def test_an_attempt_fits_by_its_value_and_may_fit_by_its_interval(model):
 
 def test_a_search_within_parameters(model, task, tokenizer, tmp_path):
     limit = 0.9 * model.num_parameters()
-    found = hc.search(model, task, max_parameters="0.9x", tokenizer=tokenizer, searching=FAST,
+    found = hc.search(model, task, max_parameters="0.9x", tokenizer=tokenizer, search_options=FAST,
                       out=tmp_path, **HOW)  # fmt: skip
     data = found.to_json()
     assert data["holds"]
@@ -126,7 +126,9 @@ def test_a_search_within_time_is_held_to_what_is_measured(model, task, tokenizer
 
     monkeypatch.setattr(prices_module, "time_removed", fake)
     monkeypatch.setattr(answers, "time_removed", fake)
-    found = hc.search(model, task, max_latency="0.8x", tokenizer=tokenizer, searching=FAST, **HOW)
+    found = hc.search(
+        model, task, max_latency="0.8x", tokenizer=tokenizer, search_options=FAST, **HOW
+    )
     data = found.to_json()
     assert (data["kept"], data["holds"]) == (7, True)
     assert data["speedup"]["value"] == pytest.approx(1 / (0.5 + 7 / 24))
@@ -138,7 +140,7 @@ def test_a_search_within_time_is_held_to_what_is_measured(model, task, tokenizer
 
 
 def test_a_budget_that_no_cut_meets_says_how_close_it_came(model, task, tokenizer, tmp_path):
-    found = hc.search(model, task, max_parameters="1k", tokenizer=tokenizer, searching=FAST,
+    found = hc.search(model, task, max_parameters="1k", tokenizer=tokenizer, search_options=FAST,
                       out=tmp_path, **HOW)  # fmt: skip
     assert not found.met
     assert found.data["holds"] is False
@@ -158,8 +160,9 @@ def text_task() -> Task:
 
 def test_a_cache_goes_with_whole_groups(tokenizer):
     model = LlamaForCausalLM(LlamaConfig(**{**LLAMA, "vocab_size": len(tokenizer)})).eval()
-    found = hc.search(model, text_task(), max_cache="0.5x", tokenizer=tokenizer, searching=FAST,
-                      **HOW)  # fmt: skip
+    found = hc.search(
+        model, text_task(), max_cache="0.5x", tokenizer=tokenizer, search_options=FAST, **HOW
+    )
     before, after = (sum(site.cache for site in cost(each).sites) for each in (model, found.model))
     assert after <= 0.5 * before
     assert found.data["cache"] == {"before": before, "after": after}
@@ -169,12 +172,12 @@ def test_a_cache_goes_with_whole_groups(tokenizer):
 
 def test_an_encoder_has_no_cache_to_save(model, task, tokenizer):
     with pytest.raises(UsageError, match="--max-cache is for decoders"):
-        hc.search(model, task, max_cache="0.5x", tokenizer=tokenizer, searching=FAST, **HOW)
+        hc.search(model, task, max_cache="0.5x", tokenizer=tokenizer, search_options=FAST, **HOW)
 
 
 def test_of_perplexity_a_rise_is_bound(tokenizer):
     model = LlamaForCausalLM(LlamaConfig(**{**LLAMA, "vocab_size": len(tokenizer)})).eval()
-    found = hc.search(model, text_task(), max_drop="5%", tokenizer=tokenizer, searching=FAST,
+    found = hc.search(model, text_task(), max_drop="5%", tokenizer=tokenizer, search_options=FAST,
                       **HOW)  # fmt: skip
     data = found.to_json()
     assert data["kept"] in range(12)
@@ -184,7 +187,7 @@ def test_of_perplexity_a_rise_is_bound(tokenizer):
 
 
 def test_without_a_bound_it_is_the_knee(model, task, tokenizer):
-    found = hc.search(model, task, tokenizer=tokenizer, searching=FAST, **HOW)
+    found = hc.search(model, task, tokenizer=tokenizer, search_options=FAST, **HOW)
     data = found.to_json()
     assert (data["by"], data["bound"], data["chance"], data["holds"]) == ("knee", None, None, None)
     assert "no bound was given: this is the knee of its curve" in data["sentence"]

@@ -16,7 +16,7 @@ from headcount.views.tables.pruning import compare_table
 from runs.flat import compare
 
 SHORT = TrainOptions(steps=4, batch_size=16, learning_rate=1e-3)
-HOW = {"ratio": 0.5, "seeds": 2, "train": SHORT, "draws": 10, "samples": 16, "device": "cpu"}
+HOW = {"ratio": 0.5, "seeds": 2, "train": SHORT, "bootstrap": 10, "samples": 16, "device": "cpu"}
 
 
 AGAINST = ("against_random", "against_all_heads")

@@ -18,9 +18,9 @@ from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 from runs.flat import curve
 
-PLAIN = Scoring(draws=0)
+PLAIN = Scoring(bootstrap=0)
 
-HOW = {"seeds": 2, "samples": 16, "draws": 20}
+HOW = {"seeds": 2, "samples": 16, "bootstrap": 20}
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ def test_axes_are_taken_by_their_short_names_and_from_the_grid_in_order():
         "seeds": 2,
         "kind": "prune",
         "methods": ["a"],
-        "grid": {"options.looking.samples": [1]},
+        "grid": {"options.calibration.samples": [1]},
     }
     assert axes_of(group) == {"seed": [0, 1], "options.method": ["a"],
-                              "options.looking.samples": [1]}  # fmt: skip
+                              "options.calibration.samples": [1]}  # fmt: skip
 
 
 def test_every_combination_and_which_are_meant():

@@ -10,7 +10,7 @@ import pytest
 
 from headcount.studies.bounds import MaxDrop
 from headcount.studies.judging import Judge, rows_line
-from headcount.studies.searching import SearchOptions
+from headcount.studies.search_options import SearchOptions
 from headcount.tasks.metrics import Outcome, Score
 from headcount.training.scoring import Scoring
 
@@ -24,7 +24,7 @@ class Planted:
     def __init__(self, wrong: dict[int, float], by_seed: dict[int, float] | None = None) -> None:
         self.wrong, self.by_seed = wrong, by_seed or {}
         self.stages = [100, 200, 400, 800, ROWS]
-        self.scoring = Scoring(draws=300)
+        self.scoring = Scoring(bootstrap=300)
         self.asked: list[tuple[int, int, int]] = []
 
     def _said(self, share: float, seed: int, rows: int) -> Any:
@@ -56,7 +56,7 @@ def judge(trials: Planted, drop: float = 0.05, **options: Any) -> Judge:
     return Judge(
         trials=made,
         bound=MaxDrop(drop, False),
-        searching=SearchOptions(**options),
+        search_options=SearchOptions(**options),
         seed=4,
         sign=1.0,
     )
@@ -127,7 +127,7 @@ def test_a_verdict_is_remembered_and_a_thorough_one_stays() -> None:
 def test_without_a_bound_all_rows_are_scored_and_nothing_is_judged() -> None:
     trials = Planted({10: 0.3})
     made: Any = trials
-    own = Judge(trials=made, bound=None, searching=SearchOptions(), seed=0, sign=1.0)
+    own = Judge(trials=made, bound=None, search_options=SearchOptions(), seed=0, sign=1.0)
     (tried,) = own.judge(cut, 10).tried
     assert (tried["rows"], tried["chance"], tried["accepted"]) == (ROWS, None, None)
     assert tried["difference"]["value"] == pytest.approx(-0.3, abs=0.01)

@@ -25,7 +25,7 @@ def ask(trained, tokenizer):
     """Ask for the fewest heads within a loss."""
 
     def run(out: Path | None, bound: str = ONE, **more) -> SearchResult:
-        return hc.search(trained, pets(), max_drop=bound, tokenizer=tokenizer, searching=FAST,
+        return hc.search(trained, pets(), max_drop=bound, tokenizer=tokenizer, search_options=FAST,
                          out=out, **{**HOW, **more})  # fmt: skip
 
     return run

@@ -94,7 +94,17 @@ def test_a_result_that_nobody_acknowledged_is_not_made_again(tmp_path: Path, who
 
 def asked_for(folder: Path, bound: str) -> list[str]:
     line = ["search", str(folder / "model"), "--task", "pocket-sentiment", "--limit", "24"]
-    line += ["--samples", "16", "--draws", "40", "--seeds", "1", "--baseline", "0", "--no-bench"]
+    line += [
+        "--calibration-samples",
+        "16",
+        "--bootstrap",
+        "40",
+        "--seeds",
+        "1",
+        "--baseline",
+        "0",
+        "--no-bench",
+    ]
     return [*line, "--max-drop", bound, "--out", str(folder / "out")]
 
 

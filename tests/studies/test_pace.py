@@ -13,7 +13,7 @@ from headcount.repair.recover import Recover
 from headcount.runs.asked import Prune
 from headcount.studies.bounds import read_budget, read_drop
 from headcount.studies.pace import Pace, estimate, pace_of
-from headcount.studies.searching import SearchOptions
+from headcount.studies.search_options import SearchOptions
 from headcount.tasks.calibration import Calibration
 from headcount.training.options import TrainOptions
 
@@ -27,10 +27,10 @@ def pace(**more: Any) -> Pace:
 def asked(bound: Any = None, *, methods: tuple[str, ...] = ("surgeon",), **more: Any) -> Any:
     found = tuple(as_method(name) for name in methods)
     like = Prune(method=found[0], repair=more.pop("repair", (Recover(),)),
-                 looking=Calibration(samples=100), baseline=3,
+                 calibration=Calibration(samples=100), baseline=3,
                  learning=TrainOptions(steps=10, batch_size=10))  # fmt: skip
     return SimpleNamespace(
-        bound=bound, methods=found, like=like, searching=SearchOptions(bench=False, **more),
+        bound=bound, methods=found, like=like, search_options=SearchOptions(bench=False, **more),
         subject=SimpleNamespace(layout=Layout.of(encoder=[12] * 6)),
         trains_gates=any(method.needs == "training" for method in found),
     )  # fmt: skip

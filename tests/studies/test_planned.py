@@ -28,7 +28,7 @@ runs:
     kind: redundancy
     model: {run: base}
     seeds: 2
-    options: {reading: {random: 5}}
+    options: {input_options: {random: 5}}
   cut:
     kind: prune
     model: {run: base}
@@ -36,7 +36,7 @@ runs:
     ratios: [0.25, 0.5]
     seeds: 2
     options: {baseline: 0}
-    grid: {options.looking.samples: [8, 16]}
+    grid: {options.calibration.samples: [8, 16]}
     overrides:
       - when: {method: cluster}
         set: {options.method.redundancy: {run: near}}
@@ -71,7 +71,7 @@ def test_runs_are_methods_by_ratios_by_seeds_by_any_option(plan):
     assert found[0].axes == {"method": "random", "ratio": 0.25, "seed": 0, "samples": 8}
     importance = next(cell for cell in found if cell.axes["method"] == "importance")
     assert importance.run.options.method == hc.Importance(step=0.25)
-    assert {cell.run.options.looking.samples for cell in found} == {8, 16}
+    assert {cell.run.options.calibration.samples for cell in found} == {8, 16}
 
 
 def test_a_run_starts_from_the_run_with_its_own_seed(plan):
@@ -80,7 +80,7 @@ def test_a_run_starts_from_the_run_with_its_own_seed(plan):
     assert base[1].options.training.learning_rate == 3e-4
     assert all(cell.run.model == base[cell.run.seed] for cell in cells(plan, "cut"))
     near = {cell.run.seed: cell.run for cell in cells(plan, "near")}
-    assert near[1].asked(RedundancyOptions).reading.seed == 1
+    assert near[1].asked(RedundancyOptions).input_options.seed == 1
     for cell in cells(plan, "cut"):
         if cell.axes["method"] == "cluster":
             assert cell.run.made == (("method.redundancy", near[cell.run.seed]),)
@@ -216,7 +216,7 @@ runs:
       - 0.25
       - 1.5                           # runs.cut.ratios.1: The ratio of heads to remove is between
     grid:
-      options.looking.sample: [64]    # runs.cut.grid.options.looking.sample.0: there is no option
+      options.calibration.sample: [64]  # runs.cut.grid.options.calibration.sample.0: there is no
       options.baseline: []            # runs.cut.grid.options.baseline: options.baseline has no
     exclude: {ratio: 0.25}            # runs.cut.exclude: exclude is a list of conditions
     colour: red                       # runs.cut.colour: a group of runs has no 'colour'

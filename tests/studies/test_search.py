@@ -19,7 +19,7 @@ from headcount.training.scoring import Scoring
 from training.conftest import pets, tiny
 
 FAST = hc.SearchOptions(bench=False, seeds=2, first_rows=16)
-HOW = {"scoring": Scoring(draws=40), "looking": hc.Calibration(samples=16), "baseline": 1}
+HOW = {"scoring": Scoring(bootstrap=40), "calibration": hc.Calibration(samples=16), "baseline": 1}
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +33,15 @@ def trained(tokenizer):
 
 @pytest.fixture
 def asked(trained, tokenizer):
-    return {"model": trained, "task": pets(), "tokenizer": tokenizer, "searching": FAST, **HOW}
+    return {"model": trained, "task": pets(), "tokenizer": tokenizer, "search_options": FAST, **HOW}
 
 
 @pytest.fixture(scope="module")
 def found(trained, tokenizer, tmp_path_factory):
     out = tmp_path_factory.mktemp("search")
-    made = hc.search(trained, pets(), max_drop="10%", tokenizer=tokenizer, searching=FAST, out=out,
-                     **HOW)  # fmt: skip
+    made = hc.search(
+        trained, pets(), max_drop="10%", tokenizer=tokenizer, search_options=FAST, out=out, **HOW
+    )
     return made, out
 
 
@@ -48,13 +49,13 @@ def test_the_statement_is_what_evaluate_gives_on_rows_that_chose_nothing(found, 
     made, _ = found
     data = made.to_json()
     task = pets()
-    scoring = Scoring(split=data["rows"]["scored"]["split"], draws=40)
+    scoring = Scoring(split=data["rows"]["scored"]["split"], bootstrap=40)
     before, after = (
         hc.evaluate(each, task, scoring=scoring, tokenizer=tokenizer)
         for each in (trained, made.model)
     )
     assert (data["full"], data["score"]) == (before.score, after.score)
-    lost = hc.difference(before, after, draws=40)
+    lost = hc.difference(before, after, bootstrap=40)
     assert data["difference"] == {"value": lost.value, "low": lost.low, "high": lost.high}
     assert data["holds"] == (before.score - after.score <= 0.1 * before.score)
     assert data["kept"] == len(made.mask) < data["heads"] == 12
@@ -138,7 +139,7 @@ def test_another_question_in_the_same_folder_is_refused(asked, found):
     before = (out / "search.json").read_bytes()
     with pytest.raises(UsageError, match=r"bound was 10 %, now 0\.2"):
         hc.search(max_drop="0.2", out=out, **asked)
-    more = {**asked, "searching": replace(FAST, confidence=0.9)}
+    more = {**asked, "search_options": replace(FAST, confidence=0.9)}
     with pytest.raises(UsageError, match=r"confidence was 0\.8, now 0\.9"):
         hc.search(max_drop="10%", out=out, **more)
     assert (out / "search.json").read_bytes() == before
@@ -189,7 +190,7 @@ def test_repairs(asked):
     assert nothing.data["rows"]["repaired"] is None
     assert nothing.data["kept"] >= 1
     train = hc.Finetune(steps=2, batch_size=4)
-    few = {**asked, "searching": replace(FAST, seeds=1)}
+    few = {**asked, "search_options": replace(FAST, seeds=1)}
     trained = hc.search(methods=["random"], max_drop="30%", repair=train, **few)
     assert trained.data["rows"]["trained"]["split"] == "train"
     assert {one["rows"] for one in trained.data["tried"]} == {48}
@@ -202,8 +203,8 @@ def test_two_splits_by_name(trained, tokenizer, asked):
         loader=lambda split: task.loader("dev").take(np.arange(48, 96))
         if split == "test" else task.loader(split),
     )  # fmt: skip
-    how = {**asked, "task": more, "searching": replace(FAST, choose_split="dev")}
-    how["scoring"] = Scoring(split="test", draws=40)
+    how = {**asked, "task": more, "search_options": replace(FAST, choose_split="dev")}
+    how["scoring"] = Scoring(split="test", bootstrap=40)
     rows = hc.search(max_drop="10%", **how).data["rows"]
     assert (rows["chosen"]["split"], rows["scored"]["split"]) == ("dev", "test")
     assert (rows["chosen"]["n"], rows["scored"]["n"]) == (96, 48)
@@ -217,7 +218,9 @@ def rows_task(count: int):
 @pytest.mark.parametrize("count", [1, 2, 15])
 def test_too_few_rows_are_refused(trained, tokenizer, count):
     with pytest.raises(UsageError, match=r"two halves|too few rows"):
-        hc.search(trained, rows_task(count), max_drop="1%", tokenizer=tokenizer, searching=FAST)
+        hc.search(
+            trained, rows_task(count), max_drop="1%", tokenizer=tokenizer, search_options=FAST
+        )
 
 
 def test_rows_that_are_all_alike_are_refused(trained, tokenizer):
@@ -241,12 +244,15 @@ def test_rows_that_are_all_alike_are_refused(trained, tokenizer):
         ({"max_drop": 0, "methods": []}, "at least one method"),
         ({"max_drop": 0, "methods": ["random", "random"]}, "named twice"),
         ({"max_latency": "0.8x", "methods": ["random"]}, "along the surgeon's paths"),
-        ({"max_drop": 0, "scoring": Scoring(draws=0)}, "need draws"),
-        ({"max_drop": 0, "searching": hc.SearchOptions(choose_split="dev")}, "are both 'dev'"),
-        ({"max_drop": 0, "searching": hc.SearchOptions(choose_split="tset")}, "no split 'tset'"),
+        ({"max_drop": 0, "scoring": Scoring(bootstrap=0)}, "need draws"),
+        ({"max_drop": 0, "search_options": hc.SearchOptions(choose_split="dev")}, "are both 'dev'"),
+        (
+            {"max_drop": 0, "search_options": hc.SearchOptions(choose_split="tset")},
+            "no split 'tset'",
+        ),
     ],
     ids=lambda value: str(value)[:40],
-)  # fmt: skip
+)
 def test_wrong_questions(asked, more, problem):
     how: dict = {**asked, **more}
     if "methods" in how and not how["methods"]:

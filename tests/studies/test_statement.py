@@ -22,7 +22,7 @@ DATA: dict[str, Any] = {
     **timed({"value": 1.34, "low": 1.29, "high": 1.38}),
     "parameters": {"before": 22_713_216, "after": 20_100_000},
     "method": "surgeon", "seed": 2, "seeds": [0, 1, 2],
-    "random": {"draws": 3, "mean": 0.811, "worst": 0.79, "best": 0.82},
+    "random": {"bootstrap": 3, "mean": 0.811, "worst": 0.79, "best": 0.82},
 }  # fmt: skip
 BETTER = {"value": 0.05, "low": 0.02, "high": 0.08, "better": True}
 LUCKY = {"value": 0.002, "low": -0.01, "high": 0.02, "better": False}
@@ -60,7 +60,7 @@ def test_the_sentence_says_it_all() -> None:
         ({"full": 0.0, "score": 0.1}, "0.000 → 0.100 (−0.003 [−0.012, +0.006]), the"),
         ({"seeds": [2]}, "; heads by surgeon, seed 2; as many"),
         ({"random": None}, "seed 2, the best of 3; 1.34"),
-        ({"random": DATA["random"] | {"draws": 1}}, "; as many at random: 0.811; 1.34"),
+        ({"random": DATA["random"] | {"bootstrap": 1}}, "; as many at random: 0.811; 1.34"),
         ({"full": 30.123, "score": 30.5}, "30.12 → 30.50"),
         ({"holds": False, "chance": 0.26}, "the loss is not within 1 % here, and on other rows wi"),
         ({"by": "budget", "bound": "0.8 × the latency", "chance": None, "holds": False,

@@ -231,7 +231,7 @@ def test_a_model_that_was_not_kept_is_made_again_when_a_run_starts_from_it(tmp_p
     base = {"kind": "train", "model": "pocket", "task": "pocket-acceptability", "options": few}
     scored = {
         "kind": "evaluate", "model": {"run": "base"}, "task": "pocket-acceptability",
-        "options": {"scoring": {"limit": 8, "draws": 2}},
+        "options": {"scoring": {"limit": 8, "bootstrap": 2}},
     }  # fmt: skip
     first = opened(tmp_path, {"name": "first", "runs": {"base": base}})
     first.run()

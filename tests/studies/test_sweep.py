@@ -28,10 +28,10 @@ from headcount.training.scoring import Scoring
 from runs.flat import sweep
 from training.conftest import pets, tiny
 
-PLAIN = Scoring(draws=0)
+PLAIN = Scoring(bootstrap=0)
 
 SHORT = TrainOptions(steps=6, batch_size=16, learning_rate=1e-3)
-HOW = {"seeds": 2, "train": SHORT, "draws": 10, "device": "cpu"}
+HOW = {"seeds": 2, "train": SHORT, "bootstrap": 10, "device": "cpu"}
 FREE = {"gate_lr": 0.5, "gate_momentum": 0.0}
 CLOSING = [1e-6, 0.4, 50.0]
 """Of mu: no gate closes, some do, all do."""
@@ -56,7 +56,7 @@ def test_more_penalty_more_sparsity_up_to_all_closed(model, task, tokenizer, tmp
         assert versus["mean"] == pytest.approx(row["difference"]["value"])
         assert (versus["comparisons"], row["than_all_heads"]) == (3, versus["verdict"])
         assert versus["p_corrected"] >= versus["p"]
-    full = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(draws=10))
+    full = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(bootstrap=10))
     assert found.full["score"] == full.score
     assert every["relative"] == every["score"]["mean"] / full.score
     runs = list((tmp_path / "runs").iterdir())

@@ -14,13 +14,13 @@ from headcount.studies.store import Store
 from headcount.studies.trials import SAID, Trials
 from headcount.training.scoring import Scoring
 
-SCORING = Scoring(split="dev:chosen:0.5:0", draws=20)
+SCORING = Scoring(split="dev:chosen:0.5:0", bootstrap=20)
 
 
 def wanted(repair: bool = False) -> StudyCell:
     asked = Prune(
         method=as_method("importance"), ratio=0.5, scoring=SCORING, baseline=0, gated=not repair,
-        looking=hc.Calibration(samples=16),
+        calibration=hc.Calibration(samples=16),
         repair=(hc.Recover(),) if repair else (),
     )  # fmt: skip
     return StudyCell(label="importance", asked=asked, seed=0)

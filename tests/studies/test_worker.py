@@ -32,7 +32,7 @@ def asked(model, tokenizer, tmp_path):
         train = TrainOptions(steps=2, batch_size=8, max_length=32)
         options = Prune(
             method=CLOSING, ratio=ratio, repair=(Finetune.of(train),), baseline=0,
-            scoring=Scoring(limit=20, draws=0),
+            scoring=Scoring(limit=20, bootstrap=0),
         )  # fmt: skip
         return Run("prune", str(folder), task="pocket-sentiment", options=options)
 

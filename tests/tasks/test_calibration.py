@@ -7,6 +7,6 @@ from headcount.tasks.calibration import Calibration
 
 
 def test_at_least_one_row_is_looked_at() -> None:
-    assert Calibration(samples=1).inputs is None
-    with pytest.raises(UsageError, match="At least one row is looked at, not 0"):
+    assert Calibration(samples=1).rows is None
+    with pytest.raises(UsageError, match="at least one calibration row"):
         Calibration(samples=0)

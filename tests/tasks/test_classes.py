@@ -19,12 +19,12 @@ from headcount.tasks.metrics import (
 @pytest.mark.parametrize("said", [[0, 0, 0, 0], [0, 1, 0, 2]])
 def test_one_class_only_is_undefined(name: str, said: list[int]) -> None:
     outcome = Outcome(np.array(said), np.zeros(4, int))
-    found = score(name, outcome, draws=30)
+    found = score(name, outcome, bootstrap=30)
     assert np.isnan([found.value, found.low, found.high]).all()
     assert str(found) == f"{name} undefined"
     assert found.to_json() == {"metric": name, "value": None, "low": None, "high": None}
     assert Score.from_json(found.to_json()).to_json() == found.to_json()
-    gap = difference(name, outcome, outcome, draws=30)
+    gap = difference(name, outcome, outcome, bootstrap=30)
     assert (str(gap), gap.to_json()["value"], gap.to_json()["low"]) == ("undefined", None, None)
 
 
@@ -41,7 +41,7 @@ def test_matthews_of_many_classes_needs_little_memory() -> None:
     said = np.where(rng.random(1000) < 0.5, labels, rng.integers(0, 400, 1000))
     tracemalloc.start()
     try:
-        found = score("matthews", Outcome(said, labels), draws=30)
+        found = score("matthews", Outcome(said, labels), bootstrap=30)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -35,7 +35,9 @@ def test_a_score_alone_has_one_more_wrong_and_one_more_right() -> None:
 def test_where_no_row_changed_the_draws_still_differ(name: str) -> None:
     """The interval of the difference was [0, 0], and the probability 1, whatever the rows."""
     predictions, labels = outcome_for(name, 80, 3)
-    found = draw(METRICS[name], labels, [predictions, predictions], paired=True, draws=200, seed=0)
+    found = draw(
+        METRICS[name], labels, [predictions, predictions], paired=True, bootstrap=200, seed=0
+    )
     low, high = found.interval(lambda values: values[:, 1] - values[:, 0])
     assert low < 0 < high
 
@@ -56,7 +58,7 @@ def test_rows_of_numbers_are_each_their_own_once_one_changed(name: str) -> None:
 
 def test_draws_stay_inside_the_range_of_the_metric() -> None:
     predictions, labels = outcome_for("pearson", 70, 1)
-    found = draw(METRICS["pearson"], labels, [labels * 1.0], paired=False, draws=200, seed=0)
+    found = draw(METRICS["pearson"], labels, [labels * 1.0], paired=False, bootstrap=200, seed=0)
     assert found.upper.max() <= 1
     assert len(predictions) == 70
 
@@ -65,7 +67,7 @@ def test_seeds_are_as_far_apart_as_they_are() -> None:
     """The mean of two is drawn with the spread of the mean of two, not with less."""
     labels = np.arange(4000) % 2
     said = [np.where(np.arange(4000) % 10 < wrong, 1 - labels, labels) for wrong in (2, 4)]
-    found = draw(METRICS["accuracy"], labels, said, paired=False, draws=4000, seed=0)
+    found = draw(METRICS["accuracy"], labels, said, paired=False, bootstrap=4000, seed=0)
     assert found.lower.shape == (4000, 1)
     # standard error of the mean of 0.8 and 0.6, and nearly nothing from the rows
     assert found.upper[:, 0].mean() == pytest.approx(0.7, abs=0.01)

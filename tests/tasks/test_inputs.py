@@ -11,8 +11,8 @@ from transformers import AutoTokenizer
 from headcount.base.errors import UsageError
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
+from headcount.tasks.input_options import InputOptions
 from headcount.tasks.inputs import read_inputs
-from headcount.tasks.reading import InputOptions
 from training.conftest import tiny
 
 
@@ -25,11 +25,11 @@ def pair() -> tuple[Any, Any]:
 def test_lines_of_a_file(pair, tmp_path: Path):
     file = tmp_path / "lines.txt"
     file.write_text("the king\n\na queen sees a cat\n")
-    rows, name = read_inputs(*pair, InputOptions(inputs=file))
+    rows, name = read_inputs(*pair, InputOptions(rows=file))
     assert (len(rows), name) == (2, "lines.txt")
     file.write_text("\n \n")
     with pytest.raises(UsageError, match="has no lines with text"):
-        read_inputs(*pair, InputOptions(inputs=file))
+        read_inputs(*pair, InputOptions(rows=file))
 
 
 def test_random_tokens_follow_the_seed(pair):

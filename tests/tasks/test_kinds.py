@@ -228,7 +228,7 @@ def test_the_surgeon_and_prune_take_it(choice: Task, tokenizer: Any) -> None:
     for method in ("surgeon", "importance"):
         found = hc.prune(
             model, method, 0.5, task=choice, tokenizer=tokenizer,
-            repair=(hc.Recover(),), looking=hc.Calibration(samples=12),
+            repair=(hc.Recover(),), calibration=hc.Calibration(samples=12),
         )  # fmt: skip
         assert len(found.mask) == 6
         assert found.record.result["scores"]["n"] == 40

@@ -53,11 +53,11 @@ def test_known_values() -> None:
 def test_constant_predictions_score_zero_without_a_warning() -> None:
     labels = np.arange(60.0)
     for name in ("spearman", "pearson"):
-        result = score(name, Outcome(np.ones(60), labels), draws=50)
+        result = score(name, Outcome(np.ones(60), labels), bootstrap=50)
         assert (result.value, str(result)) == (
             0.0, f"{name} 0.0000 (no interval: the rows have no spread)",
         )  # fmt: skip
-    result = score("matthews", Outcome(np.ones(3, int), np.array([0, 1, 1])), draws=50)
+    result = score("matthews", Outcome(np.ones(3, int), np.array([0, 1, 1])), bootstrap=50)
     assert result.value == 0.0
 
 
@@ -196,7 +196,7 @@ def test_an_interval_stays_inside_the_metrics_range(name: str) -> None:
 
 
 def test_no_draws_no_interval_and_no_rows_no_score() -> None:
-    result = score("accuracy", Outcome(np.array([1]), np.array([1])), draws=0)
+    result = score("accuracy", Outcome(np.array([1]), np.array([1])), bootstrap=0)
     assert result.value == 1.0
     assert np.isnan(result.low)
     with pytest.raises(UsageError, match="nothing to score"):

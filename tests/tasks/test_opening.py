@@ -9,7 +9,7 @@ import torch
 from transformers import AutoTokenizer
 
 from headcount.base.errors import NotFoundError, UnsupportedError, UsageError
-from headcount.models.opening import ModelOptions
+from headcount.models.model_options import ModelOptions
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
 from headcount.tasks.opening import open_model, open_several

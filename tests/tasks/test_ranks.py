@@ -13,7 +13,7 @@ from tasks.outcomes import outcome_for
 
 def test_the_spearman_interval_agrees_with_drawing_and_sorting() -> None:
     predictions, labels = outcome_for("spearman", 200, 0)
-    result = score("spearman", Outcome(predictions, labels), draws=2000)
+    result = score("spearman", Outcome(predictions, labels), bootstrap=2000)
     rng = np.random.default_rng(9)
     rows = rng.integers(200, size=(2000, 200))
     slow = [spearmanr(predictions[r], labels[r]).statistic for r in rows]

@@ -20,4 +20,4 @@ def test_a_difference_is_printed_with_signs() -> None:
     )
     outcome = Outcome(np.array([1, 0]), np.array([1, 1]))
     right = Outcome(np.array([1, 1]), np.array([1, 1]))
-    assert str(difference("accuracy", outcome, right, draws=0)) == "+0.500"
+    assert str(difference("accuracy", outcome, right, bootstrap=0)) == "+0.500"

@@ -34,7 +34,7 @@ def test_the_chance_is_that_of_a_plain_loop(metric, relative, labels) -> None:
     """Rows drawn with Dirichlet weights, and with them a row that goes wrong."""
     before, after = answers(0.1, 1, labels), answers(0.15, 2, labels)
     bound, draws = 0.08, 4000
-    found = within(metric, before, [after], bound, relative=relative, draws=draws, seed=7)
+    found = within(metric, before, [after], bound, relative=relative, bootstrap=draws, seed=7)
     rng, kept = np.random.default_rng(5), []
     score = ORACLES[metric]
     right = np.append(labels, [0, 1])
@@ -47,7 +47,7 @@ def test_the_chance_is_that_of_a_plain_loop(metric, relative, labels) -> None:
     assert 0 < found.chance < 1
     whole = [score(labels, each.predictions) for each in (before, after)]
     assert found.holds == (whole[0] - whole[1] <= (bound * whole[0] if relative else bound))
-    assert found.difference == difference(metric, before, after, draws=draws, seed=7)
+    assert found.difference == difference(metric, before, after, bootstrap=draws, seed=7)
 
 
 def test_the_interval_and_the_chance_are_of_one_model(labels) -> None:
@@ -97,18 +97,18 @@ def test_several_models_are_drawn_as_rows_are(labels) -> None:
     """The mean of their scores, and an interval that is wider than that of one of them."""
     before = answers(0.1, 1, labels)
     models = [answers(wrong, 10 + place, labels) for place, wrong in enumerate((0.1, 0.2, 0.4))]
-    found = within("accuracy", before, models, 0.1, draws=4000, seed=3)
+    found = within("accuracy", before, models, 0.1, bootstrap=4000, seed=3)
     each = [(model.predictions == labels).mean() for model in models]
     assert found.difference.value == pytest.approx(
         np.mean(each) - (before.predictions == labels).mean()
     )
-    alone = within("accuracy", before, models[1:2], 0.1, draws=4000, seed=3)
+    alone = within("accuracy", before, models[1:2], 0.1, bootstrap=4000, seed=3)
     wide, narrow = (each.difference.high - each.difference.low for each in (found, alone))
     assert narrow < wide < 3 * narrow
 
 
 def test_without_draws_there_is_no_chance(labels) -> None:
-    found = within("accuracy", answers(0.1, 1, labels), [answers(0.2, 2, labels)], 0.5, draws=0)
+    found = within("accuracy", answers(0.1, 1, labels), [answers(0.2, 2, labels)], 0.5, bootstrap=0)
     assert math.isnan(found.chance)
     assert found.holds
 
@@ -131,7 +131,7 @@ def test_with_the_rows_that_are_needed_the_chance_is_reached(metric: str) -> Non
     few, many = found
     assert few < many
     enough, less = (
-        within(metric, same, [same], 0.02, relative=True, draws=4000).chance
+        within(metric, same, [same], 0.02, relative=True, bootstrap=4000).chance
         for same in (rows(few), rows(few // 3))
     )
     assert enough == pytest.approx(0.9, abs=0.02)

@@ -20,7 +20,7 @@ from headcount.training.scoring import Scoring
 
 from .conftest import tiny
 
-SCORING = Scoring(draws=200)
+SCORING = Scoring(bootstrap=200)
 
 
 def doubts(model: Any, task: Task, tokenizer: Any, scoring: Scoring = SCORING) -> list[str]:
@@ -38,7 +38,7 @@ def test_labels_that_are_exchanged_and_a_model_that_guesses(
     assert "is not better than guessing (0.5" in guess
     evaluate(model, task, scoring=SCORING, tokenizer=tokenizer)
     assert guess in caplog.text
-    assert doubts(model, task, tokenizer, Scoring(draws=0)) == []
+    assert doubts(model, task, tokenizer, Scoring(bootstrap=0)) == []
     trained = tiny(tokenizer)
     options = TrainOptions(epochs=6, batch_size=16, learning_rate=3e-3, warmup=0.1)
     finetune(trained, task, options=options, tokenizer=tokenizer, evaluation=False)

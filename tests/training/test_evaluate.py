@@ -25,7 +25,7 @@ from models.zoo import build
 
 from .conftest import tiny
 
-PLAIN = Scoring(draws=0)
+PLAIN = Scoring(bootstrap=0)
 
 
 def plain_logits(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
@@ -58,7 +58,7 @@ def test_predictions_are_the_models_own_in_the_tasks_order(
 def test_masks_one_by_one_together_and_removed(model: Any, tokenizer: Any, task: Task) -> None:
     heads = layout(model)
     masks = [Mask.full(heads), Mask.parse("421", heads), Mask.parse("041", heads)]
-    scoring = Scoring(draws=20, limit=40, seed=1)
+    scoring = Scoring(bootstrap=20, limit=40, seed=1)
     settings: dict[str, Any] = {"tokenizer": tokenizer, "scoring": scoring}
     many = evaluate(model, task, masks, **settings)
     assert [each.mask for each in many] == masks
@@ -111,14 +111,16 @@ def test_a_class_that_is_not_the_tasks_is_always_wrong(tokenizer: Any, task: Tas
     model.config.id2label = {0: "cat", 1: "dog", 2: "fish"}
     with torch.no_grad():
         model.classifier.bias[2] = 1e3
-    found = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(draws=10))
+    found = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(bootstrap=10))
     assert [each.value for each in found.scores] == [0.0, 0.0]
     assert set(found.predictions["prediction"]) == {"(other)"}
 
 
 def test_regression(tokenizer: Any, make_task: Any) -> None:
     model = tiny(tokenizer, num_labels=1)
-    found = evaluate(model, make_task("regression"), tokenizer=tokenizer, scoring=Scoring(draws=10))
+    found = evaluate(
+        model, make_task("regression"), tokenizer=tokenizer, scoring=Scoring(bootstrap=10)
+    )
     assert found.predictions["prediction"].shape == (96,)
     assert found.scores[0].metric == "spearman"
 
@@ -154,13 +156,18 @@ def test_a_language_model_is_scored_on_as_many_rows_as_asked(
     model = build(family, vocab_size=len(tokenizer))
     for limit in (8, 20):
         found = evaluate(
-            model, task, tokenizer=tokenizer, scoring=Scoring(limit=limit, max_length=16, draws=0)
+            model,
+            task,
+            tokenizer=tokenizer,
+            scoring=Scoring(limit=limit, max_length=16, bootstrap=0),
         )
         assert found.n == limit
         assert (found.predictions["tokens"] > 0).all()
-    every = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(max_length=16, draws=0)).n
+    every = evaluate(
+        model, task, tokenizer=tokenizer, scoring=Scoring(max_length=16, bootstrap=0)
+    ).n
     half = evaluate(
-        model, task, tokenizer=tokenizer, scoring=Scoring(max_length=16, draws=0, limit=0.5)
+        model, task, tokenizer=tokenizer, scoring=Scoring(max_length=16, bootstrap=0, limit=0.5)
     ).n
     assert half == pytest.approx(every / (2 if name == "causal-lm" else 1), abs=1)
 
@@ -171,7 +178,7 @@ def test_a_uniform_language_model_has_the_vocabularys_perplexity(tokenizer: Any)
         for parameter in model.parameters():
             parameter.zero_()
     found = evaluate(
-        model, "pocket-corpus", tokenizer=tokenizer, scoring=Scoring(limit=20, draws=0)
+        model, "pocket-corpus", tokenizer=tokenizer, scoring=Scoring(limit=20, bootstrap=0)
     )
     assert found.scores[1].value == pytest.approx(len(tokenizer), rel=1e-4)
 
@@ -193,7 +200,7 @@ def test_translation_with_masks_side_by_side() -> None:
     model, words = translator()
     heads = layout(model)
     masks = [Mask.full(heads), Mask.parse("encoder:4200 decoder:1234", heads), Mask.none(heads)]
-    scoring = Scoring(limit=3, draws=20, max_length=4)
+    scoring = Scoring(limit=3, bootstrap=20, max_length=4)
     settings: dict[str, Any] = {"tokenizer": words, "scoring": scoring}
     for beams in (1, 2):
         many = evaluate(model, "pocket-translation", masks, beams=beams, **settings)
@@ -243,7 +250,7 @@ def test_a_translator_that_says_no_numbers_is_refused() -> None:
             model,
             "pocket-translation",
             tokenizer=words,
-            scoring=Scoring(limit=2, draws=0, max_length=8),
+            scoring=Scoring(limit=2, bootstrap=0, max_length=8),
         )
 
 
@@ -257,7 +264,7 @@ def test_rows_are_loaded_and_encoded_once_for_many_models(
 ) -> None:
     loads: list[str] = []
     counted = replace(task, loader=lambda split: loads.append(split) or task.loader(split))
-    scoring = Scoring(limit=30, seed=3, draws=20)
+    scoring = Scoring(limit=30, seed=3, bootstrap=20)
     how: dict[str, Any] = {"tokenizer": tokenizer, "scoring": scoring}
     rows = scored_rows(model, counted, tokenizer, scoring)
     masks = [Mask.parse("421", layout(model)), Mask.parse("041", layout(model))]

@@ -38,7 +38,7 @@ def test_what_a_mask_costs_has_an_interval_of_its_own(
 def test_a_difference_of_other_rows_or_tasks_is_refused(
     model: Any, tokenizer: Any, task: Task, make_task: Any
 ) -> None:
-    scoring = Scoring(draws=0, limit=20)
+    scoring = Scoring(bootstrap=0, limit=20)
     found = evaluate(model, task, tokenizer=tokenizer, scoring=scoring)
     other = evaluate(model, task, tokenizer=tokenizer, scoring=replace(scoring, seed=1))
     assert found.rows != other.rows
@@ -55,7 +55,7 @@ def test_a_difference_of_other_rows_or_tasks_is_refused(
 
 def test_language_models_are_compared_token_by_token(tokenizer: Any) -> None:
     model = build("distilbert", vocab_size=len(tokenizer))
-    scoring = Scoring(limit=20, draws=0)
+    scoring = Scoring(limit=20, bootstrap=0)
     first, same, short = (
         evaluate(model, "pocket-corpus", tokenizer=tokenizer, scoring=each).rows
         for each in (scoring, scoring, replace(scoring, max_length=8))
@@ -68,7 +68,7 @@ def test_several_predictions_in_one_file(
 ) -> None:
     heads = layout(model)
     masks = [Mask.full(heads), Mask.parse("004", heads)]
-    found = evaluate(model, task, masks, tokenizer=tokenizer, scoring=Scoring(draws=0, limit=5))
+    found = evaluate(model, task, masks, tokenizer=tokenizer, scoring=Scoring(bootstrap=0, limit=5))
     saved = pq.read_table(save_predictions(found, tmp_path / "p.parquet")).to_pydict()
     assert saved["heads_kept"] == ["444"] * 5 + ["004"] * 5
     assert saved["row"] == [0, 1, 2, 3, 4] * 2
@@ -81,7 +81,7 @@ def test_predictions_that_cannot_be_written_leave_nothing(
         path.write_bytes(b"PAR1")
         raise OSError(28, "No space left on device")
 
-    found = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(limit=5, draws=0))
+    found = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(limit=5, bootstrap=0))
     monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(HeadcountError, match="No space left on device"):
         found.save_predictions(tmp_path / "p.parquet")

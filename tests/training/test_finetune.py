@@ -191,7 +191,9 @@ def test_language_models(family: str, name: str, tokenizer: Any, tmp_path: Path)
     task = open_task(name, data=tmp_path)
     model = build(family, vocab_size=len(tokenizer))
     options = replace(FAST, epochs=8 if name == "masked-lm" else 20, max_length=24)
-    before = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(draws=0)).scores[-1].value
+    before = (
+        evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(bootstrap=0)).scores[-1].value
+    )
     trained = finetune(model, task, tokenizer=tokenizer, options=options)
     assert trained.evaluation is not None
     assert trained.curve[-1]["loss"] < 0.5 * trained.curve[0]["loss"]

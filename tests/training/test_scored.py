@@ -18,7 +18,7 @@ from models.zoo import build
 
 from .conftest import tiny
 
-PLAIN = Scoring(draws=0)
+PLAIN = Scoring(bootstrap=0)
 
 
 def labelled(task: Task, tokenizer: Any) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def test_rows_of_every_kind_score_as_their_task_does(
         np.testing.assert_array_equal(found.predictions["logits"], want.predictions["logits"])
         assert found.score == want.score
     masks = [Mask.full(layout(model)), Mask.parse("041", layout(model))]
-    many = evaluate(model, rows, masks, scoring=Scoring(limit=30, draws=0))
+    many = evaluate(model, rows, masks, scoring=Scoring(limit=30, bootstrap=0))
     assert [each.n for each in many] == [30, 30]
 
 

@@ -9,7 +9,7 @@ from headcount.training.scoring import Scoring
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"draws": -1}, "draws is not negative: -1"),
+        ({"bootstrap": -1}, "resamples is not negative: -1"),
         ({"max_length": 1}, "at least 2, not 1"),
         ({"limit": 0}, "at least 1, not 0"),
         ({"limit": 1.5}, "at most 1, not 1.5"),
@@ -24,4 +24,4 @@ def test_what_cannot_be_scored_is_refused(wrong: dict, words: str) -> None:
 def test_a_share_and_a_number_are_both_limits() -> None:
     assert Scoring(limit=1.0).limit == 1.0
     assert Scoring(limit=1).limit == 1
-    assert Scoring() == Scoring(split=None, limit=None, seed=0, draws=1000, max_length=128)
+    assert Scoring() == Scoring(split=None, limit=None, seed=0, bootstrap=1000, max_length=128)

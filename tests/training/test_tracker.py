@@ -120,7 +120,7 @@ def test_gates_are_logged_beside_losses(model, task, tokenizer, board):
 def test_a_cut_with_its_training_and_that_of_random_ones(model, task, tokenizer, board, tmp_path):
     found = prune(
         model, "random", 0.5, task=task, tokenizer=tokenizer, finetune=SHORT, baseline=1,
-        draws=0, device="cpu", out=tmp_path / "small", logging=Logging(**TO),
+        bootstrap=0, device="cpu", out=tmp_path / "small", logging=Logging(**TO),
     )  # fmt: skip
     assert [run.name for run in board] == [
         "small random 0.5 seed 0", "small random 0.5 random seed 1",
@@ -137,7 +137,7 @@ def test_a_cut_with_its_training_and_that_of_random_ones(model, task, tokenizer,
 def test_a_study_logs_every_run_that_it_finishes_once(model, task, tokenizer, board, tmp_path):
     how = {
         "tokenizer": tokenizer,
-        "draws": 0,
+        "bootstrap": 0,
         "samples": 16,
         "device": "cpu",
         "out": tmp_path / "c",
@@ -157,7 +157,8 @@ def test_a_study_logs_every_run_that_it_finishes_once(model, task, tokenizer, bo
 
 def test_a_comparison_logs_trainings_and_results(model, task, tokenizer, board):
     compare(
-        model, task, ["all-heads", "random"], tokenizer=tokenizer, train=SHORT, draws=0, seeds=1,
+        model, task, ["all-heads", "random"], tokenizer=tokenizer, train=SHORT, bootstrap=0,
+        seeds=1,
         device="cpu", logging=Logging(**TO),
     )  # fmt: skip
     first = f"{task.name} all-heads seed 0"

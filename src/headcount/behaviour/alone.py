@@ -64,10 +64,10 @@ def cost_alone(
 
         with standing_in(model, solved) if ending else nullcontext():
             scores = evaluate_rows(
-                model, rows, masks, tokenizer=tokenizer, scoring=replace(scoring, draws=0),
+                model, rows, masks, tokenizer=tokenizer, scoring=replace(scoring, bootstrap=0),
                 report=report,
             )  # fmt: skip
-        lost = [difference(scores[0], each, draws=scoring.draws) for each in scores[1:]]
+        lost = [difference(scores[0], each, bootstrap=scoring.bootstrap) for each in scores[1:]]
         found |= _changes(rows, scores, lost, ending)
     return found
 

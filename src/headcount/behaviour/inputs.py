@@ -13,19 +13,19 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from headcount.tasks.encoding import EncodedRows
+from headcount.tasks.input_options import InputOptions
 from headcount.tasks.inputs import read_inputs
 from headcount.tasks.loading import tokenizer_of
-from headcount.tasks.reading import InputOptions
 from headcount.tasks.task import Task
 
 
 def role_inputs(
-    model: PreTrainedModel, tokenizer: Any, reading: InputOptions, task: Task | None = None
+    model: PreTrainedModel, tokenizer: Any, input_options: InputOptions, task: Task | None = None
 ) -> tuple[EncodedRows, str]:
     """(rows, what they are), as `InputOptions` asks for them; no row of a task that is scored."""
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
-    rows, name = read_inputs(model, tokenizer, reading, task, decides=True)
-    if reading.inputs is None and (task is None or reading.random is not None):
+    rows, name = read_inputs(model, tokenizer, input_options, task, decides=True)
+    if input_options.rows is None and (task is None or input_options.random is not None):
         return said_twice(rows, tokenizer), f"{name}, each row twice"
     return rows, name
 

@@ -37,7 +37,7 @@ from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
 from headcount.models.hooks import evaluating
 from headcount.tasks import Task, open_task
-from headcount.tasks.reading import InputOptions
+from headcount.tasks.input_options import InputOptions
 from headcount.training.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def roles(
         raise UsageError("Heads are scored alone on the rows of a task: pass one (--task).")
     cut = None if pruned is None else (pruned, kept_in(bare, pruned))
     if inputs is None and task is None:
-        reading = InputOptions(samples=samples, max_length=max_length, seed=seed)
-        inputs, name = role_inputs(bare, tokenizer, reading)
+        input_options = InputOptions(samples=samples, max_length=max_length, seed=seed)
+        inputs, name = role_inputs(bare, tokenizer, input_options)
     layout = layout_of_model(bare)
     stream = open_stream(
         bare, inputs if inputs is not None else task, tokenizer=tokenizer, limit=samples,

@@ -18,8 +18,8 @@ from headcount.changes.recall import rank_heads, score_counts
 from headcount.heads import Scores
 from headcount.tasks import Task
 from headcount.tasks.encoding import EncodedRows
+from headcount.tasks.input_options import InputOptions
 from headcount.tasks.loading import match
-from headcount.tasks.reading import InputOptions
 from headcount.tasks.rows import labelled_rows
 from headcount.training.scoring import Scoring
 
@@ -39,13 +39,13 @@ def transfer_study(
     inputs: EncodedRows,
     *,
     tokenizer: Any,
-    reading: InputOptions,
+    input_options: InputOptions,
     options: DriftOptions,
     name: str = "",
     bar: Bar = no_bar,
 ) -> Transfer:
     """Compare the pre-trained model with the fine-tuned one; each may have a task of its own."""
-    kept: dict[str, Any] = {"seed": reading.seed, "max_length": reading.max_length}
+    kept: dict[str, Any] = {"seed": input_options.seed, "max_length": input_options.max_length}
 
     def rank(model: PreTrainedModel, task: Task) -> Scores:
         rows = labelled_rows(model, task, tokenizer, limit=options.importance_samples, **kept)
@@ -65,10 +65,15 @@ def transfer_study(
     pairs = ((after, other), (before, own))
     ranks = {task.name: rank(model, task) for model, task in pairs if task is not None}
     with bar("comparing") as told:
-        how = {"samples": reading.most, "seed": reading.seed, "name": name, "progress": told}
+        how = {
+            "samples": input_options.most,
+            "seed": input_options.seed,
+            "name": name,
+            "progress": told,
+        }
         found = transfer(before, after, inputs, importance=ranks, **how)
     if options.recall and own is not None and other is not None:
-        last = scored(after, other, reading.split), scored(before, own, None)
+        last = scored(after, other, input_options.split), scored(before, own, None)
         found = found.with_recall(*last, options.share)
     return found
 

@@ -18,9 +18,9 @@ def attention(
     /,
     *,
     text: Annotated[str, Parameter(help="What the model reads.")],
-    looking: groups.Shown = groups.SHOWN,
+    calibration: groups.Shown = groups.SHOWN,
     out: Annotated[Path | None, Parameter(help="Write attention.json and figures here.")] = None,
-    opening: groups.Opened = groups.OPENED,
+    model_options: groups.Opened = groups.OPENED,
     as_json: Json = False,
 ) -> None:
     """Show the attention of one text: of all heads of a model, or before and after a cut.
@@ -40,12 +40,12 @@ def attention(
     """
     figures = out is not None and can_draw()
     given = [model] if pruned is None else [model, pruned]
-    loaded, tokenizer = groups.open_several(given, opening)
+    loaded, tokenizer = groups.open_several(given, model_options)
     from headcount.changes.sentence import attention as look
     from headcount.views.attention import save
     from headcount.views.tables.scores import attention_table
 
-    asked = looking.on()
+    asked = calibration.on()
     maps = look(
         loaded[0],
         text,

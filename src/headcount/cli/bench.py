@@ -13,7 +13,7 @@ from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import progress, waiting
 from headcount.cli.typed import TypedOptions, typed
-from headcount.models.opening import ModelOptions
+from headcount.models.model_options import ModelOptions
 from headcount.runs.kinds import BenchOptions
 from headcount.views.tables.bench import bench_table, plan_table
 
@@ -31,7 +31,7 @@ def bench(
     /,
     *,
     asked: Asked = Asked(),  # noqa: B008
-    opening: Loaded = Loaded(),  # noqa: B008
+    model_options: Loaded = Loaded(),  # noqa: B008
     seed: cuts.Seed = 0,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
@@ -58,7 +58,7 @@ def bench(
         ahead = plan(model, pruned, **how)
         show(ahead.notes, ahead.to_json(), as_json, plan_table(ahead))
         return
-    run = groups.run_of("bench", model, options, None, groups.SOURCED, opening, seed)
+    run = groups.run_of("bench", model, options, None, groups.SOURCED, model_options, seed)
     with waiting("loading and removing") as prepared:
 
         def track(rounds: Iterable[int]) -> Iterator[int]:

@@ -69,7 +69,7 @@ def compare(
     with cuts.going_on(out), bar(f"comparing on {task}") as progress:
         found = run(
             subject, None, dict(zip(methods, named, strict=True)), ratio=ratio, seeds=seeds,
-            train=cut.train(), looking=cut.looking.on(), scoring=cut.rows(), out=out,
+            train=cut.train(), calibration=cut.calibration.on(), scoring=cut.rows(), out=out,
             overwrite=cut.overwrite, progress=progress, note=warn,
             logging=cut.logging.on(),
         )  # fmt: skip

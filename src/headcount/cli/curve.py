@@ -74,10 +74,20 @@ def curve(
         return
     with cuts.going_on(out), bar(f"curve on {task}") as progress:
         found = run(
-            subject, None, named, shares, seeds=seeds, repair=repair, looking=cut.looking.on(),
-            scoring=rows, out=out, overwrite=cut.overwrite, progress=progress, note=warn,
+            subject,
+            None,
+            named,
+            shares,
+            seeds=seeds,
+            repair=repair,
+            calibration=cut.calibration.on(),
+            scoring=rows,
+            out=out,
+            overwrite=cut.overwrite,
+            progress=progress,
+            note=warn,
             logging=cut.logging.on(),
-        )  # fmt: skip
+        )
     after = f", {describe_repairs(repair)}" if repair else ""
     found.save(out, "curve", groups.command_line())
     if figures:

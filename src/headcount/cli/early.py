@@ -109,7 +109,7 @@ def _say_how_many(given: Mapping[str, Any]) -> None:
 def _bound(given: Mapping[str, Any]) -> None:
     """One bound that can be read, and methods that can be asked for any number of heads."""
     from headcount.studies.bounds import read_bound
-    from headcount.studies.searching import METHODS_TRIED, check_methods
+    from headcount.studies.search_options import METHODS_TRIED, check_methods
 
     names = ("max_drop", "max_latency", "max_parameters", "max_cache")
     bound = read_bound(**{name: given.get(name) for name in names})
@@ -131,12 +131,12 @@ def _preset(name: str) -> None:
 
 def _data(given: Mapping[str, Any]) -> None:
     """Files of data that are there, with the columns that are named."""
-    names = ["inputs", "pretraining_data"]
+    names = ["rows", "pretraining_data"]
     names += ["data", "train", "dev"] if given.get("task") is not None else []
     for name in names:
         path = given.get(name)
         if isinstance(path, Path) and not path.expanduser().exists():
-            kind = "file" if name in ("train", "dev", "inputs") else "folder or file"
+            kind = "file" if name in ("train", "dev", "rows") else "folder or file"
             raise NotFoundError(f"There is no {kind} '{path}'.")
     if given.get("task") in ("classification", "regression"):
         from headcount.tasks.own import check_source

@@ -29,7 +29,7 @@ def evaluate(
     tokens: Annotated[int | None, Parameter(help="Tokens per batch; as suits the device.")] = None,
     beams: Annotated[int, Parameter(help="Translations kept while translating.")] = 1,
     predictions: Annotated[Path | None, Parameter(help="Parquet file to write them to.")] = None,
-    opening: groups.Opened = groups.OPENED,
+    model_options: groups.Opened = groups.OPENED,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -47,7 +47,7 @@ def evaluate(
         raise UsageError("Pass --limit or --fraction, not both.")
     options = scoring.on() if fraction is None else replace(scoring.on(), limit=fraction)
     asked = Evaluate(scoring=options, masks=tuple(mask or ()), tokens=tokens, beams=beams)
-    run = groups.run_of("evaluate", model, asked, task, source, opening, options.seed)
+    run = groups.run_of("evaluate", model, asked, task, source, model_options, options.seed)
     if dry_run:
         groups.would_run("score", run, as_json)
         return

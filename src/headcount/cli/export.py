@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.progress import waiting
-from headcount.models.opening import ModelOptions
+from headcount.models.model_options import ModelOptions
 from headcount.views.tables.records import export_table
 
 Format = Literal["zeroed", "standalone", "onnx", "torch-export"]
@@ -24,7 +24,7 @@ def export(
     out: groups.NewFolder,
     task: groups.AnyTask = None,
     source: groups.Sourced = groups.SOURCED,
-    opening: groups.Written = groups.WRITTEN,
+    model_options: groups.Written = groups.WRITTEN,
     as_json: Json = False,
 ) -> None:
     """Write a model, pruned or not, so that it runs without headcount.
@@ -44,7 +44,7 @@ def export(
 
     check(to, out)
     with waiting(f"writing {out} and reading it back"):
-        loaded, tokenizer, _ = groups.open_model(model, opening.on(CPU), opened)
+        loaded, tokenizer, _ = groups.open_model(model, model_options.on(CPU), opened)
         rows = [] if opened is None else batches_to_look_at(loaded, opened, tokenizer)
         done = write(loaded, to, out, rows=rows, tokenizer=tokenizer)
     emit({"model": model, **vars(done)}, as_json=as_json, table=export_table(done))

@@ -21,12 +21,12 @@ from headcount.cli.common import emit, warn
 from headcount.cli.progress import typed_words
 from headcount.cli.typed import TypedOptions, typed
 from headcount.likeness.options import AgreementOptions, DistanceOptions
-from headcount.models.opening import ModelOptions
+from headcount.models.model_options import ModelOptions
 from headcount.runs.run import Run
 from headcount.sensitivity.options import GradientOptions
-from headcount.studies.searching import SearchOptions
+from headcount.studies.search_options import SearchOptions
 from headcount.tasks.calibration import Calibration
-from headcount.tasks.reading import InputOptions
+from headcount.tasks.input_options import InputOptions
 from headcount.tasks.source import Source
 from headcount.training.logging import Logging
 from headcount.training.scoring import Scoring
@@ -91,26 +91,26 @@ OverFile = Annotated[
 
 
 def open_model(
-    name: str, opening: TypedOptions | ModelOptions, task: Task | None = None, **how: Any
+    name: str, model_options: TypedOptions | ModelOptions, task: Task | None = None, **how: Any
 ) -> tuple[Any, Any, bool]:
     """(model on its device, tokenizer, whether its task head is new), quietly."""
     from headcount.tasks.loading import hush
     from headcount.tasks.opening import open_model as opened
 
     hush()
-    options = opening.on() if isinstance(opening, TypedOptions) else opening
+    options = model_options.on() if isinstance(model_options, TypedOptions) else model_options
     return opened(name, options, task, **how)
 
 
 def open_several(
-    names: Sequence[str], opening: TypedOptions, tasks: Sequence[Task | None] | None = None
+    names: Sequence[str], model_options: TypedOptions, tasks: Sequence[Task | None] | None = None
 ) -> tuple[list[Any], Any]:
     """(models on their device, the one tokenizer they have): two checkpoints of one model."""
     from headcount.tasks.loading import hush
     from headcount.tasks.opening import open_several as opened
 
     hush()
-    return opened(names, opening.on(), tasks)
+    return opened(names, model_options.on(), tasks)
 
 
 @overload
@@ -130,13 +130,15 @@ def open_task(name: str | None, source: TypedOptions, split: str | None = None) 
     return None
 
 
-def read_of(reading: TypedOptions, task: str | None, source: TypedOptions) -> InputOptions:
+def read_of(input_options: TypedOptions, task: str | None, source: TypedOptions) -> InputOptions:
     """What is read, from one place: a task, a file or chance."""
     from headcount.base.errors import UsageError
 
-    read: InputOptions = reading.on()
-    if task is not None and not (read.inputs is None and read.random is None):
-        raise UsageError("Pass one of --task, --inputs and --random: inputs come from one place.")
+    read: InputOptions = input_options.on()
+    if task is not None and not (read.rows is None and read.random is None):
+        raise UsageError(
+            "Pass one of --task, --calibration and --random: inputs come from one place."
+        )
     open_task(task, source, read.split)
     return read
 
@@ -145,7 +147,7 @@ def open_subject(
     model: str,
     task: str | None,
     source: TypedOptions,
-    opening: TypedOptions,
+    model_options: TypedOptions,
     *,
     trains: bool = False,
     seed: int = 0,
@@ -156,7 +158,12 @@ def open_subject(
 
     hush()
     rows = open_task(task, source)
-    how: Any = {"source": source.on(), "opening": opening.on(), "trains": trains, "seed": seed}
+    how: Any = {
+        "source": source.on(),
+        "model_options": model_options.on(),
+        "trains": trains,
+        "seed": seed,
+    }
     return make_subject(model, rows, **how)
 
 
@@ -166,11 +173,11 @@ def run_of(
     options: Any,
     task: str | None,
     source: TypedOptions,
-    opening: TypedOptions,
+    model_options: TypedOptions,
     seed: int = 0,
 ) -> Run:
     """What was typed, as a run."""
-    how: Any = {"source": source.on(), "opening": opening.on(), "seed": seed}
+    how: Any = {"source": source.on(), "model_options": model_options.on(), "seed": seed}
     return Run(kind, model, options=options, task=task, **how)
 
 

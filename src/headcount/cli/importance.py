@@ -21,10 +21,10 @@ def importance(
     *,
     task: groups.TaskName,
     source: groups.Sourced = groups.SOURCED,
-    measuring: groups.Measured = groups.MEASURED,
+    gradient_options: groups.Measured = groups.MEASURED,
     keep: groups.Keep = None,
     out: Annotated[Path | None, Parameter(help="Write the scores to this JSON file, too.")] = None,
-    opening: groups.Opened = groups.OPENED,
+    model_options: groups.Opened = groups.OPENED,
     overwrite: groups.OverFile = False,
     as_json: Json = False,
 ) -> None:
@@ -35,8 +35,10 @@ def importance(
     - `headcount importance ./run --task mrpc --data glue --normalize l1`
     - `headcount importance ./run --task sst2 --out importance.json --json`
     """
-    asked = ImportanceOptions(measuring=measuring.on(), keep=keep)
-    run = groups.run_of("importance", model, asked, task, source, opening, asked.measuring.seed)
+    asked = ImportanceOptions(gradient_options=gradient_options.on(), keep=keep)
+    run = groups.run_of(
+        "importance", model, asked, task, source, model_options, asked.gradient_options.seed
+    )
     groups.require_same_question(run, out, out, overwrite)
     from headcount.views.tables.grid import head_grid
     from headcount.views.tables.scores import importance_table

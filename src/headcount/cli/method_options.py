@@ -41,10 +41,10 @@ class PruneFlags:
 
     seed: int
     chosen: TypedOptions
-    looking: TypedOptions
+    calibration: TypedOptions
     scoring: TypedOptions
     source: TypedOptions
-    opening: TypedOptions
+    model_options: TypedOptions
     repair: tuple[str, ...]
     repairing: TypedOptions
     preset: str
@@ -110,7 +110,7 @@ class PruneFlags:
     def subject(self, model: str, task: str | None, *, trains: bool = False) -> Subject:
         """The model and the task, opened."""
         how: Any = {"trains": trains, "seed": self.seed}
-        return groups.open_subject(model, task, self.source, self.opening, **how)
+        return groups.open_subject(model, task, self.source, self.model_options, **how)
 
 
 def cut_options(
@@ -146,10 +146,10 @@ def _cut_options(
     parts: list[tuple[str, Any, Any]] = [
         ("seed", Seed, 0),
         ("chosen", chosen, chosen()),
-        ("looking", groups.Looked, groups.LOOKED),
+        ("calibration", groups.Looked, groups.LOOKED),
         ("scoring", scored, scored()),
         ("source", groups.Sourced, groups.SOURCED),
-        ("opening", groups.Opened, groups.OPENED),
+        ("model_options", groups.Opened, groups.OPENED),
         ("repair", Annotated[tuple[str, ...], REPAIR], ()),
         ("repairing", repairing, repairing()),
         ("preset", Annotated[str, PRESET], "finetune"),
@@ -159,7 +159,7 @@ def _cut_options(
         ("dry_run", groups.DryRun, False),
     ]
     fields = [(name, kind, field(default=usual)) for name, kind, usual in parts
-              if looks or name not in ("looking", "repair", "repairing")]  # fmt: skip
+              if looks or name not in ("calibration", "repair", "repairing")]  # fmt: skip
     made = make_dataclass(
         "CutOptions", fields, bases=(PruneFlags,), frozen=True, kw_only=True, eq=False
     )
@@ -190,7 +190,7 @@ def help_for(function: Any, tokens: Iterable[str]) -> None:
     trains = not {"--finetune", "--preset"}.isdisjoint(words) or "finetune" in named
     trains = trains or any(kind.needs == "training" for kind in kinds)
     own = frozenset(name for kind in kinds for name in types_of(kind))
-    looks = hasattr(function.__kwdefaults__["cut"], "looking")
+    looks = hasattr(function.__kwdefaults__["cut"], "calibration")
     types["cut"] = cut_options(own, trains=trains, looks=looks)
 
 

@@ -86,7 +86,7 @@ def prune(
         return
     figures = choice.method.needs == "training" and is_first() and can_draw()
     found = run(
-        subject, named, ratio, repair=repair, learning=trains, looking=cut.looking.on(),
+        subject, named, ratio, repair=repair, learning=trains, calibration=cut.calibration.on(),
         scoring=rows, baseline=baseline, seed=cut.seed, out=out,
         overwrite=cut.overwrite, command=groups.command_line(), report=talk if is_first() else None,
         note=warn if is_first() else lambda text: None,

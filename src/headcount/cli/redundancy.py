@@ -27,11 +27,11 @@ def measure(
     *,
     task: groups.AnyTask = None,
     source: groups.Sourced = groups.SOURCED,
-    reading: groups.Read = groups.READ,
-    likening: groups.Likened = groups.LIKENED,
+    input_options: groups.Read = groups.READ,
+    distance_options: groups.Likened = groups.LIKENED,
     out: Annotated[Path | None, Parameter(help="Write the matrices to this file (.npz).")] = None,
     figure: groups.Figures = None,
-    opening: groups.Opened = groups.OPENED,
+    model_options: groups.Opened = groups.OPENED,
     overwrite: groups.OverFile = False,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
@@ -47,10 +47,10 @@ def measure(
     - `headcount redundancy ./bert --task cola --data glue --distances all --out cola.npz`
     - `headcount redundancy compare cola.npz random.npz`
     """
-    read = groups.read_of(reading, task, source)
+    read = groups.read_of(input_options, task, source)
     check_figures(figure or [])
-    asked = RedundancyOptions(reading=read, likening=likening.on())
-    run = groups.run_of("redundancy", model, asked, task, source, opening, read.seed)
+    asked = RedundancyOptions(input_options=read, distance_options=distance_options.on())
+    run = groups.run_of("redundancy", model, asked, task, source, model_options, read.seed)
     if dry_run:
         groups.would_run("measure", run, as_json)
         return
@@ -84,7 +84,7 @@ def compare(
     files: Files,
     /,
     *,
-    agreeing: groups.Agreed = groups.AGREED,
+    agreement_options: groups.Agreed = groups.AGREED,
     figure: groups.Figures = None,
     as_json: Json = False,
 ) -> None:
@@ -105,7 +105,7 @@ def compare(
     from headcount.views.redundancy import comparison_figure
     from headcount.views.tables.redundancy import comparison_table
 
-    options = agreeing.on()
+    options = agreement_options.on()
     track = lambda jobs: progress(jobs, "comparing")  # noqa: E731
     found = compared(load_several(files), **vars(options), track=track)
     if figure:

@@ -18,7 +18,7 @@ def remove(
     *,
     keep: Annotated[str, Parameter(name=("--keep", "--mask"), help=f"{groups.KEEP}.")],
     out: groups.NewFolder,
-    opening: groups.Loaded = groups.LOADED,
+    model_options: groups.Loaded = groups.LOADED,
     as_json: Json = False,
 ) -> None:
     """Take heads out of a model, verify what is left against the masked model, and save it.
@@ -36,7 +36,7 @@ def remove(
     from headcount.models.numbers import original_mask
     from headcount.models.remove import remove as cut
 
-    full = load(model, **opening.on().loading)
+    full = load(model, **model_options.on().loading)
     mask = mask_of(keep, full)
     small = cut(full, mask)
     small.save_pretrained(out)

@@ -33,7 +33,7 @@ def reproduce(
     scale: str = "pocket",
     out: Path | None = None,
     places: Placed = PLACED,
-    executing: Executed = EXECUTED,
+    executor_options: Executed = EXECUTED,
     every: Annotated[bool, Parameter(name="--all", negative=())] = False,
     listed: Annotated[bool, Parameter(name="--list", negative=())] = False,
     plan: Annotated[bool, Flag] = False,
@@ -90,7 +90,7 @@ def reproduce(
         return _page(write_docs, out, places.on(), as_json)
     with bar(f"{scale} runs") as progress:
         done = work.reproduce(
-            paper, item, **where, executing=executing.on(), run=not drawn, note=warn,
+            paper, item, **where, executor_options=executor_options.on(), run=not drawn, note=warn,
             progress=progress,
         )  # fmt: skip
     one = len(done) == 1

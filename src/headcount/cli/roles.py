@@ -23,12 +23,12 @@ def roles(
     ] = None,
     /,
     *,
-    describing: groups.Described = groups.DESCRIBED,
+    role_options: groups.Described = groups.DESCRIBED,
     out: Annotated[Path | None, Parameter(help="Write the record to this JSON file, too.")] = None,
     task: groups.AnyTask = None,
-    reading: groups.Read = groups.READ,
+    input_options: groups.Read = groups.READ,
     source: groups.Sourced = groups.SOURCED,
-    opening: groups.Opened = groups.OPENED,
+    model_options: groups.Opened = groups.OPENED,
     figure: groups.Figures = None,
     overwrite: groups.OverFile = False,
     as_json: Json = False,
@@ -43,15 +43,15 @@ def roles(
 
     **Examples:**
 
-    - `headcount roles bert-base-uncased --inputs texts.txt`
+    - `headcount roles bert-base-uncased --calibration texts.txt`
     - `headcount roles ./run --task sst2 --alone --time --out roles.json --figure roles.png`
     """
-    read, asked = groups.read_of(reading, task, source), describing.on()
+    read, asked = groups.read_of(input_options, task, source), role_options.on()
     if asked.alone and task is None:
         raise UsageError("Heads are scored alone on the rows of a task: pass one (--task).")
     check_figures(figure or [])
-    options = RolesOptions(reading=read, describing=asked, pruned=pruned)
-    run = groups.run_of("roles", model, options, task, source, opening, read.seed)
+    options = RolesOptions(input_options=read, role_options=asked, pruned=pruned)
+    run = groups.run_of("roles", model, options, task, source, model_options, read.seed)
     groups.require_same_question(run, out, out, overwrite)
     with bar("looking") as told:
         carried = groups.carried(run, report=told)

@@ -10,7 +10,7 @@ from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import talk
-from headcount.studies.searching import METHODS_TRIED
+from headcount.studies.search_options import METHODS_TRIED
 from headcount.views.tables.search import search_table
 
 
@@ -28,7 +28,7 @@ def search(
     recover: bool | None = None,
     finetune: bool = False,
     baseline: int = 3,
-    searching: groups.Searched = groups.SEARCHED,
+    search_options: groups.Searched = groups.SEARCHED,
     cut: cuts.CutOptions = cuts.CUT,
     as_json: Json = False,
 ) -> int | None:
@@ -83,9 +83,9 @@ def search(
         return None
     with cuts.going_on(out):
         found = run(
-            subject, None, named, **limits, learning=trains, looking=cut.looking.on(),
+            subject, None, named, **limits, learning=trains, calibration=cut.calibration.on(),
             repair=repair if repair or recover is not None else None, scoring=rows,
-            searching=searching.on(), baseline=baseline, seed=cut.seed, out=out,
+            search_options=search_options.on(), baseline=baseline, seed=cut.seed, out=out,
             overwrite=cut.overwrite, command=groups.command_line(), report=talk, note=warn,
         )  # fmt: skip
     data = found.to_json()

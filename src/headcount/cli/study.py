@@ -68,7 +68,7 @@ def run(
     /,
     *,
     out: Out = None,
-    executing: Executed = EXECUTED,
+    executor_options: Executed = EXECUTED,
     retry_failed: Annotated[bool, Flag] = False,
     restart_failed: Annotated[bool, Flag] = False,
     update: Annotated[bool, Flag] = False,
@@ -101,14 +101,16 @@ def run(
     try:
         with _ended_by_kill(), bar(f"study {found.asked.name}") as progress:
             driven = found.run(
-                executing.on(), again=again, update=update, note=warn, progress=progress
+                executor_options.on(), again=again, update=update, note=warn, progress=progress
             )
     except (KeyboardInterrupt, SystemExit):
         say(f"headcount: the same command again goes on with the runs in {found.folder}.")
         raise
     if driven.left:
-        say(f"headcount: {driven.left} runs are left to {executing.on().executor}; watch them with "
-            f"headcount study watch {file}")  # fmt: skip
+        say(
+            f"headcount: {driven.left} runs are left to {executor_options.on().executor}; watch "
+            f"them with headcount study watch {file}"
+        )
     _finish(found, as_json, left=driven.left)
 
 

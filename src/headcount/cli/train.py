@@ -34,7 +34,7 @@ def train(
     asked: Asked = Asked(),  # noqa: B008
     training: Training = Training(),  # noqa: B008
     source: groups.Sourced = groups.SOURCED,
-    opening: groups.Opened = groups.OPENED,
+    model_options: groups.Opened = groups.OPENED,
     logging: groups.Logged = groups.LOGGED,
     overwrite: cuts.Overwrite = False,
     dry_run: groups.DryRun = False,
@@ -64,8 +64,8 @@ def train(
     """
     options = training.on(PRESETS[preset])
     chosen = asked.on(Train(training=options))
-    run = groups.run_of("train", model, chosen, task, source, opening, options.seed)
-    if chosen.new_tokenizer is not None and run.opening.tokenizer is not None:
+    run = groups.run_of("train", model, chosen, task, source, model_options, options.seed)
+    if chosen.new_tokenizer is not None and run.model_options.tokenizer is not None:
         raise UsageError("--new-tokenizer goes with --from-scratch, and without --tokenizer.")
     if PRESETS[preset] is TRANSLATION and not task.endswith(preset):
         warn("the preset translation is meant for translation tasks.")

@@ -22,10 +22,10 @@ def transfer(
     *,
     task: groups.AnyTask = None,
     source: groups.Sourced = groups.SOURCED,
-    reading: groups.Read = groups.READ,
-    transferring: groups.Transferred = groups.TRANSFERRED,
+    input_options: groups.Read = groups.READ,
+    drift_options: groups.Transferred = groups.TRANSFERRED,
     out: Annotated[Path | None, Parameter(help="Write transfer.json and figures here.")] = None,
-    opening: groups.Opened = groups.OPENED,
+    model_options: groups.Opened = groups.OPENED,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -40,16 +40,16 @@ def transfer(
     **Examples:**
 
     - `headcount transfer ./bert ./bert-sst2 --task sst2 --data glue --out drift`
-    - `headcount transfer ./bert ./bert-sst2 --inputs lines.txt --json`
+    - `headcount transfer ./bert ./bert-sst2 --calibration lines.txt --json`
     - `headcount transfer pocket ./run --task pocket-sentiment --pretraining-task pocket-corpus
       --recall`
     """
-    read, options = reading.on(), transferring.on()
+    read, options = input_options.on(), drift_options.on()
     if options.recall and task is None:
         raise UsageError("--recall compares two tasks: pass --task and --pretraining-task.")
     groups.open_task(task, source, read.split)
-    asked = TransferOptions(finetuned=finetuned, reading=read, transferring=options)
-    run = groups.run_of("transfer", pretrained, asked, task, source, opening, read.seed)
+    asked = TransferOptions(finetuned=finetuned, input_options=read, drift_options=options)
+    run = groups.run_of("transfer", pretrained, asked, task, source, model_options, read.seed)
     if dry_run:
         groups.would_run("compare", run, as_json)
         return

@@ -31,7 +31,7 @@ def gap_measure(
     if task.evaluation == "train":
         return None
 
-    scoring = Scoring(max_length=options.max_length, draws=0)
+    scoring = Scoring(max_length=options.max_length, bootstrap=0)
     scorer = RowScorer(model, task, tokenizer, scoring)
 
     def measure(keeper: Keeper) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def score_measure(
             f"Task '{task.name}' has no rows but those of training, so there is no score over the "
             "run: leave out score_points."
         )
-    scoring = Scoring(limit=rows, max_length=options.max_length, seed=options.seed, draws=0)
+    scoring = Scoring(limit=rows, max_length=options.max_length, seed=options.seed, bootstrap=0)
     scorer = RowScorer(model, task, tokenizer, scoring)
 
     def measure() -> dict[str, Any]:

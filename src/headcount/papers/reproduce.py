@@ -111,7 +111,7 @@ def reproduce(
     scale: str = "pocket",
     out: str | Path | None = None,
     places: DataPaths | None = None,
-    executing: ExecutorOptions | None = None,
+    executor_options: ExecutorOptions | None = None,
     run: bool = True,
     note: Callable[[str], None] = log,
     progress: Progress | None = None,
@@ -126,7 +126,7 @@ def reproduce(
     """
     items = chosen(paper, item)
     folder = expanded(out) if out is not None else Path(OUT) / scale
-    how = executing or ExecutorOptions()
+    how = executor_options or ExecutorOptions()
     if run:
         _require_means(scale, how)
     plan = plan_items(items, scale, places, elsewhere=not run and scale == "paper")

@@ -40,7 +40,7 @@ class Prune:
     learning: TrainOptions | None = None
     """How a method that trains gates does so, before the cut. None takes the repair's training,
     and then does not train a second time: so every method of a curve has the same training."""
-    looking: Calibration = field(default_factory=Calibration)
+    calibration: Calibration = field(default_factory=Calibration)
     """What the method and recovery look at."""
     scoring: Scoring = field(default_factory=Scoring)
     """What is scored; nothing without a task."""

@@ -50,7 +50,7 @@ def _check_cut(run: Run, asked: Prune) -> None:
         name = repair_name(step)
         if run.task is None and step.needs != "inputs":
             raise UsageError(f"The repair '{name}' needs a task.")
-        if run.task is None and asked.looking.inputs is None:
+        if run.task is None and asked.calibration.rows is None:
             raise UsageError(
                 f"The repair '{name}' needs inputs like those the model will see: name a task."
             )

@@ -48,7 +48,7 @@ class PreparedMethod:
     decide: Decide
     budget: Budget
     used: dict[str, dict[str, Any]]
-    looking: Calibration
+    calibration: Calibration
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,22 +79,22 @@ class PruningRun:
             name = repair_name(step)
             if step.needs != "inputs":
                 self.subject.need_task(f"The repair '{name}' needs a task: pass --task.")
-            elif self.subject.task is None and self.asked.looking.inputs is None:
+            elif self.subject.task is None and self.asked.calibration.rows is None:
                 # measured: solved on random tokens, a model gets worse than without
                 raise UsageError(
                     f"The repair '{name}' needs inputs like those the model will see: pass --task, "
-                    "or texts with --inputs."
+                    "or texts with --calibration."
                 )
 
     @property
     def inputs(self) -> Any:
         """Rows or batches that were given instead of the task's; None without any."""
-        return self.subject.given(self.asked.looking, self.asked.scoring.max_length)
+        return self.subject.given(self.asked.calibration, self.asked.scoring.max_length)
 
     def rows(self, use: str) -> EncodedRows:
         """Labelled rows for what looks at data; `use` is for what."""
         length = self.asked.scoring.max_length
-        rows = self.subject.looked(self.asked.looking, self.seed, length)
+        rows = self.subject.looked(self.asked.calibration, self.seed, length)
         self.used[use] = used_rows(rows_fingerprint(rows), self.subject.looked_at, self.seed)
         return CountedRows.of(rows, self.budget)
 
@@ -112,13 +112,13 @@ class PruningRun:
         if method.needs == "training":
             given = MethodInputs(training=self._training(name))
             decide = method.prepare(self.subject.model, given)
-            return PreparedMethod(decide, Budget(), {}, self.asked.looking)
-        asked, seed = self.asked.looking, self.seed if method.needs == "rows" else 0
+            return PreparedMethod(decide, Budget(), {}, self.asked.calibration)
+        asked, seed = self.asked.calibration, self.seed if method.needs == "rows" else 0
         key = content([method, seed, asked.samples, self.asked.scoring.max_length])
         found = self.prepared.get(key)
-        if found is None or found.looking.inputs is not asked.inputs:
-            looking = replace(self, budget=Budget(), used={})
-            found = PreparedMethod(looking._look(), looking.budget, looking.used, asked)
+        if found is None or found.calibration.rows is not asked.rows:
+            calibration = replace(self, budget=Budget(), used={})
+            found = PreparedMethod(calibration._look(), calibration.budget, calibration.used, asked)
             self.prepared[key] = found
         return found
 
@@ -143,7 +143,7 @@ class PruningRun:
                 raise UsageError(NO_TARGET.format(name, repair_name(step)))
         return TrainingInputs(
             task=task, tokenizer=self.subject.tokenizer, options=train,
-            device=self.subject.opening.device, work=self.work,
+            device=self.subject.model_options.device, work=self.work,
             logging=self.logging.named("seed", self.seed),
         )  # fmt: skip
 
@@ -191,11 +191,14 @@ class PruningRun:
         name, started = repair_name(step), time.monotonic()
         digest = hashlib.blake2b(str(mask.to_json()).encode(), digest_size=6).hexdigest()
         given = RepairInputs(
-            calibration=self._calibration, task=self.subject.task,
-            tokenizer=self.subject.tokenizer, device=self.subject.opening.device, seed=self.seed,
+            calibration=self._calibration,
+            task=self.subject.task,
+            tokenizer=self.subject.tokenizer,
+            device=self.subject.model_options.device,
+            seed=self.seed,
             work=None if self.work is None else self.work / f"{name}-{digest}-{self.seed}",
             logging=self.logging.named("seed", self.seed),
-        )  # fmt: skip
+        )
         report = step.apply(small, self.subject.model, given)
         if report.rows:
             self.used["trained"] = used_rows(self.subject.rows_of("train"), "train")
@@ -290,7 +293,7 @@ class PruningRun:
     def difference(self, before: Evaluation, after: Evaluation) -> Difference:
         """What changed between two models on the rows that are scored."""
         scoring = self.asked.scoring
-        return difference(before, after, draws=scoring.draws, seed=scoring.seed)
+        return difference(before, after, bootstrap=scoring.bootstrap, seed=scoring.seed)
 
     def result(
         self, decision: Decision, done: dict[str, Any], before: Evaluation, after: Evaluation
@@ -330,7 +333,7 @@ class PruningRun:
             "ratio": self.asked.ratio,
             "options": self.asked.own(),
             "seed": self.seed,
-            "samples": self.asked.looking.samples,
+            "samples": self.asked.calibration.samples,
             "repair": [],
             "heads": {"before": len(mask.layout), "after": len(mask), "kept": mask.pattern},
         }

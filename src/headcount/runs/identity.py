@@ -40,14 +40,14 @@ def identity(
     """
     if subject.tokenizer is not None:
         match(subject.model, subject.tokenizer)  # names the padding token to the config
-    inputs = subject.given(asked.looking, asked.scoring.max_length)
+    inputs = subject.given(asked.calibration, asked.scoring.max_length)
     return {
         **computed(subject),
         **more,
         **_rows(subject, asked),
-        "samples": asked.looking.samples,
+        "samples": asked.calibration.samples,
         "max_length": asked.scoring.max_length,
-        "inputs": None if inputs is None else told(inputs),
+        "calibration": None if inputs is None else told(inputs),
         **repairs_identity(asked.repair),
         "fresh": subject.fresh,
         **{name: value for method in methods for name, value in own_options(method).items()},
@@ -89,7 +89,7 @@ def _rows(subject: Subject, asked: Prune) -> dict[str, Any]:
         "split": scoring.split or task.evaluation,
         "limit": scoring.limit,
         "seed": scoring.seed,
-        "draws": scoring.draws,
+        "bootstrap": scoring.bootstrap,
         "scored": subject.rows_of(scoring.split or task.evaluation),
         "looked_at": subject.looked_at,
         "rows": subject.rows_of(subject.looked_at),

@@ -18,7 +18,7 @@ from headcount.costs.shapes import SEVERAL, check_rounds, check_timing, shapes_o
 from headcount.likeness.options import DistanceOptions
 from headcount.runs.contents import FILE
 from headcount.sensitivity.options import GradientOptions
-from headcount.tasks.reading import InputOptions
+from headcount.tasks.input_options import InputOptions
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 
@@ -78,9 +78,9 @@ class Evaluate:
 class ImportanceOptions:
     """How much a task's loss feels each head."""
 
-    seeded: ClassVar = "measuring"
+    seeded: ClassVar = "gradient_options"
 
-    measuring: GradientOptions = field(default_factory=GradientOptions)
+    gradient_options: GradientOptions = field(default_factory=GradientOptions)
     """Which rows, and what becomes of the scores."""
     keep: str | None = field(default=None, metadata=FILE)
     """Heads that stay while it is measured; all if left out."""
@@ -90,11 +90,11 @@ class ImportanceOptions:
 class RedundancyOptions:
     """A distance for every pair of heads."""
 
-    seeded: ClassVar = "reading"
+    seeded: ClassVar = "input_options"
 
-    reading: InputOptions = field(default_factory=InputOptions)
+    input_options: InputOptions = field(default_factory=InputOptions)
     """What the model reads."""
-    likening: DistanceOptions = field(default_factory=DistanceOptions)
+    distance_options: DistanceOptions = field(default_factory=DistanceOptions)
     """Which distances."""
 
 
@@ -102,11 +102,11 @@ class RedundancyOptions:
 class RolesOptions:
     """What every head does on data."""
 
-    seeded: ClassVar = "reading"
+    seeded: ClassVar = "input_options"
 
-    reading: InputOptions = field(default_factory=InputOptions)
+    input_options: InputOptions = field(default_factory=InputOptions)
     """What the model reads."""
-    describing: RoleOptions = field(default_factory=RoleOptions)
+    role_options: RoleOptions = field(default_factory=RoleOptions)
     """What is measured beside roles."""
     pruned: str | None = field(default=None, metadata=FILE)
     """The same model with heads removed: where its heads look in the examples."""
@@ -116,13 +116,13 @@ class RolesOptions:
 class TransferOptions:
     """What fine-tuning changed, head by head; the run's model is the first of the two."""
 
-    seeded: ClassVar = "reading"
+    seeded: ClassVar = "input_options"
 
     finetuned: str = field(metadata=FILE)
     """The second model, of the same architecture."""
-    reading: InputOptions = field(default_factory=InputOptions)
+    input_options: InputOptions = field(default_factory=InputOptions)
     """What both read."""
-    transferring: DriftOptions = field(default_factory=DriftOptions)
+    drift_options: DriftOptions = field(default_factory=DriftOptions)
     """What is asked beside their drift."""
 
 

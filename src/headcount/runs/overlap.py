@@ -63,7 +63,7 @@ def shared_rows(
         return None
     seen = used_keys(task, used)
     if any(rows["split"] == "given" for rows in used.values()):
-        seen.setdefault("calibration", []).extend(given_keys(asked.looking.inputs))
+        seen.setdefault("calibration", []).extend(given_keys(asked.calibration.rows))
     return shared_note(seen, scored_keys(subject, scoring), set_name(split))
 
 

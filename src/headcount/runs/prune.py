@@ -75,7 +75,7 @@ def prune(
     tokenizer: PreTrainedTokenizerBase | None = None,
     repair: Repair | str | Sequence[Repair | str] | None = None,
     learning: TrainOptions | None = None,
-    looking: Calibration | None = None,
+    calibration: Calibration | None = None,
     scoring: Scoring | None = None,
     baseline: int = 3,
     seed: int = 0,
@@ -111,10 +111,14 @@ def prune(
     choice = choose(method, steps, task=there, fresh=subject.fresh)
     trained = choice.method.needs == "training"
     asked = Prune(
-        method=choice.method, ratio=ratio, repair=choice.repair,
+        method=choice.method,
+        ratio=ratio,
+        repair=choice.repair,
         learning=_learning(learning, choice.repair) if trained else None,
-        looking=looking or Calibration(), scoring=scoring or Scoring(seed=seed), baseline=baseline,
-    )  # fmt: skip
+        calibration=calibration or Calibration(),
+        scoring=scoring or Scoring(seed=seed),
+        baseline=baseline,
+    )
     asked.share  # refused before anything is measured  # noqa: B018
     target = None if out is None else expanded(out)
     place = expanded(work) if work is not None else target and work_of(target)
@@ -164,9 +168,14 @@ def run_of(subject: Subject, asked: Prune, seed: int) -> Run:
     """The question as a value that can be asked again."""
     task = None if subject.task is None else subject.task.name
     return Run(
-        "prune", subject.name, task=task, source=subject.source, opening=subject.opening,
-        seed=seed, options=asked,
-    )  # fmt: skip
+        "prune",
+        subject.name,
+        task=task,
+        source=subject.source,
+        model_options=subject.model_options,
+        seed=seed,
+        options=asked,
+    )
 
 
 def identity_of(subject: Subject, asked: Prune, seed: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from headcount.base.options import Mistakes, Options, OptionsError, read, to_pla
 from headcount.base.plugins import plugin_code
 from headcount.base.registry import Registry
 from headcount.likeness.distances import DISTANCES
-from headcount.models.opening import ModelOptions
+from headcount.models.model_options import ModelOptions
 from headcount.models.shipped import is_shipped
 from headcount.pruning.methods import METHODS
 from headcount.repair.repairs import REPAIRS
@@ -77,7 +77,7 @@ class Run:
     """What is measured on; see `headcount ls tasks`."""
     source: Source = field(default_factory=Source, kw_only=True)
     """Where the task's rows come from."""
-    opening: ModelOptions = field(default_factory=ModelOptions, kw_only=True)
+    model_options: ModelOptions = field(default_factory=ModelOptions, kw_only=True)
     """How the model is opened."""
     seed: int = field(default=0, kw_only=True)
     """Seed of everything random in the run, and its only home: a seed that the options of a kind
@@ -113,7 +113,10 @@ class Run:
         is another run.
         """
         asked = self.to_plain(deep=False)
-        asked["opening"] = {"tokenizer": self.opening.tokenizer, "dtype": self.opening.dtype}
+        asked["model_options"] = {
+            "tokenizer": self.model_options.tokenizer,
+            "dtype": self.model_options.dtype,
+        }
         asked["made"] = [(place, run.key) for place, run in self.made]
         asked["inputs"] = [run.key for run in self.inputs]
         if not isinstance(self.model, str):
@@ -125,7 +128,9 @@ class Run:
     @property
     def files(self) -> set[str]:
         """What it names that may be a file or a folder: those count by their content."""
-        models = [each for each in (self.model, self.opening.tokenizer) if isinstance(each, str)]
+        models = [
+            each for each in (self.model, self.model_options.tokenizer) if isinstance(each, str)
+        ]
         own = {name for name in models if not is_shipped(name) and _is_here(name)}
         return own.union(named_files(self.source), named_files(self.options))
 
@@ -155,7 +160,7 @@ class Run:
             "model": inside,
             "task": self.task,
             "source": {name: value for name, value in to_plain(self.source).items() if value},
-            "opening": to_plain(self.opening),
+            "model_options": to_plain(self.model_options),
             "seed": self.seed,
             "options": options,
         }
@@ -196,7 +201,7 @@ def _is_here(name: str) -> bool:
         return True  # whoever reads it says why it cannot be
 
 
-PARTS = ("kind", "model", "task", "source", "opening", "seed", "options")
+PARTS = ("kind", "model", "task", "source", "model_options", "seed", "options")
 
 
 def read_model(data: object, where: str) -> str | Run | Best | None:
@@ -234,7 +239,7 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
     "model": _a_model,
     "task": _a_task,
     "source": lambda data, where: read(Source, {} if data is None else data, where),
-    "opening": lambda data, where: read(ModelOptions, {} if data is None else data, where),
+    "model_options": lambda data, where: read(ModelOptions, {} if data is None else data, where),
     "seed": _a_seed,
 }
 """Parts of a run that all kinds have, and what reads each."""

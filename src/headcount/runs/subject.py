@@ -18,7 +18,7 @@ from headcount.base.errors import UsageError
 from headcount.base.files import LINES, expanded, read_text
 from headcount.heads import Layout
 from headcount.models.find import layout
-from headcount.models.opening import ModelOptions
+from headcount.models.model_options import ModelOptions
 from headcount.runs.values import content, told
 from headcount.tasks import TASKS, Task, open_task
 from headcount.tasks.calibration import Calibration
@@ -43,7 +43,7 @@ class Subject:
     name: str = ""
     """What the model was called when it was opened."""
     source: Source = field(default_factory=Source)
-    opening: ModelOptions = field(default_factory=ModelOptions)
+    model_options: ModelOptions = field(default_factory=ModelOptions)
     fresh: bool = False
     """The model's task head is new: without training it says nothing."""
     by_name: bool = False
@@ -76,20 +76,20 @@ class Subject:
         task = self.need_task()
         return self.once(("split", split), lambda: examples_fingerprint(task.load(split)))
 
-    def looked(self, looking: Calibration, seed: int, max_length: int) -> EncodedRows:
+    def looked(self, calibration: Calibration, seed: int, max_length: int) -> EncodedRows:
         """Labelled rows for what looks at data, drawn anew for every seed."""
         task = self.need_task()
         return self.once(
-            ("looked", looking.samples, seed, max_length),
+            ("looked", calibration.samples, seed, max_length),
             lambda: labelled_rows(
-                self.model, task, self.tokenizer, limit=looking.samples, seed=seed,
+                self.model, task, self.tokenizer, limit=calibration.samples, seed=seed,
                 max_length=max_length,
             ),
         )  # fmt: skip
 
-    def given(self, looking: Calibration, max_length: int) -> Any:
+    def given(self, calibration: Calibration, max_length: int) -> Any:
         """The rows that were given to look at, whatever they came as; None without any."""
-        inputs = looking.inputs
+        inputs = calibration.rows
         if inputs is None:
             return None
         if isinstance(inputs, str | Path):
@@ -137,7 +137,7 @@ def make_subject(
     *,
     tokenizer: Any = None,
     source: Source | None = None,
-    opening: ModelOptions | None = None,
+    model_options: ModelOptions | None = None,
     trains: bool = False,
     seed: int = 0,
 ) -> Subject:
@@ -147,19 +147,21 @@ def make_subject(
     """
     if isinstance(model, Subject):
         return model
-    source, opening = source or Source(), opening or ModelOptions()
+    source, model_options = source or Source(), model_options or ModelOptions()
     rows = TASKS[task](source) if isinstance(task, str) else task and open_task(task)
     if isinstance(model, str | os.PathLike):
         name = os.fspath(model)
-        loaded, found, fresh = open_model(name, opening, rows, trains=trains, seed=seed)
+        loaded, found, fresh = open_model(name, model_options, rows, trains=trains, seed=seed)
         return Subject(
             model=loaded, tokenizer=tokenizer or found, task=rows, name=name, source=source,
-            opening=opening, fresh=fresh, by_name=True,
+            model_options=model_options, fresh=fresh, by_name=True,
         )  # fmt: skip
     held: PreTrainedModel = model_for(model, "headcount", rows)
     if tokenizer is None and rows is not None:
         tokenizer = tokenizer_of(held)
-    return Subject(model=held, tokenizer=tokenizer, task=rows, source=source, opening=opening)
+    return Subject(
+        model=held, tokenizer=tokenizer, task=rows, source=source, model_options=model_options
+    )
 
 
 class Subjects:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headcount.base.errors import UsageError
 from headcount.base.names import did_you_mean
@@ -12,14 +12,14 @@ NORMALIZE = ("none", "l1", "l2")
 
 @dataclass(frozen=True, kw_only=True)
 class GradientOptions:
-    """Which rows of a task are looked at, and what becomes of the scores."""
+    """Which rows of a task are measured on, and how the scores are normalised."""
 
     normalize: str = "none"
     """Divide every score by its layer's norm: none, l1 or l2."""
     split: str | None = None
     """Which rows of the task; the train split when left out."""
-    samples: int | None = 1000
-    """Look at a seeded sample of so many rows of the task."""
+    samples: int | None = field(default=1000, metadata={"names": "--calibration-samples"})
+    """Measure on a seeded sample of so many rows of the task."""
     max_length: int = 128
     """Tokens per row; longer rows are cut."""
     seed: int = 0

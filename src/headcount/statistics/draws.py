@@ -46,7 +46,7 @@ def draw_sides(
     lower: np.ndarray,
     upper: np.ndarray,
     *,
-    draws: int = 1000,
+    bootstrap: int = 1000,
     seed: int = 0,
 ) -> Sides:
     """`scores` (weights -> (draw, k)) of rows that were seen `counts` (row,) times.
@@ -56,7 +56,7 @@ def draw_sides(
     """
     both: list[tuple[np.ndarray, np.ndarray]] = []
     extra = np.random.default_rng((seed, 1))
-    for chunk in row_weights(counts, draws, seed):
+    for chunk in row_weights(counts, bootstrap, seed):
         sides = []
         for side in (lower, upper):
             weights, rows = chunk.copy(), np.flatnonzero(side)
@@ -66,12 +66,12 @@ def draw_sides(
     return Sides(*(np.concatenate(side) for side in zip(*both, strict=True)))
 
 
-def row_weights(counts: np.ndarray, draws: int, seed: int) -> Iterator[np.ndarray]:
+def row_weights(counts: np.ndarray, bootstrap: int, seed: int) -> Iterator[np.ndarray]:
     """(draw, row) weights of rows seen `counts` times, in pieces of at most 4 million numbers."""
     generator = np.random.default_rng(seed)
     step = max(1, LARGEST // len(counts))
-    for start in range(0, draws, step):
-        size = (min(step, draws - start), len(counts))
+    for start in range(0, bootstrap, step):
+        size = (min(step, bootstrap - start), len(counts))
         yield generator.standard_gamma(counts, size=size)
 
 

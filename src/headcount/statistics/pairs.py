@@ -47,7 +47,7 @@ def differences_of(own: Mapping[int, float], other: Mapping[int, float]) -> list
     return [own[seed] - other[seed] for seed in own if seed in other]
 
 
-def sign_flips(differences: Sequence[float], *, draws: int = 9999, seed: int = 0) -> float:
+def sign_flips(differences: Sequence[float], *, bootstrap: int = 9999, seed: int = 0) -> float:
     """How often a mean as far from 0 comes about when the sign of each difference is a coin's.
 
     All 2^n ways are gone through up to n = 12; of more, so many are drawn, and the one that was
@@ -63,7 +63,7 @@ def sign_flips(differences: Sequence[float], *, draws: int = 9999, seed: int = 0
     if n <= ENUMERATED:
         bits = np.arange(2**n)[:, None] >> np.arange(n) & 1
     else:
-        drawn = np.random.default_rng(seed).integers(2, size=(draws, n))
+        drawn = np.random.default_rng(seed).integers(2, size=(bootstrap, n))
         bits = np.vstack([np.ones((1, n), int), drawn])
     sums = (2.0 * bits - 1) @ values
     rounding = 1e-12 * np.abs(values).sum()

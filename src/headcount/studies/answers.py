@@ -22,7 +22,7 @@ from headcount.runs.subject import Subject
 from headcount.studies.bounds import Bound, MaxDrop
 from headcount.studies.judging import BoundVerdict, Cut, Judge, known, shown
 from headcount.studies.many import StudyCell
-from headcount.studies.searching import SearchOptions
+from headcount.studies.search_options import SearchOptions
 from headcount.studies.statement import SearchResult, sentence_of, unmet_sentence
 from headcount.studies.store import Store
 from headcount.tasks.guessing import against_guessing
@@ -46,7 +46,7 @@ class SearchRequest:
     """What every cut has in common, with the rows that choose."""
     stating: Scoring
     """The rows of the statement."""
-    searching: SearchOptions
+    search_options: SearchOptions
     seed: int
     command: str | None
     report: Callable[[str], None]
@@ -96,7 +96,7 @@ def pruned(asked: SearchRequest, cut: Prune, seed: int, store: Store) -> PruneOu
     out = None if store.folder is None else store.folder / MODEL
     return prune(
         asked.subject, cut.method, cut.ratio, repair=cut.repair, learning=cut.learning,
-        looking=cut.looking, scoring=asked.stating, baseline=asked.like.baseline, seed=seed,
+        calibration=cut.calibration, scoring=asked.stating, baseline=asked.like.baseline, seed=seed,
         out=out, command=asked.command, report=asked.report, note=asked.note,
     )  # fmt: skip
 
@@ -117,7 +117,7 @@ def common(asked: SearchRequest, judge: Judge) -> dict[str, Any]:
         "higher_is_better": get_metric(task.metric).higher_is_better,
         "heads": len(layout),
         "bound": None if asked.bound is None else str(asked.bound),
-        "confidence": asked.searching.confidence,
+        "confidence": asked.search_options.confidence,
         "command": asked.command,
         **_chose(asked, judge),
         "sizes": sizes_of(judge),
@@ -173,7 +173,7 @@ def stated(asked: SearchRequest, judge: Judge, made: PruneOutput) -> dict[str, A
     assert after.outcome is not None
     found = within(
         before.scores[0].metric, before.outcome, [after.outcome], limit.value,
-        relative=limit.relative, draws=asked.stating.draws, seed=asked.stating.seed,
+        relative=limit.relative, bootstrap=asked.stating.bootstrap, seed=asked.stating.seed,
     )  # fmt: skip
     record = made.record.to_json()
     uses = ("decided", "repaired", *(["trained"] if "trained" in record["rows"] else []))
@@ -204,7 +204,7 @@ def guessed(scoring: Scoring, **found: Evaluation | None) -> dict[str, Any] | No
         if each is None or each.outcome is None:
             continue
         held = against_guessing(
-            each.scores[0].metric, each.outcome, draws=scoring.draws, seed=scoring.seed
+            each.scores[0].metric, each.outcome, bootstrap=scoring.bootstrap, seed=scoring.seed
         )
         if held is None:
             return None
@@ -227,7 +227,7 @@ def _ends(found: Evaluation) -> list[float]:
 
 def measured(asked: SearchRequest, made: PruneOutput) -> dict[str, Any]:
     """The measured speed of the answer beside the whole model; None where it was not asked."""
-    if not asked.searching.bench:
+    if not asked.search_options.bench:
         return {"speedup": None, "timing": None}
     asked.report("timing the pruned model beside the whole one")
     return speed_of(timed(asked, made.mask, made.model))
@@ -257,7 +257,7 @@ def speed_of(found: BenchResult) -> dict[str, Any]:
 
 def timed(asked: SearchRequest, mask: Mask, small: PreTrainedModel) -> BenchResult:
     """The smaller model, timed in turn with the whole one on inputs of every shape."""
-    how, model = asked.searching, asked.subject.model
+    how, model = asked.search_options, asked.subject.model
     with evaluating(model), evaluating(small):
         return time_removed(
             model, {"": (mask, small)}, batch=how.batch, length=how.length or mean_length(asked),

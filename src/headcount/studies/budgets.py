@@ -97,7 +97,7 @@ def within_budget(
     asked: SearchRequest, judge: Judge, store: Store, budget: CostBudget
 ) -> SearchResult:
     """The cut with the least predicted loss that is measured to be within a budget."""
-    how, model = asked.searching, asked.subject.model
+    how, model = asked.search_options, asked.subject.model
     asked.report(f"pricing heads: {budget.kind}")
     (batch, length), *_ = shapes_of(how.batch, how.length or mean_length(asked))
     prices = prices_of(

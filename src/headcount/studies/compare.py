@@ -96,7 +96,7 @@ def compare(
     seeds: int = 5,
     train: TrainOptions | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
-    looking: Calibration | None = None,
+    calibration: Calibration | None = None,
     scoring: Scoring | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
@@ -114,7 +114,7 @@ def compare(
     subject = make_subject(model, task, tokenizer=tokenizer)
     like = Prune(
         method=as_method("random"), ratio=ratio, repair=(Finetune.of(train or TrainOptions()),),
-        looking=looking or Calibration(), scoring=scoring or Scoring(), baseline=0,
+        calibration=calibration or Calibration(), scoring=scoring or Scoring(), baseline=0,
     )  # fmt: skip
     if not isinstance(methods, Mapping):
         pairs = [labelled(each) for each in methods]

@@ -79,7 +79,7 @@ def curve(
     seeds: int = 5,
     tokenizer: PreTrainedTokenizerBase | None = None,
     repair: Repair | str | Sequence[Repair | str] | None = None,
-    looking: Calibration | None = None,
+    calibration: Calibration | None = None,
     scoring: Scoring | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
@@ -98,7 +98,7 @@ def curve(
     trains = any(step.needs == "training" for step in steps)
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains)
     like = Prune(
-        method=as_method("random"), repair=steps, looking=looking or Calibration(),
+        method=as_method("random"), repair=steps, calibration=calibration or Calibration(),
         scoring=scoring or Scoring(), baseline=0,
     )  # fmt: skip
     chosen = [as_method(each) for each in methods]
@@ -150,9 +150,14 @@ def cuts(
 def _at(like: Prune, method: Method, ratio: float) -> Prune:
     gated = not like.repair and method.needs != "training"
     return Prune(
-        method=method, ratio=ratio, repair=like.repair, looking=like.looking, scoring=like.scoring,
-        baseline=0, gated=gated,
-    )  # fmt: skip
+        method=method,
+        ratio=ratio,
+        repair=like.repair,
+        calibration=like.calibration,
+        scoring=like.scoring,
+        baseline=0,
+        gated=gated,
+    )
 
 
 def by_ratio(points: Sequence[Point], ratios: int, seeds: int) -> list[Point]:

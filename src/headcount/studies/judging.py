@@ -10,7 +10,7 @@ from typing import Any
 
 from headcount.studies.bounds import MaxDrop
 from headcount.studies.many import StudyCell
-from headcount.studies.searching import SearchOptions
+from headcount.studies.search_options import SearchOptions
 from headcount.studies.trials import Trials
 from headcount.tasks.metrics import Difference
 from headcount.tasks.within import BoundProbability, rows_needed, within
@@ -51,7 +51,7 @@ class Judge:
     trials: Trials
     bound: MaxDrop | None
     """None: nothing is accepted or not, only scored, on all rows."""
-    searching: SearchOptions
+    search_options: SearchOptions
     seed: int
     """The first of the seeds."""
     sign: float
@@ -78,7 +78,7 @@ class Judge:
         assert found is not None
         cuts = [first]
         while rows == stages[-1] and not self._decided(found):
-            if len(cuts) == self.searching.seeds or not self._may_change(found, first, cuts):
+            if len(cuts) == self.search_options.seeds or not self._may_change(found, first, cuts):
                 break
             cuts.append(cut(kept, self.seed + len(cuts)))
             found = self._within(cuts, rows)
@@ -86,7 +86,7 @@ class Judge:
         return self.verdicts[key]
 
     def _decided(self, found: BoundProbability) -> bool:
-        low, high = self.searching.undecided
+        low, high = self.search_options.undecided
         # few rows show little: that a loss was not shown to be within is no sign that it is not
         return self.bound is None or not (low < found.possible and found.chance < high)
 
@@ -96,13 +96,13 @@ class Judge:
         What is enough by one seed may be luck, and is asked again. What is too few is not where it
         would be still if every other seed gained as much as it may lose.
         """
-        lost, seeds, done = found.difference, self.searching.seeds, len(cuts)
+        lost, seeds, done = found.difference, self.search_options.seeds, len(cuts)
         spread = (lost.high - lost.low) / (2 * NormalDist().inv_cdf(0.975))
-        if self.bound is None or found.chance >= self.searching.confidence or not spread > 0:
+        if self.bound is None or found.chance >= self.search_options.confidence or not spread > 0:
             return True
         allowed = self.bound.allowed(self.trials.before(first, self.trials.stages[-1]).score)
         best = (done * self.sign * lost.value + (seeds - done) * allowed) / seeds
-        return NormalDist().cdf((allowed + best) / spread) >= self.searching.confidence
+        return NormalDist().cdf((allowed + best) / spread) >= self.search_options.confidence
 
     def _within(self, cuts: list[StudyCell], rows: int) -> BoundProbability:
         before = self.trials.before(cuts[0], rows)
@@ -113,14 +113,14 @@ class Judge:
         return within(
             before.scores[0].metric, before.outcome,
             [each.outcome for each in afters if each.outcome is not None],
-            bound.value, relative=bound.relative, draws=scoring.draws, seed=scoring.seed,
+            bound.value, relative=bound.relative, bootstrap=scoring.bootstrap, seed=scoring.seed,
         )  # fmt: skip
 
     def _verdict(
         self, cuts: list[StudyCell], kept: int, rows: int, found: BoundProbability
     ) -> BoundVerdict:
         # what cannot be scored is not taken
-        accepted = not math.isnan(found.chance) and found.chance >= self.searching.confidence
+        accepted = not math.isnan(found.chance) and found.chance >= self.search_options.confidence
         tried = []
         for each in cuts:
             own = self._within([each], rows)

@@ -76,26 +76,26 @@ class Pace:
 def pace_of(asked: SearchRequest, full: Evaluation, choosing: int, stating: int) -> Pace:
     """From the time that the whole model took for the rows that choose."""
     row = full.seconds / max(1, full.n)
-    like, searching = asked.like, asked.searching
-    looked = like.looking.samples * row
+    like, search_options = asked.like, asked.search_options
+    looked = like.calibration.samples * row
     learning = like.learning if asked.trains_gates else None
     trainings = [step for step in (training_of(like.repair), learning) if step is not None]
     trained = sum(_rows_trained(each, asked) for each in trainings) * TRAINING * row
     # recovery looks at its rows with all heads and without
     repaired = trained + 2 * looked * sum(step.needs == "inputs" for step in like.repair)
     looks = sum(method.needs not in ("nothing", "training") for method in asked.methods)
-    seeds = searching.seeds if asked.bound is not None else 1
+    seeds = search_options.seeds if asked.bound is not None else 1
     sizes = 0
     for method in asked.methods:
         counts = head_counts(asked.subject.layout, getattr(method, "leave", 0) or 0)
         sizes += about_points(counts) if asked.bound is None else about_sizes(counts)
-    batches = sum(batch for batch, _ in shapes_of(searching.batch, searching.length))
-    timed = min(2 * searching.repeats * batches * row, searching.timing_seconds)
+    batches = sum(batch for batch, _ in shapes_of(search_options.batch, search_options.length))
+    timed = min(2 * search_options.repeats * batches * row, search_options.timing_seconds)
     priced = 0.0
     if isinstance(asked.bound, CostBudget):
         sizes, seeds = 1, 1
         priced = PRICED * timed if asked.bound.kind == "latency" else 0.0
-    timed = timed if searching.bench else 0.0
+    timed = timed if search_options.bench else 0.0
     return Pace(
         sizes=sizes, seeds=seeds, each=repaired + choosing * row,
         before=TRAINING * looked * looks * seeds + priced,

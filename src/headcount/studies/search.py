@@ -39,7 +39,7 @@ from headcount.studies.kept import RESULTS, keep_answer, kept_answer
 from headcount.studies.knee import find_knee, worth_of
 from headcount.studies.many import SubjectStudy
 from headcount.studies.pace import estimate, pace_of
-from headcount.studies.searching import METHODS_TRIED, SearchOptions, check_methods, quickened
+from headcount.studies.search_options import METHODS_TRIED, SearchOptions, check_methods, quickened
 from headcount.studies.statement import SearchResult
 from headcount.studies.store import Store, opened
 from headcount.studies.trials import Trials
@@ -67,9 +67,9 @@ def search(
     tokenizer: PreTrainedTokenizerBase | None = None,
     repair: Repair | str | Sequence[Repair | str] | None = None,
     learning: TrainOptions | None = None,
-    looking: Calibration | None = None,
+    calibration: Calibration | None = None,
     scoring: Scoring | None = None,
-    searching: SearchOptions | None = None,
+    search_options: SearchOptions | None = None,
     baseline: int = 3,
     seed: int = 0,
     out: str | Path | None = None,
@@ -94,17 +94,19 @@ def search(
     steps = None if repair is None else as_repairs(repair)
     trains = any(step.needs == "training" for step in steps or ())
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
-    searching, scoring = searching or SearchOptions(), scoring or Scoring(seed=seed)
+    search_options, scoring = search_options or SearchOptions(), scoring or Scoring(seed=seed)
     steps = usual_repair(subject, chosen, note) if steps is None else steps
-    choosing, stating = rows_to_search(subject, scoring, searching)
+    choosing, stating = rows_to_search(subject, scoring, search_options)
     like = Prune(
-        method=chosen[0], repair=steps, learning=learning, looking=looking or Calibration(),
+        method=chosen[0], repair=steps, learning=learning, calibration=calibration or Calibration(),
         scoring=choosing, baseline=baseline,
     )  # fmt: skip
     notes = subject.need_task().notes
-    if searching.quick:
+    if search_options.quick:
         counts = [len(subject.scored(each)) for each in (choosing, stating)]
-        searching, like, stating, left_out = quickened(searching, like, stating, max(counts))
+        search_options, like, stating, left_out = quickened(
+            search_options, like, stating, max(counts)
+        )
         note(left_out)
         notes += (left_out,)
     keys = [scored_keys(subject, rows) for rows in (like.scoring, stating)]
@@ -113,10 +115,18 @@ def search(
         note(shared)
         notes += (shared,)
     asked = SearchRequest(
-        subject=subject, methods=tuple(chosen), bound=bound, like=like, stating=stating,
-        searching=searching, seed=seed, command=command, report=report or (lambda text: None),
-        note=note, notes=notes,
-    )  # fmt: skip
+        subject=subject,
+        methods=tuple(chosen),
+        bound=bound,
+        like=like,
+        stating=stating,
+        search_options=search_options,
+        seed=seed,
+        command=command,
+        report=report or (lambda text: None),
+        note=note,
+        notes=notes,
+    )
     return answered(asked, out, overwrite=overwrite)
 
 
@@ -145,15 +155,15 @@ def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Rep
 
 
 def rows_to_search(
-    subject: Subject, scoring: Scoring, searching: SearchOptions
+    subject: Subject, scoring: Scoring, search_options: SearchOptions
 ) -> tuple[Scoring, Scoring]:
     """The rows that choose, and the rows of the statement, which are others."""
     task = subject.need_task("A search scores its cuts: pass a task.")
-    if not scoring.draws:
-        raise UsageError("A search weighs chances, which need draws: pass --draws 1000.")
-    split, other = scoring.split or task.evaluation, searching.choose_split
+    if not scoring.bootstrap:
+        raise UsageError("A search weighs chances, which need draws: pass --bootstrap 1000.")
+    split, other = scoring.split or task.evaluation, search_options.choose_split
     if other is None:
-        names = [half_name(split, side, searching.statement, scoring.seed)
+        names = [half_name(split, side, search_options.statement, scoring.seed)
                  for side in ("chosen", "scored")]  # fmt: skip
     elif other == split:
         raise UsageError(
@@ -188,7 +198,7 @@ def about_search(asked: SearchRequest) -> dict[str, Any]:
         bound=None if asked.bound is None else str(asked.bound),
         statement=asked.stating.split,
         stated=asked.subject.rows_of(str(asked.stating.split)),
-        search=to_plain(asked.searching), baseline=asked.like.baseline, first_seed=asked.seed,
+        search=to_plain(asked.search_options), baseline=asked.like.baseline, first_seed=asked.seed,
     )  # fmt: skip
 
 
@@ -201,22 +211,25 @@ def _found(asked: SearchRequest, store: Store) -> SearchResult:
     trials = Trials(
         study=study, scoring=asked.like.scoring, report=asked.report,
         # beside a training the rows cost nothing
-        first_rows=10**9 if slow else asked.searching.first_rows,
+        first_rows=10**9 if slow else asked.search_options.first_rows,
     )  # fmt: skip
     metric = get_metric(asked.subject.need_task().metric)
     judge = Judge(
-        trials=trials, bound=asked.bound if isinstance(asked.bound, MaxDrop) else None,
-        searching=asked.searching, seed=asked.seed, sign=1.0 if metric.higher_is_better else -1.0,
-    )  # fmt: skip
+        trials=trials,
+        bound=asked.bound if isinstance(asked.bound, MaxDrop) else None,
+        search_options=asked.search_options,
+        seed=asked.seed,
+        sign=1.0 if metric.higher_is_better else -1.0,
+    )
     heads = len(asked.subject.layout)
     wanted = [asked.cut(method)(heads, asked.seed) for method in asked.methods]
     study.check(wanted)
     asked.report("scoring all heads")
     stating = len(asked.subject.scored(asked.stating))
     trials.pace = pace_of(asked, study.full(wanted[0]), len(trials.rows), stating)
-    asked.note(estimate(trials.pace, heads, asked.searching.quick))
+    asked.note(estimate(trials.pace, heads, asked.search_options.quick))
     if isinstance(asked.bound, MaxDrop):
-        told = rows_line(study.full(wanted[0]), asked.bound, asked.searching.confidence)
+        told = rows_line(study.full(wanted[0]), asked.bound, asked.search_options.confidence)
         asked.note(told)
         asked = replace(asked, notes=(*asked.notes, told))
         best = _within_drop(asked, judge)

@@ -119,7 +119,7 @@ class Study:
 
     def run(
         self,
-        executing: ExecutorOptions | None = None,
+        executor_options: ExecutorOptions | None = None,
         *,
         again: Again | None = None,
         update: bool = False,
@@ -132,7 +132,7 @@ class Study:
         goes on with a study file that has changed.
         """
         is_new = self._require_same(update, note)
-        how = executing or ExecutorOptions()
+        how = executor_options or ExecutorOptions()
         settings = self.asked.settings
         executor = make_executor(self.folder, how, settings.threads)
         if is_new:  # written when there is somebody to carry it out

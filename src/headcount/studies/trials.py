@@ -160,7 +160,7 @@ class Trials:
 
     def _evaluation(self, like: Evaluation, said: Outcome) -> Evaluation:
         """The scores of an outcome over the first rows."""
-        how = {"draws": self.scoring.draws, "seed": self.scoring.seed}
+        how = {"bootstrap": self.scoring.bootstrap, "seed": self.scoring.seed}
         scores = tuple(score(each.metric, said, **how) for each in like.scores)
         return replace(
             like, scores=scores, n=len(said), outcome=said, predictions={}, mask=None,

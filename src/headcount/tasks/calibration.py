@@ -1,4 +1,4 @@
-"""What methods and recovery may look at before and after a cut."""
+"""Calibration data: what methods and repairs may see of a task, before and after heads go."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from headcount.base.errors import UsageError
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """Rows to look at: never those that are scored, where there are others."""
+    """Calibration rows: never those that are scored, where there are others."""
 
-    inputs: Any = field(default=None, metadata={"typed": Path})
+    rows: Any = field(default=None, metadata={"typed": Path, "names": "--calibration"})
     """A file of texts, one on each line, instead of the task's rows."""
-    samples: int = 512
-    """Rows of the train split that methods and recovery look at."""
+    samples: int = field(default=512, metadata={"names": "--calibration-samples"})
+    """Calibration rows, drawn from the train split."""
 
     def __post_init__(self) -> None:
         if self.samples < 1:
-            raise UsageError(f"At least one row is looked at, not {self.samples}.")
-        if isinstance(self.inputs, Iterator):  # it can be gone through once
-            object.__setattr__(self, "inputs", list(self.inputs))
+            raise UsageError(f"There is at least one calibration row, not {self.samples}.")
+        if isinstance(self.rows, Iterator):  # it can be gone through once
+            object.__setattr__(self, "rows", list(self.rows))

@@ -33,7 +33,7 @@ class Table:
 
 
 def draw(
-    metric: Metric, labels: Any, models: Sequence[Any], *, paired: bool, draws: int, seed: int
+    metric: Metric, labels: Any, models: Sequence[Any], *, paired: bool, bootstrap: int, seed: int
 ) -> Sides:
     """Scores in all draws: (draw, 1) the models' mean, or (draw, 2) the first and the others' mean.
 
@@ -51,7 +51,7 @@ def draw(
         return found[:, first:].mean(1) - (found[:, 0] if paired else 0.0)
 
     lower, upper = table.unseen or most_telling(target, table.counts)
-    found = draw_sides(together, table.counts, lower, upper, draws=draws, seed=seed)
+    found = draw_sides(together, table.counts, lower, upper, bootstrap=bootstrap, seed=seed)
     point = together(table.counts[None].astype(float))[0]
     wide = 1.0 if metric.classes else widening(len(labels))
     sides = []

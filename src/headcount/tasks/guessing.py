@@ -32,11 +32,11 @@ class Guessing:
 
 
 def against_guessing(
-    metric: str, said: Outcome, *, draws: int = 1000, seed: int = 0
+    metric: str, said: Outcome, *, bootstrap: int = 1000, seed: int = 0
 ) -> Guessing | None:
     """A model beside guessing on the same rows; None where guessing has no score."""
     if metric in CORRELATION:
-        own = score(metric, said, draws=draws, seed=seed)
+        own = score(metric, said, bootstrap=bootstrap, seed=seed)
         ends = {"low": own.low, "high": own.high, "no_interval": own.no_interval}
         found = Difference(metric=metric, value=own.value, **ends)
         return Guessing(guess=0.0, difference=found, better=own.low > 0)
@@ -48,6 +48,6 @@ def against_guessing(
     }
     best = max(scores, key=lambda answer: np.nan_to_num(scores[answer], nan=-np.inf))
     same = Outcome(np.full_like(labels, best), said.labels)
-    found = difference(metric, same, said, draws=draws, seed=seed)
-    goes_along = score("matthews", said, draws=draws, seed=seed).low > 0
+    found = difference(metric, same, said, bootstrap=bootstrap, seed=seed)
+    goes_along = score("matthews", said, bootstrap=bootstrap, seed=seed).low > 0
     return Guessing(guess=scores[best], difference=found, better=found.low > 0 or goes_along)

@@ -60,7 +60,7 @@ class Metric:
 
 
 def score(
-    metric: str, outcome: Outcome | Sequence[Outcome], *, draws: int = 1000, seed: int = 0
+    metric: str, outcome: Outcome | Sequence[Outcome], *, bootstrap: int = 1000, seed: int = 0
 ) -> Score:
     """The metric with its 95 % interval; without draws the interval is empty.
 
@@ -69,7 +69,7 @@ def score(
     """
     known, outcomes = get_metric(metric), _same_rows(metric, outcome)
     value = _mean(known, outcomes)
-    ends = _interval(known, outcomes, value, paired=False, draws=draws, seed=seed)
+    ends = _interval(known, outcomes, value, paired=False, bootstrap=bootstrap, seed=seed)
     return Score(metric=metric, value=value, **ends)
 
 
@@ -78,7 +78,7 @@ def difference(
     before: Outcome,
     after: Outcome | Sequence[Outcome],
     *,
-    draws: int = 1000,
+    bootstrap: int = 1000,
     seed: int = 0,
 ) -> Difference:
     """After minus before, with its 95 % interval.
@@ -91,16 +91,16 @@ def difference(
     known = get_metric(metric)
     outcomes = _same_rows(metric, [before, *_listed(after)])
     value = _mean(known, outcomes[1:]) - _mean(known, [before])
-    ends = _interval(known, outcomes, value, paired=True, draws=draws, seed=seed)
+    ends = _interval(known, outcomes, value, paired=True, bootstrap=bootstrap, seed=seed)
     return Difference(metric=metric, value=value, **ends)
 
 
 def drawn(
-    metric: Metric, outcomes: Sequence[Outcome], *, paired: bool, draws: int, seed: int
+    metric: Metric, outcomes: Sequence[Outcome], *, paired: bool, bootstrap: int, seed: int
 ) -> Sides:
     """All draws of the outcomes' mean, or of the first and of the others' mean."""
     said = [each.predictions for each in outcomes]
-    return draw(metric, outcomes[0].labels, said, paired=paired, draws=draws, seed=seed)
+    return draw(metric, outcomes[0].labels, said, paired=paired, bootstrap=bootstrap, seed=seed)
 
 
 def ends_of(sides: Sides) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _interval(
 ) -> dict[str, Any]:
     """`low`, `high` and why they are not known; `how` has `draws` and `seed`."""
     none = {"low": math.nan, "high": math.nan}
-    if not how["draws"] or math.isnan(value):
+    if not how["bootstrap"] or math.isnan(value):
         return none
     if few := too_few(metric, len(outcomes[0])):
         return none | {"no_interval": few}

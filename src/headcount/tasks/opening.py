@@ -14,7 +14,7 @@ from headcount.models.devices import pick_device
 from headcount.models.door import require_pretrained
 from headcount.models.find import unwrap
 from headcount.models.load import load
-from headcount.models.opening import ModelOptions
+from headcount.models.model_options import ModelOptions
 from headcount.tasks.loading import (
     load_for_task,
     load_tokenizer,
@@ -27,7 +27,7 @@ from headcount.tasks.task import Task
 
 def open_model(
     name: str,
-    opening: ModelOptions,
+    model_options: ModelOptions,
     task: Task | None = None,
     *,
     reads: bool = False,
@@ -40,13 +40,13 @@ def open_model(
     model that will be given no texts (no task, and nobody says it `reads` some) may be without a
     tokenizer, which is then None.
     """
-    device: Any = pick_device(opening.device)
-    how = opening.loading
+    device: Any = pick_device(model_options.device)
+    how = model_options.loading
     if task is None and not reads:
         loaded = load(name, **how)
-        return loaded.to(device), _tokenizer_if_any(name, opening), False
+        return loaded.to(device), _tokenizer_if_any(name, model_options), False
     require_text(name)
-    tokenizer = load_tokenizer(opening.tokenizer or name)
+    tokenizer = load_tokenizer(model_options.tokenizer or name)
     fresh = False
     if task is None:
         loaded = load(name, **how)
@@ -73,39 +73,39 @@ def model_for(
     return model
 
 
-def _tokenizer_if_any(name: str, opening: ModelOptions) -> Any:
+def _tokenizer_if_any(name: str, model_options: ModelOptions) -> Any:
     try:
-        return load_tokenizer(opening.tokenizer or name)
+        return load_tokenizer(model_options.tokenizer or name)
     except NotFoundError:
-        if opening.tokenizer is not None:
+        if model_options.tokenizer is not None:
             raise
         return None
 
 
 def open_several(
-    names: Sequence[str], opening: ModelOptions, tasks: Sequence[Task | None] | None = None
+    names: Sequence[str], model_options: ModelOptions, tasks: Sequence[Task | None] | None = None
 ) -> tuple[list[PreTrainedModel], Any]:
     """(models on their device, the one tokenizer they share), such as before and after a cut.
 
     A model with a task must have a head for it.
     """
-    device: Any = pick_device(opening.device)
+    device: Any = pick_device(model_options.device)
     loaded = [
-        load(name, **opening.loading)
+        load(name, **model_options.loading)
         if task is None
-        else load_for_task(name, task, new_head=False, **opening.loading)
+        else load_for_task(name, task, new_head=False, **model_options.loading)
         for name, task in zip(names, tasks or [None] * len(names), strict=True)
     ]
-    tokenizer = shared_tokenizer(opening, *names)
+    tokenizer = shared_tokenizer(model_options, *names)
     return [model.to(device) for model in loaded], tokenizer
 
 
-def shared_tokenizer(opening: ModelOptions, *models: str) -> Any:
+def shared_tokenizer(model_options: ModelOptions, *models: str) -> Any:
     """The tokenizer that was named, or that of the models, which must be one."""
     for name in models:
         require_text(name)
-    if opening.tokenizer is not None:
-        return load_tokenizer(opening.tokenizer)
+    if model_options.tokenizer is not None:
+        return load_tokenizer(model_options.tokenizer)
     found, missing = [], None
     for name in models:
         try:

@@ -43,7 +43,7 @@ def within(
     bound: float,
     *,
     relative: bool = False,
-    draws: int = 1000,
+    bootstrap: int = 1000,
     seed: int = 0,
 ) -> BoundProbability:
     """How likely a loss is at most `bound`: a share of the score before, where it is `relative`.
@@ -67,11 +67,11 @@ def within(
     mean = float(np.mean(scores[1:]))
     found = {"metric": metric, "value": mean - scores[0]}
     holds = bool(inside(scores[0], mean))
-    few = too_few(known, len(before)) if draws else ""
-    if not draws or few or np.isnan(scores).any():
+    few = too_few(known, len(before)) if bootstrap else ""
+    if not bootstrap or few or np.isnan(scores).any():
         nothing = Difference(**found, low=math.nan, high=math.nan, no_interval=few)
         return BoundProbability(difference=nothing, chance=math.nan, possible=math.nan, holds=holds)
-    sides = drawn(known, [before, *afters], paired=True, draws=draws, seed=seed)
+    sides = drawn(known, [before, *afters], paired=True, bootstrap=bootstrap, seed=seed)
     shares = [float(inside(*side.T).mean()) for side in (sides.lower, sides.upper)]
     # a loss is at the lower end, or, where lower is better, at the upper one
     chance, possible = shares if sign > 0 else shares[::-1]

@@ -41,9 +41,9 @@ def unknown_tokens(scored: ScoredRows, tokenizer: Any) -> str | None:
 
 def no_better_than_guessing(found: Evaluation, scoring: Scoring) -> str | None:
     """Whether all heads do no better than one answer throughout."""
-    if found.outcome is None or not scoring.draws:
+    if found.outcome is None or not scoring.bootstrap:
         return None
-    metric, how = found.scores[0].metric, {"draws": scoring.draws, "seed": scoring.seed}
+    metric, how = found.scores[0].metric, {"bootstrap": scoring.bootstrap, "seed": scoring.seed}
     held = against_guessing(metric, found.outcome, **how)
     if held is None or held.better or held.difference.no_interval:
         return None  # of too few rows nothing is known

@@ -147,12 +147,12 @@ def evaluate_rows(
             _require_finite_answers(table, masks[place] if masks else None)
     results = [kind.score(each, scored) for each in kept]
     seconds = (time.monotonic() - started) / len(results)
-    draws = {"draws": scoring.draws, "seed": scoring.seed}
+    bootstrap = {"bootstrap": scoring.bootstrap, "seed": scoring.seed}
     return [
         Evaluation(
             task=task.name,
             split=scored.split,
-            scores=tuple(score(name, outcome, **draws) for name in task.metrics),
+            scores=tuple(score(name, outcome, **bootstrap) for name in task.metrics),
             n=len(outcome),
             seconds=seconds,
             seed=scoring.seed,
@@ -175,17 +175,17 @@ class RowScorer:
         self.model, self.task, self.tokenizer, self.scoring = model, task, tokenizer, scoring
         self._rows: ScoredRows | None = None
 
-    def score(self, *, draws: int | None = None) -> Evaluation:
+    def score(self, *, bootstrap: int | None = None) -> Evaluation:
         """The model as it is now; `draws` in place of those it is scored with otherwise."""
         if self._rows is None:
             self._rows = scored_rows(self.model, self.task, self.tokenizer, self.scoring)
-        scoring = self.scoring if draws is None else replace(self.scoring, draws=draws)
+        scoring = self.scoring if bootstrap is None else replace(self.scoring, bootstrap=bootstrap)
         how = {"tokenizer": self.tokenizer, "scoring": scoring}
         return evaluate_rows(self.model, self._rows, **how)[0]
 
     def point(self) -> dict[str, float]:
         """The scores alone, for a learning curve."""
-        return {each.metric: each.value for each in self.score(draws=0).scores}
+        return {each.metric: each.value for each in self.score(bootstrap=0).scores}
 
 
 def _words(model: PreTrainedModel, tokenizer: Any) -> int:

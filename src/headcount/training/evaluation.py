@@ -136,7 +136,7 @@ def difference(
     after: Evaluation,
     *,
     metric: str | None = None,
-    draws: int = 1000,
+    bootstrap: int = 1000,
     seed: int = 0,
 ) -> Difference:
     """By how much the score changed, with the interval of the difference on the same rows.
@@ -162,12 +162,12 @@ def difference(
             f"not {before.n} and {after.n} others: evaluate both with one limit, seed and length."
         )
     metric = metric or before.scores[0].metric
-    return metrics.difference(metric, before.outcome, after.outcome, draws=draws, seed=seed)
+    return metrics.difference(metric, before.outcome, after.outcome, bootstrap=bootstrap, seed=seed)
 
 
 def differences(found: Sequence[Evaluation], scoring: Scoring) -> list[list[Difference]]:
     """For every evaluation but the first, by how much each of its scores is off the first's."""
-    how = {"draws": scoring.draws, "seed": scoring.seed}
+    how = {"bootstrap": scoring.bootstrap, "seed": scoring.seed}
     return [
         [difference(found[0], each, metric=score.metric, **how) for score in each.scores]
         for each in found[1:]

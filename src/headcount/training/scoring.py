@@ -17,14 +17,16 @@ class Scoring:
     """Score a seeded sample of so many rows; in Python a share of them, too, such as 0.5."""
     seed: int = 0
     """Seed of the sample, of masked tokens and of the interval."""
-    draws: int = 1000
-    """Draws of the bootstrap behind the intervals; 0 for none."""
+    bootstrap: int = 1000
+    """Bootstrap resamples behind the intervals; 0 for none."""
     max_length: int = 128
     """Tokens per row; longer rows are cut."""
 
     def __post_init__(self) -> None:
-        if self.draws < 0:
-            raise UsageError(f"The number of draws is not negative: {self.draws}.")
+        if self.bootstrap < 0:
+            raise UsageError(
+                f"The number of bootstrap resamples is not negative: {self.bootstrap}."
+            )
         if self.max_length < 2:
             raise UsageError(f"max_length must be at least 2, not {self.max_length}.")
         if isinstance(self.limit, float) and not 0 < self.limit <= 1:

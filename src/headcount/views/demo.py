@@ -19,7 +19,7 @@ BEGIN = (
 )
 NEXT = (
     "headcount search ./my-bert --task mrpc --data glue --max-drop 1% --out search",
-    "headcount roles ./my-bert search/model --inputs texts.txt --out search/roles.json",
+    "headcount roles ./my-bert search/model --calibration texts.txt --out search/roles.json",
     "headcount report search -o search.html",
 )
 """What to try after it."""
@@ -148,28 +148,31 @@ STORY = (
     Step(
         "The question: how many of its 48 heads does it need, if at most 2 % of that score may be "
         "lost? Heads are removed, the rest is repaired without training, and tested.",
-        f"search {{out}}/pocket {TASK} --max-drop 2% --samples 256 --seeds 2 --out {{out}}/search",
+        f"search {{out}}/pocket {TASK} --max-drop 2% --calibration-samples 256 --seeds 2 "
+        "--out {out}/search",
         lambda data: str(data["sentence"]),
     ),
     Step(
         "Does it matter which heads go?",
         f"curve {{out}}/pocket {TASK} --methods random,importance,surgeon --ratios 0.25,0.5,0.75 "
-        "--seeds 3 --samples 256 --out {out}/curve",
+        "--seeds 3 --calibration-samples 256 --out {out}/curve",
         describe_curve,
     ),
     Step(
         "Do some heads attend to the same tokens?",
-        f"redundancy {{out}}/pocket {TASK} --samples 200 --distances js,cos --out {{out}}/near.npz",
+        f"redundancy {{out}}/pocket {TASK} --calibration-samples 200 --distances js,cos "
+        "--out {out}/near.npz",
         describe_redundancy,
     ),
     Step(
         "On which heads does the task depend?",
-        f"importance {{out}}/pocket {TASK} --samples 300 --out {{out}}/importance.json",
+        f"importance {{out}}/pocket {TASK} --calibration-samples 300 --out {{out}}/importance.json",
         describe_importance,
     ),
     Step(
         "And what do they do? Each head is measured, timed, and removed alone.",
-        f"roles {{out}}/pocket {{out}}/search/model {TASK} --samples 200 --alone --limit 200 "
+        f"roles {{out}}/pocket {{out}}/search/model {TASK} --calibration-samples 200 --alone "
+        "--limit 200 "
         "--time --out {out}/roles.json",
         describe_roles,
     ),
@@ -182,7 +185,7 @@ STORY = (
     ),
     Step(
         "Which heads did the fine-tuning change?",
-        f"transfer pocket {{out}}/pocket {TASK} --samples 150 --importance-samples 128 "
+        f"transfer pocket {{out}}/pocket {TASK} --calibration-samples 150 --importance-samples 128 "
         "--out {out}/transfer",
         describe_transfer,
     ),

@@ -10,10 +10,10 @@ import headcount as hc
 from headcount.runs.kinds import Train
 from headcount.runs.record import Record
 from headcount.runs.run import Run
-from headcount.tasks.reading import InputOptions
+from headcount.tasks.input_options import InputOptions
 
 TASK = "pocket-acceptability"
-FEW = hc.Scoring(limit=20, draws=5)
+FEW = hc.Scoring(limit=20, bootstrap=5)
 READING = InputOptions(random=3, max_length=12)
 
 

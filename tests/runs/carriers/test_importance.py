@@ -7,6 +7,6 @@ from runs.carriers.asking import TASK, assert_asked_again
 
 
 def test_a_record_asked_again_gives_the_same(trained):
-    options = ImportanceOptions(measuring=GradientOptions(samples=8))
+    options = ImportanceOptions(gradient_options=GradientOptions(samples=8))
     record = assert_asked_again(Run("importance", str(trained[1]), task=TASK, options=options))
     assert (record["n"], record["rows"]["measured"]["sampled"]) == (8, 8)

@@ -14,7 +14,7 @@ def test_a_record_asked_again_gives_the_same(trained):
 def test_gates_that_are_closed_instead(trained):
     options = hc.Prune(
         method=hc.Importance(), ratio=0.5, scoring=FEW, baseline=0, gated=True,
-        looking=hc.Calibration(samples=8),
+        calibration=hc.Calibration(samples=8),
     )  # fmt: skip
     record = assert_asked_again(Run("prune", str(trained[1]), task=TASK, options=options))
     assert "parameters" not in record

@@ -28,10 +28,12 @@ def test_the_dtype_that_was_asked_is_the_one_that_was_trained(tmp_path, scratch)
     options = Train(training=training, rows=8, from_scratch=scratch)
     kinds = {}
     for name in ("float32", "bfloat16", "float64"):
-        opening = hc.ModelOptions(dtype=name)
-        record = hc.run(Run("train", "pocket", task=TASK, options=options, opening=opening),
-                        tmp_path / name)  # fmt: skip
-        assert record.run.opening.dtype == name
+        model_options = hc.ModelOptions(dtype=name)
+        record = hc.run(
+            Run("train", "pocket", task=TASK, options=options, model_options=model_options),
+            tmp_path / name,
+        )
+        assert record.run.model_options.dtype == name
         kinds[name] = {weight.dtype for weight in hc.load(tmp_path / name).parameters()}
     assert kinds == {name: {getattr(torch, name)} for name in kinds}
 
@@ -40,7 +42,7 @@ def test_a_dtype_that_cannot_be_trained_is_refused(tmp_path):
     training = hc.TrainOptions(steps=1, batch_size=4)
     run = Run(
         "train", "pocket", task=TASK, options=Train(training=training, rows=8),
-        opening=hc.ModelOptions(dtype="float16"),
+        model_options=hc.ModelOptions(dtype="float16"),
     )  # fmt: skip
     with pytest.raises(hc.HeadcountError, match=r"float16 cannot be trained.*--precision fp16"):
         hc.run(run, tmp_path / "run")

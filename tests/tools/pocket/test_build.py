@@ -19,7 +19,7 @@ from headcount.training.options import PRESETS
 from headcount.training.scoring import Scoring
 from tools.pocket.bags import bag_of_words
 
-PLAIN = Scoring(draws=0)
+PLAIN = Scoring(bootstrap=0)
 
 
 def test_they_fit_into_eight_megabytes() -> None:
@@ -49,7 +49,7 @@ def test_a_task_needs_attention() -> None:
 def test_the_corpus_needs_attention() -> None:
     model = load("pocket", head="masked-lm")
     full, headless = (
-        evaluate(each, "pocket-corpus", scoring=Scoring(limit=200, draws=0)).score
+        evaluate(each, "pocket-corpus", scoring=Scoring(limit=200, bootstrap=0)).score
         for each in (model, remove(model, Mask.none(layout(model))))
     )
     assert full > headless + 0.3
@@ -58,7 +58,7 @@ def test_the_corpus_needs_attention() -> None:
 def test_the_translation_needs_attention() -> None:
     model = load("pocket-translator")
     full, headless = (
-        evaluate(each, "pocket-translation", scoring=Scoring(limit=60, draws=0)).score
+        evaluate(each, "pocket-translation", scoring=Scoring(limit=60, bootstrap=0)).score
         for each in (model, remove(model, Mask.none(layout(model))))
     )
     assert 60 < full < 99.9

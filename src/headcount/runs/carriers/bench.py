@@ -19,9 +19,13 @@ def bench(run: Run, out: object, *, track: Track | None = None, **_: Any) -> Run
     found = time_it(
         name_of(run), asked.pruned, ratio=asked.ratio, batch=asked.batch,
         length=asked.length, repeats=asked.repeats, timing_seconds=asked.timing_seconds,
-        onnx=asked.onnx, from_config=asked.from_config, allow_pickle=run.opening.allow_pickle,
-        device=run.opening.device, seed=run.seed, **({"track": track} if track else {}),
+        onnx=asked.onnx, from_config=asked.from_config, allow_pickle=run.model_options.allow_pickle,
+        device=run.model_options.device, seed=run.seed, **({"track": track} if track else {}),
     )  # fmt: skip
-    about = {"model": run.model, "device": run.opening.device, "versions": fingerprint.versions()}
+    about = {
+        "model": run.model,
+        "device": run.model_options.device,
+        "versions": fingerprint.versions(),
+    }
     about |= {"kind": run.kind, "options": to_plain(asked), "seed": run.seed}
     return RunOutput(found.to_json(), about, {}, found)

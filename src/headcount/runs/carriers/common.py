@@ -58,14 +58,26 @@ def task_of(run: Run) -> Task:
 def open_run(run: Run, subjects: Subjects | None = None, *, trains: bool = False) -> Subject:
     """What a run is about, opened, or as it was opened for an earlier run that named the same."""
     name = name_of(run)
-    how: Any = {"source": run.source, "opening": run.opening, "trains": trains, "seed": run.seed}
+    how: Any = {
+        "source": run.source,
+        "model_options": run.model_options,
+        "trains": trains,
+        "seed": run.seed,
+    }
 
     def opened() -> Subject:
         return make_subject(name, None if run.task is None else task_of(run), **how)
 
     if subjects is None:
         return opened()
-    parts = (name, content_of(locate(name)), run.task, run.source, run.opening, trains and run.seed)
+    parts = (
+        name,
+        content_of(locate(name)),
+        run.task,
+        run.source,
+        run.model_options,
+        trains and run.seed,
+    )
     return subjects.get(repr(parts), opened)
 
 

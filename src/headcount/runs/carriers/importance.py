@@ -26,12 +26,12 @@ def importance(
     asked, subject = run.asked(ImportanceOptions), open_run(run, subjects)
     task = subject.need_task()
     mask = mask_of(asked.keep, subject) if asked.keep else None
-    how = to_plain(asked.measuring) | {"tokenizer": subject.tokenizer, "mask": mask}
+    how = to_plain(asked.gradient_options) | {"tokenizer": subject.tokenizer, "mask": mask}
     found = measure(subject.model, task, report=report, **how)
-    split = asked.measuring.split or subject.looked_at
+    split = asked.gradient_options.split or subject.looked_at
     rows = subject.rows_of(split)
-    result = {"model": run.model, "task": task.name, "seed": asked.measuring.seed}
+    result = {"model": run.model, "task": task.name, "seed": asked.gradient_options.seed}
     about = depends_on(run, subject.model, subject.tokenizer, rows=rows)
-    used = {"measured": used_rows(rows, split) | {"sampled": asked.measuring.samples}}
+    used = {"measured": used_rows(rows, split) | {"sampled": asked.gradient_options.samples}}
     numbers = found.to_json()
     return RunOutput(result | {"predicts": numbers["kind"], **numbers}, about, used, found)

@@ -36,7 +36,7 @@ def prune(
     try:
         found = cut(
             subject, asked.method, asked.ratio, repair=asked.repair, learning=asked.learning,
-            looking=asked.looking, scoring=asked.scoring, baseline=asked.baseline,
+            calibration=asked.calibration, scoring=asked.scoring, baseline=asked.baseline,
             seed=run.seed, out=out, work=work, logging=logging, report=report, note=note,
             command=command, overwrite=overwrite,
         )  # fmt: skip

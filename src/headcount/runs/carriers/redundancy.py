@@ -37,9 +37,17 @@ def redundancy(
     asked = run.asked(RedundancyOptions)
     model, tokenizer, rows, name = _open(run)
     found = measure(
-        model, rows, samples=asked.reading.most, seed=asked.reading.seed, tokenizer=tokenizer,
-        name=name, state=state, keep_state=True, progress=report, **vars(asked.likening),
-    )  # fmt: skip
+        model,
+        rows,
+        samples=asked.input_options.most,
+        seed=asked.input_options.seed,
+        tokenizer=tokenizer,
+        name=name,
+        state=state,
+        keep_state=True,
+        progress=report,
+        **vars(asked.distance_options),
+    )
     if out is not None:
         found.save(out)
     about = depends_on(run, model, tokenizer, inputs=told(rows))
@@ -53,17 +61,19 @@ def plan(run: Run) -> dict[str, Any]:
     return {
         "class": type(model).__name__,
         "heads": repr(layout(model)),
-        "inputs": f"{min(len(rows), asked.reading.most)} ({name})",
-        "distances": ", ".join(asked.likening.distances),
+        "inputs": f"{min(len(rows), asked.input_options.most)} ({name})",
+        "distances": ", ".join(asked.distance_options.distances),
     }
 
 
 def _open(run: Run) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | None, EncodedRows, str]:
     """(model, tokenizer, what it reads and what that is)."""
     task = None if run.task is None else task_of(run)
-    model, tokenizer, _ = open_model(name_of(run), run.opening, reads=True)
+    model, tokenizer, _ = open_model(name_of(run), run.model_options, reads=True)
     return (
         model,
         tokenizer,
-        *read_inputs(model, tokenizer, run.asked(RedundancyOptions).reading, task, decides=True),
+        *read_inputs(
+            model, tokenizer, run.asked(RedundancyOptions).input_options, task, decides=True
+        ),
     )

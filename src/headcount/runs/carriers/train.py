@@ -34,7 +34,7 @@ def train(
     about["options"]["training"] = asked.training.identity()
     trained = finetune(
         subject.model, task, options=asked.training, out=out, tokenizer=subject.tokenizer,
-        device=run.opening.device, limit=asked.sample, curve_scores=asked.curve_scores,
+        device=run.model_options.device, limit=asked.sample, curve_scores=asked.curve_scores,
         overwrite=overwrite, report=report, logging=logging,
     )  # fmt: skip
     numbers = {name: value for name, value in trained.to_json().items() if name not in COMMON}
@@ -83,12 +83,12 @@ def open_for_training(run: Run) -> Subject:
     asked, task, name = run.asked(Train), task_of(run), name_of(run)
     require_text(name)
     new = tokenizer_for(task, asked.new_tokenizer) if asked.new_tokenizer is not None else None
-    tokenizer = new if new is not None else load_tokenizer(run.opening.tokenizer or name)
+    tokenizer = new if new is not None else load_tokenizer(run.model_options.tokenizer or name)
     model = load_for_task(
         name, task, from_scratch=asked.from_scratch, new_tokenizer=new,
-        seed=asked.training.seed, **run.opening.loading,
+        seed=asked.training.seed, **run.model_options.loading,
     )  # fmt: skip
     return Subject(
         model=model, tokenizer=tokenizer, task=task, name=name, source=run.source,
-        opening=run.opening,
+        model_options=run.model_options,
     )  # fmt: skip

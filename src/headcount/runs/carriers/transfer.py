@@ -32,8 +32,8 @@ def transfer(run: Run, out: object, *, bar: Bar | None = None, **_: Any) -> RunO
     asked = run.asked(TransferOptions)
     models, tasks, tokenizer, rows, name = _open(run)
     found = transfer_study(
-        models, tasks, rows, tokenizer=tokenizer, reading=asked.reading,
-        options=asked.transferring, name=name, bar=bar or no_bar,
+        models, tasks, rows, tokenizer=tokenizer, input_options=asked.input_options,
+        options=asked.drift_options, name=name, bar=bar or no_bar,
     )  # fmt: skip
     named = {"pretrained": run.model, "finetuned": asked.finetuned}
     found = replace(found, made={**found.made, **named})
@@ -48,8 +48,8 @@ def plan(run: Run) -> dict[str, Any]:
     models, _, _, rows, name = _open(run)
     return {
         "classes": ", ".join(type(model).__name__ for model in models),
-        "inputs": f"{min(len(rows), asked.reading.most)} ({name})",
-        "recall": asked.transferring.recall,
+        "inputs": f"{min(len(rows), asked.input_options.most)} ({name})",
+        "recall": asked.drift_options.recall,
     }
 
 
@@ -60,11 +60,11 @@ def _open(
 ]:
     """(the two models, their tasks, their tokenizer, what both read and what that is)."""
     asked, before = run.asked(TransferOptions), None
-    options = asked.transferring
+    options = asked.drift_options
     if options.pretraining_task is not None:
         before = TASKS[options.pretraining_task](Source(data=options.pretraining_data))
     tasks = [before, None if run.task is None else task_of(run)]
-    models, tokenizer = open_several([name_of(run), asked.finetuned], run.opening, tasks)
+    models, tokenizer = open_several([name_of(run), asked.finetuned], run.model_options, tasks)
     open_pair(*models)
-    rows, name = read_inputs(models[0], tokenizer, asked.reading, tasks[1])
+    rows, name = read_inputs(models[0], tokenizer, asked.input_options, tasks[1])
     return models, tasks, tokenizer, rows, name

@@ -43,8 +43,8 @@ class Processes:
 
     leaves = False
 
-    def __init__(self, folder: Path, executing: ExecutorOptions, threads: int) -> None:
-        self.folder, self.most, self.threads = folder, executing.workers, threads
+    def __init__(self, folder: Path, executor_options: ExecutorOptions, threads: int) -> None:
+        self.folder, self.most, self.threads = folder, executor_options.workers, threads
         self.workers: list[_Worker] = []
         self.selector = selectors.DefaultSelector()
 

@@ -70,9 +70,9 @@ class Executor(Protocol):
         ...
 
 
-def make_executor(folder: Path, executing: ExecutorOptions, threads: int) -> Executor:
+def make_executor(folder: Path, executor_options: ExecutorOptions, threads: int) -> Executor:
     """The executor that was asked for."""
     from headcount.studies.executors import EXECUTORS
 
-    kind = EXECUTORS[executing.executor]
-    return kind(folder.absolute(), executing, threads)
+    kind = EXECUTORS[executor_options.executor]
+    return kind(folder.absolute(), executor_options, threads)

@@ -40,17 +40,17 @@ class OnRay:
 
     leaves = False
 
-    def __init__(self, folder: Path, executing: ExecutorOptions, threads: int) -> None:
+    def __init__(self, folder: Path, executor_options: ExecutorOptions, threads: int) -> None:
         try:
             import ray
         except ImportError as error:
             raise need_extra("ray", "ray") from error
         self.ray: Any = ray
-        self.folder, self.executing = folder, executing
+        self.folder, self.executor_options = folder, executor_options
         self.own = not ray.is_initialized()
         if self.own:
-            _connect(ray, executing)
-        resources: Any = {"num_cpus": executing.cpus, "num_gpus": executing.gpus}
+            _connect(ray, executor_options)
+        resources: Any = {"num_cpus": executor_options.cpus, "num_gpus": executor_options.gpus}
         # not Ray, but the study counts how often a run is tried again
         self.remote = ray.remote(max_retries=0, **resources)(carry_out)
         passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
@@ -60,7 +60,7 @@ class OnRay:
 
     def room(self) -> int:
         """As many as run at once, and as many again: Ray has its own queue."""
-        there, how = self.ray.cluster_resources(), self.executing
+        there, how = self.ray.cluster_resources(), self.executor_options
         slots = [there.get("CPU", 1.0) / how.cpus]
         if how.gpus:
             slots.append(there.get("GPU", 0.0) / how.gpus)
@@ -96,10 +96,10 @@ class OnRay:
             self.ray.shutdown()
 
 
-def _connect(ray: Any, executing: ExecutorOptions) -> None:
-    address = executing.address
+def _connect(ray: Any, executor_options: ExecutorOptions) -> None:
+    address = executor_options.address
     if address is None:
-        processors = max(1, round(executing.workers * executing.cpus))
+        processors = max(1, round(executor_options.workers * executor_options.cpus))
         how: dict[str, Any] = {"num_cpus": processors, "include_dashboard": False}
     else:
         _require_answer(address)

@@ -14,7 +14,7 @@ class Serial:
 
     leaves = False
 
-    def __init__(self, folder: Path, executing: ExecutorOptions, threads: int) -> None:
+    def __init__(self, folder: Path, executor_options: ExecutorOptions, threads: int) -> None:
         self.folder = folder
         self.over: list[JobEnd] = []
 

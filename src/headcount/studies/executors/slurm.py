@@ -79,7 +79,7 @@ def _leave_when_preempted() -> None:
 class OnSlurm:
     """Collects jobs level by level, submits them as arrays, and leaves them."""
 
-    def __init__(self, folder: Path, executing: ExecutorOptions, threads: int) -> None:
+    def __init__(self, folder: Path, executor_options: ExecutorOptions, threads: int) -> None:
         try:
             import submitit
         except ImportError as error:
@@ -88,8 +88,8 @@ class OnSlurm:
         if not self.local and shutil.which("sbatch") is None:
             raise HeadcountError("There is no SLURM here: the command sbatch is not found.")
         self.submitit: Any = submitit
-        self.folder, self.executing, self.threads = folder, executing, threads
-        self.leaves = not executing.wait and not self.local
+        self.folder, self.executor_options, self.threads = folder, executor_options, threads
+        self.leaves = not executor_options.wait and not self.local
         self.taken: dict[str, tuple[Job, list[str]]] = {}
         self.jobs: dict[str, Any] = {}
         self.queued = {} if self.local else queued(folder)
@@ -171,7 +171,7 @@ class OnSlurm:
             raise HeadcountError(f"SLURM did not take {len(keys)} jobs: {said}.") from error
 
     def _executor(self, before: Sequence[str]) -> Any:
-        how = self.executing
+        how = self.executor_options
         executor = self.submitit.AutoExecutor(
             folder=self.folder / SUBMITTED / "%j", cluster="local" if self.local else "slurm",
             local_max_num_timeout=TIMEOUTS, slurm_max_num_timeout=TIMEOUTS,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from headcount.models.opening import ModelOptions
+from headcount.models.model_options import ModelOptions
 
 
 def test_by_default_nothing_is_trusted_and_nothing_converted():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from headcount.base.errors import UsageError
@@ -15,13 +15,13 @@ COUNT = 1000
 class InputOptions:
     """What a model reads while it is looked at: lines of a file, a task's texts, or chance."""
 
-    inputs: Path | None = None
+    rows: Path | None = field(default=None, metadata={"names": "--calibration"})
     """Use the lines of a text file."""
     random: int | None = None
     """Use so many rows of random tokens: 1000 when nothing else is named."""
     split: str | None = None
     """Which rows of the task are inputs; its dev split when left out."""
-    samples: int | None = None
+    samples: int | None = field(default=None, metadata={"names": "--calibration-samples"})
     """Look at a sample of so many inputs, even over lengths; 1000 when left out."""
     max_length: int = 128
     """Tokens per input; longer ones are cut."""
@@ -29,8 +29,10 @@ class InputOptions:
     """Seed of the sample, of random tokens and of everything else that is drawn."""
 
     def __post_init__(self) -> None:
-        if self.inputs is not None and self.random is not None:
-            raise UsageError("Pass --inputs or --random, not both: inputs come from one place.")
+        if self.rows is not None and self.random is not None:
+            raise UsageError(
+                "Pass --calibration or --random, not both: inputs come from one place."
+            )
         if self.random is not None and self.random < 1:
             raise UsageError(f"At least one random row is made, not {self.random}.")
         if self.samples is not None and self.samples < 1:

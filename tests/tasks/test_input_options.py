@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.tasks.reading import COUNT, InputOptions
+from headcount.tasks.input_options import COUNT, InputOptions
 
 
 def test_how_many_inputs_are_made_and_looked_at():
@@ -19,7 +19,7 @@ def test_how_many_inputs_are_made_and_looked_at():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"inputs": Path("a"), "random": 3}, "not both"),
+        ({"rows": Path("a"), "random": 3}, "not both"),
         ({"random": 0}, "At least one random row"),
         ({"samples": 0}, "At least one input"),
         ({"max_length": 1}, "at least 2, not 1"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.studies.searching import SearchOptions
+from headcount.studies.search_options import SearchOptions
 
 
 @pytest.mark.parametrize(

@@ -69,29 +69,29 @@ class SearchOptions:
 
 
 def quickened(
-    searching: SearchOptions, like: Prune, stating: Scoring, rows: int
+    search_options: SearchOptions, like: Prune, stating: Scoring, rows: int
 ) -> tuple[SearchOptions, Prune, Scoring, str]:
     """The same search with less of everything, and a sentence on what that leaves out."""
     counts = {
-        "seeds of a number of heads": (searching.seeds, 1),
-        "calibration rows": (like.looking.samples, 128),
+        "seeds of a number of heads": (search_options.seeds, 1),
+        "calibration rows": (like.calibration.samples, 128),
         "rows of each set": (rows, 200),
         "random baselines": (like.baseline, 1),
-        "rounds of timing": (searching.repeats, 6),
+        "rounds of timing": (search_options.repeats, 6),
     }
     seeds, samples, limit, baseline, repeats = (min(each) for each in counts.values())
     less = [f"{min(each)} of {each[0]:,} {name}" for name, each in counts.items()
-            if each[0] > each[1] and (searching.bench or "timing" not in name)]  # fmt: skip
-    seconds = min(searching.timing_seconds, 5.0)
-    searching = replace(searching, seeds=seeds, repeats=repeats, timing_seconds=seconds)
+            if each[0] > each[1] and (search_options.bench or "timing" not in name)]  # fmt: skip
+    seconds = min(search_options.timing_seconds, 5.0)
+    search_options = replace(search_options, seeds=seeds, repeats=repeats, timing_seconds=seconds)
     few = {"limit": limit} if rows > limit else {}
     like = replace(
         like, baseline=baseline, scoring=replace(like.scoring, **few),
-        looking=replace(like.looking, samples=samples),
+        calibration=replace(like.calibration, samples=samples),
     )  # fmt: skip
     text = f"--quick takes {', '.join(less)}." if less else "--quick has nothing to leave out."
     text += " The answer is a first one: leave --quick out for one to rely on."
-    return searching, like, replace(stating, **few), text
+    return search_options, like, replace(stating, **few), text
 
 
 def check_methods(names: Sequence[str], bound: Bound | None) -> None:
