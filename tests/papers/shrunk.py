@@ -26,7 +26,7 @@ from headcount.tasks.glue import LAYOUTS
 from headcount.tasks.loading import load_tokenizer
 
 ALWAYS: dict[str, Any] = {
-    "steps": 2, "batch_size": 4, "accumulate": 1, "rows": 16, "limit": 6, "draws": 20,
+    "steps": 2, "batch_size": 4, "accumulate": 1, "limit": 6, "bootstrap": 20,
     "max_length": 12, "samples": 4, "importance_samples": 4, "points": 3, "scorer_steps": 2,
     "repeats": 6, "length": 8, "batch": 2, "timing_seconds": 0,
 }  # fmt: skip
@@ -62,6 +62,8 @@ def _shrunk(value: Any, models: Mapping[str, str]) -> Any:
         found[name] = ALWAYS[name]
     for name in found.keys() & WHERE_SAID.keys():
         found[name] = found[name] and WHERE_SAID[name]
+    if "fraction" in found:  # of a training; calibration has rows of its own
+        found["rows"] = ROWS
     if isinstance(found.get("random"), int):
         found["samples"] = None
     if isinstance(found.get("best"), list):
