@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from headcount.base import errors
 from headcount.base.errors import (
     HeadcountError,
     NotFoundError,
+    StudyError,
     UsageError,
+    disk_is_full,
     in_words,
     need_extra,
 )
@@ -57,3 +61,14 @@ def test_an_error_without_words_is_told_by_the_code_that_raised_it() -> None:
     told = in_words(raised.value)
     assert told.startswith('AssertionError: assert len("a") == 2 in test_an_error')
     assert in_words(ValueError("a\n b")) == "ValueError: a b"
+
+
+def test_a_full_disk_is_known_by_its_number_or_by_what_a_library_says_of_it() -> None:
+    wrapped = HeadcountError("Cannot write a.json.")
+    wrapped.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    assert disk_is_full(wrapped)
+    assert disk_is_full(RuntimeError("4096 requested and 512 written"))
+    assert not disk_is_full(OSError(errno.EACCES, "Permission denied"))
+    assert not disk_is_full(UsageError("There is no task 'No space left'."))
+    assert disk_is_full(StudyError("accelerate ended with 1: No space left"), quoted=True)
+    assert not disk_is_full(None)

@@ -35,6 +35,7 @@ def change(folder, **keys):
         ({"use_return_dict": 5}, "describes no model: .*use_return_dict"),
         ({"hidden_size": 2.0}, "describes no model: .*hidden_size"),
         ({"num_attention_heads": 3}, "describes no model"),
+        ({"chunk_size_feed_forward": "x"}, "describes no model: chunk_size_feed_forward is 'x'"),
         ({"model_type": ["bert"]}, r"has the model_type \['bert'\]"),
         ({"model_type": "nothing"}, "describes no model"),
         ({"architectures": True}, "names of classes, not True"),

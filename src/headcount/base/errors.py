@@ -6,6 +6,8 @@ sentence and leaves with `exit_code`; a library user catches `HeadcountError`.
 
 from __future__ import annotations
 
+import errno
+import re
 import traceback
 from collections.abc import Sequence
 
@@ -13,6 +15,12 @@ from headcount.base.text import printable
 
 MOST = 1000
 """Characters of a message; what a file brings into it may be longer."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+WROTE_LESS = re.compile(
+    "No space left|Disk quota exceeded|File too large|StorageFull|FileTooLarge|file write failed|"
+    r"\d+ requested and \d+ written"
+)
+"""A full disk in the words of libraries that raise errors of their own for it."""
 
 
 class HeadcountError(Exception):
@@ -64,6 +72,21 @@ def need_extra(module: str, extra: str) -> MissingExtraError:
     return MissingExtraError(
         f"This needs {module}, which is not installed: pip install 'headcount[{extra}]'"
     )
+
+
+def disk_is_full(error: BaseException | None, *, quoted: bool = False) -> bool:
+    """Whether this error, or one that it came from, is a disk or a quota that is full.
+
+    With `quoted` also where headcount's own message quotes what another process wrote; without, a
+    user's text is never taken for a full disk.
+    """
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return True
+        if (quoted or not isinstance(error, HeadcountError)) and WROTE_LESS.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def in_words(error: BaseException, most: int = 160) -> str:

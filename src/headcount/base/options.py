@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import textwrap
 import types
 from collections.abc import Mapping, Sequence
@@ -54,6 +55,19 @@ def to_plain(value: object) -> Any:
     if isinstance(value, str) or not isinstance(value, Sequence):
         return value
     return [to_plain(item) for item in value]
+
+
+def defined(value: Any) -> Any:
+    """A nest of values with None for what is no finite number: JSON has no word for that.
+
+    >>> defined({"score": float("nan"), "ends": [0.5, float("inf")]})
+    {'score': None, 'ends': [0.5, None]}
+    """
+    if isinstance(value, dict):
+        return {name: defined(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [defined(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def by_field(value: Any) -> dict[str, Any]:

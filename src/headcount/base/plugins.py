@@ -6,7 +6,6 @@ like. The jobs of a study name it, so that workers on this or another machine ex
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import inspect
 import re
@@ -16,6 +15,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+from headcount.base.digest import digest
 from headcount.base.errors import HeadcountError, NotFoundError, UsageError, in_words
 from headcount.base.registry import Registry
 
@@ -30,9 +30,8 @@ def load_plugin(path: str | Path) -> None:
         return
     if not file.is_file():
         raise NotFoundError(f"There is no plugin '{path}': --plugin takes a Python file.")
-    number = hashlib.blake2b(str(file).encode(), digest_size=4).hexdigest()
     stem = re.sub(r"\W", "_", file.stem)
-    name = f"headcount_plugin_{stem}_{number}"
+    name = f"headcount_plugin_{stem}_{digest(str(file), size=4)}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is no Python file, so it is no plugin.")
@@ -61,7 +60,7 @@ def code_digest(target: Callable[..., Any]) -> str:
     except (OSError, TypeError):  # typed at a prompt or in a notebook
         functions = vars(target).values() if inspect.isclass(target) else [target]
         code = "".join(map(bytecode, filter(inspect.isfunction, functions))).encode()
-    return hashlib.blake2b(code, digest_size=8).hexdigest()
+    return digest(code)
 
 
 def bytecode(function: FunctionType) -> str:

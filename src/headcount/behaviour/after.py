@@ -12,7 +12,8 @@ from transformers import PreTrainedModel
 from headcount.changes.pair import open_pair
 from headcount.costs.pairs import mask_between
 from headcount.heads import Head, Mask
-from headcount.likeness.inputs import Batch, model_inputs
+from headcount.likeness.inputs import Batch
+from headcount.models.batches import model_inputs
 from headcount.models.capture import AttentionSource, capture
 from headcount.models.hooks import evaluating
 

@@ -24,7 +24,8 @@ from headcount.behaviour.tokens import READS, Marks
 from headcount.behaviour.words import LOOKS, ROLES
 from headcount.changes.sentence import spelled
 from headcount.heads import Head, Mask
-from headcount.likeness.inputs import Batch, model_inputs
+from headcount.likeness.inputs import Batch
+from headcount.models.batches import model_inputs
 from headcount.models.capture import AttentionSource, capture
 from headcount.models.hooks import evaluating
 

@@ -16,7 +16,8 @@ from headcount.behaviour.stand_in import Outputs
 from headcount.behaviour.tokens import READS, Marks
 from headcount.behaviour.words import LOOKS
 from headcount.heads import Head, Layout
-from headcount.likeness.inputs import Batch, model_inputs
+from headcount.likeness.inputs import Batch
+from headcount.models.batches import model_inputs
 from headcount.models.capture import AttentionSource, capture
 from headcount.models.sites import Site
 from headcount.models.watch import watching

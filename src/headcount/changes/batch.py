@@ -19,7 +19,8 @@ from headcount.base.errors import UnsupportedError
 from headcount.changes.divergence import fitting, js_divergence, l2_distance
 from headcount.heads import Layout
 from headcount.likeness.attention import padding_masks
-from headcount.likeness.inputs import Batch, model_inputs
+from headcount.likeness.inputs import Batch
+from headcount.models.batches import model_inputs
 from headcount.models.capture import AttentionSource, capture
 from headcount.models.layers import find_layers
 from headcount.models.watch import watching

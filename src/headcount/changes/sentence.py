@@ -21,7 +21,8 @@ from headcount.changes.maps import AttentionMaps, HeadUse, Map, Tokens
 from headcount.changes.pair import open_pair
 from headcount.costs.pairs import mask_between
 from headcount.heads import Head, Layout, Mask
-from headcount.likeness.inputs import Batch, model_inputs, open_stream
+from headcount.likeness.inputs import Batch, open_stream
+from headcount.models.batches import model_inputs
 from headcount.models.capture import AttentionSource, capture
 from headcount.models.door import require_pretrained
 from headcount.models.find import layout, sites_of, unwrap

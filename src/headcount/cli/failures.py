@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -17,7 +16,7 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
-from headcount.base.errors import HeadcountError
+from headcount.base.errors import HeadcountError, disk_is_full
 from headcount.base.extras import CORE
 from headcount.base.text import printable
 from headcount.studies.written import StudyFileError
@@ -26,12 +25,6 @@ PACKAGES = {module: name for name, module in CORE.items()}
 INTERRUPTED = 130
 LINES = 100
 """Mistakes of a study file that are shown, one a line."""
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-WROTE_LESS = re.compile(
-    "No space left|Disk quota exceeded|File too large|StorageFull|FileTooLarge|file write failed|"
-    r"\d+ requested and \d+ written"
-)
-"""A full disk in the words of libraries that raise errors of their own for it."""
 ADVICE = "Make room or choose another place, and run the same command again."
 NAMED: dict[Any, str] = {
     int: "a whole number",
@@ -44,7 +37,7 @@ PIPE_CLOSED = 141  # what a shell reports for any program whose reader went away
 
 def explain(error: BaseException) -> tuple[str, int]:
     """(sentence, exit code) for anything a command can raise."""
-    if _disk_is_full(error):
+    if disk_is_full(error):
         return f"{_unwritten(error)} {ADVICE}", 1
     match error:
         case StudyFileError() if len(error.several) > 1:
@@ -102,18 +95,6 @@ def _in_words(kind: object) -> str:
     if get_origin(kind) is Literal:
         return " or ".join(map(str, get_args(kind)))
     return NAMED.get(kind, "something else")
-
-
-def _disk_is_full(error: BaseException | None) -> bool:
-    """Whether this, or what it came from, is a disk or a quota that is full."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in FULL:
-            return True
-        # a user's text is never taken for a full disk: only what headcount did not say itself
-        if not isinstance(error, HeadcountError) and WROTE_LESS.search(str(error)):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _unwritten(error: BaseException) -> str:

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Head, Layout
-from headcount.likeness.inputs import Batch, model_inputs
+from headcount.likeness.inputs import Batch
+from headcount.models.batches import model_inputs
 from headcount.models.capture import AttentionSource, capture
 from headcount.models.find import unwrap
 

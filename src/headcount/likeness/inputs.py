@@ -6,16 +6,16 @@ the proportions of the whole: length explains half of the variance of the token-
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.models.fingerprint import raw
 from headcount.tasks.door import rows_for
@@ -86,31 +86,13 @@ def even_order(lengths: np.ndarray, limit: int | None = None, seed: int = 0) -> 
 
 def digest_of(batches: list[Batch], before: str = "") -> str:
     """A fingerprint of everything up to and with these batches."""
-    found = hashlib.blake2b(before.encode(), digest_size=16)
-    for batch in batches:
-        for name in sorted(batch):
-            found.update(f"{name}{tuple(batch[name].shape)}".encode())
-            found.update(raw(batch[name]))
-    return found.hexdigest()
-
-
-def model_inputs(model: nn.Module, batch: Batch) -> dict[str, Any]:
-    """What of a batch the model's forward takes, on the model's device, without a cache."""
-    known = inspect.signature(type(model).forward).parameters
-    device = next(model.parameters()).device
-    labels_only = "labels" in batch and not _takes_decoder_tokens(batch, known)
-    inputs: dict[str, Any] = {
-        name: value.to(device)
-        for name, value in batch.items()
-        if name in known and (name != "labels" or labels_only)
-    }
-    if "use_cache" in known:
-        inputs["use_cache"] = False
-    return inputs
-
-
-def _takes_decoder_tokens(batch: Batch, known: Mapping[str, Any]) -> bool:
-    return "decoder_input_ids" in batch or "decoder_input_ids" not in known
+    content = (
+        piece
+        for batch in batches
+        for name in sorted(batch)
+        for piece in (f"{name}{tuple(batch[name].shape)}", raw(batch[name]))
+    )
+    return digest(chain((before,), content), size=16)
 
 
 def _from_rows(

@@ -69,9 +69,19 @@ def batches_for(model: nn.Module, data: Batches, *, tokens: int = TOKENS) -> Ite
 
 
 def model_inputs(model: nn.Module, batch: Mapping[str, Any]) -> dict[str, Any]:
-    """The batch without labels and without what the model's forward does not name."""
+    """What of a batch the model's forward names, on the model's device, without a cache.
+
+    Labels are left out but where a decoder is given no other tokens.
+    """
     known = _parameters(type(model))
-    inputs = {name: value for name, value in batch.items() if name in known and name != "labels"}
+    device = next(model.parameters()).device
+    labels = batch.get("labels")
+    decodes = isinstance(labels, Tensor) and labels.ndim == 2 and "decoder_input_ids" in known
+    inputs = {
+        name: _to(value, device)
+        for name, value in batch.items()
+        if name in known and (name != "labels" or (decodes and "decoder_input_ids" not in batch))
+    }
     return inputs | ({"use_cache": False} if "use_cache" in known else {})
 
 

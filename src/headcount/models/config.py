@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,12 @@ SIZES = re.compile(
     r"|^n_(embd|layer|positions)$|^d_(model|ff|kv)$|^head_dim$"
 )
 """Names of numbers that are never below 0; others may be, as in vision_feature_layer: -2."""
+UNCHECKED: dict[str, type[int | bool]] = {
+    field.name: type(field.default)
+    for field in fields(PreTrainedConfig)
+    if isinstance(field.default, int)
+}
+"""Settings that all configs have, and that transformers takes as they are written."""
 
 
 def load_config(
@@ -150,7 +157,12 @@ def describes_none(name: str, error: Exception) -> HeadcountError:
 
 
 def _require_parts(name: str, config: PreTrainedConfig) -> None:
-    """Refuse settings in the place of methods, and a part for text that is none."""
+    """Refuse settings in the place of methods or of another kind, and no part for text."""
+    for part in parts_of(config):
+        for key, kind in UNCHECKED.items():
+            if not isinstance(value := getattr(part, key, None), kind | None):
+                reason = f"{key} is {short(value)}"
+                raise UnsupportedError(f"The config of '{name}' describes no model: {reason}.")
     wrong = [key for key in vars(config) if callable(getattr(type(config), key, None))]
     try:
         text: object = config if wrong else config.get_text_config()

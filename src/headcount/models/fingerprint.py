@@ -8,7 +8,6 @@ Where a model lies, in which precision it was saved and by which version are no 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 import headcount
+from headcount.base.digest import digest
 from headcount.base.names import split_words
 from headcount.models.find import unwrap
 
@@ -41,12 +41,13 @@ def identity(model: nn.Module, tokenizer: Any = None) -> dict[str, Any]:
 
 def weights_fingerprint(model: nn.Module) -> str:
     """A short name for exactly these weights, of all shapes and dtypes."""
-    found = hashlib.blake2b(digest_size=8)
-    for name, value in sorted(unwrap(model).state_dict().items()):
-        if isinstance(value, Tensor):
-            found.update(f"{name}{tuple(value.shape)}{value.dtype}".encode())
-            found.update(raw(value))
-    return found.hexdigest()
+    weights = sorted(unwrap(model).state_dict().items())
+    return digest(
+        piece
+        for name, value in weights
+        if isinstance(value, Tensor)
+        for piece in (f"{name}{tuple(value.shape)}{value.dtype}", raw(value))
+    )
 
 
 def raw(tensor: Tensor) -> memoryview:
@@ -87,14 +88,16 @@ def tokenizer_fingerprint(tokenizer: Any) -> str:
     else:
         pieces = ("sp_model", "spm_source", "spm_target")
         models = [getattr(tokenizer, name, None) for name in pieces]
-        protos = [each.serialized_model_proto() for each in models if each is not None]
-        inside = [tokenizer.get_vocab(), [hashlib.blake2b(each).hexdigest() for each in protos]]
+        protos = [model.serialized_model_proto() for model in models if model is not None]
+        inside = [tokenizer.get_vocab(), [digest(proto, size=64) for proto in protos]]
     settings = ("padding_side", "truncation_side", "model_max_length", "pad_token_type_id")
-    said = [inside, {name: getattr(tokenizer, name, None) for name in settings}]
-    said.append({name: str(each) for name, each in tokenizer.special_tokens_map.items()})
-    found = hashlib.blake2b(digest_size=8)
-    found.update(json.dumps(said, sort_keys=True, default=str).encode())
-    return f"{len(tokenizer)} tokens {found.hexdigest()}"
+    content = [
+        inside,
+        {name: getattr(tokenizer, name, None) for name in settings},
+        {name: str(token) for name, token in tokenizer.special_tokens_map.items()},
+    ]
+    text = json.dumps(content, sort_keys=True, default=str)
+    return f"{len(tokenizer)} tokens {digest(text)}"
 
 
 def versions(*more: str) -> dict[str, str]:

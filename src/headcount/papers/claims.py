@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headcount.base.files import read_text
+from headcount.base.options import defined
 from headcount.papers.finished import PaperRuns
 
 Word = Literal["holds", "does not hold", "undecided", "not run"]
@@ -52,9 +53,7 @@ class TestedStatistic:
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict; what is not a number is None."""
-        numbers = {name: getattr(self, name) for name in ("value", "low", "high")}
-        plain = {name: None if math.isnan(each) else each for name, each in numbers.items()}
-        return vars(self) | plain
+        return defined(dict(vars(self)))
 
 
 Test = Callable[[PaperRuns], Sequence[TestedStatistic]]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headcount.base.options import defined
 from headcount.papers.numbers import Number, PrintedTable
 from headcount.statistics import interval
 
@@ -42,9 +43,7 @@ class Spread:
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""
         mean, low, high = self.ends if self.values else (math.nan,) * 3
-        numbers = {"mean": mean, "low": low, "high": high}
-        plain = {name: None if math.isnan(each) else each for name, each in numbers.items()}
-        return plain | {"seeds": len(self.values)}
+        return defined({"mean": mean, "low": low, "high": high, "seeds": len(self.values)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +104,7 @@ def plain(cell: Any) -> Any:
     """A cell as plain data."""
     if isinstance(cell, Number):
         return {"value": cell.value, "bound": cell.bound, "cell": cell.cell}
-    return None if isinstance(cell, float) and math.isnan(cell) else cell
+    return defined(cell)
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -5,8 +5,6 @@ Nothing here needs torch: a study of thousands of runs is planned with it.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -14,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from headcount.base.digest import digest, plain_digest
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import expanded
 
@@ -25,12 +24,6 @@ SYSTEM = ("/proc", "/sys")
 """Folders whose files are no data: some never end, and others wait."""
 NOTES = {"record.json", "result.json", "settings.json", "trainer_state.json"}
 """What a run left beside a model."""
-
-
-def digest(value: Any) -> str:
-    """A short name for plain data."""
-    text = json.dumps(value, sort_keys=True, default=repr)
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def named_files(options: Any) -> Iterator[str]:
@@ -72,7 +65,7 @@ def content_of(name: str) -> str | None:
         if not path.is_dir():
             return None
         _require_data(path)
-        return digest([(str(each.relative_to(path)), _file(each)) for each in _files(path)])
+        return plain_digest([(str(each.relative_to(path)), _file(each)) for each in _files(path)])
     except OSError as error:
         raise NotFoundError(f"Cannot read {path}: {error.strerror or error}.") from error
 
@@ -113,8 +106,5 @@ def _file(path: Path) -> str:
 
 @lru_cache(maxsize=4096)
 def _read(path: str, size: int, changed: int, inode: int) -> str:
-    found = hashlib.blake2b(digest_size=16)
     with open(path, "rb") as file:
-        while piece := file.read(2**22):
-            found.update(piece)
-    return found.hexdigest()
+        return digest(iter(lambda: file.read(2**22), b""), size=16)

@@ -8,7 +8,6 @@ found    = cutting.score(small)            # Evaluation
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
+from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.base.options import to_plain
 from headcount.heads import Mask
@@ -189,14 +189,14 @@ class PruningRun:
     def _repair(self, step: Repair, small: PreTrainedModel, mask: Mask) -> dict[str, Any]:
         """One step, in a folder of its own where there is one, so that it can be resumed."""
         name, started = repair_name(step), time.monotonic()
-        digest = hashlib.blake2b(str(mask.to_json()).encode(), digest_size=6).hexdigest()
+        which = digest(str(mask.to_json()), size=6)
         given = RepairInputs(
             calibration=self._calibration,
             task=self.subject.task,
             tokenizer=self.subject.tokenizer,
             device=self.subject.model_options.device,
             seed=self.seed,
-            work=None if self.work is None else self.work / f"{name}-{digest}-{self.seed}",
+            work=None if self.work is None else self.work / f"{name}-{which}-{self.seed}",
             logging=self.logging.named("seed", self.seed),
         )
         report = step.apply(small, self.subject.model, given)

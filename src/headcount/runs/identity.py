@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from headcount.base.digest import plain_digest
 from headcount.base.errors import UsageError
 from headcount.base.files import LARGEST, parse_json, read_text
 from headcount.base.options import changed, to_plain
@@ -21,7 +22,6 @@ from headcount.models import fingerprint
 from headcount.pruning.methods import METHODS, Method, name_of
 from headcount.repair.repairs import REPAIRS, repairs_identity
 from headcount.runs.asked import Prune
-from headcount.runs.contents import digest
 from headcount.runs.record import TOLD
 from headcount.runs.subject import Subject
 from headcount.runs.values import told
@@ -121,7 +121,7 @@ def require_same(then: Any, now: Mapping[str, Any], where: Path) -> str | None:
 def seal(data: Mapping[str, Any], id: str) -> dict[str, Any]:
     """A result as its file has it: with the id of the question it answers, and a sum over all."""
     plain = json.loads(json.dumps({**data, "id": id}, default=str))
-    return plain | {"sum": digest(plain)}
+    return plain | {"sum": plain_digest(plain)}
 
 
 def read_sealed(path: Path, kind: str, id: str, largest: int = LARGEST) -> dict[str, Any]:
@@ -132,6 +132,6 @@ def read_sealed(path: Path, kind: str, id: str, largest: int = LARGEST) -> dict[
         raise UsageError(f"{complaint}: it is no object.")
     if data.get("id") != id:
         raise UsageError(f"{path} answers another question than this one: {AGAIN}.")
-    if data.pop("sum", None) != (total := digest(data)):
+    if data.pop("sum", None) != (total := plain_digest(data)):
         raise UsageError(f"{path} was changed after it was written: {AGAIN}.")
     return data | {"sum": total}

@@ -16,16 +16,16 @@ record.json is one object:
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.base.files import as_path, expanded, read_json, require_fields, write_json
+from headcount.base.options import defined
 from headcount.runs.run import Run
 
 FORMAT = 1
@@ -160,7 +160,7 @@ def id_of(identity: Mapping[str, Any]) -> str:
     """
     bound = {name: value for name, value in identity.items() if name not in TOLD}
     text = json.dumps(_alike(bound), sort_keys=True, default=str)
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return digest(text)
 
 
 def _alike(value: Any) -> Any:
@@ -174,19 +174,6 @@ def _alike(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): _alike(item) for name, item in value.items()}
     return value
-
-
-def defined(value: Any) -> Any:
-    """A nest of values with None for what is not a number, as JSON has it.
-
-    >>> defined({"score": math.nan, "draws": [0.5, math.nan]})
-    {'score': None, 'draws': [0.5, None]}
-    """
-    if isinstance(value, dict):
-        return {name: defined(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [defined(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def load_record(path: str | Path) -> Record:

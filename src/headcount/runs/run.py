@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from headcount.base.digest import plain_digest
 from headcount.base.errors import UsageError
 from headcount.base.files import expanded
 from headcount.base.names import nearest
@@ -29,7 +30,7 @@ from headcount.models.model_options import ModelOptions
 from headcount.models.shipped import is_shipped
 from headcount.pruning.methods import METHODS
 from headcount.repair.repairs import REPAIRS
-from headcount.runs.contents import by_content, digest, named_files
+from headcount.runs.contents import by_content, named_files
 from headcount.tasks.catalog import TASKS
 from headcount.tasks.source import Source
 
@@ -123,7 +124,7 @@ class Run:
             asked["model"] = type(self.model).__name__
         if code := plugin_code(asked, (METHODS, REPAIRS, TASKS, DISTANCES)):
             asked["plugins"] = code
-        return digest(by_content(asked, self.files))
+        return plain_digest(by_content(asked, self.files))
 
     @property
     def files(self) -> set[str]:

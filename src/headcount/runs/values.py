@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from headcount.base.digest import digest
 from headcount.models import fingerprint
 from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 
@@ -25,7 +25,7 @@ def told(value: Any) -> str:
     if isinstance(value, EncodedRows):
         return rows_fingerprint(value)
     if isinstance(value, str | Path) and _is_file(value):
-        return f"{value} {hashlib.blake2b(Path(value).read_bytes(), digest_size=8).hexdigest()}"
+        return f"{value} {digest(Path(value).read_bytes())}"
     if value is None or isinstance(value, str | int | float | Path):
         return str(value)
     if isinstance(value, list | tuple) and all(isinstance(each, int | float) for each in value):
@@ -41,10 +41,7 @@ def content(value: Any) -> str:
     >>> content(["a", "b"]) == content(["a", "b"]) != content(["ab"])
     True
     """
-    digest = hashlib.blake2b(digest_size=8)
-    for piece in _pieces(value):
-        digest.update(len(piece).to_bytes(8, "little") + piece)
-    return digest.hexdigest()
+    return digest(len(piece).to_bytes(8, "little") + piece for piece in _pieces(value))
 
 
 def _is_file(value: str | Path) -> bool:

@@ -6,7 +6,6 @@ Rows go to Parquet and CSV; a summary has a line for each combination of everyth
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from headcount.base.errors import HeadcountError
 from headcount.base.files import whole
+from headcount.base.options import defined
 from headcount.runs.products import scored_part
 from headcount.statistics import compare_pairs, interval
 from headcount.studies.ledger import Ledger
@@ -193,11 +193,9 @@ def _test(lines: list[Row], runs: Sequence[Sequence[Row]], axes: Sequence[str]) 
         for (place, _), row in found.items():
             named = {"verdict": "", "p_corrected": ".p", "comparisons": ".comparisons",
                      "seeds_needed": ".seeds_needed"}  # fmt: skip
-            lines[place] |= {f"than {other}{end}": _plain(row[name]) for name, end in named.items()}
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
+            lines[place] |= {
+                f"than {other}{end}": defined(row[name]) for name, end in named.items()
+            }
 
 
 def _is_measure(name: str, own: Sequence[Row], axes: Sequence[str]) -> bool:

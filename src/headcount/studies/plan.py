@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from headcount.base.digest import plain_digest
 from headcount.base.errors import UsageError
 from headcount.base.options import OptionsError
 from headcount.base.text import printable, short
-from headcount.runs.contents import digest
 from headcount.runs.run import Run
 from headcount.studies.written import SHIPPED
 
@@ -122,4 +122,4 @@ class Plan:
     @property
     def digest(self) -> str:
         """A short name for everything that is asked, whatever the file looks like."""
-        return digest(sorted(self.by_key))
+        return plain_digest(sorted(self.by_key))

@@ -12,7 +12,8 @@ from typing import Any, Literal, get_type_hints
 from headcount.base.errors import UsageError
 from headcount.base.files import require_fields, whole, write_json
 from headcount.base.names import split_words
-from headcount.runs.record import Record, defined
+from headcount.base.options import defined
+from headcount.runs.record import Record
 from headcount.statistics import compare_pairs, deviation
 from headcount.statistics.comparisons import Label
 from headcount.tasks.metrics import Difference, ends, get_metric, over_seeds, step_of

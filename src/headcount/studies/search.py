@@ -18,7 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
 from headcount.base.names import split_words
-from headcount.base.options import to_plain
+from headcount.base.options import defined, to_plain
 from headcount.models.find import sites_of
 from headcount.pruning.methods import Method, as_method, name_of
 from headcount.repair.finetune import training_of
@@ -28,7 +28,6 @@ from headcount.runs.asked import Prune
 from headcount.runs.identity import identity
 from headcount.runs.notes import Note, log
 from headcount.runs.overlap import scored_keys, shared_note
-from headcount.runs.record import defined
 from headcount.runs.subject import Subject, make_subject
 from headcount.studies.answers import SearchRequest, answer_of, no_answer
 from headcount.studies.bounds import MaxDrop, read_bound

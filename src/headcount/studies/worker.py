@@ -9,7 +9,6 @@ and answers with one.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -25,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcount.base.errors import HeadcountError, StudyError, in_words
+from headcount.base.errors import HeadcountError, StudyError, disk_is_full, in_words
 from headcount.base.faults import danger
 from headcount.base.files import write_json
 from headcount.base.plugins import load_plugin, loaded_plugins
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from headcount.runs.subject import Subjects
 
 MADE = "made"
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2)
 """Signals that end a run; the last is SLURM's before preemption."""
 SMALL = 2**20
@@ -124,7 +122,7 @@ def _undisturbed() -> Generator[None]:
 
 def _failed(ledger: Ledger, key: str, lease: Lease, error: BaseException) -> dict[str, Any]:
     said = str(error) if isinstance(error, HeadcountError) else in_words(error)
-    if _is_full(error):  # that is nothing about the run
+    if disk_is_full(error, quoted=True):  # that is nothing about the run
         lease.release()
         return {"key": key, "state": "unwritten", "error": said}
     failure = {
@@ -141,16 +139,6 @@ def _failed(ledger: Ledger, key: str, lease: Lease, error: BaseException) -> dic
         lease.release()
         return {"key": key, "state": "unwritten", "error": said}
     return {"key": key, "state": "failed", "error": said}
-
-
-def _is_full(error: BaseException | None) -> bool:
-    """Whether there was no room on the disk, whoever found that out."""
-    while error is not None:
-        number = getattr(error, "errno", None)
-        if number in FULL or any(os.strerror(each) in str(error) for each in FULL):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _carry(ledger: Ledger, run: Run, job: Job, made: Path) -> None:

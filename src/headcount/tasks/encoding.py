@@ -8,7 +8,6 @@ Batches hold rows of like length, longest first, so little of them is padding.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.base.text import line
 from headcount.models.tokenizers import tokenizing
@@ -163,27 +163,27 @@ class RowOptions:
 
 def rows_fingerprint(rows: EncodedRows) -> str:
     """How many rows there are, and a short name for exactly these tokens and labels."""
-    found = hashlib.blake2b(digest_size=8)
-    found.update(json.dumps([list(rows.columns), rows.padding, rows.left]).encode())
+    return f"{rows.count} rows {digest(_content(rows))}"
+
+
+def _content(rows: EncodedRows) -> Iterator[str | bytes]:
+    yield json.dumps([list(rows.columns), rows.padding, rows.left])
     labels = rows.labels if isinstance(rows.labels, list) else []
     for column in (*rows.columns.values(), labels):
         for row in column:
             values = row.tobytes() if isinstance(row, np.ndarray) else array("q", row).tobytes()
-            found.update(len(row).to_bytes(8, "little") + values)
+            yield len(row).to_bytes(8, "little") + values
     for numbers in (rows.labels, rows.examples):
         if isinstance(numbers, np.ndarray):
-            found.update(f"{numbers.dtype}".encode() + numbers.tobytes())
-    return f"{rows.count} rows {found.hexdigest()}"
+            yield f"{numbers.dtype}".encode() + numbers.tobytes()
 
 
 def examples_fingerprint(examples: Examples) -> str:
     """How many rows there are, and a short name for exactly these texts and labels."""
-    found = hashlib.blake2b(digest_size=8)
-    for column in examples.texts:
-        found.update(json.dumps(list(column)).encode())
+    content: list[str | bytes] = [json.dumps(list(column)) for column in examples.texts]
     if examples.labels is not None:
-        found.update(f"{examples.labels.dtype}".encode() + examples.labels.tobytes())
-    return f"{len(examples)} rows {found.hexdigest()}"
+        content += [f"{examples.labels.dtype}", examples.labels.tobytes()]
+    return f"{len(examples)} rows {digest(content)}"
 
 
 def plan_batches(lengths: np.ndarray, tokens: int, rows: int = 1024) -> list[np.ndarray]:

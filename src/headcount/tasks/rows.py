@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.tasks import Task
 from headcount.tasks.encoding import EncodedRows, encode, rows_fingerprint
@@ -51,7 +51,7 @@ def asked_fingerprint(task: Task, examples: Examples, rows: EncodedRows) -> str:
         return rows_fingerprint(rows)
     labels = None if examples.labels is None else examples.labels.tolist()
     content = json.dumps([[list(column) for column in examples.texts], labels])
-    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+    return digest(content)
 
 
 def in_model_numbers(

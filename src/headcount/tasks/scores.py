@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from headcount.base.files import require_fields
+from headcount.base.options import defined
 from headcount.base.text import line
 
 
@@ -92,12 +93,8 @@ class Difference:
 
 
 def _plain(data: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no word for what is not a finite number; a reason stands where there is one."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in data.items()
-        if name != "no_interval" or value
-    }
+    """Without what is undefined; a reason stands where there is one."""
+    return defined({name: value for name, value in data.items() if name != "no_interval" or value})
 
 
 def _why(no_interval: str) -> str:

@@ -54,7 +54,7 @@ class Translation(TaskKind):
         shift: Any = getattr(model, "prepare_decoder_input_ids_from_labels", None)
         if shift is None:
             raise UnsupportedError(f"{type(model).__name__} cannot be trained to translate.")
-        return model_inputs(model, batch) | {"decoder_input_ids": shift(labels=batch["labels"])}
+        return model_inputs(model, batch | {"decoder_input_ids": shift(labels=batch["labels"])})
 
     def sample_labels(
         self, answers: Tensor, batch: ModelBatch, generator: torch.Generator

@@ -8,12 +8,12 @@ order and negation do not count, so a sentence and its twisted twin are never on
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.base.names import require
 from headcount.tasks.pocket import (
@@ -140,8 +140,7 @@ def examples(
     make = POCKET_TASKS[task].make
     key = POCKET_TASKS[task].fields[0]
     # One hash for the whole call; the index is added, and Random mixes the sum thoroughly.
-    digest = hashlib.blake2b(f"{task}/{split}/{seed}".encode(), digest_size=16).digest()
-    base = int.from_bytes(digest, "big")
+    base = int(digest(f"{task}/{split}/{seed}", size=16), 16)
     rng = Random()
     found: list[dict[str, Any]] = []
     for index in range(start, start + count):
