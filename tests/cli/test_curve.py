@@ -48,7 +48,7 @@ def test_files_and_table(cli, folder, tmp_path):
     for row in found["summary"]:
         assert row["lost"] == str(Difference(**row["difference"]))
         assert row["lost"] in table.out
-    assert "look at up to 16 rows of train; 40 rows of dev are scored." in table.out
+    assert "Calibration data: up to 16 rows of train; scores: 40 rows of dev." in table.out
     again = {path: path.read_bytes() for path in (tmp_path / "c" / "runs").rglob("record.json")}
     assert again == runs
 

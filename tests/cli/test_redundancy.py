@@ -167,7 +167,7 @@ def test_files_are_compared(cli: Cli, folder: Path, lines: Path, tmp_path: Path)
     assert len(found["where"]) == 3
     assert "one against other" in (tmp_path / "c.svg").read_text()
     table = cli(*line)
-    for words in ("Between distances", "Between files", "Mantel p", "runs of layers"):
+    for words in ("Between distances", "Between files", "Mantel p", "contiguous"):
         assert words in table.out
 
 

@@ -44,7 +44,8 @@ def test_files_and_table(cli, line, tmp_path):
     runs = {path: path.read_bytes() for path in (tmp_path / "s" / "runs").rglob("record.json")}
     assert len(runs) == 4
     ran = cli(*line, "--out", tmp_path / "s")
-    for word in ("all heads", "in 2 of 2", "Spearman of mu and sparsity: +1.000, p = 0.333"):
+    trend = "Spearman correlation of mu and sparsity: +1.000, p = 0.333"
+    for word in ("all heads", "in 2 of 2", trend):
         assert word in ran.out
     again = {path: path.read_bytes() for path in (tmp_path / "s" / "runs").rglob("record.json")}
     assert again == runs

@@ -125,7 +125,7 @@ def test_the_table(cli, folders, lines):
     assert "3 inputs (lines.txt)" in ran.out
     assert ran.out.count("encoder ") == 3
     assert "|Δ q,k,v|" in ran.out
-    assert "Spearman of depth with" in ran.out
+    assert "Spearman correlation of depth with" in ran.out
     assert "% of their mean" in ran.out
     ran = cli("transfer", *folders, *BOTH, "--recall", "--points", 2)
     assert "drift and importance on pocket-corpus: r =" in ran.out
