@@ -23,7 +23,7 @@ PLAIN = (dict[str, Any], Mapping[str, Any], list[dict[str, Any]])
 OPEN = {
     "Cluster.redundancy": "a file, a value, or the run that makes it: runs are above methods",
     "Importance.scores": "the same",
-    "Calibration.rows": "a file, or any rows that the door takes; options know no torch",
+    "Calibration.rows": "a file, or any rows that as_rows takes; options know no torch",
     "Meta.scorer": "a file or a scorer; options know no torch",
     "load.options": "handed on to transformers as they are",
     "select.options": "a method's own, which its class checks by name",

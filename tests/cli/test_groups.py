@@ -10,7 +10,16 @@ from cyclopts import Argument
 
 from cli.test_config import LINES
 from headcount.base.errors import UsageError
-from headcount.cli.groups import LOOKED, OPENED, SCORED, Looked, Opened, Scored, Sourced, open_model
+from headcount.cli.groups import (
+    CALIBRATION_FLAGS,
+    MODEL_FLAGS,
+    SCORING_FLAGS,
+    CalibrationFlags,
+    ModelFlags,
+    ScoringFlags,
+    SourceFlags,
+    open_model,
+)
 from headcount.cli.groups import open_task as open_typed
 from headcount.cli.main import CommandLine, build
 from headcount.cli.values import kind_of
@@ -21,35 +30,41 @@ from headcount.training.scoring import Scoring
 
 
 def test_what_nobody_typed_is_the_options_own_default():
-    assert (OPENED.on(), SCORED.on(), LOOKED.on()) == (ModelOptions(), Scoring(), Calibration())
+    assert (MODEL_FLAGS.on(), SCORING_FLAGS.on(), CALIBRATION_FLAGS.on()) == (
+        ModelOptions(),
+        Scoring(),
+        Calibration(),
+    )
 
 
 def test_what_was_typed_makes_the_options():
-    assert Scored(limit=8, seed=3).on() == Scoring(limit=8, seed=3)
-    assert Looked(rows=Path("a"), samples=7).on() == Calibration(rows=Path("a"), samples=7)
-    assert Sourced(labels=("a=b",), size=4).on() == Source(labels=("a=b",), size=4)
+    assert ScoringFlags(limit=8, seed=3).on() == Scoring(limit=8, seed=3)
+    assert CalibrationFlags(rows=Path("a"), samples=7).on() == Calibration(
+        rows=Path("a"), samples=7
+    )
+    assert SourceFlags(labels=("a=b",), size=4).on() == Source(labels=("a=b",), size=4)
     with pytest.raises(UsageError, match="at least 2, not 1"):
-        Scored(max_length=1).on()
+        ScoringFlags(max_length=1).on()
 
 
 def test_data_without_a_task_is_refused():
-    assert open_typed(None, Sourced()) is None
+    assert open_typed(None, SourceFlags()) is None
     with pytest.raises(UsageError, match="go with --task, and there is none: --data, --label"):
-        open_typed(None, Sourced(data=Path("x"), label="y"))
-    task = open_typed("pocket-sentiment", Sourced(size=12))
+        open_typed(None, SourceFlags(data=Path("x"), label="y"))
+    task = open_typed("pocket-sentiment", SourceFlags(size=12))
     assert task is not None
     assert len(task.load("train")) == 12
 
 
 def test_a_model_is_opened_in_one_way():
-    model, tokenizer, fresh = open_model("pocket", Opened(dtype="bfloat16", device="cpu"))
+    model, tokenizer, fresh = open_model("pocket", ModelFlags(dtype="bfloat16", device="cpu"))
     weight: Any = next(model.parameters())
     assert str(weight.dtype) == "torch.bfloat16"
     assert (len(tokenizer) > 1, fresh) == (True, False)
-    task = open_typed("pocket-sentiment", Sourced(size=12))
+    task = open_typed("pocket-sentiment", SourceFlags(size=12))
     with pytest.raises(UsageError, match="without a head for classification"):
-        open_model("pocket", OPENED, task)
-    assert open_model("pocket", OPENED, task, trains=True)[2] is True
+        open_model("pocket", MODEL_FLAGS, task)
+    assert open_model("pocket", MODEL_FLAGS, task, trains=True)[2] is True
 
 
 def options_of(words: list[str]) -> dict[str, Argument]:

@@ -41,7 +41,7 @@ from headcount.tasks.input_options import InputOptions
 from headcount.training.scoring import Scoring
 
 if TYPE_CHECKING:
-    from headcount.tasks.door import Data
+    from headcount.tasks.as_rows import Data
 
 Progress = Callable[..., object]
 

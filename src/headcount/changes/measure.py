@@ -26,7 +26,7 @@ from headcount.models.find import unwrap
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from headcount.tasks.door import Data
+    from headcount.tasks.as_rows import Data
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,9 +18,9 @@ def attention(
     /,
     *,
     text: Annotated[str, Parameter(help="What the model reads.")],
-    calibration: groups.Shown = groups.SHOWN,
+    calibration: groups.SentenceFlags = groups.SENTENCE_FLAGS,
     out: Annotated[Path | None, Parameter(help="Write attention.json and figures here.")] = None,
-    model_options: groups.Opened = groups.OPENED,
+    model_options: groups.ModelFlags = groups.MODEL_FLAGS,
     as_json: Json = False,
 ) -> None:
     """Show the attention of one text: of all heads of a model, or before and after a cut.

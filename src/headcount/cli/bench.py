@@ -58,7 +58,7 @@ def bench(
         ahead = plan(model, pruned, **how)
         show(ahead.notes, ahead.to_json(), as_json, plan_table(ahead))
         return
-    run = groups.run_of("bench", model, options, None, groups.SOURCED, model_options, seed)
+    run = groups.run_of("bench", model, options, None, groups.SOURCE_FLAGS, model_options, seed)
     with waiting("loading and removing") as prepared:
 
         def track(rounds: Iterable[int]) -> Iterator[int]:

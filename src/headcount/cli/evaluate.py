@@ -20,16 +20,16 @@ def evaluate(
     /,
     *,
     task: groups.TaskName,
-    source: groups.Sourced = groups.SOURCED,
+    source: groups.SourceFlags = groups.SOURCE_FLAGS,
     mask: Annotated[
         list[MaskText] | None, Parameter(help=f"{groups.KEEP}; may come again.")
     ] = None,
-    scoring: groups.Scored = groups.SCORED,
+    scoring: groups.ScoringFlags = groups.SCORING_FLAGS,
     fraction: Annotated[float | None, Parameter(help="Score this share of the rows.")] = None,
     tokens: Annotated[int | None, Parameter(help="Tokens per batch; as suits the device.")] = None,
     beams: Annotated[int, Parameter(help="Translations kept while translating.")] = 1,
     predictions: Annotated[Path | None, Parameter(help="Parquet file to write them to.")] = None,
-    model_options: groups.Opened = groups.OPENED,
+    model_options: groups.ModelFlags = groups.MODEL_FLAGS,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
 ) -> None:

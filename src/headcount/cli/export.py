@@ -23,8 +23,8 @@ def export(
     to: Annotated[Format, Parameter(help="The format.")],
     out: groups.NewFolder,
     task: groups.AnyTask = None,
-    source: groups.Sourced = groups.SOURCED,
-    model_options: groups.Written = groups.WRITTEN,
+    source: groups.SourceFlags = groups.SOURCE_FLAGS,
+    model_options: groups.ExportFlags = groups.EXPORT_FLAGS,
     as_json: Json = False,
 ) -> None:
     """Write a model, pruned or not, so that it runs without headcount.

@@ -1,6 +1,6 @@
 """Options as commands take them: each class of typed options is made once, here.
 
-def evaluate(model, *, opening: Opened = OPENED, scoring: Scored = SCORED): ...
+def evaluate(model, *, scoring: ScoringFlags = SCORING_FLAGS): ...
 scoring.on()                                 # Scoring, with what was typed
 """
 
@@ -37,43 +37,53 @@ if TYPE_CHECKING:
     from headcount.runs.subject import Subject
     from headcount.tasks import Task
 
-    Opened = TypedOptions
-    Sourced = TypedOptions
-    Scored = TypedOptions
-    Looked = TypedOptions
-    Read = TypedOptions
-    Measured = TypedOptions
-    Likened = TypedOptions
-    Described = TypedOptions
-    Agreed = TypedOptions
-    Shown = TypedOptions
-    Transferred = TypedOptions
-    Loaded = TypedOptions
-    Written = TypedOptions
-    Searched = TypedOptions
-    Logged = TypedOptions
+    ModelFlags = TypedOptions
+    SourceFlags = TypedOptions
+    ScoringFlags = TypedOptions
+    CalibrationFlags = TypedOptions
+    InputFlags = TypedOptions
+    GradientFlags = TypedOptions
+    DistanceFlags = TypedOptions
+    RoleFlags = TypedOptions
+    AgreementFlags = TypedOptions
+    SentenceFlags = TypedOptions
+    DriftFlags = TypedOptions
+    WeightFlags = TypedOptions
+    ExportFlags = TypedOptions
+    SearchFlags = TypedOptions
+    LoggingFlags = TypedOptions
 else:
-    Opened = typed(ModelOptions, "Model")
-    Sourced = typed(Source, "Data")
-    Scored = typed(Scoring, "Scoring")
-    Looked = typed(Calibration, "Rows to look at")
-    Read = typed(InputOptions, "Inputs")
-    Measured = typed(GradientOptions, "Measuring")
-    Likened = typed(DistanceOptions, "Measuring")
-    Described = typed(RoleOptions, "Measuring")
-    Agreed = typed(AgreementOptions, "Comparing")
-    Shown = typed(Sentence, "Text and heads")
-    Transferred = typed(DriftOptions, "Comparing")
-    Loaded = typed(ModelOptions, "Model", leave_out=("tokenizer", "device"))
-    Written = typed(ModelOptions, "Model", leave_out=("device",))
-    Searched = typed(SearchOptions, "Searching")
-    Logged = typed(Logging, "Logging", leave_out=("run",))
+    ModelFlags = typed(ModelOptions, "Model")
+    SourceFlags = typed(Source, "Data")
+    ScoringFlags = typed(Scoring, "Scoring")
+    CalibrationFlags = typed(Calibration, "Rows to look at")
+    InputFlags = typed(InputOptions, "Inputs")
+    GradientFlags = typed(GradientOptions, "Measuring")
+    DistanceFlags = typed(DistanceOptions, "Measuring")
+    RoleFlags = typed(RoleOptions, "Measuring")
+    AgreementFlags = typed(AgreementOptions, "Comparing")
+    SentenceFlags = typed(Sentence, "Text and heads")
+    DriftFlags = typed(DriftOptions, "Comparing")
+    WeightFlags = typed(ModelOptions, "Model", leave_out=("tokenizer", "device"))
+    ExportFlags = typed(ModelOptions, "Model", leave_out=("device",))
+    SearchFlags = typed(SearchOptions, "Searching")
+    LoggingFlags = typed(Logging, "Logging", leave_out=("run",))
 
-OPENED, SOURCED, SCORED, LOOKED, READ = Opened(), Sourced(), Scored(), Looked(), Read()
-MEASURED, LIKENED, DESCRIBED, AGREED = Measured(), Likened(), Described(), Agreed()
-SHOWN, TRANSFERRED, LOADED, WRITTEN = Shown(), Transferred(), Loaded(), Written()
-SEARCHED = Searched()
-LOGGED = Logged()
+MODEL_FLAGS = ModelFlags()
+SOURCE_FLAGS = SourceFlags()
+SCORING_FLAGS = ScoringFlags()
+CALIBRATION_FLAGS = CalibrationFlags()
+INPUT_FLAGS = InputFlags()
+GRADIENT_FLAGS = GradientFlags()
+DISTANCE_FLAGS = DistanceFlags()
+ROLE_FLAGS = RoleFlags()
+AGREEMENT_FLAGS = AgreementFlags()
+SENTENCE_FLAGS = SentenceFlags()
+DRIFT_FLAGS = DriftFlags()
+WEIGHT_FLAGS = WeightFlags()
+EXPORT_FLAGS = ExportFlags()
+SEARCH_FLAGS = SearchFlags()
+LOGGING_FLAGS = LoggingFlags()
 
 Model = Annotated[str, Parameter(help="A model folder, a name on the hub, or a shipped model.")]
 TaskName = Annotated[str, Parameter(help="Which task; see `headcount ls tasks`.")]

@@ -146,10 +146,10 @@ def _cut_options(
     parts: list[tuple[str, Any, Any]] = [
         ("seed", Seed, 0),
         ("chosen", chosen, chosen()),
-        ("calibration", groups.Looked, groups.LOOKED),
+        ("calibration", groups.CalibrationFlags, groups.CALIBRATION_FLAGS),
         ("scoring", scored, scored()),
-        ("source", groups.Sourced, groups.SOURCED),
-        ("model_options", groups.Opened, groups.OPENED),
+        ("source", groups.SourceFlags, groups.SOURCE_FLAGS),
+        ("model_options", groups.ModelFlags, groups.MODEL_FLAGS),
         ("repair", Annotated[tuple[str, ...], REPAIR], ()),
         ("repairing", repairing, repairing()),
         ("preset", Annotated[str, PRESET], "finetune"),

@@ -18,7 +18,7 @@ def remove(
     *,
     keep: Annotated[str, Parameter(name=("--keep", "--mask"), help=f"{groups.KEEP}.")],
     out: groups.NewFolder,
-    model_options: groups.Loaded = groups.LOADED,
+    model_options: groups.WeightFlags = groups.WEIGHT_FLAGS,
     as_json: Json = False,
 ) -> None:
     """Take heads out of a model, verify what is left against the masked model, and save it.

@@ -28,7 +28,7 @@ def search(
     recover: bool | None = None,
     finetune: bool = False,
     baseline: int = 3,
-    search_options: groups.Searched = groups.SEARCHED,
+    search_options: groups.SearchFlags = groups.SEARCH_FLAGS,
     cut: cuts.CutOptions = cuts.CUT,
     as_json: Json = False,
 ) -> int | None:

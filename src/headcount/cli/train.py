@@ -33,9 +33,9 @@ def train(
     preset: Literal["finetune", "translation", "pocket"] = "finetune",
     asked: Asked = Asked(),  # noqa: B008
     training: Training = Training(),  # noqa: B008
-    source: groups.Sourced = groups.SOURCED,
-    model_options: groups.Opened = groups.OPENED,
-    logging: groups.Logged = groups.LOGGED,
+    source: groups.SourceFlags = groups.SOURCE_FLAGS,
+    model_options: groups.ModelFlags = groups.MODEL_FLAGS,
+    logging: groups.LoggingFlags = groups.LOGGING_FLAGS,
     overwrite: cuts.Overwrite = False,
     dry_run: groups.DryRun = False,
     as_json: Json = False,

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.models.fingerprint import raw
-from headcount.tasks.door import rows_for
+from headcount.tasks.as_rows import as_rows
 from headcount.tasks.encoding import EncodedRows, plan_batches, rows_fingerprint
 
 CHUNK = 64
@@ -52,10 +52,10 @@ def open_stream(
     seed: int = 0,
     heads: int = 1,
 ) -> Stream:
-    """Whatever `tasks.door` takes, as batches; of rows a sample that is even over lengths."""
+    """Whatever `as_rows` takes, as batches; of rows a sample that is even over lengths."""
     if limit is not None and limit < 1:
         raise UsageError(f"At least one input is measured, not {limit}.")
-    rows = rows_for(model, inputs, tokenizer=tokenizer, labels=False, max_length=max_length)
+    rows = as_rows(model, inputs, tokenizer=tokenizer, labels=False, max_length=max_length)
     if isinstance(rows, EncodedRows):
         return _from_rows(model, rows, limit, seed, heads)
     total = _rows_in(rows) if isinstance(rows, list | tuple) else None

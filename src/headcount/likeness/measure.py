@@ -39,7 +39,7 @@ from headcount.models.hooks import evaluating
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from headcount.tasks.door import Data
+    from headcount.tasks.as_rows import Data
 
 LEAST = 32
 """Inputs before a standard error is trusted to end a run."""

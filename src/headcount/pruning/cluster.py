@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from headcount.likeness.result import Redundancy
-    from headcount.tasks.door import Rows
+    from headcount.tasks.as_rows import Rows
 
 Matrices = Mapping[str, NDArray[Any]]
 """stack -> (head, head)"""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from headcount.pruning.scorer import Scorer
-    from headcount.tasks.door import Rows
+    from headcount.tasks.as_rows import Rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from headcount.tasks.door import Rows
+    from headcount.tasks.as_rows import Rows
 
 Need = Literal["nothing", "inputs", "rows", "training"]
 """What a method looks at: nothing but the model, inputs where there are some, rows of a task with

@@ -24,7 +24,7 @@ from headcount.models.hooks import evaluating
 from headcount.pruning.scorer import Scorer, layer_scores, mean_scores
 from headcount.pruning.topk import draw_top
 from headcount.sensitivity.gradients import frozen
-from headcount.tasks.door import Rows
+from headcount.tasks.as_rows import Rows
 from headcount.tasks.encoding import EncodedRows
 
 ROWS, GROUP = 16, 8

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import nn
     from transformers import PreTrainedTokenizerBase
 
-    from headcount.tasks.door import Data
+    from headcount.tasks.as_rows import Data
 
 
 def select(
@@ -58,10 +58,10 @@ def prepare(
 ) -> Callable[[float | None, int], Mask]:
     """A method with what it looks at, ready to give the mask of any ratio and seed."""
     if data is not None or inputs is not None:
-        from headcount.tasks.door import rows_for
+        from headcount.tasks.as_rows import as_rows
 
         data, inputs = (
-            None if rows is None else rows_for(model, rows, tokenizer=tokenizer)
+            None if rows is None else as_rows(model, rows, tokenizer=tokenizer)
             for rows in (data, inputs)
         )
     given = MethodInputs(data=data, inputs=inputs, tokenizer=tokenizer)

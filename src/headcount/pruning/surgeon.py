@@ -28,7 +28,7 @@ from headcount.pruning.select import as_layout, as_model
 if TYPE_CHECKING:
     from torch import nn
 
-    from headcount.tasks.door import Rows
+    from headcount.tasks.as_rows import Rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ from headcount.models.sites import Site
 from headcount.models.stages import Stages, UnsteadyError
 from headcount.repair.recover import Recover
 from headcount.repair.ridge import NormalEquations
-from headcount.tasks.door import Data, rows_for
+from headcount.tasks.as_rows import Data, as_rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -88,7 +88,7 @@ def recover(
     """
     for each in (small, model):
         require_model(unwrap(each), "hc.recover")
-    rows = rows_for(model, data, tokenizer=tokenizer)
+    rows = as_rows(model, data, tokenizer=tokenizer)
     recover_layers(small, model, rows, options=options, report=report)
     return small
 

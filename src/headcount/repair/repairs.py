@@ -25,7 +25,7 @@ from headcount.training.logging import Logging
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from headcount.tasks.door import Rows
+    from headcount.tasks.as_rows import Rows
     from headcount.tasks.task import Task
 
 RepairNeed = Literal["inputs", "labels", "training"]

@@ -21,8 +21,8 @@ from headcount.models.find import layout
 from headcount.models.model_options import ModelOptions
 from headcount.runs.values import content, told
 from headcount.tasks import TASKS, Task, open_task
+from headcount.tasks.as_rows import are_rows, as_rows
 from headcount.tasks.calibration import Calibration
-from headcount.tasks.door import passes_on, rows_for
 from headcount.tasks.encoding import EncodedRows, encode_texts, examples_fingerprint
 from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.tasks.opening import model_for, open_model
@@ -99,10 +99,10 @@ class Subject:
                 lambda: read_texts(path, self.model, self.tokenizer, max_length),
             )
         how: Any = {"tokenizer": self.tokenizer, "max_length": max_length, "labels": False}
-        if passes_on(inputs):
-            return rows_for(self.model, inputs, **how)
+        if are_rows(inputs):
+            return as_rows(self.model, inputs, **how)
         return self.once(
-            ("given", content(inputs), max_length), lambda: rows_for(self.model, inputs, **how)
+            ("given", content(inputs), max_length), lambda: as_rows(self.model, inputs, **how)
         )
 
     def scored(self, scoring: Scoring) -> ScoredRows:

@@ -26,7 +26,7 @@ from headcount.models.hooks import evaluating, held
 from headcount.sensitivity.losses import by_example, example_losses
 from headcount.sensitivity.options import require_norm
 from headcount.tasks import TASKS, Task, open_task
-from headcount.tasks.door import Data, rows_for
+from headcount.tasks.as_rows import Data, as_rows
 from headcount.tasks.kinds import kind_of, task_kind
 from headcount.tasks.kinds.kind import TaskKind
 from headcount.tasks.opening import model_for
@@ -116,7 +116,7 @@ def importance(
     heads = layout(bare)
     closed = None if mask is None else mask_for(bare, mask)
     how = {"limit": samples, "seed": seed, "max_length": max_length}
-    data = rows_for(bare, data, tokenizer=tokenizer, split=split, **how)
+    data = as_rows(bare, data, tokenizer=tokenizer, split=split, **how)
     kind = kind or getattr(data, "kind", None)
     sums = np.zeros((2, len(heads)))  # of |gradient| and of its square
     total = n = 0

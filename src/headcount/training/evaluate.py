@@ -25,7 +25,7 @@ from headcount.heads import Mask
 from headcount.heads.as_mask import MaskLike, are_several
 from headcount.models.find import mask_for, unwrap
 from headcount.tasks import Task, bleu, open_task
-from headcount.tasks.door import Data
+from headcount.tasks.as_rows import Data
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, require_finite, tokenizer_of
 from headcount.tasks.metrics import score

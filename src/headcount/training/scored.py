@@ -18,7 +18,7 @@ from headcount.models.batches import batches_for
 from headcount.models.find import unwrap
 from headcount.models.hooks import evaluating
 from headcount.tasks import Task
-from headcount.tasks.door import LABELS, TAKEN, Data, rows_for
+from headcount.tasks.as_rows import LABELS, TAKEN, Data, as_rows
 from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 from headcount.tasks.kinds import kind_of, task_kind
 from headcount.tasks.loading import match, room
@@ -57,7 +57,7 @@ def given_rows(model: PreTrainedModel, data: Data, tokenizer: Any, scoring: Scor
     """Rows that belong to no task, with labels as the model numbers them, by what it predicts."""
     if scoring.split is not None:
         raise UsageError(f"Only a task has splits: rows have no '{scoring.split}'.")
-    rows = _unpadded(rows_for(model, data, tokenizer=tokenizer, max_length=scoring.max_length))
+    rows = _unpadded(as_rows(model, data, tokenizer=tokenizer, max_length=scoring.max_length))
     if scoring.limit is not None:
         rows = rows.take(sample(rows.count, scoring.limit, scoring.seed))
     bare: Any = unwrap(model)
@@ -95,7 +95,7 @@ def _unpadded(rows: EncodedRows | Iterable[Mapping[str, Any]]) -> EncodedRows:
                 columns.setdefault(name, []).extend(torch.as_tensor(batch[name]).tolist())
     if len({len(column) for column in columns.values()}) > 1:
         raise UsageError("The batches do not all have the same tensors.")
-    found = rows_for(None, columns)
+    found = as_rows(None, columns)
     assert isinstance(found, EncodedRows)
     return found
 

@@ -22,7 +22,7 @@ from headcount.pruning.select import select
 from headcount.repair.recovery import recover
 from headcount.sensitivity.gradients import importance
 from headcount.tasks import open_task
-from headcount.tasks.door import rows_for
+from headcount.tasks.as_rows import as_rows
 from headcount.tasks.encoding import EncodedRows
 from training.conftest import tiny
 
@@ -92,18 +92,18 @@ def test_every_function_takes_every_form(model, words, form):
 
 def test_a_task_or_its_name(model, words):
     task = open_task("pocket-sentiment", size=40)
-    by_task = rows_for(model, task, tokenizer=words, limit=10)
+    by_task = as_rows(model, task, tokenizer=words, limit=10)
     assert isinstance(by_task, EncodedRows)
     assert len(by_task) == 10
     assert importance(model, task, tokenizer=words).n == 40
-    looked = rows_for(model, "pocket-corpus", tokenizer=words, labels=False, limit=5)
+    looked = as_rows(model, "pocket-corpus", tokenizer=words, labels=False, limit=5)
     assert isinstance(looked, EncodedRows)
     assert words.mask_token_id not in np.concatenate(looked.columns["input_ids"])
 
 
 def test_rows_of_tokens_alone(model, words):
     ids = [words(text)["input_ids"] for text in TEXTS]
-    found = rows_for(model, ids, tokenizer=words)
+    found = as_rows(model, ids, tokenizer=words)
     assert isinstance(found, EncodedRows)
     assert found.columns["input_ids"] == ids
     assert found.labels is None
@@ -126,9 +126,9 @@ def test_rows_of_tokens_alone(model, words):
 )
 def test_anything_else_gets_one_sentence(model, words, data, told):
     with pytest.raises(UsageError, match=told):
-        rows_for(model, data, tokenizer=words)
+        as_rows(model, data, tokenizer=words)
 
 
 def test_texts_need_a_tokenizer(model):
     with pytest.raises(UsageError, match="tokenizer"):
-        rows_for(model, TEXTS)
+        as_rows(model, TEXTS)

@@ -1,6 +1,6 @@
-"""Data at the door: whatever people have, as rows of tokens or as batches.
+"""Data in any form, coerced to rows of tokens or to batches.
 
-Wherever headcount looks at data it takes a list of texts or of pairs of texts (with a tokenizer), a
+Wherever headcount reads data it takes a list of texts or of pairs of texts (with a tokenizer), a
 list of tokenised rows, a `datasets.Dataset`, a DataLoader or other batches of tensors, a task or
 its name. Anything else gets one sentence.
 """
@@ -28,12 +28,12 @@ TAKEN = (
 )
 LABELS = ("labels", "label")
 Data = EncodedRows | Task | str | Iterable[object] | Mapping[str, object]
-"""What `rows_for` takes."""
+"""What `as_rows` takes."""
 Rows = EncodedRows | Iterable[Mapping[str, Any]]
 """What it gives: rows of tokens, or batches as they came."""
 
 
-def rows_for(
+def as_rows(
     model: Any,
     data: Any,
     *,
@@ -76,8 +76,8 @@ def rows_for(
     return _of_items(data, tokenizer, max_length)
 
 
-def passes_on(data: Any) -> bool:
-    """Whether `rows_for` makes nothing of it: rows, or batches of tensors, as they are."""
+def are_rows(data: Any) -> bool:
+    """Whether `as_rows` makes nothing of it: rows, or batches of tensors, as they are."""
     if isinstance(data, EncodedRows):
         return True
     if isinstance(data, Mapping):
