@@ -20,7 +20,7 @@ ASKED = {"pattern": {"keep": "1"}, "layers": {"empty": "odd"}}
 def test_every_method_can_be_had_by_its_name(name: str) -> None:
     method = as_method(name, ASKED.get(name))
     assert name_of(method) == name
-    assert METHODS[name].needs in ("nothing", "inputs", "rows", "training")
+    assert METHODS[name].needs in ("nothing", "inputs", "calibration", "labels", "training")
     assert method.ratio in ("needed", "free", "none")
     assert callable(method.prepare)
 

@@ -52,7 +52,7 @@ def test_a_head_that_another_repeats_goes_before_one_alone():
 
 
 def test_refusals():
-    with pytest.raises(UsageError, match="needs inputs of the task"):
+    with pytest.raises(UsageError, match="needs calibration rows: pass a task or inputs"):
         select(build("bert"), "surgeon", 0.5)
     with pytest.raises(UsageError, match="There is no data"):
         surgeon(build("bert"), data=[])

@@ -29,7 +29,8 @@ def cut(method: Any, task: str | None = "sst2", **how: Any) -> Run:
     ("run", "text"),
     [
         (cut(hc.Random()), "needs a ratio"),
-        (cut(hc.Surgeon(), None, ratio=0.5), "needs a task"),
+        (cut(hc.Surgeon(), None, ratio=0.5), "needs calibration rows: name a task"),
+        (cut(hc.Importance(), None, ratio=0.5), "needs a task"),
         (cut(hc.Random(), None, ratio=0.5, repair=(SHORT,)), "needs a task"),
         (cut(hc.Random(), None, ratio=0.5, repair=(hc.Recover(),)), "inputs like those"),
         (cut(hc.StraightThrough(), ratio=0.5), "say learning, or repair it by finetune"),

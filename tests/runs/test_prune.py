@@ -61,6 +61,28 @@ def test_inputs_that_are_given():
     assert len(found.mask) == 8
 
 
+@pytest.mark.parametrize("method", ["surgeon", "meta", "cluster"])
+def test_methods_without_labels_take_texts_in_place_of_a_task(method, tmp_path):
+    """On the model as it is saved: what it predicts is all that is asked of it."""
+    (tmp_path / "texts.txt").write_text("the cat saw the dog\nthe king sleeps\n" * 4)
+    (tmp_path / "other.txt").write_text("a dog sees the big cat\n" * 3)
+    first, second = (
+        prune("pocket", method, 0.5, rows=tmp_path / name) for name in ("texts.txt", "other.txt")
+    )
+    assert first.record["heads"]["after"] == 24
+    rows = first.record["rows"]["decided"]
+    assert (rows["split"], rows["n"]) == ("given", 8)
+    assert rows["fingerprint"] != second.record["rows"]["decided"]["fingerprint"]
+
+
+def test_texts_that_are_given_go_before_the_rows_of_the_task(model, task, tokenizer):
+    given = {"rows": ["the cat saw the dog"] * 4, "samples": 16, "bootstrap": 0, "baseline": 0}
+    found = prune(model, "surgeon", 0.5, task=task, tokenizer=tokenizer, **given)
+    assert found.record["rows"]["decided"]["split"] == "given"
+    bare = prune(model, "surgeon", 0.5, tokenizer=tokenizer, rows=given["rows"])
+    assert bare.mask == found.mask
+
+
 def test_refusals(model, task, tmp_path):
     with pytest.raises(UsageError, match="not loaded from a folder"):
         prune(model, "random", 0.5, task=task)

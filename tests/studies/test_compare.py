@@ -144,3 +144,16 @@ def test_refusals(model, task, tokenizer):
         compare(model, task, ["random"], seeds=0, tokenizer=tokenizer)
     with pytest.raises(UsageError, match="above 0"):
         compare(model, task, ["subset"], options={"subset": {"cold": 0.0}}, tokenizer=tokenizer)
+
+
+def test_functions_are_compared_by_their_names(model, task, tokenizer):
+    def last_heads(model, calibration, ratio):
+        layout = hc.layout(model)
+        return hc.Mask(layout, frozenset(list(layout)[-layout.kept_at(ratio) :]))
+
+    for methods in (["random", last_heads], {"random": "random", "last": last_heads}):
+        found = compare(model, task, methods, tokenizer=tokenizer, **HOW | {"seeds": 1})
+        assert [run.method for run in found.points] == list(
+            methods if isinstance(methods, dict) else ["random", "last_heads"]
+        )
+        assert found.points[1].pattern == "024"

@@ -150,3 +150,21 @@ def test_each_heads_chance_of_going(asked, tmp_path):
 def test_refusals(asked, changes, said):
     with pytest.raises(UsageError, match=said):
         curve(**({"methods": ["random"], "ratios": [0.5]} | asked | changes))
+
+
+def test_a_function_is_a_method_of_a_curve(asked, tmp_path):
+    def alternating(model, calibration, ratio):
+        assert len(calibration) == HOW["samples"]
+        heads = sorted(hc.layout(model), key=lambda head: head.index % 2)
+        return hc.Mask(hc.layout(model), frozenset(heads[: hc.layout(model).kept_at(ratio)]))
+
+    found = curve(methods=["random", alternating], ratios=[0.5], out=tmp_path, **asked)
+    rows = {row["method"]: row for row in found.summary()}
+    assert rows["alternating"]["against_random"]["seeds"] == 2
+    own = [point for point in found.points if point.method == "alternating"]
+    assert [point.pattern for point in own] == ["222", "222"]
+    again = curve(methods=["random", alternating], ratios=[0.5], out=tmp_path, **asked)
+    assert again.points == found.points
+    records = [hc.load_record(path) for path in (tmp_path / "runs").iterdir()]
+    notes = [note for record in records for note in record.notes]
+    assert sum("cannot be repeated from the record alone" in note for note in notes) == 2

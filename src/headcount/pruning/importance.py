@@ -39,7 +39,7 @@ class Importance:
     '11'
     """
 
-    needs: ClassVar = "rows"
+    needs: ClassVar = "labels"
     ratio: ClassVar = "needed"
 
     normalize: Literal["none", "l1", "l2"] | None = None

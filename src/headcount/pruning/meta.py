@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Meta:
     """The best heads of every layer by a scorer's mean score over the task's rows or inputs."""
 
-    needs: ClassVar = "rows"
+    needs: ClassVar = "calibration"
     ratio: ClassVar = "needed"
 
     scorer: Any = field(default=None, metadata={"typed": Path})

@@ -13,6 +13,7 @@ its functions, so that the command line can read its options quickly.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
@@ -21,8 +22,9 @@ from headcount.base.errors import UsageError
 from headcount.base.names import unknown
 from headcount.base.options import read, types_of
 from headcount.base.registry import Registry
-from headcount.base.text import line
+from headcount.base.text import line, short
 from headcount.heads import Layout, Mask
+from headcount.pruning.function import FunctionMethod
 
 if TYPE_CHECKING:
     from torch import nn
@@ -30,9 +32,11 @@ if TYPE_CHECKING:
 
     from headcount.tasks.as_rows import Rows
 
-Need = Literal["nothing", "inputs", "rows", "training"]
-"""What a method looks at: nothing but the model, inputs where there are some, rows of a task with
-labels, or a task to train on."""
+Need = Literal["nothing", "inputs", "calibration", "labels", "training"]
+"""What a method looks at: nothing but the model; inputs where some are given; calibration rows,
+given or of the task, without labels; rows of a task with labels; or a task to train on."""
+MethodFunction = Callable[..., Mask]
+"""A plain function as a method: (model, calibration rows or None, ratio) -> the heads that stay."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +49,12 @@ class MethodInputs:
     """Rows or batches without labels, instead of the task's."""
     tokenizer: PreTrainedTokenizerBase | None = None
     training: Any = None
-    """A task to train on, and how (`training.setting.Training`)."""
+    """A task to train on, and how (`training.setting.TrainingInputs`)."""
+
+    @property
+    def calibration(self) -> Rows | None:
+        """Rows for a method that needs no labels: those that were given, or the task's."""
+        return self.data if self.inputs is None else self.inputs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +65,7 @@ class Decision:
     model: PreTrainedModel | None = field(default=None, repr=False)
     """All heads with weights that were trained beside the decision; None: as they were."""
     learned: Any = field(default=None, repr=False)
-    """How gates came to their number, where they were trained (`learned.result.Learned`)."""
+    """How gates came to their number, where they were trained (`learned.result.LearnedGates`)."""
 
     def __repr__(self) -> str:
         keeps = f"keeps {len(self.mask)} of {len(self.mask.layout)} heads"
@@ -77,6 +86,10 @@ class Method(Protocol):
     def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """The method with what it needs, ready to decide for any ratio and seed."""
         ...
+
+
+AnyMethod = Method | str | MethodFunction
+"""What stands for a method in Python: a value, a name, or a plain function."""
 
 
 METHODS = Registry("method", plugins="headcount.methods")
@@ -152,25 +165,26 @@ def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
 
 
 def name_of(method: Method) -> str:
-    """The name a method is registered by."""
+    """The name a method is registered by; of a plain function its own."""
+    if isinstance(method, FunctionMethod):
+        return method.name
     name = METHODS.name_of(type(method))
     if name is None:
         raise UsageError(f"{type(method).__name__} is no method that METHODS knows: add it there.")
     return name
 
 
-def as_method(method: Method | str, options: Mapping[str, Any] | None = None) -> Method:
-    """A method as it is, or by its name with options."""
+def as_method(method: AnyMethod, options: Mapping[str, Any] | None = None) -> Method:
+    """A method as it is, by its name with options, or made of a plain function."""
     if isinstance(method, str):
         return make_method(method, options)
     if options:
-        raise UsageError(
-            f"The options of {type(method).__name__} go into it, not beside it: "
-            f"{', '.join(options)}."
-        )
-    if not hasattr(method, "prepare"):
-        raise UsageError(f"{method!r} is no method: see headcount ls methods.")
-    return method
+        name = getattr(method, "__name__", type(method).__name__)
+        raise UsageError(f"The options of {name} go into it, not beside it: {', '.join(options)}.")
+    value: Any = FunctionMethod.of(method) if inspect.isfunction(method) else method
+    if isinstance(value, type) or not hasattr(value, "prepare"):
+        raise UsageError(f"{short(method)} is no method: see headcount ls methods.")
+    return value
 
 
 def read_method(data: object, where: str) -> Method:
@@ -179,8 +193,9 @@ def read_method(data: object, where: str) -> Method:
         return make_method(data)
     if not isinstance(data, Mapping) or not isinstance(data.get("name"), str):
         raise UsageError(f"{where} names no method: write a name, or a table with one.")
+    options = {key: value for key, value in data.items() if key != "name"}
     try:
-        kind: Any = METHODS[data["name"]]
+        kind: Any = FunctionMethod if "function" in data else METHODS[data["name"]]
     except UsageError as error:
         raise UsageError(f"{where}: {error} One of a script needs --plugin FILE.") from error
-    return read(kind, {key: value for key, value in data.items() if key != "name"}, where)
+    return read(kind, options, where)

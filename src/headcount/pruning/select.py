@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask
-from headcount.pruning.methods import Method, MethodInputs, as_method
+from headcount.pruning.methods import AnyMethod, MethodInputs, as_method
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def select(
     model: nn.Module | Layout,
-    method: Method | str,
+    method: AnyMethod,
     ratio: float | None = None,
     *,
     seed: int = 0,
@@ -34,9 +34,10 @@ def select(
     """The heads that stay when `ratio` of them go: exactly ⌈H (1 - ratio)⌉.
 
     `method` is one of `headcount ls methods`, by name with its `options`, or as a value
-    (`hc.Importance(step=0.05)`). `data` are a task or rows with labels, and `inputs` rows without,
-    for the methods that look at them: whatever `hc.importance` and `hc.redundancy` take. A layout
-    does in place of a model where the method needs no weights.
+    (`hc.Importance(step=0.05)`), or a function (model, calibration rows, ratio) -> mask. `data` are
+    a task or rows with labels, and `inputs` rows without, for the methods that look at them:
+    whatever `hc.importance` and `hc.redundancy` take. A layout does in place of a model where the
+    method needs no weights.
 
     >>> len(select(Layout.of(encoder=[12] * 12), "random", 0.5))
     72
@@ -49,7 +50,7 @@ def select(
 
 def prepare(
     model: nn.Module | Layout,
-    method: Method | str,
+    method: AnyMethod,
     *,
     data: Data | None = None,
     inputs: Data | None = None,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Surgeon:
     """Keep the heads whose removal costs most, the others having been solved again."""
 
-    needs: ClassVar = "rows"
+    needs: ClassVar = "calibration"
     ratio: ClassVar = "needed"
 
     label_seed: int = 0
@@ -43,10 +43,10 @@ class Surgeon:
 
     def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """One pass over the rows, which may be without labels."""
-        if given.data is None:
-            raise UsageError("The method 'surgeon' needs inputs of the task: pass a task.")
+        if given.calibration is None:
+            raise UsageError("The method 'surgeon' needs calibration rows: pass a task or inputs.")
         layout = as_layout(model)
-        found = paths(as_model(model, "surgeon"), given.data, self.label_seed)
+        found = paths(as_model(model, "surgeon"), given.calibration, self.label_seed)
         scores = Scores(layout, merged(layout, found))
 
         def decide(ratio: float | None, seed: int) -> Decision:

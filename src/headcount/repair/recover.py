@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Recover:
     """Solve the output projections again, without training."""
 
-    needs: ClassVar[RepairNeed] = "inputs"
+    needs: ClassVar[RepairNeed] = "calibration"
     done: ClassVar[str] = "recovered"
 
     ridge: float = 1e-3

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headcount.tasks.as_rows import Rows
     from headcount.tasks.task import Task
 
-RepairNeed = Literal["inputs", "labels", "training"]
+RepairNeed = Literal["calibration", "labels", "training"]
 """What a repair looks at: calibration rows without labels, rows of a task with labels, or a task to
 train on."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headcount.pruning.methods import Method, as_method
+from headcount.pruning.methods import AnyMethod, Method, as_method
 from headcount.repair.recover import Recover
 from headcount.repair.repairs import Repairs
 
@@ -30,7 +30,7 @@ class Choice:
 
 
 def choose(
-    method: Method | str | None, repair: Repairs | None, *, task: bool, fresh: bool = False
+    method: AnyMethod | None, repair: Repairs | None, *, task: bool, fresh: bool = False
 ) -> Choice:
     """What was asked for, filled up with what is best; `fresh` is a task head not trained yet.
 

@@ -44,17 +44,20 @@ def check_parts(run: Run) -> None:
 
 def _check_cut(run: Run, asked: Prune) -> None:
     trains = asked.method.needs == "training"
-    if run.task is None and (trains or asked.method.needs == "rows"):
+    if run.task is None and (trains or asked.method.needs == "labels"):
         raise UsageError(f"The method '{asked.name}' needs a task.")
+    bare = run.task is None and asked.calibration.rows is None
+    if bare and asked.method.needs == "calibration":
+        raise UsageError(f"The method '{asked.name}' needs calibration rows: name a task.")
     for step in asked.repair:
         name = repair_name(step)
-        if run.task is None and step.needs != "inputs":
+        if run.task is None and step.needs != "calibration":
             raise UsageError(f"The repair '{name}' needs a task.")
         if run.task is None and asked.calibration.rows is None:
             raise UsageError(
                 f"The repair '{name}' needs inputs like those the model will see: name a task."
             )
-        if trains and step.needs == "inputs":
+        if trains and step.needs == "calibration":
             raise UsageError(NO_TARGET.format(asked.name, name))
     if trains and asked.learning is None and training_of(asked.repair) is None:
         raise UsageError(

@@ -22,6 +22,7 @@ from headcount.base.options import to_plain
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
 from headcount.models.remove import remove
+from headcount.pruning.function import FunctionMethod, notes_of
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.repair.finetune import Finetune, training_of
 from headcount.repair.repairs import Repair, RepairInputs, repair_name
@@ -77,7 +78,7 @@ class PruningRun:
     def __post_init__(self) -> None:
         for step in self.asked.repair:
             name = repair_name(step)
-            if step.needs != "inputs":
+            if step.needs != "calibration":
                 self.subject.need_task(f"The repair '{name}' needs a task: pass --task.")
             elif self.subject.task is None and self.asked.calibration.rows is None:
                 # measured: solved on random tokens, a model gets worse than without
@@ -104,7 +105,8 @@ class PruningRun:
         What costs nothing to prepare tells here what is wrong with it.
         """
         method, name = self.asked.method, self.asked.name
-        if self.subject.fresh and method.needs in ("rows", "training"):
+        looks = method.needs in ("calibration", "labels", "training")
+        if self.subject.fresh and looks and not isinstance(method, FunctionMethod):
             raise UsageError(
                 f"The method '{name}' looks at gradients, which say nothing before the model "
                 "is trained for the task: run headcount train first."
@@ -113,7 +115,8 @@ class PruningRun:
             given = MethodInputs(training=self._training(name))
             decide = method.prepare(self.subject.model, given)
             return PreparedMethod(decide, Budget(), {}, self.asked.calibration)
-        asked, seed = self.asked.calibration, self.seed if method.needs == "rows" else 0
+        asked, drawn = self.asked.calibration, method.needs in ("calibration", "labels")
+        seed = self.seed if drawn else 0
         key = content([method, seed, asked.samples, self.asked.scoring.max_length])
         found = self.prepared.get(key)
         if found is None or found.calibration.rows is not asked.rows:
@@ -123,13 +126,15 @@ class PruningRun:
         return found
 
     def _look(self) -> Decide:
-        method, data = self.asked.method, None
+        method, data, inputs = self.asked.method, None, self.inputs
         given_scores = getattr(method, "scores", None) is not None
-        if method.needs == "rows" and self.subject.task is not None and not given_scores:
+        labels = method.needs == "labels" and not given_scores
+        unlabelled = method.needs == "calibration" and inputs is None
+        if self.subject.task is not None and (labels or unlabelled):
             data = self.rows("decided")
-        if method.needs == "inputs" and self.inputs is not None:
-            self.used["decided"] = given_rows(self.inputs)
-        given = MethodInputs(data=data, inputs=self.inputs, tokenizer=self.subject.tokenizer)
+        if method.needs in ("inputs", "calibration") and inputs is not None:
+            self.used["decided"] = given_rows(inputs)
+        given = MethodInputs(data=data, inputs=inputs, tokenizer=self.subject.tokenizer)
         return method.prepare(self.subject.model, given)
 
     def _training(self, name: str) -> TrainingInputs:
@@ -139,7 +144,7 @@ class PruningRun:
         if train is None:
             raise UsageError(f"The method '{name}' trains gates: pass --finetune.")
         for step in self.asked.repair:
-            if step.needs == "inputs":
+            if step.needs == "calibration":
                 raise UsageError(NO_TARGET.format(name, repair_name(step)))
         return TrainingInputs(
             task=task, tokenizer=self.subject.tokenizer, options=train,
@@ -278,8 +283,9 @@ class PruningRun:
     def tell_seen(self) -> None:
         """Note where the method, or what comes after the cut, looks at the rows that are scored."""
         task = self.subject.need_task()
-        looks = any(step.needs != "inputs" or self.inputs is None for step in self.asked.repair)
-        if looks or self.asked.method.needs in ("rows", "training"):
+        needs = [step.needs for step in (self.asked.method, *self.asked.repair)]
+        without = ("nothing", "inputs", *(() if self.inputs is None else ("calibration",)))
+        if any(need not in without for need in needs):
             scored = {"split": self.asked.scoring.split or task.evaluation}
             looked_at = {"split": self.subject.looked_at}
             self.tell("seen", seen_rows({"decided": looked_at, "scored": scored}))
@@ -288,7 +294,8 @@ class PruningRun:
         """What a reader of the record must not miss about its rows; told once, as well."""
         shared = shared_rows(self.subject, self.asked, self.used)
         self.tell("shared", shared)
-        return (*self.subject.need_task().notes, *([] if shared is None else [shared]))
+        told = (*self.subject.need_task().notes, *notes_of(self.asked.method))
+        return told if shared is None else (*told, shared)
 
     def difference(self, before: Evaluation, after: Evaluation) -> Difference:
         """What changed between two models on the rows that are scored."""

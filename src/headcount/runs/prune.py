@@ -22,7 +22,8 @@ from headcount.base.files import expanded
 from headcount.base.outputs import require_apart
 from headcount.heads import Mask
 from headcount.learned.trace import Trace
-from headcount.pruning.methods import Method
+from headcount.pruning.function import notes_of
+from headcount.pruning.methods import AnyMethod
 from headcount.pruning.select import prepare
 from headcount.repair.finetune import training_of, with_training
 from headcount.repair.repairs import Repair, Repairs, as_repairs
@@ -68,7 +69,7 @@ class PruneOutput:
 
 def prune(
     model: Subject | PreTrainedModel | str,
-    method: Method | str | None = None,
+    method: AnyMethod | None = None,
     ratio: Ratio = None,
     *,
     task: Task | str | None = None,
@@ -89,12 +90,12 @@ def prune(
 ) -> PruneOutput:
     """Cut a model, repair it if asked, score it, and write it if asked.
 
-    `method` is a name of `headcount ls methods` or a value, as in `hc.Importance(step=0.05)`;
-    without one it is the surgeon with recovery where there is a task, and cluster where there is
-    none. `ratio` is the share of heads to remove; "free" lets a method that can decide. `repair`
-    is what comes after the cut, one step or several in order: names of `headcount ls repairs` or
-    values, as in `(hc.Recover(), hc.Finetune(steps=200))`. `learning` is how a method that trains
-    gates does so, before the cut
+    `method` is a name of `headcount ls methods` or a value, as in `hc.Importance(step=0.05)`, or a
+    function (model, calibration rows, ratio) -> mask; without one it is the surgeon with recovery
+    where there is a task, and cluster where there is none. `ratio` is the share of heads to remove;
+    "free" lets a method that can decide. `repair` is what comes after the cut, one step or several
+    in order: names of `headcount ls repairs` or values, as in `(hc.Recover(),
+    hc.Finetune(steps=200))`. `learning` is how a method that trains gates does so, before the cut
     (without it such a method has the training of the repair, with its gates, and none after);
     random cuts then train as long after it. `baseline` is the number of random cuts of the same
     size, repaired in the same way. `seed` is that of the cut, of its training and of the sample
@@ -125,7 +126,7 @@ def prune(
     if target is not None and is_first():
         require_free(target, overwrite=overwrite)
         require_apart(target, run_of(subject, asked, seed).files, overwrite=overwrite)
-    notes = [] if subject.task is None else list(subject.task.notes)
+    notes = [*notes_of(asked.method), *(() if subject.task is None else subject.task.notes)]
 
     def tell(text: str) -> None:
         notes.append(text)

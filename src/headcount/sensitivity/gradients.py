@@ -181,7 +181,12 @@ def answers_of(
     """
     outputs: Any = model(**batch.inputs)
     try:
-        answers = outputs.logits if kind is None else kind.answers(outputs)
+        if kind is not None:
+            answers = kind.answers(outputs)
+        elif hasattr(outputs, "prediction_logits"):  # a head for pre-training predicts words, too
+            answers = outputs.prediction_logits
+        else:
+            answers = outputs.logits
     except AttributeError as error:
         raise UsageError(
             f"{type(model).__name__} has no loss: it predicts nothing ('logits'). Load it with a "

@@ -21,7 +21,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
 from headcount.heads import Layout
-from headcount.pruning.methods import Method, as_method, name_of
+from headcount.pruning.methods import AnyMethod, Method, as_method, name_of
 from headcount.repair.finetune import Finetune
 from headcount.repair.recover import Recover
 from headcount.runs.asked import Prune
@@ -90,7 +90,7 @@ def _gap(own: Sequence[Point]) -> float | None:
 def compare(
     model: Subject | PreTrainedModel | str,
     task: Task | str | None = None,
-    methods: Sequence[Method | str] | Mapping[str, Method] = COMPARED,
+    methods: Sequence[AnyMethod] | Mapping[str, AnyMethod] = COMPARED,
     *,
     ratio: float = 0.5,
     seeds: int = 5,
@@ -106,9 +106,8 @@ def compare(
 ) -> Comparison:
     """Cut by every method with every seed, train each alike, score, and compare with random.
 
-    A method is a name, which may end in "+recover", or a value as in `hc.Importance(step=0.05)`;
-    a mapping gives values such names.
-    `note` is called with what must not be missed,
+    A method is a name, which may end in "+recover", a value as in `hc.Importance(step=0.05)`,
+    or a function; a mapping gives values such names. `note` is called with what must not be missed,
     `logging` says which trackers are told of training and of finished runs.
     """
     subject = make_subject(model, task, tokenizer=tokenizer)
@@ -120,8 +119,9 @@ def compare(
         pairs = [labelled(each) for each in methods]
         check_labels([label for label, _ in pairs])
         methods = dict(pairs)
-    wanted = cuts(like, methods, seeds)
-    about = identity(subject, like, list(methods.values()), ratio=ratio)
+    chosen = {label: as_method(method) for label, method in methods.items()}
+    wanted = cuts(like, chosen, seeds)
+    about = identity(subject, like, list(chosen.values()), ratio=ratio)
     with opened(out, about, overwrite=overwrite, note=note) as store:
         study = SubjectStudy(
             subject=subject, store=store, about=about, note=note, progress=progress,
@@ -134,7 +134,7 @@ def compare(
     return Comparison(about=about, full=full, points=points)
 
 
-def labelled(method: Method | str) -> tuple[str, Method]:
+def labelled(method: AnyMethod) -> tuple[str, Method]:
     """What a comparison calls a method, and the method.
 
     >>> labelled("surgeon+recover")
@@ -142,7 +142,8 @@ def labelled(method: Method | str) -> tuple[str, Method]:
     """
     if isinstance(method, str):
         return method, as_method(method.removesuffix(RECOVER))
-    return name_of(method), method
+    value = as_method(method)
+    return name_of(value), value
 
 
 def cuts(like: Prune, methods: Mapping[str, Method], seeds: int) -> list[StudyCell]:

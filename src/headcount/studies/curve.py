@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores
-from headcount.pruning.methods import Decide, Method, as_method, name_of
+from headcount.pruning.methods import AnyMethod, Decide, Method, as_method, name_of
 from headcount.repair.repairs import Repair, as_repairs
 from headcount.runs.asked import Prune
 from headcount.runs.identity import identity
@@ -73,7 +73,7 @@ class Curve(StudyResult):
 def curve(
     model: Subject | PreTrainedModel | str,
     task: Task | str | None = None,
-    methods: Sequence[Method | str] = METHODS,
+    methods: Sequence[AnyMethod] = METHODS,
     ratios: Sequence[float] = RATIOS,
     *,
     seeds: int = 5,
@@ -89,10 +89,11 @@ def curve(
 ) -> Curve:
     """The score of every method at every ratio, with `seeds` cuts each, beside the full model.
 
-    A method is a name, or a value as in `hc.Importance(step=0.05)`. A seed is a draw (random), a
-    clustering (cluster), or a sample of the rows that gradients are taken on (importance), and the
-    seed of training. `scoring` is the same for all. `note` is called with what must not be missed,
-    `logging` says which trackers are told of training and of finished runs.
+    A method is a name, a value as in `hc.Importance(step=0.05)`, or a function. A seed is a draw
+    (random), a clustering (cluster), or a sample of the rows that gradients are taken on
+    (importance), and the seed of training. `scoring` is the same for all. `note` is called with
+    what must not be missed, `logging` says which trackers are told of training and of finished
+    runs.
     """
     steps = as_repairs(repair)
     trains = any(step.needs == "training" for step in steps)

@@ -82,7 +82,7 @@ def pace_of(asked: SearchRequest, full: Evaluation, choosing: int, stating: int)
     trainings = [step for step in (training_of(like.repair), learning) if step is not None]
     trained = sum(_rows_trained(each, asked) for each in trainings) * TRAINING * row
     # recovery looks at its rows with all heads and without
-    repaired = trained + 2 * looked * sum(step.needs == "inputs" for step in like.repair)
+    repaired = trained + 2 * looked * sum(step.needs == "calibration" for step in like.repair)
     looks = sum(method.needs not in ("nothing", "training") for method in asked.methods)
     seeds = search_options.seeds if asked.bound is not None else 1
     sizes = 0

@@ -20,7 +20,7 @@ from headcount.base.errors import UsageError
 from headcount.base.names import split_words
 from headcount.base.options import defined, to_plain
 from headcount.models.find import sites_of
-from headcount.pruning.methods import Method, as_method, name_of
+from headcount.pruning.methods import AnyMethod, Method, as_method, name_of
 from headcount.repair.finetune import training_of
 from headcount.repair.recover import Recover
 from headcount.repair.repairs import Repair, Repairs, as_repairs
@@ -57,7 +57,7 @@ Report = Callable[[str], None]
 def search(
     model: Subject | PreTrainedModel | str,
     task: Task | str | None = None,
-    methods: Sequence[Method | str] = METHODS_TRIED,
+    methods: Sequence[AnyMethod] = METHODS_TRIED,
     *,
     max_drop: str | float | None = None,
     max_latency: str | float | None = None,
