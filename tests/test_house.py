@@ -263,6 +263,7 @@ def test_no_public_function_is_dead() -> None:
         and not any("tests(" in ast.unparse(each) for each in node.decorator_list)
     }
     waiting = {"StudyError"}  # exit code 6, for studies of which a part failed
+    waiting |= {"prune_layer"}  # of compat.py: code written for transformers 4 imports it
     assert {name for name in dead if not name.startswith("_")} <= waiting
 
 
