@@ -1,6 +1,6 @@
 """All groups of the pocket scale, finished, with made-up numbers that a test can work out.
 
-found = filled(tmp_path, "tuned", "random")      # these groups, and what they start from
+finished = filled(tmp_path, "tuned", "random")      # these groups, and what they start from
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headcount.costs.timing import Estimate
 from headcount.heads import Layout, Mask
 from headcount.papers.finished import PaperRuns
 from headcount.studies.plan import Cell
-from papers.made import Made, symmetric
+from papers.pocket_study import PocketStudy, symmetric
 
 LAYOUT = Layout.of(encoder=[4] * 6)
 SEVEN = ("cos", "corr", "js", "bc", "dcor", "pc", "cc")
@@ -40,12 +40,13 @@ def cut(cell: Cell) -> dict[str, Any]:
     """The record of a cut."""
     asked = cell.run.options
     kept = LAYOUT.kept_at(asked.ratio) if isinstance(asked.ratio, float) else 12
-    counts = [kept // 6] * 6
     scored = {"metric": "accuracy", "n": 100, "low": 0.0, "high": 1.0}
+    # as many heads in every layer; of clusterings the last layers lose theirs
+    order = list(LAYOUT) if cell.group == "chance" else sorted(LAYOUT, key=lambda head: head.index)
     record: dict[str, Any] = {
-        "heads": {"before": 24, "after": kept, "kept": "".join(map(str, counts))},
+        "heads": {"before": 24, "after": kept},
         "parameters": {"before": 1000, "after": 600},
-        "mask": Mask(LAYOUT, frozenset(list(LAYOUT)[:kept])).to_json(),
+        "mask": Mask(LAYOUT, frozenset(order[:kept])).to_json(),
     }
     if cell.run.task is not None:
         record["scores"] = {
@@ -65,14 +66,14 @@ def transfer(cell: Cell) -> dict[str, Any]:
     values = np.arange(24.0)
     by_layer = {"encoder": values.reshape(6, 4).tolist()}
     away = {"encoder": np.cos(values).reshape(6, 4).tolist()}
-    found = {"pearson": 0.1, "low": -0.3, "high": 0.4, "spearman": 0.9, "n": 24}
+    correlation = {"pearson": 0.1, "low": -0.3, "high": 0.4, "spearman": 0.9, "n": 24}
     return {
         "layout": LAYOUT.to_json(),
         "drift": {"n": 9, "attention": by_layer, "layers": rows},
         "weight_change": {"heads": by_layer, "layers": {"encoder": [1.0] * 6},
                           "spread": {"encoder": 0.25, "all": 0.25}},
-        "importance": {"task": away}, "correlations": {"task": found},
-        "trends": {"encoder": {"attention": found}},
+        "importance": {"task": away}, "correlations": {"task": correlation},
+        "trends": {"encoder": {"attention": correlation}},
         "recall": [{"at": 0.75, "value": 0.5, "chance": 0.25, "p": 0.1, "needed": 12,
                     "kept": 6, "both": 6, "heads": 24}],
     }  # fmt: skip
@@ -107,7 +108,7 @@ def record_of(cell: Cell) -> dict[str, Any]:
 
 def filled(folder: Path, *groups: str) -> PaperRuns:
     """The groups with all their runs done."""
-    made = Made(folder, *groups)
-    for group in {cell.group for cell in made.plan.cells}:
-        made.fill(group, record_of, matrices, LAYOUT)
-    return made.found
+    study = PocketStudy(folder, *groups)
+    for group in {cell.group for cell in study.plan.cells}:
+        study.fill(group, record_of, matrices, LAYOUT)
+    return study.finished

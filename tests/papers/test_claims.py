@@ -6,15 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headcount.papers import claims as words
-from headcount.papers.claims import (
-    above,
-    below,
-    groups_of_claim,
-    judge,
-    read_claims,
-    worst,
-)
+from headcount.papers.claims import Statistic, groups_of_claim, judge, read_claims, worst
+from headcount.papers.estimates import at_least, at_most
 from headcount.papers.finished import PaperRuns
 from headcount.papers.scales import groups_of
 from papers.filled import filled
@@ -42,7 +35,7 @@ def test_all_claims_have_words_a_threshold_and_a_test():
 def test_a_verdict_is_on_which_side_the_interval_lies(
     value: float, low: float, high: float, over: str, under: str
 ):
-    assert (above(value, low, high, 0.7), below(value, low, high, 0.7)) == (over, under)
+    assert (at_least(0.7)(value, low, high), at_most(0.7)(value, low, high)) == (over, under)
 
 
 def test_a_claim_about_every_one_of_several_is_as_good_as_the_worst():
@@ -52,16 +45,16 @@ def test_a_claim_about_every_one_of_several_is_as_good_as_the_worst():
 
 
 def test_a_claim_is_not_run_while_a_run_is_missing(tmp_path: Path):
-    found = filled(tmp_path, "tuned", "random")
-    whole = judge(read_claims()["WL4"], found, "pocket")
+    finished = filled(tmp_path, "tuned", "random")
+    whole = judge(read_claims()["WL4"], finished, "pocket")
     assert whole.word == "does not hold"
     assert whole.done == whole.total == 36
-    shutil.rmtree(found.runs("random", ratio=0.9)[0].folder)
-    part = judge(read_claims()["WL4"], PaperRuns(found.plan, found.folder), "pocket")
+    shutil.rmtree(finished.runs("random", ratio=0.9)[0].folder)
+    part = judge(read_claims()["WL4"], PaperRuns(finished.plan, finished.folder), "pocket")
     assert (part.word, part.done, part.tested) == ("not run", 35, ())
     assert part.to_json()["verdict"] == "not run"
 
 
 def test_what_is_not_a_number_is_null():
-    found = words.TestedStatistic(what="w", value=1.0, verdict="holds").to_json()
-    assert (found["value"], found["low"], found["verdict"]) == (1.0, None, "holds")
+    plain = Statistic(what="w", value=1.0, verdict="holds").to_json()
+    assert (plain["value"], plain["low"], plain["verdict"]) == (1.0, None, "holds")

@@ -10,7 +10,7 @@ import pytest
 from headcount.heads import Head, Layout, Mask
 from headcount.papers.claims import Word
 from headcount.studies.plan import Cell
-from papers.made import Made, cut, trained
+from papers.pocket_study import PocketStudy, cut, trained
 
 TASKS = ("pocket-acceptability", "pocket-entailment")
 WOBBLE = (-0.002, 0.0, 0.002)
@@ -18,9 +18,9 @@ WOBBLE = (-0.002, 0.0, 0.002)
 
 def plant(
     folder: Path, losses: dict[str, float], wide: float = 1.0, at_85: float | None = None
-) -> Made:
-    made = Made(folder, "tuned", "zero-shot", "random")
-    made.fill("tuned", lambda _: trained(0.8))
+) -> PocketStudy:
+    study = PocketStudy(folder, "tuned", "zero-shot", "random")
+    study.fill("tuned", lambda _: trained(0.8))
 
     def zero_shot(cell: Cell) -> dict[str, object]:
         loss = losses[str(cell.run.task)]
@@ -28,8 +28,8 @@ def plant(
             loss = at_85
         return cut(0.8 * (1 - loss - wide * WOBBLE[cell.run.seed]))
 
-    made.fill("zero-shot", zero_shot)
-    return made
+    study.fill("zero-shot", zero_shot)
+    return study
 
 
 @pytest.mark.parametrize(
@@ -44,40 +44,40 @@ def plant(
 def test_zero_shot_cuts_lose_as_planted(
     tmp_path: Path, losses: tuple[float, float], wide: float, word: Word, share: float
 ) -> None:
-    found = plant(tmp_path, dict(zip(TASKS, losses, strict=True)), wide).judge("RA8")
-    first = found.tested[0]
-    assert (found.word, first.value) == (word, share)
+    verdict = plant(tmp_path, dict(zip(TASKS, losses, strict=True)), wide).judge("RA8")
+    first = verdict.tested[0]
+    assert (verdict.word, first.value) == (word, share)
     assert (first.n, first.of, first.seeds) == (2, "tasks", 3)
-    drops = [row.value for row in found.tested if "drop with 75 %" in row.what]
+    drops = [row.value for row in verdict.tested if "drop with 75 %" in row.what]
     assert drops == pytest.approx(list(losses))
 
 
 def test_each_of_both_ratios_has_its_line(tmp_path: Path) -> None:
-    found = plant(tmp_path, dict.fromkeys(TASKS, 0.01), at_85=0.4).judge("RA8")
-    assert [row.verdict for row in found.tested[:2]] == ["holds", "does not hold"]
-    assert ["75 %" in found.tested[0].what, "85 %" in found.tested[1].what] == [True, True]
-    assert len(found.tested) == 2 + 4
-    assert found.tested[2].note == ""  # nothing to compare with
+    verdict = plant(tmp_path, dict.fromkeys(TASKS, 0.01), at_85=0.4).judge("RA8")
+    assert [row.verdict for row in verdict.tested[:2]] == ["holds", "does not hold"]
+    assert ["75 %" in verdict.tested[0].what, "85 %" in verdict.tested[1].what] == [True, True]
+    assert len(verdict.tested) == 2 + 4
+    assert verdict.tested[2].note == ""  # nothing to compare with
 
 
 def test_random_heads_stand_beside_and_the_other_reading_is_told_apart(tmp_path: Path) -> None:
-    made = plant(tmp_path, dict.fromkeys(TASKS, 0.01))
-    made.fill("random", lambda cell: cut(0.8 * (1 - cell.axes["ratio"] / 2)))
-    made.copy("zero-shot", "zero-shot-one")
-    made.fill("zero-shot-one", lambda _: cut(0.4))
-    found = made.judge("RA8")
-    assert found.tested[2].note == "random heads lose 0.350 at 70 %, 0.450 at 90 %"
-    other = [row for row in found.tested if "clusters of one distance" in row.what]
-    assert found.word == "holds"
+    study = plant(tmp_path, dict.fromkeys(TASKS, 0.01))
+    study.fill("random", lambda cell: cut(0.8 * (1 - cell.axes["ratio"] / 2)))
+    study.copy("zero-shot", "zero-shot-one")
+    study.fill("zero-shot-one", lambda _: cut(0.4))
+    verdict = study.judge("RA8")
+    assert verdict.tested[2].note == "random heads lose 0.350 at 70 %, 0.450 at 90 %"
+    other = [row for row in verdict.tested if "clusters of one distance" in row.what]
+    assert verdict.word == "holds"
     assert {row.verdict for row in other} == {"does not hold"}
 
 
 LAYOUT = Layout.of(encoder=[4] * 6)
 
 
-def masks(folder: Path, gone: dict[int, int], late: int = 0, spared: bool = True) -> Made:
+def masks(folder: Path, gone: dict[int, int], late: int = 0, spared: bool = True) -> PocketStudy:
     """Layer -> heads that go; the last `late` clusterings spare the lower layers."""
-    made = Made(folder, "chance")
+    study = PocketStudy(folder, "chance")
 
     def record(cell: Cell) -> dict[str, object]:
         seed = cell.run.seed
@@ -89,8 +89,8 @@ def masks(folder: Path, gone: dict[int, int], late: int = 0, spared: bool = True
             dropped += [Head("encoder", layer, head) for head in heads]
         return {"mask": Mask.full(LAYOUT).drop(dropped).to_json()}
 
-    made.fill("chance", record)
-    return made
+    study.fill("chance", record)
+    return study
 
 
 ENDS = {0: 3, 1: 3, 2: 1, 3: 1, 4: 2, 5: 2}
@@ -108,26 +108,26 @@ ENDS = {0: 3, 1: 3, 2: 1, 3: 1, 4: 2, 5: 2}
 def test_heads_go_from_the_thirds_that_were_planted(
     tmp_path: Path, gone: dict[int, int], late: int, spared: bool, word: Word, never: int
 ) -> None:
-    found = masks(tmp_path, gone, late, spared).judge("RA9")
-    assert found.word == word
-    count = next(row for row in found.tested if "never go" in row.what)
+    verdict = masks(tmp_path, gone, late, spared).judge("RA9")
+    assert verdict.word == word
+    count = next(row for row in verdict.tested if "never go" in row.what)
     assert (count.value, count.n, count.seeds) == (never, 8, 10)
-    assert len(found.tested) == 1 + 2 + 1 + 3 * 2 + 3
+    assert len(verdict.tested) == 1 + 2 + 1 + 3 * 2 + 3
 
 
 def test_heads_that_stay_at_one_ratio_and_by_one_distance_are_counted(tmp_path: Path) -> None:
-    made = masks(tmp_path, ENDS, spared=False)
-    made.copy("chance", "chance-one")
+    study = masks(tmp_path, ENDS, spared=False)
+    study.copy("chance", "chance-one")
     of = {"js": ENDS, "dcor": dict.fromkeys(ENDS, 4)}
     cells = [
         replace(cell, axes={**cell.axes, "distances": [list(of)[cell.run.seed % 2]]})
-        for cell in made.cells("chance-one")
+        for cell in study.cells("chance-one")
     ]
-    made.plan = replace(made.plan, cells=[*made.cells("chance"), *cells])
-    made.fill("chance-one", lambda cell: _gone(of[cell.axes["distances"][0]]))
-    found = made.judge("RA9")
-    never = {row.what.split(", ", 1)[1]: row for row in found.tested if "never go" in row.what}
-    assert found.word == "does not hold"
+    study.plan = replace(study.plan, cells=[*study.cells("chance"), *cells])
+    study.fill("chance-one", lambda cell: _gone(of[cell.axes["distances"][0]]))
+    verdict = study.judge("RA9")
+    never = {row.what.split(", ", 1)[1]: row for row in verdict.tested if "never go" in row.what}
+    assert verdict.word == "does not hold"
     assert never["at 25 % alone"].value == 0
     js, dcor = (never[f"at any ratio, clusters of {name} only"] for name in of)
     assert (js.value, js.verdict, js.seeds) == (6, "holds", 5)
@@ -135,27 +135,29 @@ def test_heads_that_stay_at_one_ratio_and_by_one_distance_are_counted(tmp_path: 
 
 
 def test_the_shares_of_thirds_are_means_over_clusterings(tmp_path: Path) -> None:
-    found = masks(tmp_path, ENDS, 5).judge("RA9")
-    lower, upper = found.tested[1:3]
+    verdict = masks(tmp_path, ENDS, 5).judge("RA9")
+    lower, upper = verdict.tested[1:3]
     assert "lower third" in lower.what
     assert lower.value == pytest.approx(0.75 / 2 - 0.25)
     assert upper.value == pytest.approx(0.5 - 0.25)
-    assert found.tested[0].value == min(lower.value, upper.value)
+    assert verdict.tested[0].value == min(lower.value, upper.value)
 
 
 def test_ratios_outside_the_papers_range_do_not_decide(tmp_path: Path) -> None:
-    made = masks(tmp_path, ENDS)
+    study = masks(tmp_path, ENDS)
     cells = [
         replace(cell, axes={**cell.axes, "ratio": 0.95}) if cell.axes["ratio"] == 0.5 else cell
-        for cell in made.cells("chance")
+        for cell in study.cells("chance")
     ]
-    made.plan = replace(made.plan, cells=cells)
+    study.plan = replace(study.plan, cells=cells)
     every = {head for head in LAYOUT if head.layer > 1}
-    made.fill("chance", lambda cell: _all_gone(every) if cell.axes["ratio"] == 0.95 else _kept())
-    found = made.judge("RA9")
-    assert found.tested[0].verdict == "holds"
-    assert next(row for row in found.tested if "never go" in row.what).value == 6
-    assert next(row for row in found.tested if "lower" in row.what and "95 %" in row.what).value < 0
+    study.fill("chance", lambda cell: _all_gone(every) if cell.axes["ratio"] == 0.95 else _kept())
+    verdict = study.judge("RA9")
+    assert verdict.tested[0].verdict == "holds"
+    assert next(row for row in verdict.tested if "never go" in row.what).value == 6
+    assert (
+        next(row for row in verdict.tested if "lower" in row.what and "95 %" in row.what).value < 0
+    )
 
 
 def _all_gone(heads: set[Head]) -> dict[str, object]:

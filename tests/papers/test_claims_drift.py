@@ -10,15 +10,15 @@ import pytest
 
 from headcount.changes.correlation import correlate
 from headcount.papers.claims import Word
-from papers.made import Made
+from papers.pocket_study import PocketStudy
 
 TASKS = ("pocket-acceptability", "pocket-entailment", "pocket-similarity")
 
 
-def plant(folder: Path, record: dict[str, dict[str, object]]) -> Made:
-    made = Made(folder, "drift")
-    made.fill("drift", lambda cell: record[str(cell.run.task)])
-    return made
+def plant(folder: Path, record: dict[str, dict[str, object]]) -> PocketStudy:
+    study = PocketStudy(folder, "drift")
+    study.fill("drift", lambda cell: record[str(cell.run.task)])
+    return study
 
 
 def at(both: int, needed: int, kept: int = 40, x: float = 0.75) -> dict[str, object]:
@@ -38,11 +38,11 @@ def test_recall_comes_out_as_planted(tmp_path: Path, both: Sequence[int], word: 
         }
         for task, count in zip(TASKS, both, strict=True)
     }
-    found = plant(tmp_path, rows).judge("LO4")
-    assert found.word == word
-    assert found.tested[0].value == pytest.approx(sum(both) / 90)
-    assert f"as many at random recall {40 / 48:.3f}" in found.tested[0].note
-    tasks, (fewer,) = found.tested[1:4], found.tested[4:]  # at 0.9 no other heads are kept
+    verdict = plant(tmp_path, rows).judge("LO4")
+    assert verdict.word == word
+    assert verdict.tested[0].value == pytest.approx(sum(both) / 90)
+    assert f"as many at random recall {40 / 48:.3f}" in verdict.tested[0].note
+    tasks, (fewer,) = verdict.tested[1:4], verdict.tested[4:]  # at 0.9 no other heads are kept
     assert [row.value for row in tasks] == pytest.approx([each / 30 for each in both])
     assert tasks[0].n == 30
     assert (fewer.what, fewer.value) == ("recall at 0.5, mean over tasks", pytest.approx(0.3))
@@ -55,9 +55,9 @@ def test_a_task_that_needs_no_heads_has_no_recall(tmp_path: Path) -> None:
     rows[TASKS[0]] = {"recall": [at(9, 10)]}
     assert plant(tmp_path / "b", rows).judge("LO4").word == "undecided"
     rows[TASKS[0]] = {"recall": [at(2, 10)]}
-    found = plant(tmp_path / "c", rows).judge("LO4")
-    (row,) = found.tested  # the only task decides by its own interval
-    assert (found.word, row.n, row.high) == ("does not hold", 10, pytest.approx(0.5561, abs=1e-4))
+    verdict = plant(tmp_path / "c", rows).judge("LO4")
+    (row,) = verdict.tested  # the only task decides by its own interval
+    assert (verdict.word, row.n, row.high) == ("does not hold", 10, pytest.approx(0.5561, abs=1e-4))
 
 
 def layers(values: Sequence[float]) -> dict[str, object]:
@@ -77,23 +77,23 @@ MIXED = [0.3, 0.1, 0.4, 0.2, 0.5, 0.3]
     ("values", "word"), [(UP, "holds"), (DOWN, "does not hold"), (MIXED, "undecided")]
 )
 def test_layers_drift_as_planted(tmp_path: Path, values: list[float], word: Word) -> None:
-    found = plant(tmp_path, {task: layers(values) for task in TASKS}).judge("LO6")
-    assert [row.verdict for row in found.tested[:4]] == [word] * 4
+    verdict = plant(tmp_path, {task: layers(values) for task in TASKS}).judge("LO6")
+    assert [row.verdict for row in verdict.tested[:4]] == [word] * 4
     plain = correlate(range(6), values)
-    first = found.tested[0]
+    first = verdict.tested[0]
     assert (first.value, first.low, first.high) == pytest.approx(
         (plain.spearman, plain.spearman_low, plain.spearman_high)
     )
     assert first.note.endswith("; 6 layers give little power")
-    assert found.tested[-2].value == pytest.approx(-plain.spearman)
-    assert found.tested[-1].value == pytest.approx(plain.spearman)
+    assert verdict.tested[-2].value == pytest.approx(-plain.spearman)
+    assert verdict.tested[-1].value == pytest.approx(plain.spearman)
 
 
 def test_the_mean_over_tasks_decides(tmp_path: Path) -> None:
     steep = [10 * value for value in UP]
     rows = {TASKS[0]: layers(DOWN), TASKS[1]: layers(DOWN), TASKS[2]: layers(steep)}
-    found = plant(tmp_path, rows).judge("LO6")
-    assert [row.verdict for row in found.tested[:4]] == [
+    verdict = plant(tmp_path, rows).judge("LO6")
+    assert [row.verdict for row in verdict.tested[:4]] == [
         "holds",
         "does not hold",
         "does not hold",
@@ -127,18 +127,18 @@ def test_drift_goes_with_importance_as_planted(
         task: {"correlations": {task: little, "pocket-corpus": little}} for task in TASKS
     }
     rows[TASKS[1]] = {"correlations": {TASKS[1]: little, "pocket-corpus": correlated(r, n)}}
-    found = plant(tmp_path, rows).judge("LO8")
-    first = found.tested[0]
-    assert found.word == word
+    verdict = plant(tmp_path, rows).judge("LO8")
+    first = verdict.tested[0]
+    assert verdict.word == word
     assert first.value == pytest.approx(abs(r))
     assert first.what.endswith(f"on pocket-corpus, {TASKS[1]}")
     assert 0 <= first.low <= first.value <= first.high
-    assert (first.n, len(found.tested)) == (n, 1 + 6)
+    assert (first.n, len(verdict.tested)) == (n, 1 + 6)
     assert ("cannot be shown" in first.note) is (n == 48)
 
 
 def test_a_correlation_that_does_not_vary_is_undecided(tmp_path: Path) -> None:
     nothing = {"pearson": None, "low": None, "high": None, "n": 48}
     rows: dict[str, dict[str, object]] = {task: {"correlations": {task: nothing}} for task in TASKS}
-    found = plant(tmp_path, rows).judge("LO8")
-    assert found.word == "undecided"
+    verdict = plant(tmp_path, rows).judge("LO8")
+    assert verdict.word == "undecided"

@@ -11,9 +11,10 @@ import pytest
 
 from headcount.heads import Layout
 from headcount.papers.claims import Word
-from headcount.papers.claims_dropout import GROUPS, inside
+from headcount.papers.claims_dropout import GROUPS, dropout_line, inside
 from headcount.studies.plan import Cell
-from papers.made import Made, planned
+from papers.filled import filled
+from papers.pocket_study import PocketStudy, planned
 
 LAYOUT = Layout.of(encoder=[2, 2])
 CELLS = planned(tuple(GROUPS.values())).cells
@@ -27,12 +28,12 @@ def dropout(cell: Cell) -> float:
 
 def plant(
     folder: Path, js: Mapping[str, Shape], dcor: Mapping[str, Shape], wide: float = 0.001
-) -> Made:
+) -> PocketStudy:
     """A mean distance by curve; `wide` is what chance adds or takes.
 
     Where both ratios are 0.1 the curves have one model: all shapes are 0.5 there.
     """
-    made = Made(folder, *GROUPS.values())
+    study = PocketStudy(folder, *GROUPS.values())
     rng = np.random.default_rng(3)
     for name, group in GROUPS.items():
 
@@ -43,8 +44,8 @@ def plant(
                 for d, shape in shapes.items()
             }
 
-        made.fill(group, matrices=measured, layout=LAYOUT)
-    return made
+        study.fill(group, matrices=measured, layout=LAYOUT)
+    return study
 
 
 def n_shape(ratio: float) -> float:
@@ -80,41 +81,41 @@ def all_of(shape: Shape, **others: Shape) -> dict[str, Shape]:
 def test_slopes_come_out_as_planted(
     tmp_path: Path, shapes: dict[str, Shape], wide: float, word: Word
 ) -> None:
-    found = plant(tmp_path, shapes, all_of(falling), wide).judge("RA10")
-    assert found.word == word
-    assert len(found.tested) == 1 + 9
-    assert found.tested[0].seeds == SEEDS
+    verdict = plant(tmp_path, shapes, all_of(falling), wide).judge("RA10")
+    assert verdict.word == word
+    assert len(verdict.tested) == 1 + 9
+    assert verdict.tested[0].seeds == SEEDS
 
 
 def test_a_slope_is_that_of_least_squares_over_its_ratios(tmp_path: Path) -> None:
-    found = plant(tmp_path, all_of(n_shape), all_of(falling), wide=0.0).judge("RA10")
-    first, second, third = found.tested[1:4]
+    verdict = plant(tmp_path, all_of(n_shape), all_of(falling), wide=0.0).judge("RA10")
+    first, second, third = verdict.tested[1:4]
     assert first.value == pytest.approx((0.5 - 0.55) / 0.1, abs=1e-5)  # ratios 0 and 0.1
     assert second.value == pytest.approx(0.2 / 0.5, abs=1e-5)  # on a line: 0.3, 0.5 and 0.7
     assert third.value == pytest.approx(-0.4 / 0.2, abs=1e-5)
     assert second.note == "ratios 0.3, 0.5, 0.7"
-    assert found.tested[0].value == pytest.approx(0.4, abs=1e-5)  # fits its sign worst
+    assert verdict.tested[0].value == pytest.approx(0.4, abs=1e-5)  # fits its sign worst
 
 
 def test_longer_trainings_have_a_line_of_their_own_and_decide_nothing(tmp_path: Path) -> None:
-    made = plant(tmp_path, all_of(falling), all_of(falling))
+    study = plant(tmp_path, all_of(falling), all_of(falling))
     longer = [
         Cell(group="alike-long", axes=cell.axes, run=replace(cell.run, seed=9 + cell.axes["seed"]))
-        for cell in made.cells("alike-hidden")
+        for cell in study.cells("alike-hidden")
         if dropout(cell) in (0.3, 0.5, 0.7)
     ]
-    made.plan = replace(made.plan, cells=[*made.plan.cells, *longer])
+    study.plan = replace(study.plan, cells=[*study.plan.cells, *longer])
 
     def rises(cell: Cell) -> dict[str, np.ndarray]:
         value = 0.2 + dropout(cell) / 10 + cell.axes["seed"] / 1e5
         return {"js": np.full((4, 4), value), "dcor": np.full((4, 4), 0.5)}
 
-    made.fill("alike-long", matrices=rises, layout=LAYOUT)
-    found = made.judge("RA10")
-    assert found.word == "does not hold"
-    assert found.tested[-1].what.endswith("hidden dropout, trained twice as long (up)")
-    assert found.tested[-1].value == pytest.approx(0.1, abs=1e-4)
-    assert found.tested[-1].verdict == "holds"
+    study.fill("alike-long", matrices=rises, layout=LAYOUT)
+    verdict = study.judge("RA10")
+    assert verdict.word == "does not hold"
+    assert verdict.tested[-1].what.endswith("hidden dropout, trained twice as long (up)")
+    assert verdict.tested[-1].value == pytest.approx(0.1, abs=1e-4)
+    assert verdict.tested[-1].verdict == "holds"
 
 
 def test_a_segment_with_one_ratio_takes_the_nearest_beyond() -> None:
@@ -136,16 +137,16 @@ def test_a_segment_with_one_ratio_takes_the_nearest_beyond() -> None:
 def test_falling_only_comes_out_as_planted(
     tmp_path: Path, shapes: dict[str, Shape], wide: float, word: Word
 ) -> None:
-    found = plant(tmp_path, all_of(flat), shapes, wide).judge("RA11")
-    assert found.word == word
-    first = found.tested[0]
+    verdict = plant(tmp_path, all_of(flat), shapes, wide).judge("RA11")
+    assert verdict.word == word
+    first = verdict.tested[0]
     assert (first.n, first.of, first.seeds) == (6 * SEEDS, "models", SEEDS)
-    assert len(found.tested) == 1 + 3
+    assert len(verdict.tested) == 1 + 3
 
 
 def test_the_note_counts_the_steps_that_fall(tmp_path: Path) -> None:
-    found = plant(tmp_path, all_of(flat), all_of(n_shape), wide=0.0).judge("RA11")
-    assert "falls in 3 of 5 steps" in found.tested[0].note
+    verdict = plant(tmp_path, all_of(flat), all_of(n_shape), wide=0.0).judge("RA11")
+    assert "falls in 3 of 5 steps" in verdict.tested[0].note
 
 
 @pytest.mark.parametrize(
@@ -160,13 +161,21 @@ def test_the_note_counts_the_steps_that_fall(tmp_path: Path) -> None:
 def test_what_matters_more_comes_out_as_planted(
     tmp_path: Path, js: dict[str, Shape], dcor: dict[str, Shape], wide: float, word: Word
 ) -> None:
-    found = plant(tmp_path, js, dcor, wide).judge("RA12")
-    assert found.word == word
-    assert len(found.tested) == 1 + 2 + 2
+    verdict = plant(tmp_path, js, dcor, wide).judge("RA12")
+    assert verdict.word == word
+    assert len(verdict.tested) == 1 + 2 + 2
 
 
 def test_the_ratio_is_that_of_the_ranges(tmp_path: Path) -> None:
     half = all_of(falling, attention=lambda ratio: 0.51 - 0.1 * ratio)
-    found = plant(tmp_path, half, half, wide=0.0).judge("RA12")
-    assert [row.value for row in found.tested] == pytest.approx([4.0] * 5, rel=1e-4)
-    assert found.tested[0].n == 11 * SEEDS  # of each seed one model is on both curves
+    verdict = plant(tmp_path, half, half, wide=0.0).judge("RA12")
+    assert [row.value for row in verdict.tested] == pytest.approx([4.0] * 5, rel=1e-4)
+    assert verdict.tested[0].n == 11 * SEEDS  # of each seed one model is on both curves
+
+
+def test_a_line_is_the_mean_over_pairs_by_dropout_and_seed(tmp_path: Path):
+    finished = filled(tmp_path, "alike-both")
+    line = dropout_line(finished, "alike-both", "js")
+    assert sorted(line[0]) == [0.0, 0.1, 0.3, 0.5, 0.7, 0.9]
+    assert sorted(line) == [0, 1]
+    assert 0.1 < line[0][0.3] < 0.7

@@ -13,7 +13,7 @@ RATES = (0.1, 0.3, 1.0, 3.0)
 
 def swept(left: Callable[[float, int], int], tasks: Sequence[str] = ("cola",)) -> Planted:
     """`left` says how many of 48 heads a learning rate and a seed leave."""
-    found = Planted()
+    finished = Planted()
     for task in tasks:
         for rate in RATES:
             for seed in SEEDS:
@@ -22,8 +22,8 @@ def swept(left: Callable[[float, int], int], tasks: Sequence[str] = ("cola",)) -
                 if not kept[0]:
                     record["all_closed"] = {"step": 9}
                 axes = {"task": task, "method": "straight-through", "ratio": "free"}
-                found.add("rates", axes | {"seed": seed, "gate_lr": rate}, record)
-    return found
+                finished.add("rates", axes | {"seed": seed, "gate_lr": rate}, record)
+    return finished
 
 
 def test_a_larger_rate_closes_more() -> None:
@@ -47,23 +47,23 @@ def test_a_rate_that_does_not_matter() -> None:
 
 
 def test_ranks_are_within_tasks() -> None:
-    found = swept(lambda rate, seed: 40 - 10 * RATES.index(rate))
+    finished = swept(lambda rate, seed: 40 - 10 * RATES.index(rate))
     other = swept(lambda rate, seed: 1 + RATES.index(rate), ["mrpc"])
     for cell in other.cells["rates"]:
         if cell.axes["seed"] == 0:
-            found.add("rates", cell.axes, other._records[cell.key])
-    first, *others = verdict("AA6", found)
+            finished.add("rates", cell.axes, other._records[cell.key])
+    first, *others = verdict("AA6", finished)
     # squares of 12 ranks that go up and of 4 that go down, each about the mean of its task
     assert (first.value, first.n) == (pytest.approx((135 - 5) / (135 + 5)), 16)
     assert not others
 
 
 def test_a_few_runs_in_order_decide_nothing() -> None:
-    found = Planted()
+    finished = Planted()
     for rate in RATES[:3]:
         record = prune(0.8, kept={"encoder": [8 - int(2 * rate)]})
-        found.add("rates", {"method": "straight-through", "seed": 0, "gate_lr": rate}, record)
-    first, *_ = verdict("AA6", found)
+        finished.add("rates", {"method": "straight-through", "seed": 0, "gate_lr": rate}, record)
+    first, *_ = verdict("AA6", finished)
     assert (first.verdict, first.n) == ("undecided", 3)
     more = Planted()
     for place in range(4):
@@ -90,15 +90,15 @@ def test_nothing_to_correlate() -> None:
 
 def penalised(scores: dict[float, Sequence[float]], closed: float = 9.0) -> Planted:
     """Penalty -> score by seed of a model that scored 0.8 as given."""
-    found = Planted()
+    finished = Planted()
     for mu, each in scores.items():
         for seed, score in enumerate(each):
             record = prune(score, before=0.8)
             if mu >= closed:
                 record["all_closed"] = {"step": 2}
             axes = {"task": "cola", "method": "straight-through", "seed": seed, "mu": mu}
-            found.add("penalties", axes, record)
-    return found
+            finished.add("penalties", axes, record)
+    return finished
 
 
 FINE = (0.8, 0.79, 0.81)

@@ -19,7 +19,7 @@ def half(
     gaps: dict[str, Sequence[float | None]] | None = None,
 ) -> Planted:
     """Gates with half the heads gone: by seed what opened again, what is left, and the gap."""
-    found = Planted()
+    finished = Planted()
     every = {"straight-through": (0.0, 0.0, 0.0)} | (gaps or {})
     for task in TASKS:
         for name, values in every.items():
@@ -34,8 +34,8 @@ def half(
                     method={"name": name, "coarse": "linear"},
                 )  # fmt: skip
                 axes = {"task": task, "method": name, "ratio": 0.5, "seed": seed}
-                found.add("gates", axes, record)
-    return found
+                finished.add("gates", axes, record)
+    return finished
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ def test_gates_open_again(reopened: tuple[int, ...], word: str) -> None:
 
 
 def test_gates_open_again_without_a_ratio() -> None:
-    found = half()
+    finished = half()
     for rate in (0.1, 1.0):
         for seed in SEEDS:
             learned = {"gates_reopened": 0, "gates_reopened_and_kept": 0}
             axes = {"task": "cola", "method": "straight-through", "gate_lr": rate, "seed": seed}
-            found.add("rates", axes, prune(0.8, learned=learned))
+            finished.add("rates", axes, prune(0.8, learned=learned))
         closed: dict[str, Any] = {"all_closed": {"step": 3}}  # no trace is left of it
-        found.add("rates", axes | {"seed": 9}, prune(0.1, **closed))
-    first, _, free, *_ = verdict("AA4", found)
+        finished.add("rates", axes | {"seed": 9}, prune(0.1, **closed))
+    first, _, free, *_ = verdict("AA4", finished)
     assert (first.verdict, free.verdict) == ("holds", "does not hold")
     assert "no ratio asked for" in free.what
 
@@ -92,11 +92,11 @@ def test_the_last_third_of_twelve_layers_is_four() -> None:
 
 
 def test_layers_are_counted_over_all_stacks() -> None:
-    found = half()
-    for record in found._records.values():
+    finished = half()
+    for record in finished._records.values():
         more = prune(0.8, kept={"encoder": [8, 8, 8], "decoder": [8, 8, 2]})
         record["mask"].update(more["mask"])  # type: ignore[attr-defined]
-    first, *_ = verdict("AA5", found)
+    first, *_ = verdict("AA5", finished)
     assert first.value == pytest.approx(10 / 16 - 1)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
+from headcount.papers.claims_gates import gradients, primary
 from papers.planted import SEEDS, Planted, prune, verdict
 
 TASKS = ("cola", "mrpc")
@@ -20,18 +21,18 @@ def compared(
     ratio: float = 0.5,
 ) -> Planted:
     """Straight-through gates lead each rival by so much, on every task alike."""
-    found = Planted()
+    finished = Planted()
     for task in TASKS:
         for seed in SEEDS:
             for place, (name, lead) in enumerate(leads.items()):
                 score = 0.8 - lead + noise * NOISE[(seed + place) % 3]
                 axes = {"task": task, "method": name, "ratio": ratio, "seed": seed}
-                found.add("gates", axes, prune(score, method={"name": name}))
+                finished.add("gates", axes, prune(score, method={"name": name}))
             for number, coarse in enumerate(readings):
                 axes = {"task": task, "method": "straight-through", "ratio": ratio, "seed": seed}
                 method = {"name": "straight-through", "coarse": coarse}
-                found.add("gates", axes, prune(0.8 - 0.3 * number, method=method))
-    return found
+                finished.add("gates", axes, prune(0.8 - 0.3 * number, method=method))
+    return finished
 
 
 @pytest.mark.parametrize(
@@ -63,20 +64,22 @@ def test_p_values_are_corrected_for_the_number_of_rivals() -> None:
 
 
 def test_one_seed_has_no_p() -> None:
-    found = Planted()
+    finished = Planted()
     for name in ("random", "straight-through"):
         axes = {"task": "cola", "method": name, "ratio": 0.5, "seed": 0}
-        found.add("gates", axes, prune(0.8, method={"name": name, "coarse": "linear"}))
-    assert verdict("AA1", found)[1].note == "Holm's p unknown."
+        finished.add("gates", axes, prune(0.8, method={"name": name, "coarse": "linear"}))
+    assert verdict("AA1", finished)[1].note == "Holm's p unknown."
 
 
 def test_one_wide_difference_leaves_the_claim_open() -> None:
-    found = compared(dict.fromkeys(RIVALS[:3], 0.05))
+    finished = compared(dict.fromkeys(RIVALS[:3], 0.05))
     for task in TASKS:
         for seed in SEEDS:
             axes = {"task": task, "method": "meta", "ratio": 0.5, "seed": seed}
-            found.add("gates", axes, prune(0.8 - 0.2 - 100 * NOISE[seed], method={"name": "meta"}))
-    first, *_ = verdict("AA1", found)
+            finished.add(
+                "gates", axes, prune(0.8 - 0.2 - 100 * NOISE[seed], method={"name": "meta"})
+            )
+    first, *_ = verdict("AA1", finished)
     assert "The closest is random;" in first.note
     assert first.low > 0
     assert first.verdict == "undecided"
@@ -110,9 +113,9 @@ def test_both_readings_of_the_gradient() -> None:
 
 
 def test_a_ratio_that_is_missing_is_said() -> None:
-    found = compared(dict.fromkeys(RIVALS, 0.1), ratio=0.4)
+    finished = compared(dict.fromkeys(RIVALS, 0.1), ratio=0.4)
     for code in ("AA1", "AA4", "AA5", "AA8"):
-        first, *others = verdict(code, found)
+        first, *others = verdict(code, finished)
         assert (first.verdict, others) == ("not run", [])
         assert first.note == "No run removes 50 % of the heads; tried: 40 %."
 
@@ -121,11 +124,11 @@ def curve(
     scores: Mapping[int, float], whole: float = 0.8, before: float = 0.8, shift: int = 0
 ) -> Planted:
     """Heads that stay of 48 -> score, and that of all heads; `shift` lowers one seed's."""
-    found = Planted()
+    finished = Planted()
     for task in TASKS:
         for seed in SEEDS:
             axes = {"task": task, "method": "all-heads", "seed": seed}
-            found.add("gates-full", axes, prune(whole, kept={"encoder": [8] * 6}))
+            finished.add("gates-full", axes, prune(whole, kept={"encoder": [8] * 6}))
             for kept, score in scores.items():
                 axes = {"task": task, "method": "straight-through", "seed": seed}
                 lower = 0.5 * (seed == 2 and shift > 0 and kept <= shift)
@@ -133,8 +136,8 @@ def curve(
                     score - lower, kept={"encoder": [kept // 6] * 6}, before=before,
                     method={"name": "straight-through", "coarse": "linear"},
                 )  # fmt: skip
-                found.add("gates", axes | {"ratio": 1 - kept / 48}, record)
-    return found
+                finished.add("gates", axes | {"ratio": 1 - kept / 48}, record)
+    return finished
 
 
 @pytest.mark.parametrize(
@@ -188,7 +191,23 @@ def test_a_score_on_the_line_is_within_it_whatever_rounding_does() -> None:
 
 
 def test_no_gates_no_sparsity() -> None:
-    found = Planted()
-    found.add("gates", {"task": "cola", "method": "random", "ratio": 0.5, "seed": 0}, prune(0.8))
-    found.add("gates-full", {"task": "cola", "seed": 0}, prune(0.8))
-    assert verdict("AA2", found)[0].verdict == "not run"
+    finished = Planted()
+    finished.add("gates", {"task": "cola", "method": "random", "ratio": 0.5, "seed": 0}, prune(0.8))
+    finished.add("gates-full", {"task": "cola", "seed": 0}, prune(0.8))
+    assert verdict("AA2", finished)[0].verdict == "not run"
+
+
+def test_runs_are_grouped_by_their_gradient() -> None:
+    finished = Planted()
+    for coarse in ("linear", "softplus", "linear"):
+        method = {"name": "straight-through", "coarse": coarse}
+        finished.add("gates", {"method": "straight-through"}, prune(0.5, method=method))
+    finished.add("gates", {"method": "random"}, prune(0.5))
+    finished.add("gates", {}, prune(0.5) | {"method": "meta"})
+    runs = finished.runs("gates")
+    assert {name: len(group) for name, group in gradients(runs).items()} == {
+        "softplus": 1,
+        "linear": 2,
+    }
+    assert len(primary(runs)) == 1
+    assert (primary(runs[-2:]), runs[-1].method) == ([], "meta")

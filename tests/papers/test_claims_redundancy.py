@@ -14,7 +14,7 @@ from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.papers.claims import Verdict, Word
 from headcount.papers.claims_redundancy import KINDS, SEVEN
 from headcount.studies.plan import Cell
-from papers.made import Made, symmetric
+from papers.pocket_study import PocketStudy, symmetric
 
 HEADS = 20
 LAYOUT = Layout.of(encoder=[5] * 4)
@@ -27,28 +27,28 @@ def noise(*seed: object) -> np.ndarray:
 
 
 Plant = Callable[[str, str, str], np.ndarray]
-"""(group, inputs, distance) -> what a matrix is made of, about as wide as 1."""
+"""(group, inputs, distance) -> what a matrix is study of, about as wide as 1."""
 
 
-def plant(folder: Path, value: Plant, *groups: str) -> Made:
-    made = Made(folder, *GROUPS)
+def plant(folder: Path, value: Plant, *groups: str) -> PocketStudy:
+    study = PocketStudy(folder, *GROUPS)
     for group in groups:
 
         def measured(cell: Cell, group: str = group) -> dict[str, np.ndarray]:
             inputs = str(cell.run.task)
             return {d: symmetric(0.5 + 0.1 * value(group, inputs, d)) for d in SEVEN}
 
-        made.fill(group, matrices=measured, layout=LAYOUT)
-    return made
+        study.fill(group, matrices=measured, layout=LAYOUT)
+    return study
 
 
-def beside_near(made: Made, name: str) -> None:
+def beside_near(study: PocketStudy, name: str) -> None:
     """One more group of the tasks that `near` has, to be filled."""
     more = [
         Cell(group=name, axes=cell.axes, run=replace(cell.run, seed=9))
-        for cell in made.cells("near")
+        for cell in study.cells("near")
     ]
-    made.plan = replace(made.plan, cells=[*made.plan.cells, *more])
+    study.plan = replace(study.plan, cells=[*study.plan.cells, *more])
 
 
 def alike(share: float, *what: Callable[[str, str, str], object]) -> Plant:
@@ -75,12 +75,12 @@ def test_distances_agree_as_planted(
             return alike(share, by_distance)(group, inputs, d)
         return noise(group, inputs, d)  # the other kind of distances is not asked
 
-    found = plant(tmp_path, value, "near", "near-random").judge(code)
-    assert found.word == word
-    assert found.tested[0].n == HEADS
+    verdict = plant(tmp_path, value, "near", "near-random").judge(code)
+    assert verdict.word == word
+    assert verdict.tested[0].n == HEADS
     pairs = len(own) * (len(own) - 1) // 2 * 6
-    assert f"of {pairs} correlations" in found.tested[0].note
-    assert len(found.tested) == 1 + 6 + (code == "RA1")
+    assert f"of {pairs} correlations" in verdict.tested[0].note
+    assert len(verdict.tested) == 1 + 6 + (code == "RA1")
 
 
 def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path: Path) -> None:
@@ -90,19 +90,19 @@ def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path:
         own = alike(0.02, by_distance)(group, inputs, d)
         return np.where(diffuse | diffuse[:, None], 3 * noise(inputs), own) if d == "corr" else own
 
-    made = plant(tmp_path, value, "near", "near-random")
-    beside_near(made, "looks")
-    assert made.judge("RA1").word == "does not hold"
-    assert not any("spread" in row.what for row in made.judge("RA1").tested)  # not measured yet
+    study = plant(tmp_path, value, "near", "near-random")
+    beside_near(study, "looks")
+    assert study.judge("RA1").word == "does not hold"
+    assert not any("spread" in row.what for row in study.judge("RA1").tested)  # not measured yet
     spread = np.where(diffuse, 0.9, 0.5) - np.arange(HEADS) / 1000
     special = np.arange(HEADS) // 2 % 2 / 10 + np.arange(HEADS) / 1000  # diffuse or not, as much
     looks = {"entropy_share": spread, "first": special, "separator": special}
     quantities = {name: {"values": values.tolist()} for name, values in looks.items()}
-    made.fill("looks", lambda _: {"quantities": quantities})
-    found = made.judge("RA1")
-    rows = [row for row in found.tested if "equal attention" in row.note]
+    study.fill("looks", lambda _: {"quantities": quantities})
+    verdict = study.judge("RA1")
+    rows = [row for row in verdict.tested if "equal attention" in row.note]
     quarter, least, most, peaked, flat, *held = rows
-    assert (found.word, quarter.verdict, least.verdict, most.verdict) == (
+    assert (verdict.word, quarter.verdict, least.verdict, most.verdict) == (
         "does not hold", "holds", "holds", "does not hold"
     )  # fmt: skip
     assert (quarter.n, least.n, most.n) == (15, 10, 10)
@@ -117,14 +117,14 @@ def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path:
 
 
 def test_short_inputs_have_lines_of_their_own_and_decide_nothing(tmp_path: Path) -> None:
-    made = plant(tmp_path, alike(0.8, by_distance), "near", "near-random")
-    beside_near(made, "near-short")
+    study = plant(tmp_path, alike(0.8, by_distance), "near", "near-random")
+    beside_near(study, "near-short")
     same = dict.fromkeys(SEVEN, symmetric(0.5 + 0.1 * noise("short")))
-    made.fill("near-short", matrices=lambda _: same, layout=LAYOUT)
+    study.fill("near-short", matrices=lambda _: same, layout=LAYOUT)
     for code in ("RA1", "RA2", "RA6"):
-        found = made.judge(code)
-        (row,) = (row for row in found.tested if "cut to 12 tokens" in row.what)
-        assert (found.word, row.verdict) == ("does not hold", "holds")
+        verdict = study.judge(code)
+        (row,) = (row for row in verdict.tested if "cut to 12 tokens" in row.what)
+        assert (verdict.word, row.verdict) == ("does not hold", "holds")
         assert row.value == pytest.approx(1)
 
 
@@ -132,10 +132,10 @@ def test_bc_alone_may_disagree_and_a_line_leaves_it_out(tmp_path: Path) -> None:
     def value(group: str, inputs: str, d: str) -> np.ndarray:
         return noise(inputs) if d == "bc" else alike(0.02, by_distance)(group, inputs, d)
 
-    found = plant(tmp_path, value, "near", "near-random").judge("RA1")
-    assert found.word == "does not hold"
-    assert found.tested[-1].verdict == "holds"
-    assert "whichever way bc is read" in found.tested[-1].note
+    verdict = plant(tmp_path, value, "near", "near-random").judge("RA1")
+    assert verdict.word == "does not hold"
+    assert verdict.tested[-1].verdict == "holds"
+    assert "whichever way bc is read" in verdict.tested[-1].note
 
 
 def test_one_input_decides_and_fine_tuned_models_have_a_line(tmp_path: Path) -> None:
@@ -143,9 +143,9 @@ def test_one_input_decides_and_fine_tuned_models_have_a_line(tmp_path: Path) -> 
         apart = inputs == "pocket-sentiment" or group == "near-tuned"
         return alike(0.8 if apart else 0.02, by_distance)(group, inputs, d)
 
-    found = plant(tmp_path, value, *GROUPS).judge("RA1")
-    words = {row.what.rpartition("bc, ")[2]: row.verdict for row in found.tested}
-    assert found.word == "does not hold"
+    verdict = plant(tmp_path, value, *GROUPS).judge("RA1")
+    words = {row.what.rpartition("bc, ")[2]: row.verdict for row in verdict.tested}
+    assert verdict.word == "does not hold"
     assert words["pocket-sentiment"] == words["fine-tuned, all inputs"] == "does not hold"
     assert words["pocket-entailment"] == words["random tokens"] == "holds"
 
@@ -176,31 +176,31 @@ def tuned_by(share: float, shift: float = 0.0) -> Plant:
 def test_phases_are_alike_as_planted(
     tmp_path: Path, value: Plant, word: Word, parts: tuple[Word, Word]
 ) -> None:
-    found = plant(tmp_path, value, "near", "near-tuned").judge("RA5")
-    assert found.word == word
-    assert f"on r ({parts[0]}) and on the difference ({parts[1]})" in found.tested[0].note
-    assert found.tested[1].verdict == parts[1]
-    assert len(found.tested) == 3 + 2 * 5
+    verdict = plant(tmp_path, value, "near", "near-tuned").judge("RA5")
+    assert verdict.word == word
+    assert f"on r ({parts[0]}) and on the difference ({parts[1]})" in verdict.tested[0].note
+    assert verdict.tested[1].verdict == parts[1]
+    assert len(verdict.tested) == 3 + 2 * 5
 
 
 def test_the_mean_difference_is_that_of_all_pairs_of_heads(tmp_path: Path) -> None:
-    found = plant(tmp_path, tuned_by(0.0, 0.8), "near", "near-tuned").judge("RA5")
-    assert found.tested[1].value == pytest.approx(0.08, abs=0.002)  # some are cut off at 1
+    verdict = plant(tmp_path, tuned_by(0.0, 0.8), "near", "near-tuned").judge("RA5")
+    assert verdict.tested[1].value == pytest.approx(0.08, abs=0.002)  # some are cut off at 1
 
 
 def test_a_slower_training_has_lines_of_its_own_and_decides_nothing(tmp_path: Path) -> None:
-    made = plant(tmp_path, tuned_by(0.8, 0.0), "near", "near-tuned")
-    beside_near(made, "near-slow")
-    assert len(made.judge("RA5").tested) == 3 + 2 * 5
+    study = plant(tmp_path, tuned_by(0.8, 0.0), "near", "near-tuned")
+    beside_near(study, "near-slow")
+    assert len(study.judge("RA5").tested) == 3 + 2 * 5
 
     def unmoved(cell: Cell) -> dict[str, np.ndarray]:
         value = tuned_by(0.8, 0.0)
         return {d: symmetric(0.5 + 0.1 * value("near", str(cell.run.task), d)) for d in SEVEN}
 
-    made.fill("near-slow", matrices=unmoved, layout=LAYOUT)
-    found = made.judge("RA5")
-    slow = [row for row in found.tested if "a fifth of the learning rate" in row.what]
-    assert found.word == "does not hold"
+    study.fill("near-slow", matrices=unmoved, layout=LAYOUT)
+    verdict = study.judge("RA5")
+    slow = [row for row in verdict.tested if "a fifth of the learning rate" in row.what]
+    assert verdict.word == "does not hold"
     assert [row.verdict for row in slow] == ["holds"] * 5
     assert {round(row.value, 6) for row in slow} == {1}
 
@@ -213,18 +213,18 @@ def by_inputs(group: str, inputs: str, d: str) -> str:
     ("share", "word"), [(0.02, "holds"), (0.14, "undecided"), (0.8, "does not hold")]
 )
 def test_inputs_agree_as_planted(tmp_path: Path, share: float, word: Word) -> None:
-    found = plant(tmp_path, alike(share, by_inputs), "near", "near-random").judge("RA6")
-    assert found.word == word
-    assert f"of {15 * 7} correlations" in found.tested[0].note
-    assert len(found.tested) == 3 + 7
+    verdict = plant(tmp_path, alike(share, by_inputs), "near", "near-random").judge("RA6")
+    assert verdict.word == word
+    assert f"of {15 * 7} correlations" in verdict.tested[0].note
+    assert len(verdict.tested) == 3 + 7
 
 
 def test_random_tokens_alone_may_be_unlike(tmp_path: Path) -> None:
     def value(group: str, inputs: str, d: str) -> np.ndarray:
         return alike(0.8 if group == "near-random" else 0.02, by_inputs)(group, inputs, d)
 
-    found = plant(tmp_path, value, *GROUPS).judge("RA6")
-    words = [row.verdict for row in found.tested]
+    verdict = plant(tmp_path, value, *GROUPS).judge("RA6")
+    words = [row.verdict for row in verdict.tested]
     assert words[:4] == ["does not hold", "holds", "does not hold", "holds"]
 
 
@@ -252,15 +252,15 @@ def in_kinds(of: Callable[[str, str, str], str], share: float) -> Plant:
     ],
 )
 def test_kinds_come_out_as_planted(tmp_path: Path, value: Plant, word: Word) -> None:
-    found = plant(tmp_path, value, "near").judge("RA7")
-    assert found.word == word
-    assert "2 within kinds, 8 between" in found.tested[0].note
-    assert (found.tested[0].n, found.tested[0].of) == (10, "pairs of tasks")
-    assert len(found.tested) == 2 + 7
+    verdict = plant(tmp_path, value, "near").judge("RA7")
+    assert verdict.word == word
+    assert "2 within kinds, 8 between" in verdict.tested[0].note
+    assert (verdict.tested[0].n, verdict.tested[0].of) == (10, "pairs of tasks")
+    assert len(verdict.tested) == 2 + 7
 
 
-def chance_of(found: Verdict) -> float:
-    return float(found.tested[0].note.partition(": p ")[2].partition(";")[0])
+def chance_of(verdict: Verdict) -> float:
+    return float(verdict.tested[0].note.partition(": p ")[2].partition(";")[0])
 
 
 def test_kinds_given_at_random_are_as_good_as_planted(tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ LEVELS = ("888444", "777332", "666222", "555211", "333111")
 
 
 def translated(drops: dict[float, float], noise: float = 1.0) -> Planted:
-    found = Planted()
+    finished = Planted()
     for seed in SEEDS:
-        found.add("mt-full", {"method": "all-heads", "seed": seed}, prune(29.0, metric="bleu"))
+        finished.add("mt-full", {"method": "all-heads", "seed": seed}, prune(29.0, metric="bleu"))
         for ratio, drop in drops.items():
             score = 29.0 - drop + noise * NOISE[seed]
             axes = {"method": "random", "ratio": ratio, "seed": seed}
-            found.add("mt-random", axes, prune(score, metric="bleu"))
-    return found
+            finished.add("mt-random", axes, prune(score, metric="bleu"))
+    return finished
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_lost_at_random(
 
 
 def test_a_second_pair_of_languages_counts_where_it_was_run() -> None:
-    found = translated({0.6: 0.05, 0.75: 0.5})
+    finished = translated({0.6: 0.05, 0.75: 0.5})
     german = translated({0.6: 0.05, 0.75: 1.5})
     for group, cells in german.cells.items():
         for cell in cells:
-            found.add(f"{group}-de", cell.axes, german._records[cell.key])
-    first, *others = verdict("WL1", found)
+            finished.add(f"{group}-de", cell.axes, german._records[cell.key])
+    first, *others = verdict("WL1", finished)
     assert (first.verdict, first.value) == ("does not hold", pytest.approx(1.5))
     assert "into German" in first.what
     assert [each.verdict for each in others] == ["holds"] * 3
@@ -63,7 +63,7 @@ def test_a_second_pair_of_languages_counts_where_it_was_run() -> None:
 
 def patterned(gap: Callable[[int, int], float], *, alone: bool = False) -> Planted:
     """`gap` of a ratio's place and a seed is what keeping the lower layers adds."""
-    found = Planted()
+    finished = Planted()
     for place, text in enumerate(LEVELS):
         up = [int(digit) for digit in text]
         for which in (1, -1):
@@ -73,13 +73,13 @@ def patterned(gap: Callable[[int, int], float], *, alone: bool = False) -> Plant
             for seed in SEEDS:
                 score = 29 - place + (gap(place, seed) if which == 1 else 0.0)
                 axes = {"seed": seed, "keep": f"{text} {which}"}
-                found.add("mt-patterns", axes, prune(score, kept=kept, metric="bleu"))
-    return found
+                finished.add("mt-patterns", axes, prune(score, kept=kept, metric="bleu"))
+    return finished
 
 
 def test_patterns_that_differ_by_chance() -> None:
-    found = patterned(lambda place, seed: 0.2 * (-1) ** place + NOISE[seed])
-    first, second, *by_ratio = verdict("WL2", found)
+    finished = patterned(lambda place, seed: 0.2 * (-1) ** place + NOISE[seed])
+    first, second, *by_ratio = verdict("WL2", finished)
     assert (first.verdict, first.n, first.of, first.seeds) == ("holds", 5, "ratios", 3)
     assert first.value == pytest.approx(0.04)
     assert "not excluded" in first.note
@@ -100,14 +100,14 @@ def test_patterns_without_a_mirror_image() -> None:
     first, *_ = verdict("WL2", patterned(lambda place, seed: NOISE[seed], alone=True))
     assert first.n == 4
     assert "left out: 1." in first.note
-    found = Planted()
-    found.add("mt-patterns", {"seed": 0}, prune(29.0, kept={"encoder": [4, 4]}))
-    assert verdict("WL2", found)[0].verdict == "not run"
+    finished = Planted()
+    finished.add("mt-patterns", {"seed": 0}, prune(29.0, kept={"encoder": [4, 4]}))
+    assert verdict("WL2", finished)[0].verdict == "not run"
 
 
 def starved(penalty: dict[str, float], noise: float = 1.0, ratios: int = 4) -> Planted:
     """Triples whose BLEU is lower by so much for the component that keeps fewest."""
-    found = Planted()
+    finished = Planted()
     for place in range(ratios):
         for number, name in enumerate(penalty):
             for seed in SEEDS:
@@ -120,8 +120,8 @@ def starved(penalty: dict[str, float], noise: float = 1.0, ratios: int = 4) -> P
                 shift = noise * NOISE[(place + number) % 3]
                 score = 29.0 - penalty[name] + shift + NOISE[(seed + number) % 3]
                 axes = {"seed": seed, "keep": f"{name} {place}"}
-                found.add("mt-components", axes, prune(score, kept=kept, metric="bleu"))
-    return found
+                finished.add("mt-components", axes, prune(score, kept=kept, metric="bleu"))
+    return finished
 
 
 def test_no_component_matters() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
+from headcount.pruning.layers import Layers
+from headcount.pruning.random import Random
+from headcount.runs.asked import Prune
+from headcount.runs.run import Run
 from papers.planted import SEEDS, Planted, prune, train, verdict
 
 TASKS = ("cola", "mrpc")
@@ -14,16 +17,16 @@ NOISE = (-0.002, 0.0, 0.002)
 
 
 def at_random(drop: float, noise: float = 1.0, ratios: tuple[float, ...] = (0.3, 0.5)) -> Planted:
-    found = Planted()
+    finished = Planted()
     for task in TASKS:
         for seed in SEEDS:
-            found.add("tuned", {"task": task, "seed": seed}, train(0.8))
+            finished.add("tuned", {"task": task, "seed": seed}, train(0.8))
             for ratio in ratios:
                 axes = {"task": task, "method": "random", "ratio": ratio, "seed": seed}
                 lost = drop if ratio == 0.5 else 0.5
                 score = 0.8 * (1 - lost) + noise * NOISE[seed]
-                found.add("random", axes, prune(score))
-    return found
+                finished.add("random", axes, prune(score))
+    return finished
 
 
 @pytest.mark.parametrize(
@@ -41,23 +44,23 @@ def test_half_at_random(drop: float, noise: float, word: str) -> None:
 
 
 def test_half_at_random_leaves_out_a_task_whose_whole_model_scores_nothing() -> None:
-    found = at_random(0.002)
+    finished = at_random(0.002)
     for seed in SEEDS:
-        found.add("tuned", {"task": "wnli", "seed": seed}, train(0.0, "matthews"))
-        found.add("random", {"task": "wnli", "ratio": 0.5, "seed": seed}, prune(0.1))
-    first, *_ = verdict("WL4", found)
+        finished.add("tuned", {"task": "wnli", "seed": seed}, train(0.0, "matthews"))
+        finished.add("random", {"task": "wnli", "ratio": 0.5, "seed": seed}, prune(0.1))
+    first, *_ = verdict("WL4", finished)
     assert first.verdict == "holds"
     assert "wnli" in first.note
 
 
 def test_half_at_random_tells_accuracy_where_the_metric_is_another() -> None:
-    found = Planted()
+    finished = Planted()
     for seed in SEEDS:
         full, cut = train(0.5, "matthews", accuracy=0.8), prune(0.4, metric="matthews")
         cut["scores"]["after"]["scores"]["accuracy"] = {"value": 0.79 - 0.01 * seed}
-        found.add("tuned", {"task": "cola", "seed": seed}, full)
-        found.add("random", {"task": "cola", "ratio": 0.5, "seed": seed}, cut)
-    values = {each.what: each.value for each in verdict("WL4", found)}
+        finished.add("tuned", {"task": "cola", "seed": seed}, full)
+        finished.add("random", {"task": "cola", "ratio": 0.5, "seed": seed}, cut)
+    values = {each.what: each.value for each in verdict("WL4", finished)}
     assert values["loss in points of accuracy"] == pytest.approx(0.02)
 
 
@@ -70,15 +73,15 @@ def test_a_ratio_that_is_missing_is_said() -> None:
 
 def emptied(lost: Mapping[str, float], noise: float = 1.0, layers: int = 12) -> Planted:
     """Runs that lose so much of the whole model's score; the noise differs by cut and seed."""
-    found = Planted()
+    finished = Planted()
     for task in TASKS:
         for seed in SEEDS:
-            found.add("tuned", {"task": task, "seed": seed}, train(0.8))
+            finished.add("tuned", {"task": task, "seed": seed}, train(0.8))
             for place, (name, each) in enumerate(lost.items()):
                 error = noise * NOISE[(seed + place) % 3]
                 record = prune(0.8 * (1 - each) + error, kept={"encoder": [8] * layers})
-                found.add("layers", {"task": task, "seed": seed, "empty": name}, record)
-    return found
+                finished.add("layers", {"task": task, "seed": seed, "empty": name}, record)
+    return finished
 
 
 @pytest.mark.parametrize(
@@ -101,12 +104,12 @@ def test_top_or_bottom(lost: dict[str, float], word: str) -> None:
 
 
 def test_one_seed_says_nothing_of_a_difference() -> None:
-    found = Planted()
+    finished = Planted()
     for task in TASKS:
-        found.add("tuned", {"task": task, "seed": 0}, train(0.8))
+        finished.add("tuned", {"task": task, "seed": 0}, train(0.8))
         for name in ("top:1", "bottom:1"):
-            found.add("layers", {"task": task, "seed": 0, "empty": name}, prune(0.7))
-    assert verdict("WL5", found)[0].verdict == "undecided"
+            finished.add("layers", {"task": task, "seed": 0, "empty": name}, prune(0.7))
+    assert verdict("WL5", finished)[0].verdict == "undecided"
 
 
 MIDDLE = {"middle:2": 0.1, "top:1+bottom:1": 0.02, "middle:4": 0.3, "top:2+bottom:2": 0.1}
@@ -135,13 +138,13 @@ def test_the_middle_is_one_or_the_other() -> None:
 
 
 def test_ties_are_no_pairs() -> None:
-    found = emptied(dict.fromkeys(MIDDLE, 0.1), noise=0.0)
-    assert verdict("WL6", found)[0].note == "All pairs are ties."
+    finished = emptied(dict.fromkeys(MIDDLE, 0.1), noise=0.0)
+    assert verdict("WL6", finished)[0].note == "All pairs are ties."
 
 
 def test_layers_that_are_not_emptied_both_ways_are_said() -> None:
-    found = emptied({"middle:2": 0.1, "top:2+bottom:2": 0.1})
-    assert [each.verdict for each in verdict("WL6", found)] == ["not run"]
+    finished = emptied({"middle:2": 0.1, "top:2+bottom:2": 0.1})
+    assert [each.verdict for each in verdict("WL6", finished)] == ["not run"]
 
 
 HALVES = {"top:6": 0.2, "bottom:6": 0.1, "top:3": 0.9, "bottom:3": 0.9}
@@ -174,23 +177,18 @@ def test_half_of_the_layers_is_that_of_the_model() -> None:
 
 
 def moved(
-    spreads: Mapping[str, tuple[float, ...]], group: str = "moved", found: Planted | None = None
+    spreads: Mapping[str, tuple[float, ...]], group: str = "moved", finished: Planted | None = None
 ) -> Planted:
-    found = found or Planted()
+    finished = finished or Planted()
     for name, values in spreads.items():
         for seed, value in enumerate(values):
-            method: dict[str, Any] = {"name": "layers", "empty": name}
-            options = {"method": method, "ratio": None}
+            options = Prune(method=Layers(empty=name))
             if name == "half":
-                options = {"method": {"name": "random"}, "ratio": 0.5}
+                options = Prune(method=Random(), ratio=0.5)
             change = {"layers": {"encoder": [value, 1.0]}, "spread": {"all": value}}
-            record = {
-                "kind": "transfer",
-                "weight_change": change,
-                "run": {"model": {"options": options}},
-            }
-            found.add(group, {"seed": seed, "method": method["name"]}, record)
-    return found
+            record = {"kind": "transfer", "weight_change": change}
+            finished.add(group, {"seed": seed}, record, Run("prune", "pocket", options=options))
+    return finished
 
 
 @pytest.mark.parametrize(
@@ -219,10 +217,10 @@ def test_a_run_that_repeats_another_is_no_second_seed() -> None:
 
 
 def test_what_was_varied_stands_below_and_decides_nothing() -> None:
-    found = moved({"half": (0.4, 0.5), "top:3": (0.5, 0.6)})
-    moved({"half": (0.04, 0.05), "top:3": (0.05, 0.06)}, "moved-slow", found)
-    moved({"whole": (0.3, 0.31, 0.32)}, "moved-whole", found)
-    first, *_, whole, slow = verdict("WL8", found)
+    finished = moved({"half": (0.4, 0.5), "top:3": (0.5, 0.6)})
+    moved({"half": (0.04, 0.05), "top:3": (0.05, 0.06)}, "moved-slow", finished)
+    moved({"whole": (0.3, 0.31, 0.32)}, "moved-whole", finished)
+    first, *_, whole, slow = verdict("WL8", finished)
     assert (first.verdict, whole.verdict, slow.verdict) == (
         "does not hold",
         "does not hold",
@@ -233,7 +231,7 @@ def test_what_was_varied_stands_below_and_decides_nothing() -> None:
 
 
 def test_movement_that_was_not_measured_is_not_run() -> None:
-    found = moved({"top:3": (0.0, 0.0)})
-    for record in found._records.values():
+    finished = moved({"top:3": (0.0, 0.0)})
+    for record in finished._records.values():
         record["weight_change"]["spread"]["all"] = None
-    assert verdict("WL8", found)[0].verdict == "not run"
+    assert verdict("WL8", finished)[0].verdict == "not run"

@@ -4,22 +4,22 @@ from functools import partial
 from pathlib import Path
 
 from headcount.papers.figures_weak_link import FIGURES, layers, patterns
-from headcount.papers.numbers import read_printed
+from headcount.papers.numbers import read_paper
 from papers.filled import filled
 
 
 def test_layers_stand_beside_the_same_share_of_the_papers(tmp_path: Path):
-    found = filled(tmp_path, "layers", "tuned")
-    printed = read_printed("weak-link", "table-6")
-    sheet = layers(found, printed, half=True).sheets[0]
+    finished = filled(tmp_path, "layers", "tuned")
+    printed = read_paper("weak-link").items["table-6"]
+    sheet = layers(finished, printed, half=True).sheets[0]
     assert [row[0] for row in sheet.rows] == ["all heads", "top:3", "bottom:3", "even", "odd"]
     top = sheet.rows[1][sheet.columns.index("paper: qqp")]
     assert top == printed.where(task="qqp", layers="top:6")[0]
 
 
 def test_patterns_are_told_apart_by_where_the_encoder_keeps_more(tmp_path: Path):
-    found = filled(tmp_path, "mt-patterns")
-    sheet = patterns(found, read_printed("weak-link", "table-2")).sheets[0]
+    finished = filled(tmp_path, "mt-patterns")
+    sheet = patterns(finished, read_paper("weak-link").items["table-2"]).sheets[0]
     assert {row[2][:11]: row[1] for row in sheet.rows if "864" in row[2][:11]} == {
         "encoder:864": "important"
     }
@@ -27,8 +27,8 @@ def test_patterns_are_told_apart_by_where_the_encoder_keeps_more(tmp_path: Path)
 
 
 def test_the_grid_names_its_best_and_scores_it_on_other_rows(tmp_path: Path):
-    found = filled(tmp_path, "grid-chosen", "grid-best")
-    sheet = FIGURES["grid"](found, read_printed("weak-link", "grid")).sheets[0]
+    finished = filled(tmp_path, "grid-chosen", "grid-best")
+    sheet = FIGURES["grid"](finished, read_paper("weak-link").items["grid"]).sheets[0]
     assert len(sheet.rows) == 3
     assert "On the other half of the rows it scores 0.900." in sheet.note
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from headcount.heads import Layout
+from headcount.papers.estimates import SampleSize, at_least
 from headcount.papers.head_matrices import (
     AFTER,
     BEFORE,
@@ -19,8 +20,7 @@ from headcount.papers.head_matrices import (
     inputs_of,
     matrices,
 )
-from headcount.papers.seeds import at_least
-from papers.made import Made, symmetric
+from papers.pocket_study import PocketStudy, symmetric
 
 LAYOUT = Layout.of(encoder=[3, 3])
 
@@ -46,9 +46,9 @@ def plain_r(a: np.ndarray, b: np.ndarray, heads: list[int]) -> float:
 
 def test_the_smallest_r_and_its_interval_are_those_of_a_plain_loop() -> None:
     own = some(3)
-    table = HeadMatrices(own, draws=40, seed=5)
-    table.ask_smallest("least", list(combinations(own, 2)), at_least(0.7))
-    (found,) = table.answers()
+    table = HeadMatrices(own, resamples=40, seed=5)
+    table.add_smallest("least", list(combinations(own, 2)), at_least(0.7))
+    (finished,) = table.statistics()
     rng = np.random.default_rng(5)
     drawn = []
     for _ in range(40):
@@ -56,41 +56,46 @@ def test_the_smallest_r_and_its_interval_are_those_of_a_plain_loop() -> None:
         drawn.append(np.min([plain_r(own[a], own[b], heads) for a, b in combinations(own, 2)]))
     every = {pair: plain_r(own[pair[0]], own[pair[1]], list(range(6)))
              for pair in combinations(own, 2)}  # fmt: skip
-    assert found.value == pytest.approx(min(every.values()))
-    assert (found.low, found.high) == pytest.approx(np.nanquantile(drawn, [0.025, 0.975]))
+    assert finished.value == pytest.approx(min(every.values()))
+    assert (finished.low, finished.high) == pytest.approx(np.nanquantile(drawn, [0.025, 0.975]))
     assert np.isnan(drawn).any()
     least = min(every, key=every.__getitem__)
-    assert f"{least[0][2]} and {least[1][2]} (p, i)" in found.note
-    assert (found.n, found.of, found.seeds) == (6, "heads", 0)
+    assert f"{least[0][2]} and {least[1][2]} (p, i)" in finished.note
+    assert (finished.n, finished.of, finished.seeds) == (6, "heads", 0)
 
 
 def test_distances_are_handed_on_pair_by_pair() -> None:
     own = some(2)
-    table = HeadMatrices(own, draws=3)
-    table.ask("difference", lambda _, flat: np.abs(flat[0] - flat[1]).mean(), at_least(0.0), n=4)
-    (found,) = table.answers()
+    table = HeadMatrices(own, resamples=3)
+    table.add(
+        "difference",
+        lambda _, flat: np.abs(flat[0] - flat[1]).mean(),
+        at_least(0.0),
+        SampleSize(4, "heads"),
+    )
+    (finished,) = table.statistics()
     a, b = own.values()
     plain = [abs(a[i, j] - b[i, j]) for i, j in combinations(range(6), 2)]
-    assert found.value == pytest.approx(sum(plain) / len(plain))
-    assert found.n == 4
+    assert finished.value == pytest.approx(sum(plain) / len(plain))
+    assert finished.n == 4
 
 
 def test_nothing_is_asked_of_no_pairs() -> None:
-    table = HeadMatrices(some(2), draws=3)
-    table.ask_smallest("none", [], at_least(0.7))
-    assert table.answers() == []
+    table = HeadMatrices(some(2), resamples=3)
+    table.add_smallest("none", [], at_least(0.7))
+    assert table.statistics() == []
 
 
 def test_matrices_are_read_by_phase_inputs_and_distance(tmp_path: Path) -> None:
-    made = Made(tmp_path, "near", "near-random", "near-tuned")
+    study = PocketStudy(tmp_path, "near", "near-random", "near-tuned")
     value = symmetric(np.full((6, 6), 0.25))
-    made.fill("near", matrices=lambda _: {"js": value, "cc": 2 * value}, layout=LAYOUT)
-    made.fill("near-random", matrices=lambda _: {"js": 3 * value}, layout=LAYOUT)
-    made.fill("near-tuned", matrices=lambda _: {"js": value}, layout=LAYOUT)
-    rmtree(made.found.ledger.folder_of(made.cells("near-tuned")[0].key))
-    found = matrices(made.found, "near", "near-random", "near-tuned")
-    assert inputs_of(found, AFTER) == []  # a group that is not whole is left out
-    assert inputs_of(found, BEFORE)[0] == "pocket-acceptability"
-    assert inputs_of(found, BEFORE)[-1] == RANDOM
-    assert found[BEFORE, "pocket-entailment", "cc"][0, 1] == 0.5
-    assert found[BEFORE, RANDOM, "js"][0, 1] == 0.75
+    study.fill("near", matrices=lambda _: {"js": value, "cc": 2 * value}, layout=LAYOUT)
+    study.fill("near-random", matrices=lambda _: {"js": 3 * value}, layout=LAYOUT)
+    study.fill("near-tuned", matrices=lambda _: {"js": value}, layout=LAYOUT)
+    rmtree(study.finished.ledger.folder_of(study.cells("near-tuned")[0].key))
+    finished = matrices(study.finished, "near", "near-random", "near-tuned")
+    assert inputs_of(finished, AFTER) == []  # a group that is not whole is left out
+    assert inputs_of(finished, BEFORE)[0] == "pocket-acceptability"
+    assert inputs_of(finished, BEFORE)[-1] == RANDOM
+    assert finished[BEFORE, "pocket-entailment", "cc"][0, 1] == 0.5
+    assert finished[BEFORE, RANDOM, "js"][0, 1] == 0.75

@@ -6,7 +6,7 @@ import pytest
 
 from headcount.base.errors import UsageError
 from headcount.papers.claims import read_claims
-from headcount.papers.items import ALSO, GROUPS, ROOMS, get_item, read_items, require_scale
+from headcount.papers.items import ROOMS, get_item, read_items, require_scale
 from headcount.papers.numbers import PAPERS
 from headcount.papers.scales import SCALES, groups_of
 from papers.filled import filled
@@ -31,15 +31,17 @@ def test_every_table_and_figure_is_there():
         ("autoattention", range(1, 4), range(2, 8)),
         ("lay-off", (), range(1, 7)),
     ):
-        wanted = {f"table-{number}" for number in tables} | {f"figure-{each}" for each in figures}
+        wanted = {f"table-{number}" for number in tables} | {
+            f"figure-{number}" for number in figures
+        }
         assert wanted <= {name for of, name in names if of == paper}
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_items_are_drawn_from_groups_of_the_scale(scale: str):
     known = set(groups_of("pocket"))
-    asked = {group for own in GROUPS.values() for groups in own.values() for group in groups}
-    assert asked <= known
+    needed = {group for item in read_items().values() for group in item.groups}
+    assert needed <= known
     assert [item for item in read_items().values() if scale in item.scales]
 
 
@@ -50,8 +52,8 @@ def test_every_claim_has_an_item_that_tests_it():
 
 @pytest.mark.parametrize(("paper", "item"), DRAWN)
 def test_every_item_is_drawn(paper: str, item: str, tmp_path: Path):
-    found = get_item(paper, item)
-    drawn = found.draw(filled(tmp_path, *found.groups))
+    finished = get_item(paper, item)
+    drawn = finished.draw(filled(tmp_path, *finished.groups))
     assert drawn.sheets
     for sheet in drawn.sheets:
         assert sheet.rows, sheet.title
@@ -88,9 +90,12 @@ def test_every_paper_has_a_room():
 
 
 def test_groups_of_one_scale_come_along_there():
-    also = {group for groups in ALSO.values() for group in groups}
-    assert also <= {*groups_of("paper"), *groups_of("small")}
-    for place, groups in ALSO.items():
-        item = read_items()[place]
-        assert set(groups) <= set(item.needs)
-        assert not set(groups) & set(item.groups)  # it is drawn without them elsewhere
+    items = [item for item in read_items().values() if item.also]
+    assert {group for item in items for group in item.also} <= {
+        *groups_of("paper"),
+        *groups_of("small"),
+    }
+    assert len(items) > 10
+    for item in items:
+        assert set(item.also) <= set(item.needs)
+        assert not set(item.also) & set(item.groups)  # it is drawn without them elsewhere

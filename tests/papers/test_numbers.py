@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from headcount.papers.numbers import PAPERS, read_paper, read_printed
+from headcount.papers.numbers import PAPERS, read_paper
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_number_says_where_it_stands(paper: str):
-    found = read_paper(paper)
-    assert found.year >= 2020
-    for name, item in found.items.items():
+    finished = read_paper(paper)
+    assert finished.year >= 2020
+    for name, item in finished.items.items():
         assert item.title, name
         for number in item.numbers:
             assert number.cell, name
@@ -26,12 +26,12 @@ def test_every_number_says_where_it_stands(paper: str):
     ],
 )
 def test_numbers_are_found_by_their_place(place: tuple[str, str], at: dict, value: float):
-    found = read_printed(*place).where(**at)
-    assert found[0].value == value
+    finished = read_paper(place[0]).items[place[1]].where(**at)
+    assert finished[0].value == value
 
 
 def test_shares_are_the_same_when_they_round_to_the_same_per_cent():
-    printed = read_printed("weak-link", "table-1")
+    printed = read_paper("weak-link").items["table-1"]
     assert printed.where("bleu", task="wmt-en-ru", ratio=0.604) == printed.where(
         "bleu", task="wmt-en-ru", ratio=0.6
     )
@@ -39,5 +39,5 @@ def test_shares_are_the_same_when_they_round_to_the_same_per_cent():
 
 
 def test_a_limit_shows_as_one():
-    number = read_printed("weak-link", "figure-1").where(ratio=0.6)[0]
+    number = read_paper("weak-link").items["figure-1"].where(ratio=0.6)[0]
     assert str(number) == "≤0.15"

@@ -19,7 +19,7 @@ def test_the_page_has_every_claim_and_item_and_the_numbers_of_the_runs(tmp_path:
     filled(folder, "tuned", "random", "frozen")
     study = Study(plan_items(list(read_items().values()), "pocket"), folder)
     write_json(study._file, study._now)
-    found = write_page(path, [folder])
+    finished = write_page(path, [folder])
     text = path.read_text(encoding="utf-8")
     for paper, name in read_items():
         assert f"\n### {paper} {name}\n" in text
@@ -27,10 +27,10 @@ def test_the_page_has_every_claim_and_item_and_the_numbers_of_the_runs(tmp_path:
     assert len(rows) == 36
     assert dict(rows)["WL4"] == "does not hold"
     assert dict(rows)["RA1"] == "not run"
-    assert found.counts == {"not run": 34, "does not hold": 1, "holds": 1}
+    assert finished.counts == {"not run": 34, "does not hold": 1, "holds": 1}
     assert "| 50 % | 0.710 [" in text
     pictures = re.findall(r"\]\((reproduction/.+?\.svg)\)", text)
-    assert len(pictures) == found.figures
+    assert len(pictures) == finished.figures
     assert all((path.parent / name).is_file() for name in pictures)
 
 

@@ -6,7 +6,7 @@ from headcount.papers.panels import Lines, lines_figure, squares_figure, table_f
 
 
 def test_a_line_goes_through_the_means_with_its_ends_shaded():
-    panel = Lines(title="T", lines={"a": {0.5: [0.2, 0.4], 0.0: [1.0]}}, x="x", y="y", level=1.0)
+    panel = Lines("T", {"a": {0.5: [0.2, 0.4], 0.0: [1.0]}}, "x", "y", level=1.0)
     axes = lines_figure([panel]).axes[0]
     level, line = axes.get_lines()
     assert line.get_xydata().tolist() == [[0.0, 1.0], [0.5, np.mean([0.2, 0.4])]]
@@ -15,17 +15,11 @@ def test_a_line_goes_through_the_means_with_its_ends_shaded():
     assert {0.2, 0.4} <= set(np.round(band[:, 1], 6))
 
 
-def test_a_band_may_be_the_interval():
-    panel = Lines(title="T", lines={"a": {0.0: [0.2, 0.4]}}, x="x", y="y", band="interval")
-    band = lines_figure([panel]).axes[0].collections[0].get_paths()[0].vertices
-    assert band[:, 1].min() < 0.2
-
-
 def test_points_are_not_joined_where_nothing_was_measured_between():
     """Cut at 75 and 85 % alone: no line from all heads over three quarters of the axis."""
     cluster = {0.0: [0.8, 0.9], 0.75: [0.4], 0.85: [0.3]}
     random = {0.0: [0.8], 0.3: [0.7], 0.6: [0.5], 0.9: [0.2]}
-    panel = Lines(title="T", lines={"cluster": cluster, "random": random}, x="x", y="y")
+    panel = Lines("T", {"cluster": cluster, "random": random}, "x", "y")
     (axes,) = lines_figure([panel]).axes
     drawn = [line.get_xdata().tolist() for line in axes.get_lines()]
     assert drawn == [[0.0], [0.75, 0.85], [0.0, 0.3, 0.6, 0.9]]
@@ -37,7 +31,7 @@ def test_points_are_not_joined_where_nothing_was_measured_between():
 def test_a_wide_gap_is_one_of_the_axis_as_it_is_drawn():
     line = {0.001: [1.0], 0.01: [1.0], 1.0: [1.0], 10.0: [1.0]}
     for logarithmic, drawn in ((True, 1), (False, 2)):
-        panel = Lines(title="T", lines={"a": line}, x="x", y="y", logarithmic=logarithmic)
+        panel = Lines("T", {"a": line}, "x", "y", logarithmic=logarithmic)
         assert len(lines_figure([panel]).axes[0].get_lines()) == drawn
 
 
@@ -68,14 +62,14 @@ def test_numbers_are_written_into_squares_and_tables():
 
 def test_lines_of_another_name_have_a_legend_of_their_own():
     names = ("a", "a", "b")
-    panels = [Lines(title="T", lines={name: {0.0: [1.0]}}, x="x", y="y") for name in names]
+    panels = [Lines("T", {name: {0.0: [1.0]}}, "x", "y") for name in names]
     legends = [axes.get_legend() for axes in lines_figure(panels).axes]
     assert [legend is not None for legend in legends] == [True, False, True]
 
 
 def test_a_logarithmic_axis_names_the_places_that_were_measured():
     line = {0.0001: [1.0], 0.003: [2.0]}
-    panel = Lines(title="T", lines={"a": line}, x="x", y="y", logarithmic=True)
+    panel = Lines("T", {"a": line}, "x", "y", logarithmic=True)
     (axes,) = lines_figure([panel]).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.0001", "0.003"]
     assert not axes.get_xticks(minor=True).size

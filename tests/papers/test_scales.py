@@ -1,4 +1,4 @@
-"""Three scales, one set of groups: all are planned, and a run of each of the papers' is made."""
+"""Three scales, one set of groups: all are planned, and a run of each of the papers' is study."""
 
 from __future__ import annotations
 

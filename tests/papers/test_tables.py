@@ -26,8 +26,8 @@ def printed(what: object) -> str:
 
 def test_items_and_claims_are_lines(tmp_path: Path):
     assert "figure-20" in printed(items_table(read_items().values()))
-    found = filled(tmp_path, "tuned", "random")
-    own = [judge(read_claims()[code], found, "pocket") for code in ("WL4", "WL5")]
+    finished = filled(tmp_path, "tuned", "random")
+    own = [judge(read_claims()[code], finished, "pocket") for code in ("WL4", "WL5")]
     said = printed(claims_table(own))
     assert "does not hold" in said
     assert "6 of 6 runs are done" in said  # of what WL5 needs, this plan has `tuned` only

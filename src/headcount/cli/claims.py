@@ -26,7 +26,7 @@ def claims(
     ] = None,
     /,
     *,
-    places: Placed = PLACED,
+    paths: Placed = PLACED,
     as_json: Json = False,
 ) -> None:
     """Every claim of the four papers: holds, does not, undecided, or not run.
@@ -41,10 +41,11 @@ def claims(
     """
     from headcount.papers import tables
     from headcount.papers.reproduce import claims as judged
-    from headcount.papers.reproduce import counted
+    from headcount.papers.reproduce import count_verdicts
 
-    found = judged(*(folders or ()), places=places.on())
-    if not found:
+    verdicts = judged(*(folders or ()), paths=paths.on())
+    if not verdicts:
         raise NotFoundError("There are no runs to judge by: headcount reproduce --all makes them.")
-    emit([each.to_json() for each in found], as_json=as_json, table=tables.claims_table(found))
-    say(f"headcount: {tables.counts_line(counted(found))}.")
+    data = [verdict.to_json() for verdict in verdicts]
+    emit(data, as_json=as_json, table=tables.claims_table(verdicts))
+    say(f"headcount: {tables.counts_line(count_verdicts(verdicts))}.")

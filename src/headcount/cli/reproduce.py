@@ -32,7 +32,7 @@ def reproduce(
     *,
     scale: str = "pocket",
     out: Path | None = None,
-    places: Placed = PLACED,
+    paths: Placed = PLACED,
     executor_options: Executed = EXECUTED,
     every: Annotated[bool, Parameter(name="--all", negative=())] = False,
     listed: Annotated[bool, Parameter(name="--list", negative=())] = False,
@@ -75,19 +75,19 @@ def reproduce(
     from headcount.views.tables.study import plan_table
 
     if listed:
-        items = work.chosen(paper, item)
+        items = work.select_items(paper, item)
         data = [each.to_json() for each in items]
         emit(data, as_json=as_json, table=tables.items_table(items))
         return None
     if paper is None and not every and write_docs is None:
         raise UsageError("Name a paper and an item, or pass --all; --list says what there is.")
-    where = {"scale": scale, "out": out, "places": places.on()}
+    where = {"scale": scale, "out": out, "paths": paths.on()}
     if plan:
-        found = work.planned(paper, item, **where)
+        found = work.plan_summary(paper, item, **where)
         emit(found.to_json(), as_json=as_json, table=plan_table(found))
         return None
     if write_docs is not None:
-        return _page(write_docs, out, places.on(), as_json)
+        return _page(write_docs, out, paths.on(), as_json)
     with bar(f"{scale} runs") as progress:
         done = work.reproduce(
             paper, item, **where, executor_options=executor_options.on(), run=not drawn, note=warn,
@@ -99,12 +99,12 @@ def reproduce(
     return 6 if any(each.drawn is None for each in done) else None
 
 
-def _page(path: Path, out: Path | None, places: DataPaths, as_json: bool) -> None:
+def _page(path: Path, out: Path | None, paths: DataPaths, as_json: bool) -> None:
     """Write the page from the runs of all scales that are there."""
     from headcount.papers.page import write_page
     from headcount.views.tables.columns import table
 
-    found = write_page(path, [] if out is None else [out], places)
+    found = write_page(path, [] if out is None else [out], paths)
     rows = [(name, number) for name, number in found.counts.items()]
     emit(found.to_json(), as_json=as_json, table=table(["claims", "number"], rows))
     say(f"headcount: {path} is written, with {found.figures} figures.")

@@ -1,6 +1,6 @@
 """The papers' claims: what each says, and a test of it from finished runs.
 
-    verdict = judge(CLAIMS["LO1"], found)       # holds, does not hold, undecided, or not run
+    verdict = judge(read_claims()["LO1"], finished, "pocket")    # its word: holds, undecided, …
 
 A claim is undecided where the interval of its statistic includes both sides of its threshold.
 `data/claims.yaml` has the words, the files `claims_*.py` have the tests.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from headcount.base.files import read_text
 from headcount.base.options import defined
@@ -22,21 +22,23 @@ from headcount.papers.finished import PaperRuns
 
 Word = Literal["holds", "does not hold", "undecided", "not run"]
 ROOMS = (
-    "claims_clusters",
-    "claims_drift",
-    "claims_dropout",
-    "claims_gates",
-    "claims_layers",
-    "claims_layoff",
-    "claims_redundancy",
-    "claims_weak_link",
+    "clusters",
+    "drift",
+    "dropout",
+    "gate_sweeps",
+    "gate_training",
+    "gates",
+    "layers",
+    "layoff",
+    "redundancy",
+    "translation",
+    "weak_link",
 )
-"""Where the tests are; a file adds its own when it is imported."""
-WORDS: tuple[Word, ...] = ("holds", "does not hold", "undecided", "not run")
+"""Where the tests are, `claims_*.py`: a file adds its own when it is imported."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestedStatistic:
+class Statistic:
     """One statistic of a claim with its interval, and what it says of the threshold."""
 
     what: str
@@ -51,12 +53,12 @@ class TestedStatistic:
     of: str = ""
     note: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict; what is not a number is None."""
         return defined(dict(vars(self)))
 
 
-Test = Callable[[PaperRuns], Sequence[TestedStatistic]]
+Test = Callable[[PaperRuns], Sequence[Statistic]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,25 +82,27 @@ class Verdict:
 
     claim: Claim
     scale: str
-    tested: Sequence[TestedStatistic]
+    tested: Sequence[Statistic]
     """The claim's own statistic first, then others that bear on it."""
     done: int
     total: int
     """Runs behind it that are done, of those that are needed."""
-    groups: tuple[str, ...] = ()
 
     @property
     def word(self) -> Word:
         """The verdict: that of the first statistic."""
         return self.tested[0].verdict if self.tested else "not run"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         about = vars(self.claim) | {"items": list(self.claim.items)}
         return about | {
-            "scale": self.scale, "verdict": self.word, "done": self.done, "total": self.total,
-            "tested": [each.to_json() for each in self.tested],
-        }  # fmt: skip
+            "scale": self.scale,
+            "verdict": self.word,
+            "done": self.done,
+            "total": self.total,
+            "tested": [statistic.to_json() for statistic in self.tested],
+        }
 
 
 _TESTS: dict[str, tuple[tuple[str, ...], Test]] = {}
@@ -119,53 +123,34 @@ def read_claims() -> Mapping[str, Claim]:
     """Code -> claim, in the order of the papers."""
     import yaml
 
-    path = Path(__file__).parent / "data" / "claims.yaml"
-    data = yaml.safe_load(read_text(path, "claims"))
+    data = yaml.safe_load(read_text(Path(__file__).parent / "data" / "claims.yaml", "claims"))
     return {
-        code: Claim(code=code, **(each | {"items": tuple(each["items"])}))
-        for code, each in data.items()
+        code: Claim(code=code, **(claim | {"items": tuple(claim["items"])}))
+        for code, claim in data.items()
     }
 
 
 def groups_of_claim(code: str) -> tuple[str, ...]:
     """The groups of runs that a claim is tested on."""
-    return _tests()[code][0]
+    return _test_of(code)[0]
 
 
-def judge(claim: Claim, found: PaperRuns, scale: str) -> Verdict:
+def judge(claim: Claim, finished: PaperRuns, scale: str) -> Verdict:
     """Test a claim on the runs that are done; not run while one of its runs is missing."""
-    if claim.code not in found.judged:
-        groups, test = _tests()[claim.code]
-        done, total = found.count(groups)
-        found.judged[claim.code] = Verdict(
-            claim=claim, scale=scale, tested=test(found) if found.is_whole(groups) else (),
-            done=done, total=total, groups=groups,
-        )  # fmt: skip
-    return found.judged[claim.code]
+    if claim.code not in finished.verdicts:
+        groups, test = _test_of(claim.code)
+        done, total = finished.count(groups)
+        tested = test(finished) if finished.is_whole(*groups) else ()
+        finished.verdicts[claim.code] = Verdict(
+            claim=claim, scale=scale, tested=tested, done=done, total=total
+        )
+    return finished.verdicts[claim.code]
 
 
-def _tests() -> Mapping[str, tuple[tuple[str, ...], Test]]:
+def _test_of(code: str) -> tuple[tuple[str, ...], Test]:
     for name in ROOMS:
-        import_module(f"headcount.papers.{name}")
-    return _TESTS
-
-
-def above(value: float, low: float, high: float, threshold: float) -> Word:
-    """Whether an interval is on the upper side of a threshold, on the lower, or includes it."""
-    if math.isnan(low) or math.isnan(high):
-        return "undecided"
-    if low >= threshold and value >= threshold:
-        return "holds"
-    return "does not hold" if high < threshold else "undecided"
-
-
-def below(value: float, low: float, high: float, threshold: float) -> Word:
-    """Whether an interval is on the lower side of a threshold."""
-    if math.isnan(low) or math.isnan(high):
-        return "undecided"
-    if high <= threshold and value <= threshold:
-        return "holds"
-    return "does not hold" if low > threshold else "undecided"
+        import_module(f"headcount.papers.claims_{name}")
+    return _TESTS[code]
 
 
 def worst(words: Sequence[Word]) -> Word:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
-from headcount.heads import Mask
-from headcount.papers.claims import TestedStatistic, tests, worst
-from headcount.papers.claims_tools import first_there, noted, on_most
+from headcount.papers.claims import Statistic, tests, worst
+from headcount.papers.estimates import (
+    SampleSize,
+    by_task,
+    estimate,
+    less_than,
+    more_than,
+    most_tasks,
+    noted,
+    percent,
+    relative_to,
+    rows_scored,
+)
 from headcount.papers.finished import FinishedRun, PaperRuns
-from headcount.papers.seeds import by_task, less_than, measured, more_than, percent, relative_to
 
-Gone: TypeAlias = dict[float, list[list[np.ndarray]]]
+Gone: TypeAlias = Mapping[float, Sequence[Sequence[np.ndarray]]]
 """Ratio -> for every clustering, by layer, which heads went."""
 
 RATIOS = (0.75, 0.85)
@@ -24,135 +33,135 @@ BETWEEN = (0.25, 0.75)
 """Ratios at which the paper says which heads go."""
 ONE_MATRIX, ONE_CHANCE = "zero-shot-one", "chance-one"
 """Groups that cluster heads by one distance only; they need not be there."""
+SIDES = {"lower": 0, "upper": 2}
+"""Thirds of the layers that are compared with the middle one."""
 
 
 @tests("RA8", "tuned", "zero-shot")
-def zero_shot(found: PaperRuns) -> Sequence[TestedStatistic]:
-    """Heads cut by clusters of random tokens' attention, then fine-tuned: the relative drop."""
-    read = "clusters of the mean of all seven distances"
-    first, second = (_at(found, "zero-shot", ratio, read) for ratio in RATIOS)
+def zero_shot(finished: PaperRuns) -> Sequence[Statistic]:
+    """Heads pruned by clusters of random tokens' attention, then fine-tuned: the relative drop."""
+    which = "clusters of the mean of all seven distances"
+    first, second = (_at(finished, "zero-shot", ratio, which) for ratio in RATIOS)
     rows = [*first[:1], *second[:1], *first[1:], *second[1:]]
-    if found.is_whole([ONE_MATRIX]):
-        one = [_at(found, ONE_MATRIX, ratio, "clusters of one distance") for ratio in RATIOS]
-        rows += [row for each in one for row in each]
+    if finished.is_whole(ONE_MATRIX):
+        for ratio in RATIOS:
+            rows += _at(finished, ONE_MATRIX, ratio, "clusters of one distance")
     return rows
 
 
-def _at(found: PaperRuns, group: str, ratio: float, read: str) -> list[TestedStatistic]:
+def _at(finished: PaperRuns, group: str, ratio: float, which: str) -> list[Statistic]:
     """The share of tasks that lose less than 5 %, and the drop on each."""
-    runs = found.runs(group, ratio=ratio)
-    rows = {str(each.at("task")): each.rows for each in runs}
+    runs = finished.runs(group, ratio=ratio)
     gone = f"with {percent(ratio)} of the heads gone"
     tasks = [
-        measured(
-            f"relative drop {gone}, {task}, {read}", drops, less_than(LOSS), n=rows[task],
-            of="rows scored", note=_random(found, task),
+        estimate(
+            f"relative drop {gone}, {task}, {which}",
+            drops,
+            less_than(LOSS),
+            rows_scored(run for run in runs if run.task == task),
+            _random(finished, task),
         )
-        for task, drops in _drops(found, runs).items()
-    ]  # fmt: skip
+        for task, drops in _drops(finished, runs).items()
+    ]
     if not tasks:
         return []
-    said = f"share of tasks that lose less than 5 % {gone}, {read}"
-    return [on_most(said, tasks, [each.value < LOSS for each in tasks]), *tasks]
+    what = f"share of tasks that lose less than 5 % {gone}, {which}"
+    return [most_tasks(what, tasks, [task.value < LOSS for task in tasks]), *tasks]
 
 
-def _random(found: PaperRuns, task: str) -> str:
+def _random(finished: PaperRuns, task: str) -> str:
     """What as many heads drawn at random lose, at the ratios that there are near these."""
-    if not found.is_whole(["random"]):
+    if not finished.is_whole("random"):
         return ""
-    ratios = sorted({float(each.at("ratio")) for each in found.runs("random")})
-    said = []
-    for ratio in (each for each in ratios if each >= RATIOS[0] - 0.1):
-        drops = _drops(found, found.runs("random", ratio=ratio, task=task)).get(task)
-        said += [f"{np.mean(list(drops.values())):.3f} at {percent(ratio)}"] if drops else []
-    return f"random heads lose {', '.join(said)}" if said else ""
+    ratios = sorted({run.ratio for run in finished.runs("random")})
+    losses = []
+    for ratio in (ratio for ratio in ratios if ratio >= RATIOS[0] - 0.1):
+        drops = _drops(finished, finished.runs("random", ratio=ratio, task=task)).get(task)
+        losses += [f"{np.mean(list(drops.values())):.3f} at {percent(ratio)}"] if drops else []
+    return f"random heads lose {', '.join(losses)}" if losses else ""
 
 
-def _drops(found: PaperRuns, runs: Sequence[FinishedRun]) -> dict[str, dict[int, float]]:
-    """Task -> seed -> what a cut loses of the score with all heads, trained alike."""
-    whole = by_task(found.runs(first_there(found, *FULL)))
-    kept = relative_to(by_task(runs), whole)
-    return {task: {seed: 1 - each for seed, each in own.items()} for task, own in kept.items()}
+def _drops(finished: PaperRuns, runs: Sequence[FinishedRun]) -> dict[str, dict[int, float]]:
+    """Task -> seed -> what pruning loses of the score with all heads, trained alike."""
+    full = by_task(finished.runs(finished.first_group(*FULL)))
+    kept = relative_to(by_task(runs), full)
+    return {task: {seed: 1 - share for seed, share in kept[task].items()} for task in kept}
 
 
 @tests("RA9", "chance")
-def which_go(found: PaperRuns) -> Sequence[TestedStatistic]:
+def which_go(finished: PaperRuns) -> Sequence[Statistic]:
     """How often heads of the lower, middle and upper third go, in repeated clusterings."""
-    gone = _gone(found.runs("chance"))
-    asked = {ratio: own for ratio, own in gone.items() if BETWEEN[0] <= ratio <= BETWEEN[1]}
-    trials = {ratio: np.array([_thirds(each) for each in own]) for ratio, own in gone.items()}
-    every = np.mean([trials[ratio] for ratio in asked], axis=0)  # (clustering, third)
+    gone = _gone(finished.runs("chance"))
+    between = {ratio: gone[ratio] for ratio in gone if BETWEEN[0] <= ratio <= BETWEEN[1]}
+    trials = {ratio: np.array([_thirds(layers) for layers in gone[ratio]]) for ratio in gone}
+    every = np.mean([trials[ratio] for ratio in between], axis=0)  # (clustering, third)
     rows = {side: _gap(f"{side} third minus middle third", every, side) for side in SIDES}
-    count = _spared("at any ratio from 25 to 75 %", asked)
-    first = min(rows.values(), key=lambda row: row.value)
+    count = _spared("at any ratio from 25 to 75 %", between)
     verdict = worst([*(row.verdict for row in rows.values()), count.verdict])
-    said = (
+    note = (
         f"the smaller of two; the verdict is on the lower ({rows['lower'].verdict}) and the upper "
         f"third ({rows['upper'].verdict}) and on middle heads that never go ({count.value:g})"
     )
+    first = noted(min(rows.values(), key=lambda row: row.value), note, verdict)
     by_ratio = [
-        _gap(f"{side} third minus middle third at {percent(ratio)}", own, side)
-        for ratio, own in trials.items()
+        _gap(f"{side} third minus middle third at {percent(ratio)}", trials[ratio], side)
+        for ratio in trials
         for side in SIDES
     ]
-    alone = [_spared(f"at {percent(ratio)} alone", {ratio: own}) for ratio, own in gone.items()]
-    return [noted(first, said, verdict), *rows.values(), count, *by_ratio, *alone, *_by_one(found)]
+    alone = [_spared(f"at {percent(ratio)} alone", {ratio: gone[ratio]}) for ratio in gone]
+    return [first, *rows.values(), count, *by_ratio, *alone, *_by_one(finished)]
 
 
-def _by_one(found: PaperRuns) -> list[TestedStatistic]:
+def _by_one(finished: PaperRuns) -> list[Statistic]:
     """Middle heads that never go where heads are clustered by one distance."""
-    runs = found.runs(ONE_CHANCE) if found.is_whole([ONE_CHANCE]) else []
-    of: dict[str, list[FinishedRun]] = {}
-    for each in runs:
-        of.setdefault(" and ".join(each.at("distances")), []).append(each)
-    return [
-        _spared(f"at any ratio, clusters of {name} only", _gone(own)) for name, own in of.items()
-    ]
+    runs: dict[str, list[FinishedRun]] = {}
+    for run in finished.runs(ONE_CHANCE) if finished.is_whole(ONE_CHANCE) else []:
+        runs.setdefault(" and ".join(run.at("distances")), []).append(run)
+    return [_spared(f"at any ratio, clusters of {name} only", _gone(runs[name])) for name in runs]
 
 
-def _spared(said: str, gone: Gone) -> TestedStatistic:
+def _spared(which: str, gone: Gone) -> Statistic:
     """Middle heads that never go, of some clusterings."""
-    never, heads = _never(gone)
-    return TestedStatistic(
-        what=f"middle heads that never go, {said}", value=never,
-        verdict="holds" if never else "does not hold", seeds=len(next(iter(gone.values()))),
-        n=heads,
-        of="heads of the middle third", note="a count of these clusterings: it has no interval",
-    )  # fmt: skip
-
-
-SIDES = {"lower": 0, "upper": 2}
+    clusterings = [layers for of_ratio in gone.values() for layers in of_ratio]
+    middle = np.array_split(np.arange(len(clusterings[0])), 3)[1]
+    ever = np.any([_heads_of(layers, middle) for layers in clusterings], axis=0)
+    never = int((~ever).sum())
+    return Statistic(
+        what=f"middle heads that never go, {which}",
+        value=never,
+        verdict="holds" if never else "does not hold",
+        seeds=len(next(iter(gone.values()))),
+        n=len(ever),
+        of="heads of the middle third",
+        note="a count of these clusterings: it has no interval",
+    )
 
 
 def _gone(runs: Iterable[FinishedRun]) -> Gone:
     """Ratio -> for every clustering, by layer, which heads went."""
-    out: Gone = {}
-    for each in runs:
-        mask = Mask.from_json(each.record["mask"])
+    gone: dict[float, list[list[np.ndarray]]] = {}
+    for run in runs:
+        mask = run.mask
         stack = mask.layout.stacks[0]
         layers = [np.ones(heads, bool) for heads in stack.heads]
-        for layer, gone in enumerate(layers):
-            gone[list(mask.indices(stack.name, layer))] = False
-        out.setdefault(float(each.at("ratio")), []).append(layers)
-    return out
+        for layer, heads in enumerate(layers):
+            heads[list(mask.indices(stack.name, layer))] = False
+        gone.setdefault(run.ratio, []).append(layers)
+    return gone
+
+
+def _heads_of(layers: Sequence[np.ndarray], which: np.ndarray) -> np.ndarray:
+    return np.concatenate([layers[layer] for layer in which])
 
 
 def _thirds(layers: Sequence[np.ndarray]) -> list[float]:
     """The share of heads that went in each third of the layers."""
-    parts = np.array_split(np.arange(len(layers)), 3)
-    return [float(np.concatenate([layers[layer] for layer in part]).mean()) for part in parts]
+    thirds = np.array_split(np.arange(len(layers)), 3)
+    return [float(_heads_of(layers, third).mean()) for third in thirds]
 
 
-def _never(gone: Gone) -> tuple[int, int]:
-    """(middle heads that went in no clustering at any ratio, heads in the middle)."""
-    cuts = [layers for own in gone.values() for layers in own]
-    middle = np.array_split(np.arange(len(cuts[0])), 3)[1]
-    ever = np.any([np.concatenate([layers[layer] for layer in middle]) for layers in cuts], axis=0)
-    return int((~ever).sum()), len(ever)
-
-
-def _gap(what: str, thirds: np.ndarray, side: str) -> TestedStatistic:
+def _gap(what: str, thirds: np.ndarray, side: str) -> Statistic:
     values = (thirds[:, SIDES[side]] - thirds[:, 1]).tolist()
     note = "the interval is over clusterings of one matrix of one model"
-    of = {"n": len(values), "of": "clusterings"}
-    return measured(f"chance of being pruned, {what}", values, more_than(0.0), note=note, **of)
+    size = SampleSize(len(values), "clusterings")
+    return estimate(f"chance of being pruned, {what}", values, more_than(0.0), size, note)

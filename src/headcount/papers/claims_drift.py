@@ -4,121 +4,128 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from headcount.papers.claims import TestedStatistic, tests, worst
-from headcount.papers.claims_tools import noted, ranks_go_together
-from headcount.papers.finished import PaperRuns
-from headcount.papers.seeds import at_least, at_most, measured, more_than
+from headcount.papers.claims import Statistic, tests, worst
+from headcount.papers.estimates import (
+    SampleSize,
+    at_least,
+    at_most,
+    estimate,
+    more_than,
+    noted,
+    rank_statistic,
+    statistic,
+)
+from headcount.papers.finished import PaperRuns, Row
 from headcount.statistics import correlation_interval
 
-Recalls: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
+Recalls: TypeAlias = Mapping[str, Sequence[Row]]
 """Task -> what its runs recall with the heads that are kept for one share of the score."""
 AT, RECALL, LITTLE = 0.75, 0.9, 0.10
 FEW = 10
-"""With fewer layers than this a reader is told that they are few."""
+"""With fewer layers than this the note says that they are few."""
 
 
 @tests("LO4", "drift")
-def recalled(found: PaperRuns) -> Sequence[TestedStatistic]:
+def recalled(finished: PaperRuns) -> Sequence[Statistic]:
     """Of the heads a task needs, the share that is kept by pruning on the pre-training task.
 
     Then the same with more and with fewer heads kept: whether it is their number that is lacking.
     """
-    shares: dict[float, dict[str, list[Mapping[str, Any]]]] = {}
-    for each in found.runs("drift"):
-        for row in each.record["recall"]:
+    shares: dict[float, dict[str, list[Row]]] = {}
+    for run in finished.runs("drift"):
+        for row in run.recall:
             if row["needed"]:
-                own = shares.setdefault(round(row["at"], 6), {})
-                own.setdefault(str(each.at("task")), []).append(row)
+                recalls = shares.setdefault(round(row["at"], 6), {})
+                recalls.setdefault(run.task, []).append(row)
     tasks = shares.pop(AT, {})
     if not tasks:
         return []
-    first = _over_tasks(AT, tasks)
-    rows = [_recall(AT, task, each) for task, each in tasks.items()] if len(tasks) > 1 else []
-    seen = {_kept(tasks)}
-    others: list[TestedStatistic] = []
-    for share, each in sorted(shares.items()):
-        if (kept := _kept(each)) not in seen:
-            seen.add(kept)
-            others.append(_over_tasks(share, each))
-    return [first, *rows, *others]
+    by_task = [_recall(AT, task, tasks[task]) for task in tasks] if len(tasks) > 1 else []
+    others = {_kept(tasks): AT}
+    for share in sorted(shares):
+        others.setdefault(_kept(shares[share]), share)
+    more = [_over_tasks(share, shares[share]) for share in list(others.values())[1:]]
+    return [_over_tasks(AT, tasks), *by_task, *more]
 
 
 def _kept(tasks: Recalls) -> float:
-    return float(np.mean([row["kept"] for each in tasks.values() for row in each]))
+    return float(np.mean([row["kept"] for rows in tasks.values() for row in rows]))
 
 
-def _over_tasks(share: float, tasks: Recalls) -> TestedStatistic:
+def _over_tasks(share: float, tasks: Recalls) -> Statistic:
     """The mean over tasks, with an interval over them; of a single one that over its heads."""
-    every = [row for each in tasks.values() for row in each]
+    every = [row for rows in tasks.values() for row in rows]
     chance = np.mean([row["chance"] for row in every])
     note = (
         f"{_kept(tasks):.3g} of {every[0]['heads']} heads are kept: as many at random recall "
         f"{chance:.3f}"
     )
+    by_task = [_recall(share, task, tasks[task]) for task in tasks]
     if len(tasks) == 1:
-        ((task, own),) = tasks.items()
-        return noted(_recall(share, task, own), f"the one task that needs heads; {note}")
-    values = [_recall(share, task, own).value for task, own in tasks.items()]
-    seeds = max(len(each) for each in tasks.values())
-    return measured(
-        f"recall at {share:g}, mean over tasks", values, at_least(RECALL), n=len(values),
-        of="tasks", seeds=seeds, note=f"the interval is over tasks; {note}",
-    )  # fmt: skip
+        return noted(by_task[0], f"the one task that needs heads; {note}")
+    return estimate(
+        f"recall at {share:g}, mean over tasks",
+        [task.value for task in by_task],
+        at_least(RECALL),
+        SampleSize(len(tasks), "tasks", max(map(len, tasks.values()))),
+        f"the interval is over tasks; {note}",
+    )
 
 
-def _recall(share: float, task: str, rows: Sequence[Mapping[str, Any]]) -> TestedStatistic:
+def _recall(share: float, task: str, rows: Sequence[Row]) -> Statistic:
     """One task: heads as if they were drawn, one by one."""
     from scipy.stats import binomtest
 
     both, needed = (sum(int(row[name]) for row in rows) for name in ("both", "needed"))
     ends = binomtest(both, needed).proportion_ci()
-    low, high = float(ends.low), float(ends.high)
-    note = f"chance {rows[0]['chance']:.3f}, p {rows[0]['p']:.2g}; exact binomial interval"
-    return TestedStatistic(
-        what=f"recall at {share:g}, {task}", value=both / needed, low=low, high=high,
-        verdict=at_least(RECALL)(both / needed, low, high), seeds=len(rows), n=needed,
-        of="heads the task needs", note=note,
-    )  # fmt: skip
+    return statistic(
+        f"recall at {share:g}, {task}",
+        (both / needed, float(ends.low), float(ends.high)),
+        at_least(RECALL),
+        SampleSize(needed, "heads the task needs", len(rows)),
+        f"chance {rows[0]['chance']:.3f}, p {rows[0]['p']:.2g}; exact binomial interval",
+    )
 
 
 @tests("LO6", "drift")
-def lower_layers(found: PaperRuns) -> Sequence[TestedStatistic]:
+def lower_layers(finished: PaperRuns) -> Sequence[Statistic]:
     """Layer against the mean JS divergence of its heads; of all tasks together, and of each."""
-    js = _by_layer(found, "mean")
+    js, largest, hidden = (_by_layer(finished, name) for name in ("mean", "max", "hidden"))
     what = "Spearman of layer and mean JS divergence"
-    rows = [_trend(f"{what}, mean over {len(js)} tasks", list(js.values()))]
-    rows += [_trend(f"{what}, {task}", [values]) for task, values in js.items()]
-    largest, hidden = (list(_by_layer(found, name).values()) for name in ("max", "hidden"))
-    rows.append(_trend("Spearman of layer and the JS divergence of its farthest head", largest))
-    return [*rows, _trend("Spearman of layer and L2 distance of its output", hidden)]
+    return [
+        _trend(f"{what}, mean over {len(js)} tasks", js),
+        *(_trend(f"{what}, {task}", {task: js[task]}) for task in js),
+        _trend("Spearman of layer and the JS divergence of its farthest head", largest),
+        _trend("Spearman of layer and L2 distance of its output", hidden),
+    ]
 
 
-def _by_layer(found: PaperRuns, name: str) -> dict[str, np.ndarray]:
+def _by_layer(finished: PaperRuns, name: str) -> dict[str, np.ndarray]:
     """Task -> a measure of drift for every layer of the first stack, mean over seeds."""
-    out: dict[str, list[list[float]]] = {}
-    for each in found.runs("drift"):
-        layers = each.record["drift"]["layers"]
-        own = [row[name] for row in layers if row["stack"] == layers[0]["stack"]]
-        out.setdefault(str(each.at("task")), []).append(own)
-    return {task: np.mean(values, axis=0) for task, values in out.items()}
+    drifts: dict[str, list[list[float]]] = {}
+    for run in finished.runs("drift"):
+        layers = run.layer_drift
+        values = [row[name] for row in layers if row["stack"] == layers[0]["stack"]]
+        drifts.setdefault(run.task, []).append(values)
+    return {task: np.mean(values, axis=0) for task, values in drifts.items()}
 
 
-def _trend(what: str, tasks: Sequence[np.ndarray]) -> TestedStatistic:
-    values = np.mean(tasks, axis=0)
-    layers = list(range(len(values)))
+def _trend(what: str, tasks: Mapping[str, np.ndarray]) -> Statistic:
+    values = np.mean(list(tasks.values()), axis=0)
+    layers = range(len(values))
     note = "" if len(layers) >= FEW else f"{len(layers)} layers give little power"
-    about = {"n": len(layers), "of": "layers", "note": note}
-    return ranks_go_together(what, layers, values.tolist(), more_than(0.0), **about)
+    size = SampleSize(len(layers), "layers")
+    return rank_statistic(what, list(layers), values.tolist(), more_than(0.0), size, note)
 
 
 @tests("LO8", "drift")
-def drift_and_importance(found: PaperRuns) -> Sequence[TestedStatistic]:
+def drift_and_importance(finished: PaperRuns) -> Sequence[Statistic]:
     """How far a head moves against its importance, on the task and on the pre-training task."""
-    rows = list(_correlations(found))
+    rows = list(_correlations(finished))
     first = max(rows, key=lambda row: row.value)
     wide = correlation_interval(0.0, first.n)[1]
     note = (
@@ -130,20 +137,21 @@ def drift_and_importance(found: PaperRuns) -> Sequence[TestedStatistic]:
     return [noted(first, note, worst([row.verdict for row in rows])), *rows]
 
 
-def _correlations(found: PaperRuns) -> Iterator[TestedStatistic]:
+def _correlations(finished: PaperRuns) -> Iterator[Statistic]:
     """Every task with each importance; of several seeds the mean r, by Fisher's z."""
-    each: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for run in found.runs("drift"):
-        for name, own in run.record["correlations"].items():
-            each.setdefault((name, str(run.at("task"))), []).append(own)
-    for (name, task), own in each.items():
-        known = [math.nan if row["pearson"] is None else row["pearson"] for row in own]
+    measured: dict[tuple[str, str], list[Row]] = {}
+    for run in finished.runs("drift"):
+        for name, correlation in run.correlations.items():
+            measured.setdefault((name, run.task), []).append(correlation)
+    for (name, task), rows in measured.items():
+        known = [math.nan if row["pearson"] is None else row["pearson"] for row in rows]
         r = float(np.tanh(np.mean(np.arctanh(known))))
-        low, high = correlation_interval(r, own[0]["n"])
+        low, high = correlation_interval(r, rows[0]["n"])
         least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
-        most = max(abs(low), abs(high))
-        yield TestedStatistic(
-            what=f"|Pearson r| of JS divergence and importance on {name}, {task}",
-            value=abs(r), low=least, high=most, verdict=at_most(LITTLE)(abs(r), least, most),
-            seeds=len(own), n=own[0]["n"], of="heads", note=f"r {r:+.3f} [{low:+.3f}, {high:+.3f}]",
-        )  # fmt: skip
+        yield statistic(
+            f"|Pearson r| of JS divergence and importance on {name}, {task}",
+            (abs(r), least, max(abs(low), abs(high))),
+            at_most(LITTLE),
+            SampleSize(rows[0]["n"], "heads", len(rows)),
+            f"r {r:+.3f} [{low:+.3f}, {high:+.3f}]",
+        )

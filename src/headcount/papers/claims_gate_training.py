@@ -6,166 +6,142 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from headcount.papers.claims import TestedStatistic, tests
-from headcount.papers.finished import FinishedRun, PaperRuns
-from headcount.papers.gate_runs import OURS, method_of, primary
-from headcount.papers.seeds import (
+from headcount.papers.claims import Statistic, tests
+from headcount.papers.claims_gates import OURS, primary
+from headcount.papers.estimates import (
+    SampleSize,
     absent,
     by_task,
-    heads_left,
+    estimate,
     less_than,
     mean_of,
-    measured,
     minus,
     more_than,
     no_ratio,
-    ratio_of,
-    rows_behind,
+    rows_scored,
 )
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.statistics import rank_correlation
 
 
-def _half(found: PaperRuns, what: str) -> tuple[list[FinishedRun], list[TestedStatistic]]:
-    """Straight-through runs with half the heads removed; or what is said without any."""
-    runs = found.runs("gates")
-    own = primary(each for each in runs if ratio_of(each) == 0.5)
-    tried = [each for each in runs if method_of(each) == OURS]
-    return own, [] if own else [no_ratio(what, 0.5, tried)]
+def _half(finished: PaperRuns, what: str) -> tuple[list[FinishedRun], list[Statistic]]:
+    """Straight-through runs with half the heads removed; or the statistic without any."""
+    runs = finished.runs("gates")
+    half = primary(run for run in runs if run.ratio == 0.5)
+    return half, [] if half else [no_ratio(what, 0.5, [run for run in runs if run.method == OURS])]
 
 
 @tests("AA4", "gates")
-def _open_again(found: PaperRuns) -> Sequence[TestedStatistic]:
+def open_again(finished: PaperRuns) -> Sequence[Statistic]:
     """The share of gates that closed and opened again in training."""
     what = "share of gates that closed and opened again"
-    own, missing = _half(found, what)
+    runs, missing = _half(finished, what)
     if missing:
         return missing
-    asked = "Half the heads are asked for: all values are shifted alike in every step to get there."
-    tested = _reopened(what, own, asked)
-    if found.is_whole(("rates",)):
-        free = primary(found.runs("rates"))
+    note = "Half the heads are asked for: all values are shifted alike in every step to get there."
+    tested = _reopened(what, runs, note)
+    if finished.is_whole("rates"):
+        free = primary(finished.runs("rates"))
         tested += _reopened(f"{what}, no ratio asked for", free, "Over all learning rates.")
     return tested
 
 
-def _reopened(what: str, runs: Sequence[FinishedRun], note: str) -> list[TestedStatistic]:
-    there = [each for each in runs if "learned" in each.record]
-    gates = sum(
-        {str(each.at("task")): int(each.record["heads"]["before"]) for each in there}.values()
-    )
-    columns = _columns(
-        there, lambda each: _learned(each, "gates_reopened") / each.record["heads"]["before"]
-    )
-    kept = _columns(there, _kept_of_reopened)
-    behind: dict[str, Any] = {"n": gates, "of": "gates"}
+def _reopened(what: str, runs: Sequence[FinishedRun], note: str) -> list[Statistic]:
+    trained = [run for run in runs if run.gates]
+    size = SampleSize(sum({run.task: run.heads for run in trained}.values()), "gates")
+    reopened = _columns(trained, lambda run: run.gates["gates_reopened"] / run.heads)
+    kept = _columns(trained, _kept_of_reopened)
+    open_at_end = f"{what}: of those, open at the end"
     return [
-        measured(what, mean_of(columns), more_than(0), note=note, **behind),
-        measured(f"{what}: of those, open at the end", mean_of(kept), more_than(0), **behind),
+        estimate(what, mean_of(reopened), more_than(0), size, note),
+        estimate(open_at_end, mean_of(kept), more_than(0), size),
     ]
 
 
-def _learned(run: FinishedRun, name: str) -> float:
-    return float(run.record["learned"][name])
-
-
 def _kept_of_reopened(run: FinishedRun) -> float:
-    reopened = _learned(run, "gates_reopened")
-    return _learned(run, "gates_reopened_and_kept") / reopened if reopened else math.nan
+    reopened = run.gates["gates_reopened"]
+    return run.gates["gates_reopened_and_kept"] / reopened if reopened else math.nan
 
 
 def _columns(
     runs: Iterable[FinishedRun], value: Callable[[FinishedRun], float]
 ) -> list[Mapping[int, float]]:
     """For every task, and every other axis but the seed, the values by seed."""
-    found: dict[tuple[str, ...], dict[int, float]] = {}
-    for each in runs:
-        number = value(each)
-        others = (f"{name} {each.at(name)}" for name in each.cell.axes if name != "seed")
-        if not math.isnan(number):
-            found.setdefault((str(each.at("task")), *others), {})[each.seed] = number
-    return list(found.values())
+    columns: dict[tuple[str, ...], dict[int, float]] = {}
+    for run in runs:
+        others = (f"{name} {run.at(name)}" for name in run.cell.axes if name != "seed")
+        if not math.isnan(number := value(run)):
+            columns.setdefault((run.task, *others), {})[run.seed] = number
+    return list(columns.values())
 
 
 @tests("AA5", "gates")
-def _last_layers(found: PaperRuns) -> Sequence[TestedStatistic]:
+def last_layers(finished: PaperRuns) -> Sequence[Statistic]:
     """The share of heads left in the last third of the layers minus that in the others."""
     what = "share of heads left, last third of the layers minus the others"
-    own, missing = _half(found, what)
+    runs, missing = _half(finished, what)
     if missing:
         return missing
-    shares = np.mean([_by_layer(each) for each in own], axis=0)
+    shares = np.mean([_by_layer(run) for run in runs], axis=0)
     note = f"Left by layer: {', '.join(f'{share:.2f}' for share in shares)}."
-    heads = int(own[0].record["heads"]["before"])
-    table = by_task(own, _last_minus_others)
-    trend = by_task(own, lambda each: rank_correlation(range(len(shares)), _by_layer(each))["rho"])
-    tested = [measured(what, mean_of(table.values()), less_than(0), n=heads, of="heads", note=note)]
-    if len(table) > 1:
-        tested += [
-            measured(f"{what}, {task}", column, less_than(0), n=heads, of="heads")
-            for task, column in table.items()
-        ]
-    means = mean_of(trend.values())
-    name = "Spearman of layer and share of heads left"
-    return [*tested, measured(name, means, less_than(0), n=len(shares), of="layers")]
+    size = SampleSize(runs[0].heads, "heads")
+    gaps = by_task(runs, _last_minus_others)
+    tested = [estimate(what, mean_of(gaps.values()), less_than(0), size, note)]
+    for task in gaps if len(gaps) > 1 else ():
+        tested.append(estimate(f"{what}, {task}", gaps[task], less_than(0), size))
+    trend = by_task(runs, lambda run: rank_correlation(range(len(shares)), _by_layer(run))["rho"])
+    what = "Spearman of layer and share of heads left"
+    layers = SampleSize(len(shares), "layers")
+    return [*tested, estimate(what, mean_of(trend.values()), less_than(0), layers)]
 
 
 def _by_layer(run: FinishedRun) -> list[float]:
     """The share of heads left in every layer, over all stacks."""
-    stacks = heads_left(run).values()
-    return [
-        sum(left for left, _ in layer) / sum(heads for _, heads in layer)
-        for layer in zip(*stacks, strict=False)
-    ]
+    return [_share(layer) for layer in zip(*run.heads_left.values(), strict=False)]
+
+
+def _share(layers: Iterable[tuple[int, int]]) -> float:
+    left, heads = map(sum, zip(*layers, strict=True))
+    return left / heads
 
 
 def _last_minus_others(run: FinishedRun) -> float:
-    layers = list(zip(*heads_left(run).values(), strict=False))
+    layers = list(zip(*run.heads_left.values(), strict=False))
     start = len(layers) - max(1, len(layers) // 3)
-    parts = [
-        [pair for layer in part for pair in layer] for part in (layers[start:], layers[:start])
-    ]
-    last, others = (sum(own for own, _ in part) / sum(of for _, of in part) for part in parts)
+    last, others = (
+        _share(pair for layer in part for pair in layer)
+        for part in (layers[start:], layers[:start])
+    )
     return last - others
 
 
 @tests("AA8", "gates")
-def _train_and_test(found: PaperRuns) -> Sequence[TestedStatistic]:
+def train_and_test(finished: PaperRuns) -> Sequence[Statistic]:
     """Score with training gates minus score with test gates, of noisy gates and of step gates."""
     what = "gap between training and test gates, hard-concrete minus straight-through"
-    own, missing = _half(found, what)
-    noisy = [
-        each
-        for each in found.runs("gates")
-        if method_of(each) == "hard-concrete" and ratio_of(each) == 0.5
-    ]
+    step, missing = _half(finished, what)
+    runs = finished.runs("gates")
+    noisy = [run for run in runs if run.method == "hard-concrete" and run.ratio == 0.5]
     if missing or not noisy:
         return missing or [absent(what, "No run of hard-concrete removes half the heads.")]
-    tables = {"hard-concrete": by_task(noisy, _gap), OURS: by_task(own, _gap)}
-    sizes = {name: _size(table) for name, table in tables.items()}
-    first = minus(tables["hard-concrete"], tables[OURS])
-    size = minus(sizes["hard-concrete"], sizes[OURS])
-    behind = rows_behind(noisy)
-    zero = all(value == 0 for column in tables[OURS].values() for value in column.values())
+    noisy_gaps, step_gaps = (by_task(runs, lambda run: run.gate_gap) for runs in (noisy, step))
+    gaps = minus(noisy_gaps, step_gaps)
+    sizes = minus(_sizes(noisy_gaps), _sizes(step_gaps))
+    zero = all(value == 0 for column in step_gaps.values() for value in column.values())
     note = "Step gates are the same in training and testing, so their gap is 0." if zero else ""
+    noise = "A size is never below 0, so noise alone makes it larger."
+    rows, rule = rows_scored(noisy), more_than(0)
     tested = [
-        measured(what, mean_of(first.values()), more_than(0), note=note, **behind),
-        measured(f"size of the {what}", mean_of(size.values()), more_than(0),
-                 note="A size is never below 0, so noise alone makes it larger.", **behind),
-    ]  # fmt: skip
-    if len(first) > 1:
-        tested += [measured(f"{what}, {task}", first[task], more_than(0)) for task in first]
+        estimate(what, mean_of(gaps.values()), rule, rows, note),
+        estimate(f"size of the {what}", mean_of(sizes.values()), rule, rows, noise),
+    ]
+    for task in gaps if len(gaps) > 1 else ():
+        tested.append(estimate(f"{what}, {task}", gaps[task], rule))
     return tested
 
 
-def _gap(run: FinishedRun) -> float:
-    gap = run.record.get("learned", {}).get("gap") or {}
-    value = gap.get("gap")
-    return math.nan if value is None else float(value)
-
-
-def _size(table: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:
-    return {task: {seed: abs(gap) for seed, gap in own.items()} for task, own in table.items()}
+def _sizes(table: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:
+    return {task: {seed: abs(gap) for seed, gap in table[task].items()} for task in table}

@@ -1,39 +1,35 @@
-"""The claims of AutoAttention (2022), tested.
+"""The claims of AutoAttention (2022) on scores of pruned models, tested: AA1 to AA3 (section 4).
 
-Those on scores of pruned models (section 4): against other methods, and how many heads go with no
-loss. Those on the gates themselves are in `claims_gate_training` and `claims_gate_sweeps`.
+Against other methods, and how many heads go with no loss. Those on the gates themselves are in
+`claims_gate_training` and `claims_gate_sweeps`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from headcount.papers import claims_gate_sweeps as claims_gate_sweeps  # their tests come along
-from headcount.papers import claims_gate_training as claims_gate_training
-from headcount.papers.claims import TestedStatistic, tests
-from headcount.papers.finished import FinishedRun, PaperRuns
-from headcount.papers.gate_runs import OURS, gradients, method_of, primary, score_before
-from headcount.papers.seeds import (
+from headcount.papers.claims import Statistic, tests
+from headcount.papers.estimates import (
     ByTask,
     absent,
     at_least,
     by_task,
+    estimate,
     mean_of,
-    measured,
     minus,
     more_than,
     no_ratio,
     of_all,
     percent,
-    ratio_of,
-    rows_behind,
+    rows_scored,
     sentences,
 )
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.statistics import compare_groups
 
+OURS = "straight-through"
 RIVALS = ("random", "importance", "hard-concrete", "meta")
 PRINTED = ("softplus", "softplus-derivative")
 """The two readings of equation 10."""
@@ -44,147 +40,154 @@ Floor = Callable[[float], float]
 """From the score of all heads to the lowest that still counts as kept."""
 
 
+def gradients(runs: Iterable[FinishedRun]) -> dict[str, list[FinishedRun]]:
+    """What stands in for the step's derivative -> straight-through runs; as printed comes first."""
+    readings: dict[str, list[FinishedRun]] = {}
+    for run in runs:
+        if run.method == OURS:
+            readings.setdefault(run.gradient, []).append(run)
+    return dict(sorted(readings.items(), key=lambda pair: pair[0] != PRINTED[0]))
+
+
+def primary(runs: Iterable[FinishedRun]) -> list[FinishedRun]:
+    """The straight-through runs of the first of these gradients."""
+    return next(iter(gradients(runs).values()), [])
+
+
 @tests("AA1", "gates")
-def _against_rivals(found: PaperRuns) -> Sequence[TestedStatistic]:
+def against_rivals(finished: PaperRuns) -> Sequence[Statistic]:
     """Straight-through gates against each rival with half the heads removed."""
-    runs = found.runs("gates") + found.runs(READINGS)
-    half = [each for each in runs if ratio_of(each) == 0.5]
+    runs = finished.runs("gates") + finished.runs(READINGS)
+    half = [run for run in runs if run.ratio == 0.5]
     readings = gradients(half)
     if not readings:
         what = f"score of {OURS} minus its closest rival's, half the heads removed"
-        return [no_ratio(what, 0.5, [each for each in runs if method_of(each) == OURS])]
-    rivals = {name: by_task(e for e in half if method_of(e) == name) for name in RIVALS}
-    unread = [name for name in PRINTED if name not in readings]
-    tested = [
-        _against(own, rivals, f"{OURS} ({coarse})" if len(readings) > 1 else OURS,
-                 sentences(f"The gates' gradient is {coarse}.", _said(unread)))
-        for coarse, own in readings.items()
-    ]  # fmt: skip
-    return [*(first for first, *_ in tested), *(each for _, *rest in tested for each in rest)]
-
-
-def _said(unread: Sequence[str]) -> str:
-    return f"Readings of equation 10 that were not run: {', '.join(unread)}." if unread else ""
+        return [no_ratio(what, 0.5, [run for run in runs if run.method == OURS])]
+    rivals = {name: by_task(run for run in half if run.method == name) for name in RIVALS}
+    unread = ", ".join(name for name in PRINTED if name not in readings)
+    rest = f"Readings of equation 10 that were not run: {unread}." if unread else ""
+    tested = []
+    for gradient, ours in readings.items():
+        name = f"{OURS} ({gradient})" if len(readings) > 1 else OURS
+        note = sentences(f"The gates' gradient is {gradient}.", rest)
+        tested.append(_against(ours, rivals, name, note))
+    return [*(rows[0] for rows in tested), *(row for rows in tested for row in rows[1:])]
 
 
 def _against(
     runs: Sequence[FinishedRun], rivals: Mapping[str, ByTask], ours: str, note: str
-) -> list[TestedStatistic]:
+) -> list[Statistic]:
     """The smallest difference first, then that to every rival, then the smallest of each task."""
-    own, behind = by_task(runs), rows_behind(runs)
-    tables = {name: minus(own, table) for name, table in rivals.items()}
+    scores, size = by_task(runs), rows_scored(runs)
+    tables = {name: minus(scores, table) for name, table in rivals.items()}
     means = {name: mean_of(table.values()) for name, table in tables.items()}
     gaps = {name: gap for name, gap in means.items() if gap}
     nothing = dict.fromkeys({seed for gap in gaps.values() for seed in gap}, 0.0)
-    rows = compare_groups(gaps | {"": nothing}, "", higher_is_better=True)
-    ps = {name: row["p_corrected"] for name, row in rows.items()}
+    compared = compare_groups(gaps | {"": nothing}, "", higher_is_better=True)
+    ps = {name: row["p_corrected"] for name, row in compared.items()}
     holm = {name: "unknown" if math.isnan(p) else f"{p:.3f}" for name, p in ps.items()}
-    each = {
-        name: measured(f"score of {ours} minus {name}", gap, more_than(0),
-                       note=f"Holm's p {holm[name]}.", **behind)
+    rows = {
+        name: estimate(
+            f"score of {ours} minus {name}", gap, more_than(0), size, f"Holm's p {holm[name]}."
+        )
         for name, gap in gaps.items()
-    }  # fmt: skip
+    }
     missing = [
         absent(f"score of {ours} minus {name}", f"No run of {name} removes half the heads.")
         for name in rivals
         if name not in gaps
     ]
     what = f"score of {ours} minus its closest rival's, half the heads removed"
-    if not each:
+    if not rows:
         return [absent(what, sentences("No rival has runs here.", note)), *missing]
-    closest = min(each, key=lambda name: each[name].value)
-    verdict = of_all([tested.verdict for tested in (*each.values(), *missing)])
+    closest = min(rows, key=lambda name: rows[name].value)
+    verdict = of_all([tested.verdict for tested in (*rows.values(), *missing)])
     corrected = ", ".join(f"{name} {p}" for name, p in holm.items())
     note = sentences(f"The closest is {closest}; Holm's p: {corrected}.", note)
-    first = replace(each[closest], what=what, verdict=verdict, note=note)
-    return [first, *each.values(), *missing, *_by_task(own, tables, ours)]
+    first = replace(rows[closest], what=what, verdict=verdict, note=note)
+    return [first, *rows.values(), *missing, *_closest_by_task(scores, tables, ours)]
 
 
-def _by_task(own: ByTask, tables: Mapping[str, ByTask], ours: str) -> list[TestedStatistic]:
+def _closest_by_task(scores: ByTask, tables: Mapping[str, ByTask], ours: str) -> list[Statistic]:
     """For every task the difference to the rival that comes closest there."""
-    found = []
-    for task in own if len(own) > 1 else ():
+    rows = []
+    for task in scores if len(scores) > 1 else ():
         gaps = {name: table[task] for name, table in tables.items() if task in table}
         if gaps:
-            name = min(gaps, key=lambda each: math.fsum(gaps[each].values()) / len(gaps[each]))
+            name = min(gaps, key=lambda rival: math.fsum(gaps[rival].values()) / len(gaps[rival]))
             what = f"score of {ours} minus its closest rival's ({name}), {task}"
-            found.append(measured(what, gaps[name], more_than(0)))
-    return found
+            rows.append(estimate(what, gaps[name], more_than(0)))
+    return rows
 
 
 @tests("AA2", "gates", "gates-full")
-def _no_loss(found: PaperRuns) -> Sequence[TestedStatistic]:
+def no_loss(finished: PaperRuns) -> Sequence[Statistic]:
     """The most heads that go without a lower score."""
-    return _how_many(found, 0.57, {"with no loss": lambda whole: whole})
+    return _most_heads(finished, 0.57, {"with no loss": lambda score: score})
 
 
 @tests("AA3", "gates", "gates-full")
-def _within_one(found: PaperRuns) -> Sequence[TestedStatistic]:
+def within_one(finished: PaperRuns) -> Sequence[Statistic]:
     """The most heads that go within one percent: a point of the score, or a share of it."""
     floors: dict[str, Floor] = {
-        "within 1 point of the score": lambda whole: whole - 0.01,
-        "within 1 % of the score": lambda whole: whole - 0.01 * abs(whole),
+        "within 1 point of the score": lambda score: score - 0.01,
+        "within 1 % of the score": lambda score: score - 0.01 * abs(score),
     }
     note = (
         "Points come first: in the paper's table 3 at most 1.0 points are lost, but up to 1.8 % "
         "of the score."
     )
-    return _how_many(found, 0.79, floors, note)
+    return _most_heads(finished, 0.79, floors, note)
 
 
-def _how_many(
-    found: PaperRuns, threshold: float, floors: Mapping[str, Floor], note: str = ""
-) -> list[TestedStatistic]:
+def _most_heads(
+    finished: PaperRuns, threshold: float, floors: Mapping[str, Floor], note: str = ""
+) -> list[Statistic]:
     """The highest sparsity that was tried and keeps the score, in several ways to say so."""
-    runs = primary(found.runs("gates"))
-    whole = by_task(found.runs("gates-full"))
-    tried = sorted({round(each.sparsity, 3) for each in runs})
+    runs = primary(finished.runs("gates"))
+    full = by_task(finished.runs("gates-full"))
     if not runs:
         return [absent("highest sparsity", f"No run of {OURS} is among them.")]
-    note = sentences(
-        f"Only what was tried can come out: {', '.join(map(percent, tried))}, or 0.", note
-    )
-    behind: dict[str, Any] = {**rows_behind(runs), "note": note}
+    tried = ", ".join(map(percent, sorted({round(run.sparsity, 3) for run in runs})))
+    note = sentences(f"Only what was tried can come out: {tried}, or 0.", note)
 
     def trained(run: FinishedRun) -> float:
-        return whole.get(str(run.at("task")), {}).get(run.seed, math.nan)
+        return full.get(run.task, {}).get(run.seed, math.nan)
 
-    rule, tested = at_least(threshold), []
-    for how, floor in floors.items():
-        most = _highest(runs, trained, floor)
-        what = f"highest sparsity {how}"
-        tested.append(measured(f"{what} of all heads trained alike", mean_of(most.values()),
-                               rule, **behind))  # fmt: skip
-    how, floor = next(iter(floors.items()))
+    first, floor = next(iter(floors.items()))
+    most = {name: _highest(runs, trained, floor) for name, floor in floors.items()}
     steady = _highest(runs, trained, floor, steady=True)
-    given = _highest(runs, score_before, floor)
-    tested += [
-        measured(f"highest sparsity up to which every one tried is {how}",
-                 mean_of(steady.values()), rule, **behind),
-        measured(f"highest sparsity {how} of the model as given", mean_of(given.values()),
-                 rule, **behind),
-    ]  # fmt: skip
-    most = _highest(runs, trained, floor)
-    return tested + [
-        measured(f"highest sparsity {how} of all heads trained alike, {task}", most[task], rule)
-        for task in (most if len(most) > 1 else ())
-    ]
+    given = _highest(runs, lambda run: run.score_before, floor)
+    tables = {
+        **{f"highest sparsity {name} of all heads trained alike": most[name] for name in most},
+        f"highest sparsity up to which every one tried is {first}": steady,
+        f"highest sparsity {first} of the model as given": given,
+    }
+    size, rule = rows_scored(runs), at_least(threshold)
+    tested = [estimate(what, mean_of(tables[what].values()), rule, size, note) for what in tables]
+    what = f"highest sparsity {first} of all heads trained alike"
+    for task, column in most[first].items() if len(most[first]) > 1 else ():
+        tested.append(estimate(f"{what}, {task}", column, rule))
+    return tested
 
 
 def _highest(
-    runs: Sequence[FinishedRun], whole: Callable[[FinishedRun], float], floor: Floor, *,
+    runs: Sequence[FinishedRun],
+    full: Callable[[FinishedRun], float],
+    floor: Floor,
+    *,
     steady: bool = False,
-) -> dict[str, dict[int, float]]:  # fmt: skip
+) -> dict[str, dict[int, float]]:
     """Task -> seed -> the highest sparsity that keeps the score; `steady`: and all below it do."""
-    found: dict[str, dict[int, float]] = {}
+    highest: dict[str, dict[int, float]] = {}
     broken: set[tuple[str, int]] = set()
-    for run in sorted(runs, key=lambda each: each.sparsity):
-        task, goal = str(run.at("task")), whole(run)
+    for run in sorted(runs, key=lambda run: run.sparsity):
+        goal = full(run)
         if math.isnan(goal):
             continue
-        best = found.setdefault(task, {}).setdefault(run.seed, 0.0)
-        if run.score >= floor(goal) - ROUNDING and (task, run.seed) not in broken:
-            found[task][run.seed] = max(best, run.sparsity)
+        best = highest.setdefault(run.task, {}).setdefault(run.seed, 0.0)
+        if run.score >= floor(goal) - ROUNDING and (run.task, run.seed) not in broken:
+            highest[run.task][run.seed] = max(best, run.sparsity)
         elif steady:
-            broken.add((task, run.seed))
-    return found
+            broken.add((run.task, run.seed))
+    return highest

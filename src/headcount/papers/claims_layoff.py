@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import TypeAlias
 
-from headcount.papers.claims import TestedStatistic, tests, worst
-from headcount.papers.claims_tools import (
-    Curve,
-    areas,
-    curves,
-    first_there,
-    last_of,
-    noted,
-    on_most,
-    relative,
-)
-from headcount.papers.finished import PaperRuns
-from headcount.papers.seeds import (
+import numpy as np
+
+from headcount.papers.claims import Statistic, tests, worst
+from headcount.papers.estimates import (
     at_least,
     by_task,
+    estimate,
     less_than,
     mean_of,
-    measured,
     minus,
     more_than,
+    most_tasks,
+    noted,
     percent,
     relative_to,
-    rows_behind,
+    rows_scored,
 )
+from headcount.papers.finished import FinishedRun, PaperRuns
+from headcount.runs.kinds import Train
+
+Curve: TypeAlias = Sequence[tuple[float, float]]
+"""(share of heads that went, relative score), from all heads on."""
+Curves: TypeAlias = Mapping[str, Mapping[int, Curve]]
+"""Task -> seed -> curve."""
 
 DEFAULT = "l1"
 """How the paper normalises importance after it has compared three ways."""
@@ -38,86 +40,126 @@ AGAIN = "curve-again"
 FULL = ("frozen-full", "tuned")
 """Groups of the model with nothing frozen; the first where its training is not that of others."""
 SHARED_CURVES = ("shared-curve", "shared-large-curve")
-"""Groups of tasks on which a model with shared layers is cut; a scale need not have them."""
+"""Groups of tasks on which a model with shared layers is pruned; a scale need not have them."""
 UNSHARED = "unshared-words"
 """A group of a model that is trained as the one with shared layers is, where there is one."""
 SAMPLES = "seeds draw other rows to look at and to score"
 
 
+def curves(finished: PaperRuns, group: str, **axes: object) -> dict[str, dict[int, Curve]]:
+    """The curves of the relative score, with all heads as the first point of each."""
+    points: dict[str, dict[int, list[tuple[float, float]]]] = {}
+    for run in finished.runs(group, **axes):
+        if not math.isnan(kept := run.relative_score):
+            seeds = points.setdefault(run.task, {})
+            seeds.setdefault(int(run.at("seed")), [(0.0, 1.0)]).append((run.sparsity, kept))
+    return {
+        task: {seed: sorted(curve, key=lambda point: point[0]) for seed, curve in seeds.items()}
+        for task, seeds in points.items()
+    }
+
+
+def last_of(*tables: Curves) -> float:
+    """The share of heads up to which all curves go."""
+    return min(
+        curve[-1][0] for tasks in tables for seeds in tasks.values() for curve in seeds.values()
+    )
+
+
+def area(curve: Curve, to: float) -> float:
+    """The mean height of a curve from no head removed to this share of them (trapezoids).
+
+    >>> round(area([(0.0, 1.0), (0.5, 1.0), (1.0, 0.0)], 1.0), 9), area([(0, 1), (1, 0)], 0.5)
+    (0.75, 0.75)
+    """
+    x, y = (np.array(side, dtype=float) for side in zip(*curve, strict=True))
+    inside = x < to
+    xs, ys = np.append(x[inside], to), np.append(y[inside], np.interp(to, x, y))
+    return float(np.trapezoid(ys, xs) / to)
+
+
+def areas(tasks: Curves, to: float) -> dict[str, dict[int, float]]:
+    """Task -> seed -> the area under the curve."""
+    return {
+        task: {seed: area(curve, to) for seed, curve in seeds.items()}
+        for task, seeds in tasks.items()
+    }
+
+
 @tests("LO1", "curve")
-def half_go(found: PaperRuns) -> Sequence[TestedStatistic]:
+def half_go(finished: PaperRuns) -> Sequence[Statistic]:
     """The relative score with half the heads gone, least important first, nothing trained."""
-    rows = _half(found, "curve", "importance measured once", normalize=DEFAULT)
+    rows = _half(finished, "curve", "importance measured once", normalize=DEFAULT)
     for name in ("none", "l2"):
-        rows += _half(found, "curve", f"normalised by {name}", normalize=name)[:1]
-    if found.is_whole([AGAIN]):
-        rows += _half(found, AGAIN, "importance measured again on the way")
+        rows += _half(finished, "curve", f"normalised by {name}", normalize=name)[:1]
+    if finished.is_whole(AGAIN):
+        rows += _half(finished, AGAIN, "importance measured again on the way")
     return rows
 
 
-def _half(found: PaperRuns, group: str, said: str, **wanted: object) -> list[TestedStatistic]:
-    runs = found.runs(group, ratio=0.5, **wanted)
-    tasks = by_task(runs, relative)
+def _half(finished: PaperRuns, group: str, way: str, **axes: object) -> list[Statistic]:
+    runs = finished.runs(group, ratio=0.5, **axes)
+    tasks = by_task(runs, lambda run: run.relative_score)
     if not tasks:
         return []
     what = "score with half the heads gone relative to all"
     note = f"{SAMPLES}; of accuracy much is left by guessing alone"
-    mean = measured(
-        f"{what}, mean over tasks, {said}", mean_of(tasks.values()), more_than(KEPT), note=note,
-        **rows_behind(runs),
-    )  # fmt: skip
-    each = [
-        measured(
-            f"{what}, {task}, {said}", own, more_than(KEPT),
-            **rows_behind(run for run in runs if run.at("task") == task),
-        )
-        for task, own in tasks.items()
-    ]  # fmt: skip
-    return [mean, *each]
+    mean, rule = mean_of(tasks.values()), more_than(KEPT)
+    return [
+        estimate(f"{what}, mean over tasks, {way}", mean, rule, rows_scored(runs), note),
+        *(
+            estimate(f"{what}, {task}, {way}", tasks[task], rule, rows_scored(_of(task, runs)))
+            for task in tasks
+        ),
+    ]
+
+
+def _of(task: str, runs: Sequence[FinishedRun]) -> list[FinishedRun]:
+    return [run for run in runs if run.task == task]
 
 
 @tests("LO2", "words", "shared-words")
-def shared_layers(found: PaperRuns) -> Sequence[TestedStatistic]:
+def shared_layers(finished: PaperRuns) -> Sequence[Statistic]:
     """Areas under the curves of a model with layers of its own and of one that shares them."""
-    tasks = [name for name in SHARED_CURVES if found.cells.get(name)]
-    own = first_there(found, UNSHARED, "words")
-    if not found.is_whole([own, *(["curve", *tasks] if tasks else [])]):
+    tasks = [name for name in SHARED_CURVES if finished.cells.get(name)]
+    unshared = finished.first_group(UNSHARED, "words")
+    if not finished.is_whole(unshared, *(["curve", *tasks] if tasks else [])):
         return []
-    rows = [_shared(found, "curve", name, DEFAULT) for name in tasks]
-    return [*rows[:1], _shared(found, own, "shared-words", None), *rows[1:]]
+    rows = [_shared(finished, "curve", name, DEFAULT) for name in tasks]
+    return [*rows[:1], _shared(finished, unshared, "shared-words", None), *rows[1:]]
 
 
-def _shared(found: PaperRuns, own: str, other: str, norm: str | None) -> TestedStatistic:
-    here = curves(found, own, **({"normalize": norm} if norm else {}))
+def _shared(finished: PaperRuns, unshared: str, shared: str, norm: str | None) -> Statistic:
+    axes = {"normalize": norm} if norm else {}
     # of one shared layer all norms rank alike, and some groups have one of them only
-    norms = {each.at("normalize") for each in found.runs(other)}
-    there = curves(found, other, **({"normalize": norm} if norm in norms and norm else {}))
-    to = last_of(here, there)
-    apart = minus(areas(here, to), areas(there, to))
-    heads = [found.runs(name)[0].record["heads"]["before"] for name in (own, other)]
+    norms = {run.at("normalize") for run in finished.runs(shared)}
+    first = curves(finished, unshared, **axes)
+    second = curves(finished, shared, **(axes if norm in norms else {}))
+    to = last_of(first, second)
+    apart = minus(areas(first, to), areas(second, to))
+    heads = [finished.runs(group)[0].heads for group in (unshared, shared)]
     note = (
         f"areas up to {percent(to)} of the heads; {heads[0]} heads against {heads[1]}, as the "
         f"paper's models differ, too; {SAMPLES}"
     )
-    what = f"area under the relative score, unshared minus shared, {', '.join(apart)} ({other})"
-    behind = rows_behind(run for run in found.runs(own) if str(run.at("task")) in apart)
-    return measured(what, mean_of(apart.values()), more_than(0.0), note=note, **behind)
+    what = f"area under the relative score, unshared minus shared, {', '.join(apart)} ({shared})"
+    size = rows_scored(run for run in finished.runs(unshared) if run.task in apart)
+    return estimate(what, mean_of(apart.values()), more_than(0.0), size, note)
 
 
 @tests("LO3", "curve")
-def normalised(found: PaperRuns) -> Sequence[TestedStatistic]:
+def normalised(finished: PaperRuns) -> Sequence[Statistic]:
     """Areas under the curves of importance normalised by l1 against l2 and against none."""
-    every = {name: curves(found, "curve", normalize=name) for name in ("l1", "l2", "none")}
+    every = {name: curves(finished, "curve", normalize=name) for name in ("l1", "l2", "none")}
     to = last_of(*every.values())
-    own = {name: areas(each, to) for name, each in every.items()}
-    behind = rows_behind(found.runs("curve"))
+    size = rows_scored(finished.runs("curve"))
     rows, tasks = [], []
     for other in ("l2", "none"):
-        apart = minus(own["l1"], own[other])
-        said = f"area under the relative score, l1 minus {other}"
+        apart = minus(areas(every["l1"], to), areas(every[other], to))
+        what = f"area under the relative score, l1 minus {other}"
         mean = mean_of(apart.values())
-        rows.append(measured(f"{said}, mean over tasks", mean, more_than(0.0), **behind))
-        tasks += [measured(f"{said}, {task}", each, more_than(0.0)) for task, each in apart.items()]
+        rows.append(estimate(f"{what}, mean over tasks", mean, more_than(0.0), size))
+        tasks += [estimate(f"{what}, {task}", apart[task], more_than(0.0)) for task in apart]
     first = min(rows, key=lambda row: row.value)
     note = (
         f"the smaller of two, and the verdict on both (l2 {rows[0].verdict}, none "
@@ -127,21 +169,21 @@ def normalised(found: PaperRuns) -> Sequence[TestedStatistic]:
 
 
 @tests("LO5", "words")
-def words_kept(found: PaperRuns) -> Sequence[TestedStatistic]:
+def words_kept(finished: PaperRuns) -> Sequence[Statistic]:
     """The share of heads with which the masked language model first falls to 75 %."""
-    runs = found.runs("words")
+    runs = finished.runs("words")
     needed = [
         {seed: needed_for(curve, SHARE) for seed, curve in seeds.items()}
-        for seeds in curves(found, "words").values()
+        for seeds in curves(finished, "words").values()
     ]
-    metric, behind = runs[0].metric, rows_behind(runs)
+    metric, size = runs[0].metric, rows_scored(runs)
     note = f"between two ratios on a straight line; {SAMPLES}, the model is one"
     what = f"share of heads needed for {percent(SHARE)} of {metric}"
-    rows = [measured(what, mean_of(needed), less_than(0.5), note=note, **behind)]
-    half = mean_of(by_task(found.runs("words", ratio=0.5), relative).values())
-    if half:
+    rows = [estimate(what, mean_of(needed), less_than(0.5), size, note)]
+    half = by_task(finished.runs("words", ratio=0.5), lambda run: run.relative_score)
+    if mean := mean_of(half.values()):
         what = f"{metric} with half the heads relative to all"
-        rows.append(measured(what, half, at_least(SHARE), **behind))
+        rows.append(estimate(what, mean, at_least(SHARE), size))
     return rows
 
 
@@ -155,31 +197,27 @@ def needed_for(curve: Curve, share: float) -> float:
     """
     for (x, y), (further, lower) in pairwise(curve):
         if lower < share:
-            there = x + (further - x) * (y - share) / (y - lower)
-            return round(1 - there, 12)
+            return round(1 - (x + (further - x) * (y - share) / (y - lower)), 12)
     return 1 - curve[-1][0]
 
 
 @tests("LO7", "tuned", "frozen")
-def frozen(found: PaperRuns) -> Sequence[TestedStatistic]:
+def frozen(finished: PaperRuns) -> Sequence[Statistic]:
     """Fine-tuning with the lowest layers standing still, relative to fine-tuning all of them."""
-    runs = found.runs("frozen")
-    kept = relative_to(by_task(runs), by_task(found.runs(first_there(found, *FULL))))
+    runs, full = finished.runs("frozen"), finished.runs(finished.first_group(*FULL))
+    kept = relative_to(by_task(runs), by_task(full))
+    what, rule = "score relative to fine-tuning all layers", at_least(FROZEN)
     tasks = [
-        measured(
-            f"score relative to fine-tuning all layers, {task}", own, at_least(FROZEN),
-            **rows_behind(run for run in runs if run.at("task") == task),
-        )
-        for task, own in kept.items()
-    ]  # fmt: skip
+        estimate(f"{what}, {task}", kept[task], rule, rows_scored(_of(task, runs))) for task in kept
+    ]
     if not tasks:
         return []
-    layers = getattr(getattr(runs[0].run.options, "training", None), "freeze", None)
-    said = (
-        f"the lowest {layers} layers and the embeddings frozen; the paper: 5 layers of 24; "
-        f"the worst task keeps {min(each.value for each in tasks):.3f}"
+    note = (
+        f"the lowest {runs[0].run.asked(Train).training.freeze} layers and the embeddings frozen; "
+        "the paper: 5 layers of 24; "
+        f"the worst task keeps {min(task.value for task in tasks):.3f}"
     )
     what = "share of tasks that keep at least 98 % of the score"
-    share = on_most(what, tasks, [each.value >= FROZEN for each in tasks], said)
+    share = most_tasks(what, tasks, [task.value >= FROZEN for task in tasks], note)
     mean = mean_of(kept.values())
-    return [share, *tasks, measured("relative score, mean over tasks", mean, at_least(FROZEN))]
+    return [share, *tasks, estimate("relative score, mean over tasks", mean, rule)]

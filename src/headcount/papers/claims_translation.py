@@ -10,26 +10,27 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TypeVar
 
-from headcount.papers.claims import TestedStatistic, tests
-from headcount.papers.finished import FinishedRun, PaperRuns
-from headcount.papers.seeds import (
+from headcount.papers.claims import Statistic, tests
+from headcount.papers.estimates import (
     ByTask,
+    SampleSize,
     absent,
     at_most,
     by_task,
-    heads_left,
+    estimate,
     mean_of,
-    measured,
+    mean_over_seeds,
     minus,
     no_difference,
     no_ratio,
     of_all,
     percent,
-    ratio_of,
-    rows_behind,
+    rows_scored,
     sentences,
+    statistic,
     unexcluded,
 )
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.statistics import compare_pairs
 
 LIMITS = {0.6: 0.15, 0.75: 1.0}
@@ -42,45 +43,45 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 @tests("WL1", "mt-full", "mt-random")
-def _lost_at_random(found: PaperRuns) -> Sequence[TestedStatistic]:
-    """BLEU of the whole model minus BLEU of the pruned one, both trained on as long."""
+def lost_at_random(finished: PaperRuns) -> Sequence[Statistic]:
+    """BLEU of the full model minus BLEU of the pruned one, both trained on as long."""
     pairs = [("mt-full", "mt-random", "")]
-    if found.is_whole(("mt-full-de", "mt-random-de")):
+    if finished.is_whole("mt-full-de", "mt-random-de"):
         pairs.append(("mt-full-de", "mt-random-de", ", into German"))
     claimed, others = [], []
-    for full, cut, which in pairs:
-        whole, runs = by_task(found.runs(full)), found.runs(cut)
-        claimed += [_lost(whole, runs, ratio, most, which) for ratio, most in LIMITS.items()]
-        for at in sorted({ratio_of(each) for each in runs} - set(LIMITS)):
+    for full, pruned, which in pairs:
+        scores, runs = by_task(finished.runs(full)), finished.runs(pruned)
+        claimed += [_lost(scores, runs, ratio, most, which) for ratio, most in LIMITS.items()]
+        for at in sorted({run.ratio for run in runs} - set(LIMITS)):
             limits = [most for ratio, most in LIMITS.items() if at < ratio]
-            others += [_lost(whole, runs, at, most, which) for most in limits[:1]]
-    word = of_all([each.verdict for each in claimed])
-    claimed.sort(key=lambda each: each.verdict != word)  # the part that settles it comes first
+            others += [_lost(scores, runs, at, most, which) for most in limits[:1]]
+    word = of_all([tested.verdict for tested in claimed])
+    claimed.sort(key=lambda tested: tested.verdict != word)  # what settles the claim comes first
     return [*claimed, *others]
 
 
 def _lost(
-    whole: ByTask, runs: Sequence[FinishedRun], ratio: float, most: float, which: str
-) -> TestedStatistic:
+    full: ByTask, runs: Sequence[FinishedRun], ratio: float, most: float, which: str
+) -> Statistic:
     what = f"BLEU lost with {percent(ratio)} of the heads removed{which} (at most {most})"
-    own = [each for each in runs if ratio_of(each) == ratio]
-    if not own:
+    pruned = [run for run in runs if run.ratio == ratio]
+    if not pruned:
         return no_ratio(what, ratio, runs)
-    lost = minus(whole, by_task(own))
-    return measured(what, mean_of(lost.values()), at_most(most), **rows_behind(own))
+    lost = minus(full, by_task(pruned))
+    return estimate(what, mean_of(lost.values()), at_most(most), rows_scored(pruned))
 
 
 @tests("WL2", "mt-patterns")
-def _kept_or_lost(found: PaperRuns) -> Sequence[TestedStatistic]:
+def kept_or_lost(finished: PaperRuns) -> Sequence[Statistic]:
     """A pattern that keeps the lower layers of the encoder against its mirror image."""
-    patterns = _grouped(found.runs("mt-patterns"), _pattern)
+    patterns = _grouped(finished.runs("mt-patterns"), _pattern)
     kept: dict[int, list[FinishedRun]] = {}
     lost: dict[int, list[FinishedRun]] = {}
-    for pattern, own in patterns.items():
+    for pattern, runs in patterns.items():
         mirror = patterns.get(tuple((stack, layers[::-1]) for stack, layers in pattern))
         if mirror and _keeps_lower(pattern):
             heads = sum(sum(layers) for _, layers in pattern)
-            kept[heads], lost[heads] = own, mirror
+            kept[heads], lost[heads] = runs, mirror
     what = "BLEU, layers thought important kept minus lost"
     if not kept:
         return [absent(what, "No two patterns are mirror images of each other.")]
@@ -88,21 +89,21 @@ def _kept_or_lost(found: PaperRuns) -> Sequence[TestedStatistic]:
     note = f"Patterns without a mirror image, left out: {alone}." if alone else ""
     first, second = _two_by_two({"kept": kept, "lost": lost}, lambda *_: what)["kept", "lost"]
     by_ratio = [
-        _over_seeds(f"{what}, {percent(own[0].sparsity)} removed", {heads: own}, lost)
-        for heads, own in sorted(kept.items(), reverse=True)
+        _over_seeds(f"{what}, {percent(runs[0].sparsity)} removed", {heads: runs}, lost)
+        for heads, runs in sorted(kept.items(), reverse=True)
     ]
     return [replace(first, note=sentences(first.note, note)), second, *by_ratio]
 
 
 @tests("WL3", "mt-components")
-def _by_component(found: PaperRuns) -> Sequence[TestedStatistic]:
+def by_component(finished: PaperRuns) -> Sequence[Statistic]:
     """Triples that differ in which component keeps fewest heads, two by two."""
     levels: dict[str, dict[int, list[FinishedRun]]] = {}
-    for pattern, own in _grouped(found.runs("mt-components"), _triple).items():
-        sums = {stack: sum(layers) for stack, layers in pattern}
-        fewest = [stack for stack in sums if sums[stack] == min(sums.values())]
+    for triple, runs in _grouped(finished.runs("mt-components"), _triple).items():
+        counts = dict(triple)
+        fewest = [stack for stack in counts if counts[stack] == min(counts.values())]
         if len(fewest) == 1:
-            levels.setdefault(fewest[0], {})[sum(sums.values())] = own
+            levels.setdefault(fewest[0], {})[sum(counts.values())] = runs
     if len(levels) < 3:
         starved = ", ".join(levels) or "none"
         return [absent("BLEU by component", f"Components that keep fewest in some run: {starved}.")]
@@ -114,46 +115,39 @@ def _by_component(found: PaperRuns) -> Sequence[TestedStatistic]:
 
 
 def _two_by_two(
-    levels: Mapping[str, Level], say: Callable[[str, str], str]
-) -> dict[tuple[str, str], tuple[TestedStatistic, TestedStatistic]]:
-    """Two kinds of cuts -> their difference with its interval over ratios, and over seeds."""
+    levels: Mapping[str, Level], name: Callable[[str, str], str]
+) -> dict[tuple[str, str], tuple[Statistic, Statistic]]:
+    """Two ways to prune -> their difference with its interval over ratios, and over seeds."""
     means = {
-        name: {heads: _mean(by_task(runs).values()) for heads, runs in level.items()}
-        for name, level in levels.items()
+        way: {heads: mean_over_seeds(by_task(runs).values()) for heads, runs in level.items()}
+        for way, level in levels.items()
     }
     pairs = list(combinations(levels, 2))
     rows = compare_pairs(means, pairs, higher_is_better=True)
-    found = {}
+    compared = {}
     for a, b in pairs:
-        row, other = rows[a, b], _over_seeds(say(a, b), levels[a], levels[b])
-        value, low, high = row["mean"], row["low"], row["high"]
+        row, what = rows[a, b], name(a, b)
+        second = _over_seeds(what, levels[a], levels[b])
         p = row["p_corrected"]
         corrected = f"Holm's p {p:.3f}." if len(pairs) > 1 and not math.isnan(p) else ""
-        over = "The interval is over ratios, each the mean of its seeds."
-        first = TestedStatistic(
-            what=say(a, b), value=value, low=low, high=high,
-            verdict=no_difference(value, low, high), seeds=other.seeds, n=int(row["seeds"]),
-            of="ratios", note=sentences(over, corrected),
-        )  # fmt: skip
-        found[a, b] = (unexcluded(first), replace(other, what=f"{other.what}, interval over seeds"))
-    return found
+        note = sentences("The interval is over ratios, each the mean of its seeds.", corrected)
+        ends = (row["mean"], row["low"], row["high"])
+        size = SampleSize(int(row["seeds"]), "ratios", second.seeds)
+        first = unexcluded(statistic(what, ends, no_difference, size, note))
+        compared[a, b] = (first, replace(second, what=f"{what}, interval over seeds"))
+    return compared
 
 
-def _over_seeds(what: str, own: Level, other: Level) -> TestedStatistic:
+def _over_seeds(what: str, left: Level, right: Level) -> Statistic:
     """The difference at the ratios that both have, with its interval over seeds."""
-    both = [heads for heads in own if heads in other]
-    gaps = [minus(by_task(own[heads]), by_task(other[heads])) for heads in both]
-    columns = [column for gap in gaps for column in gap.values()]
-    behind = rows_behind([each for heads in both for each in own[heads]])
-    return unexcluded(measured(what, mean_of(columns), no_difference, **behind))
+    both = [heads for heads in left if heads in right]
+    gaps = [minus(by_task(left[heads]), by_task(right[heads])) for heads in both]
+    mean = mean_of(column for gap in gaps for column in gap.values())
+    size = rows_scored(run for heads in both for run in left[heads])
+    return unexcluded(estimate(what, mean, no_difference, size))
 
 
-def _mean(columns: Iterable[Mapping[int, float]]) -> float:
-    values = list(mean_of(columns).values())
-    return math.fsum(values) / len(values) if values else math.nan
-
-
-def _clearness(tested: TestedStatistic) -> float:
+def _clearness(tested: Statistic) -> float:
     """How far from 0 a difference is, in halves of its interval."""
     wide = (tested.high - tested.low) / 2
     return abs(tested.value) / wide if wide > 0 else math.inf if tested.value else 0.0
@@ -162,20 +156,18 @@ def _clearness(tested: TestedStatistic) -> float:
 def _grouped(
     runs: Iterable[FinishedRun], key: Callable[[FinishedRun], Key]
 ) -> dict[Key, list[FinishedRun]]:
-    found: dict[Key, list[FinishedRun]] = {}
-    for each in runs:
-        found.setdefault(key(each), []).append(each)
-    return found
+    groups: dict[Key, list[FinishedRun]] = {}
+    for run in runs:
+        groups.setdefault(key(run), []).append(run)
+    return groups
 
 
 def _pattern(run: FinishedRun) -> Pattern:
-    return tuple(
-        (stack, tuple(left for left, _ in layers)) for stack, layers in heads_left(run).items()
-    )
+    return tuple(run.mask.counts().items())
 
 
-def _triple(run: FinishedRun) -> Pattern:
-    return tuple((stack, (sum(layers),)) for stack, layers in _pattern(run))
+def _triple(run: FinishedRun) -> tuple[tuple[str, int], ...]:
+    return tuple((stack, sum(layers)) for stack, layers in _pattern(run))
 
 
 def _keeps_lower(pattern: Pattern) -> bool:

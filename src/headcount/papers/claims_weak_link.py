@@ -1,4 +1,4 @@
-"""The claims of On the weak link between importance and prunability (EMNLP 2020), tested.
+"""The claims of On the weak link between importance and prunability (EMNLP 2020), tested: WL4 to 8.
 
 Those on BERT (section 3.3): heads gone at random or by whole layers before fine-tuning, and how
 far weights move after it. Those on translators are in `claims_translation`.
@@ -10,31 +10,30 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from headcount.papers import claims_translation as claims_translation  # its tests come along
-from headcount.papers.claims import TestedStatistic, Word, tests
-from headcount.papers.finished import FinishedRun, PaperRuns
-from headcount.papers.seeds import (
+from headcount.papers.claims import Statistic, Word, tests
+from headcount.papers.estimates import (
     ByTask,
     Rule,
+    SampleSize,
     absent,
     by_task,
-    heads_left,
+    estimate,
     left_out,
     less_than,
     mean_of,
-    measured,
     minus,
     more_than,
     no_difference,
     no_ratio,
     percent,
-    ratio_of,
     relative_to,
-    rows_behind,
+    rows_scored,
     sentences,
+    statistic,
     unexcluded,
 )
-from headcount.runs.products import scored_part
+from headcount.papers.finished import FinishedRun, PaperRuns
+from headcount.pruning.layers import Layers
 
 RELATIVE = "relative to all heads"
 EVEN = 0.1
@@ -46,46 +45,40 @@ MOVED_OTHERWISE = {
 
 
 @tests("WL4", "tuned", "random")
-def _half_at_random(found: PaperRuns) -> Sequence[TestedStatistic]:
+def half_at_random(finished: PaperRuns) -> Sequence[Statistic]:
     """Half the heads drawn at random before fine-tuning: what is lost on average."""
-    runs, full = found.runs("random"), found.runs("tuned")
-    own = [each for each in runs if ratio_of(each) == 0.5]
-    what = f"loss with half the heads, {RELATIVE}, mean over tasks"
-    if not own:
-        return [no_ratio(what, 0.5, runs)]
-    whole, behind = by_task(full), rows_behind(own)
-    lost = _lost(own, whole)
-    first = measured(
-        what, mean_of(lost.values()), less_than(0.01), note=left_out(by_task(own), lost), **behind
-    )
-    points = minus(whole, by_task(own))
-    tested = [first, measured("loss in points of each task's metric", mean_of(points.values()),
-                              less_than(0.01), **behind)]  # fmt: skip
-    accuracy = minus(by_task(full, _accuracy), by_task(own, _accuracy))
-    if accuracy and {each.metric for each in own} != {"accuracy"}:
+    runs, full = finished.runs("random"), finished.runs("tuned")
+    half = [run for run in runs if run.ratio == 0.5]
+    what = f"loss with half the heads, {RELATIVE}"
+    if not half:
+        return [no_ratio(f"{what}, mean over tasks", 0.5, runs)]
+    scores, size, rule = by_task(full), rows_scored(half), less_than(0.01)
+    lost, points = _lost(half, scores), minus(scores, by_task(half))
+    note = left_out(by_task(half), lost)
+    tested = [
+        estimate(f"{what}, mean over tasks", mean_of(lost.values()), rule, size, note),
+        estimate("loss in points of each task's metric", mean_of(points.values()), rule, size),
+    ]
+    accuracy = minus(*(by_task(group, lambda run: run.accuracy) for group in (full, half)))
+    if accuracy and {run.metric for run in half} != {"accuracy"}:
         note = "The papers' tasks are scored by accuracy; tasks here that have one: "
-        tested.append(
-            measured("loss in points of accuracy", mean_of(accuracy.values()), less_than(0.01),
-                     note=f"{note}{', '.join(accuracy)}.", **behind)
-        )  # fmt: skip
-    tested += [
-        measured(f"loss with half the heads, {RELATIVE}, {task}", lost[task], less_than(0.01),
-                 **rows_behind(found.runs("random", task=task)))
-        for task in lost
-    ]  # fmt: skip
-    for ratio in sorted({ratio_of(each) for each in runs} - {0.5}):
-        other = [each for each in runs if ratio_of(each) == ratio]
-        tested.append(
-            measured(f"loss with {percent(ratio)} of the heads removed, {RELATIVE}",
-                     mean_of(_lost(other, whole).values()), less_than(0.01), **behind)
-        )  # fmt: skip
+        note += f"{', '.join(accuracy)}."
+        mean = mean_of(accuracy.values())
+        tested.append(estimate("loss in points of accuracy", mean, rule, size, note))
+    for task in lost:
+        rows = rows_scored(finished.runs("random", task=task))
+        tested.append(estimate(f"{what}, {task}", lost[task], rule, rows))
+    for ratio in sorted({run.ratio for run in runs} - {0.5}):
+        mean = mean_of(_lost([run for run in runs if run.ratio == ratio], scores).values())
+        name = f"loss with {percent(ratio)} of the heads removed, {RELATIVE}"
+        tested.append(estimate(name, mean, rule, size))
     return tested
 
 
 @tests("WL5", "tuned", "layers")
-def _top_or_bottom(found: PaperRuns) -> Sequence[TestedStatistic]:
+def top_or_bottom(finished: PaperRuns) -> Sequence[Statistic]:
     """As many layers emptied at the top and at the bottom."""
-    table, note = _emptied(found)
+    table, note = _emptied(finished)
     gaps = {
         k: minus(table[f"top:{k}"], table[f"bottom:{k}"])
         for k in _numbers(table, r"top:(\d+)")
@@ -94,141 +87,148 @@ def _top_or_bottom(found: PaperRuns) -> Sequence[TestedStatistic]:
     what = f"score {RELATIVE}, top layers emptied minus bottom layers"
     if not any(gaps.values()):
         return [absent(what, sentences("No number of layers is emptied both ways.", note))]
-    behind = rows_behind(found.runs("layers"))
-    columns = [column for gap in gaps.values() for column in gap.values()]
+    size = rows_scored(finished.runs("layers"))
+    mean = mean_of(column for gap in gaps.values() for column in gap.values())
     note = sentences(f"Layers emptied: {', '.join(map(str, gaps))}.", note)
-    tested = [unexcluded(measured(what, mean_of(columns), no_difference, note=note, **behind))]
-    tested += [
-        measured(f"{what}, {k} of them", mean_of(gap.values()), no_difference, **behind)
-        for k, gap in gaps.items()
-    ]
+    tested = [unexcluded(estimate(what, mean, no_difference, size, note))]
+    for k, gap in gaps.items():
+        name = f"{what}, {k} of them"
+        tested.append(estimate(name, mean_of(gap.values()), no_difference, size))
     return [*tested, *_each_task(what, list(gaps.values()), no_difference)]
 
 
 @tests("WL6", "tuned", "layers")
-def _middle(found: PaperRuns) -> Sequence[TestedStatistic]:
+def middle(finished: PaperRuns) -> Sequence[Statistic]:
     """The middle layers emptied against as many, half at the top and half at the bottom."""
-    table, note = _emptied(found)
+    table, note = _emptied(finished)
     gaps = {
         2 * k: minus(table[f"middle:{2 * k}"], table[f"top:{k}+bottom:{k}"])
         for k in _numbers(table, r"top:(\d+)\+bottom:\1")
         if f"middle:{2 * k}" in table
     }
+    worse = "share of pairs in which the middle is worse"
     if not any(gaps.values()):
         nothing = "No number of layers is emptied both in the middle and at the ends."
-        return [absent("share of pairs in which the middle is worse", sentences(nothing, note))]
+        return [absent(worse, sentences(nothing, note))]
     columns = [column for gap in gaps.values() for column in gap.values()]
-    seeds = len(mean_of(columns))
+    mean = mean_of(columns)
     note = sentences("Pairs of a task share its data, so they are not quite independent.", note)
-    each = [gap for column in columns for gap in column.values()]
+    pairs = [gap for column in columns for gap in column.values()]
     means = [math.fsum(column.values()) / len(column) for column in columns]
     what = f"score {RELATIVE}, middle layers emptied minus top and bottom"
-    behind = rows_behind(found.runs("layers"))
+    rule, size = less_than(0), rows_scored(finished.runs("layers"))
     return [
-        _sign_test("share of pairs in which the middle is worse", each, seeds, note),
-        _sign_test("the same, one pair for a task and number of layers", means, seeds, ""),
-        measured(what, mean_of(columns), less_than(0), **behind),
+        _sign_test(worse, pairs, len(mean), note),
+        _sign_test("the same, one pair for a task and number of layers", means, len(mean), ""),
+        estimate(what, mean, rule, size),
         *(
-            measured(f"{what}, {many} of them", mean_of(gap.values()), less_than(0), **behind)
-            for many, gap in gaps.items()
+            estimate(f"{what}, {count} of them", mean_of(gap.values()), rule, size)
+            for count, gap in gaps.items()
         ),
     ]
 
 
 @tests("WL7", "tuned", "layers")
-def _every_other(found: PaperRuns) -> Sequence[TestedStatistic]:
+def every_other(finished: PaperRuns) -> Sequence[Statistic]:
     """Every other layer emptied against half of them in a row, at the top and at the bottom."""
-    table, left = _emptied(found)
-    runs = found.runs("layers")
-    layers = max((len(own) for each in runs for own in heads_left(each).values()), default=0)
-    row = [f"top:{layers // 2}", f"bottom:{layers // 2}"]
-    readings, by_task_alone = [], []
+    table, without = _emptied(finished)
+    runs = finished.runs("layers")
+    layers = max((len(left) for run in runs for left in run.heads_left.values()), default=0)
+    rows = [f"top:{layers // 2}", f"bottom:{layers // 2}"]
+    readings, of_tasks = [], []
     for which, also in (("odd", "even"), ("even", "odd")):
-        what = f"score {RELATIVE}, {which} layers emptied minus {' and '.join(row)}"
-        missing = [each for each in (which, *row) if each not in table]
+        what = f"score {RELATIVE}, {which} layers emptied minus {' and '.join(rows)}"
+        missing = [name for name in (which, *rows) if name not in table]
         if missing:
             readings.append(absent(what, f"No run empties {', '.join(missing)}."))
             continue
-        gaps = [minus(table[which], table[each]) for each in row]
-        columns = [column for gap in gaps for column in gap.values()]
-        counted = (
+        gaps = [minus(table[which], table[row]) for row in rows]
+        mean = mean_of(column for gap in gaps for column in gap.values())
+        counting = (
             "Layers count from 0. The paper does not say whether it counts from 0 or 1: counted "
             f"from 1 these are its {also} ones."
         )
-        note = sentences(counted, left)
-        readings.append(
-            measured(what, mean_of(columns), more_than(0), note=note, **rows_behind(runs))
-        )
-        by_task_alone += _each_task(what, gaps, more_than(0))
-    return [*readings, *by_task_alone]
+        note = sentences(counting, without)
+        readings.append(estimate(what, mean, more_than(0), rows_scored(runs), note))
+        of_tasks += _each_task(what, gaps, more_than(0))
+    return [*readings, *of_tasks]
 
 
 @tests("WL8", "moved")
-def _even_movement(found: PaperRuns) -> Sequence[TestedStatistic]:
-    """How far layers differ in the mean change of their weights, after each cut."""
+def even_movement(finished: PaperRuns) -> Sequence[Statistic]:
+    """How far layers differ in the mean change of their weights, after each pruning."""
     what = "largest difference of the mean weight change between two layers, relative to the mean"
-    cuts, again = _spreads(found, "moved")
-    spreads = [value for column in cuts.values() for value in column.values()]
+    by_pruning, again = _spreads(finished, "moved")
+    spreads = [value for column in by_pruning.values() for value in column.values()]
     below = sum(value < EVEN for value in spreads)
-    note = sentences(
-        f"Below 10 % in {below} of {len(spreads)} runs; the interval is over them.",
-        f"Runs that repeat another to the last digit count once: {', '.join(sorted(again))}."
-        if again else "",
-    )  # fmt: skip
+    note = f"Below 10 % in {below} of {len(spreads)} runs; the interval is over them."
+    if again:
+        names = ", ".join(sorted(again))
+        note += f" Runs that repeat another to the last digit count once: {names}."
 
     def rule(value: float, low: float, high: float) -> Word:
         word = less_than(EVEN)(value, low, high)
         return "undecided" if word == "holds" and below < len(spreads) else word
 
-    seeds = len({seed for column in cuts.values() for seed in column})
-    first = measured(what, spreads, rule, seeds=seeds, n=len(spreads), of="runs", note=note)
-    rows = [measured(f"{what}, {name}", cuts[name], less_than(EVEN)) for name in cuts]
-    for group, said in MOVED_OTHERWISE.items():
-        if found.is_whole([group]):
-            own = [value for each in _spreads(found, group)[0].values() for value in each.values()]
-            rows.append(measured(f"{what}, {said}", own, less_than(EVEN), n=len(own), of="runs"))
-    return [first, *rows]
+    seeds = len({seed for column in by_pruning.values() for seed in column})
+    size = SampleSize(len(spreads), "runs", seeds)
+    tested = [estimate(what, spreads, rule, size, note)]
+    for name, column in by_pruning.items():
+        tested.append(estimate(f"{what}, {name}", column, less_than(EVEN)))
+    for group, varied in MOVED_OTHERWISE.items():
+        if finished.is_whole(group):
+            columns = _spreads(finished, group)[0].values()
+            values = [value for column in columns for value in column.values()]
+            size = SampleSize(len(values), "runs")
+            tested.append(estimate(f"{what}, {varied}", values, less_than(EVEN), size))
+    return tested
 
 
-def _spreads(found: PaperRuns, group: str) -> tuple[dict[str, dict[int, float]], set[str]]:
-    """(cut -> seed -> how far layers differ, cuts with a run that repeats another)."""
-    cuts: dict[str, dict[int, float]] = {}
+def _spreads(finished: PaperRuns, group: str) -> tuple[dict[str, dict[int, float]], set[str]]:
+    """(pruning -> seed -> how far layers differ, prunings with a run that repeats another)."""
+    spreads: dict[str, dict[int, float]] = {}
     again: set[str] = set()
-    told: dict[str, list[object]] = {}
-    for each in found.runs(group):
-        change, name = each.record["weight_change"], _cut(each)
+    seen: dict[str, list[object]] = {}
+    for run in finished.runs(group):
+        change, name = run.weight_change, pruning_of(run)
         spread = change["spread"].get("all")
         if spread is None:
             continue
-        if change["layers"] in told.setdefault(name, []):
-            again.add(name)  # the same cut trained with the same seed
+        if change["layers"] in seen.setdefault(name, []):
+            again.add(name)  # the same pruning trained with the same seed
             continue
-        told[name].append(change["layers"])
-        cuts.setdefault(name, {})[int(each.at("seed"))] = float(spread)
-    return cuts, again
+        seen[name].append(change["layers"])
+        spreads.setdefault(name, {})[int(run.at("seed"))] = float(spread)
+    return spreads, again
 
 
-def _lost(own: Sequence[FinishedRun], whole: ByTask) -> dict[str, dict[int, float]]:
-    kept = relative_to(by_task(own), whole)
+def pruning_of(run: FinishedRun) -> str:
+    """How the model that a comparison starts from was pruned, in words."""
+    options = run.pruned_by
+    if options is None:
+        return "all heads"
+    if isinstance(options.method, Layers):
+        return f"layers {options.method.empty}"
+    share = percent(options.ratio) if isinstance(options.ratio, float) else "free"
+    return f"{options.name} {share}"
+
+
+def _lost(runs: Sequence[FinishedRun], full: ByTask) -> dict[str, dict[int, float]]:
+    kept = relative_to(by_task(runs), full)
     return {task: {seed: 1 - kept[task][seed] for seed in kept[task]} for task in kept}
 
 
-def _accuracy(run: FinishedRun) -> float:
-    """The accuracy, where it is one of the run's scores."""
-    every = (scored_part(run.record) or {}).get("scores") or {}
-    value = (every.get("accuracy") or {}).get("value")
-    return math.nan if value is None else float(value)
-
-
-def _emptied(found: PaperRuns) -> tuple[dict[str, dict[str, dict[int, float]]], str]:
+def _emptied(finished: PaperRuns) -> tuple[dict[str, dict[str, dict[int, float]]], str]:
     """Which layers are emptied -> scores relative to all heads; and a note on tasks left out."""
-    whole, runs = by_task(found.runs("tuned")), found.runs("layers")
-    names = dict.fromkeys(str(each.at("empty")) for each in runs)
-    own = {name: by_task(each for each in runs if each.at("empty") == name) for name in names}
-    table = {name: relative_to(own[name], whole) for name in names}
-    asked = dict.fromkeys(task for each in own.values() for task in each)
-    there = {task for each in table.values() for task in each}
-    return table, left_out(asked, there)
+    full, runs = by_task(finished.runs("tuned")), finished.runs("layers")
+    names = dict.fromkeys(str(run.at("empty")) for run in runs)
+    scores = {name: by_task(run for run in runs if run.at("empty") == name) for name in names}
+    table = {name: relative_to(scores[name], full) for name in names}
+    tasks, compared = (
+        dict.fromkeys(task for tasks in which.values() for task in tasks)
+        for which in (scores, table)
+    )
+    return table, left_out(tasks, compared)
 
 
 def _numbers(table: Mapping[str, object], pattern: str) -> list[int]:
@@ -236,19 +236,16 @@ def _numbers(table: Mapping[str, object], pattern: str) -> list[int]:
     return sorted(int(match[1]) for name in table if (match := re.fullmatch(pattern, name)))
 
 
-def _each_task(what: str, gaps: Sequence[ByTask], rule: Rule) -> list[TestedStatistic]:
+def _each_task(what: str, gaps: Sequence[ByTask], rule: Rule) -> list[Statistic]:
     """The mean of some differences for every task alone; nothing where there is only one."""
     tasks = dict.fromkeys(task for gap in gaps for task in gap)
-    if len(tasks) < 2:
-        return []
-    return [
-        measured(f"{what}, {task}", mean_of(gap[task] for gap in gaps if task in gap), rule,
-                 n=len(gaps), of="pairs of scores")
-        for task in tasks
-    ]  # fmt: skip
+    means = {task: mean_of(gap[task] for gap in gaps if task in gap) for task in tasks}
+    size = SampleSize(len(gaps), "pairs of scores")
+    rows = [estimate(f"{what}, {task}", mean, rule, size) for task, mean in means.items()]
+    return rows if len(rows) > 1 else []
 
 
-def _sign_test(what: str, gaps: Sequence[float], seeds: int, note: str) -> TestedStatistic:
+def _sign_test(what: str, gaps: Sequence[float], seeds: int, note: str) -> Statistic:
     """How often a difference is below 0, with the exact interval of a share; ties are no pairs."""
     from scipy.stats import binomtest
 
@@ -256,20 +253,9 @@ def _sign_test(what: str, gaps: Sequence[float], seeds: int, note: str) -> Teste
     if not pairs:
         return absent(what, "All pairs are ties.")
     test = binomtest(sum(gap < 0 for gap in pairs), len(pairs), 0.5)
-    ends = test.proportion_ci()
-    value, low, high = float(test.statistic), float(ends.low), float(ends.high)
+    interval = test.proportion_ci()
+    ends = (float(test.statistic), float(interval.low), float(interval.high))
     ties = len(gaps) - len(pairs)
-    said = f"Sign test p {test.pvalue:.4f}" + (f"; ties, left out: {ties}." if ties else ".")
-    return TestedStatistic(
-        what=what, value=value, low=low, high=high, verdict=more_than(0.5)(value, low, high),
-        seeds=seeds, n=len(pairs), of="pairs", note=sentences(said, note),
-    )  # fmt: skip
-
-
-def _cut(run: FinishedRun) -> str:
-    """The cut that a run's model is from, in short."""
-    asked = run.record["run"]["model"]
-    options = asked["options"] if isinstance(asked, Mapping) else {}
-    method, ratio = options.get("method", {}), options.get("ratio")
-    which = method.get("empty", "") if ratio is None else percent(ratio)
-    return f"{method.get('name', run.at('method'))} {which}".strip()
+    p = f"Sign test p {test.pvalue:.4f}" + (f"; ties, left out: {ties}." if ties else ".")
+    size = SampleSize(len(pairs), "pairs", seeds)
+    return statistic(what, ends, more_than(0.5), size, sentences(p, note))

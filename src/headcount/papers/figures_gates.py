@@ -2,245 +2,218 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headcount.papers.finished import PaperRuns
+from headcount.papers.claims_gates import OURS
+from headcount.papers.estimates import percent
+from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
-from headcount.papers.seeds import percent
-from headcount.papers.sheets import DrawnItem, Sheet, Spread, beside, spread
+from headcount.papers.sheets import Cell, DrawnItem, Sheet, Spread, spread
 from headcount.runs.products import has_product, product_of
 
 if TYPE_CHECKING:
     from headcount.changes.maps import AttentionMaps
 
-GATES = "straight-through"
 ALL = "all-heads"
 HALF = 0.5
 
 
-def methods_at_half(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
+def methods_at_half(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Table 1: five ways to prune half the heads, with the same training."""
-    full = found.scores("gates-full", "task")
-    own = found.scores("gates", "method", "task", ratio=HALF)
-    methods = list(dict.fromkeys(method for method, _ in own))
-    tasks = list(full)
-    rows: list[list[Any]] = [[ALL, *(spread(full[task]) for task in tasks)]]
-    rows += [[method, *(spread(own.get((method, task))) for task in tasks)] for method in methods]
-    places: list[dict[str, Any]] = [{"method": ALL}, *({"method": each} for each in methods)]
-    names, extra = beside(printed, places)
-    sheet = Sheet(title="Half the heads, the same training", columns=["heads", *tasks, *names],
-                  rows=[[*row, *more] for row, more in zip(rows, extra, strict=True)])  # fmt: skip
-    return DrawnItem(sheets=[sheet])
+    full = finished.scores("gates-full", "task")
+    scores = {(ALL, task): full[task] for task in full}
+    scores |= finished.scores("gates", "method", "task", ratio=HALF)
+    methods = list(dict.fromkeys(method for method, _ in scores))
+    rows = [[method, *(spread(scores.get((method, task))) for task in full)] for method in methods]
+    sheet = Sheet("Half the heads, the same training", ["heads", *full], rows)
+    return DrawnItem([sheet.beside(printed, [{"method": method} for method in methods])])
 
 
-def highest(found: PaperRuns, task: str, method: str, allowed: float) -> dict[int, float]:
-    """Seed -> the highest sparsity tried whose score is within `allowed` of all heads."""
-    full = found.scores("gates-full", "task")[task]
-    own = found.scores("gates", "ratio", task=task, method=method)
-    out: dict[int, float] = {}
+def highest(finished: PaperRuns, task: str, method: str, allowed: float) -> Spread:
+    """By seed the highest sparsity tried, in %, whose score is within `allowed` of all heads."""
+    full = finished.scores("gates-full", "task")[task]
+    scores = finished.scores("gates", "ratio", task=task, method=method)
+    most = []
     for seed, whole in full.items():
-        within = [
-            float(ratio)
-            for ratio, scores in own.items()
-            if seed in scores and scores[seed] >= whole * (1 - allowed)
-        ]
-        out[seed] = max(within, default=0.0)
-    return out
+        floor = whole * (1 - allowed)
+        within = [ratio for ratio in scores if scores[ratio].get(seed, -np.inf) >= floor]
+        most.append(100 * max(map(float, within), default=0.0))
+    return Spread(tuple(most), 1)
 
 
-def most_heads(found: PaperRuns, printed: PrintedTable, *, allowed: float) -> DrawnItem:
+def most_heads(finished: PaperRuns, printed: PrintedTable, *, allowed: float) -> DrawnItem:
     """Tables 2 (no loss) and 3 (within 1 %): the highest sparsity among those that were tried."""
-    tasks = list(found.scores("gates-full", "task"))
-    methods = list(dict.fromkeys(each.at("method") for each in found.runs("gates")))
-    tried = sorted({float(each.at("ratio")) for each in found.runs("gates", method=GATES)})
-    rows = []
-    for method in methods:
-        cells = [highest(found, task, method, allowed) for task in tasks]
-        rows.append([method, *(Spread(tuple(100 * v for v in each.values()), 1) for each in cells)])
-    said = ", ".join(f"{100 * each:g}" for each in tried)
+    tasks = list(finished.scores("gates-full", "task"))
+    methods = dict.fromkeys(run.method for run in finished.runs("gates"))
+    ratios = sorted({run.ratio for run in finished.runs("gates", method=OURS)})
+    tried = ", ".join(f"{100 * ratio:g}" for ratio in ratios)
+    rows: list[list[Cell]] = [
+        [method, *(highest(finished, task, method, allowed) for task in tasks)]
+        for method in methods
+    ]
     note = (
         "Sparsity in per cent, seed by seed against all heads with the same training; tried: "
-        f"{said}. Methods other than straight-through have fewer ratios on some tasks."
+        f"{tried}. Methods other than straight-through have fewer ratios on some tasks."
     )
     title = "Highest sparsity with no loss" if not allowed else "Highest sparsity within 1 %"
-    sheets = [Sheet(title=title, columns=["method", *tasks], rows=rows, note=note)]
-    paper = [each for each in printed.numbers if each.metric == "sparsity"]
+    sheets = [Sheet(title, ["method", *tasks], rows, note)]
+    paper = [[one.at.get("task", ""), one, one.cell] for one in printed.where("sparsity")]
     if paper:
-        sheets.append(Sheet(
-            title="In the paper, %", columns=["task", "sparsity", "where"],
-            rows=[[each.at.get("task", ""), each, each.cell] for each in paper],
-        ))  # fmt: skip
-    return DrawnItem(sheets=sheets)
+        sheets.append(Sheet("In the paper, %", ["task", "sparsity", "where"], paper))
+    return DrawnItem(sheets)
 
 
-def curves(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
+def curves(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 2: score against sparsity, all methods, on the task that has them all."""
-    tasks = list(found.scores("gates-full", "task"))
-    counts = {task: len(found.scores("gates", "method", "ratio", task=task)) for task in tasks}
-    task = max(counts, key=lambda name: counts[name])
-    full = list(found.scores("gates-full", "task")[task].values())
-    own = found.scores("gates", "method", "ratio", task=task)
+    every = finished.scores("gates-full", "task")
+    task = max(every, key=lambda task: len(finished.scores("gates", "method", "ratio", task=task)))
+    full = list(every[task].values())
+    scores = finished.scores("gates", "method", "ratio", task=task)
     lines: dict[str, dict[float, list[float]]] = {}
-    for (method, ratio), scores in own.items():
-        lines.setdefault(method, {0.0: full})[float(ratio)] = list(scores.values())
-    metric = found.runs("gates", task=task)[0].metric
-    panel = Lines(title=task, lines=lines, x="share of heads removed", y=metric,
-                  level=float(np.mean(full)))  # fmt: skip
-    ratios = sorted({ratio for _, ratio in own})
-    rows = [[method, *(spread(own.get((method, ratio))) for ratio in ratios)] for method in lines]
-    sheet = Sheet(
-        title=f"Score on {task}",
-        columns=["method", *(percent(ratio) for ratio in ratios)],
-        rows=rows,
-        note=f"All heads with the same training: {Spread(tuple(full))}.",
-    )
-    return DrawnItem(sheets=[sheet], figures={"": lines_figure([panel])})
+    for (method, ratio), by_seed in scores.items():
+        lines.setdefault(method, {0.0: full})[float(ratio)] = list(by_seed.values())
+    metric = finished.runs("gates", task=task)[0].metric
+    panel = Lines(task, lines, "share of heads removed", metric, level=float(np.mean(full)))
+    ratios = sorted({ratio for _, ratio in scores})
+    rows = [
+        [method, *(spread(scores.get((method, ratio))) for ratio in ratios)] for method in lines
+    ]
+    note = f"All heads with the same training: {Spread(tuple(full))}."
+    sheet = Sheet(f"Score on {task}", ["method", *map(percent, ratios)], rows, note)
+    return DrawnItem([sheet], {"": lines_figure([panel])})
 
 
-def attention_maps(found: PaperRuns, printed: PrintedTable, *, large: bool) -> DrawnItem:
-    """Figures 3 (all heads) and 4 (one head): where heads look before and after the cut."""
+def attention_maps(finished: PaperRuns, printed: PrintedTable, *, large: bool) -> DrawnItem:
+    """Figures 3 (all heads) and 4 (one head): where heads look before and after pruning."""
     from headcount.views.attention import closeup, overview
 
-    cut = found.runs("shown")[0]
-    row = cut.record["heads"]
-    note = f"{row['after']} of {row['before']} heads stay ({row['kept']} by layer)."
-    before = cut.run.inputs[0]
-    kept = has_product(before, found.ledger.folder_of(before.key))
-    if not kept or not has_product(cut.run, cut.folder):  # records travel without models
-        return DrawnItem(
-            notes=[note, "Where heads look is drawn from two models that are not here."]
-        )
-    maps = _attention(found)
-    names = ("all heads", "after the cut")
+    pruned = finished.runs("shown")[0]
+    note = f"{pruned.heads_kept} of {pruned.heads} heads stay ({pruned.mask.pattern} by layer)."
+    full = pruned.run.inputs[0]
+    kept = has_product(full, finished.ledger.folder_of(full.key))
+    if not kept or not has_product(pruned.run, pruned.folder):  # records travel without models
+        missing = "Where heads look is drawn from two models that are not here."
+        return DrawnItem(notes=[note, missing])
+    maps = _attention(finished, pruned)
     if large:
-        maps = maps.only(layers=(_last(maps),))
-    figure = (closeup if large else overview)(maps, "encoder", names)
+        maps = maps.only(layers=(max(head.layer for head in maps.layout),))
+    figure = (closeup if large else overview)(maps, "encoder", ("all heads", "after the cut"))
     return DrawnItem(figures={"": figure}, notes=[note])
 
 
-def _last(maps: AttentionMaps) -> int:
-    return max(head.layer for head in maps.layout)
-
-
-def _attention(found: PaperRuns) -> AttentionMaps:
+def _attention(finished: PaperRuns, pruned: FinishedRun) -> AttentionMaps:
     from headcount.changes.sentence import attention
     from headcount.models.load import load
     from headcount.tasks.catalog import TASKS
     from headcount.tasks.loading import load_tokenizer
 
-    cut = found.runs("shown")[0]
-    base = found.ledger.folder_of(cut.run.inputs[0].key)
-    task = TASKS[str(cut.run.task)](cut.run.source)
-    first = [column[0] for column in task.load(task.evaluation).texts]
-    small = load(product_of(cut.run, cut.folder))
-    pair = first[1] if len(first) > 1 else None
-    how = {"pair": pair, "tokenizer": load_tokenizer(str(base))}
-    return attention(load(base), first[0], pruned=small, **how)
+    full = finished.ledger.folder_of(pruned.run.inputs[0].key)
+    task = TASKS[str(pruned.run.task)](pruned.run.source)
+    text, pair, *_ = (*(column[0] for column in task.load(task.evaluation).texts), None)
+    small = load(product_of(pruned.run, pruned.folder))
+    return attention(load(full), text, pruned=small, pair=pair, tokenizer=load_tokenizer(str(full)))
 
 
-def gates_over_time(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
+def gates_over_time(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 5: gates at the start, in the middle and at the end."""
     from headcount.learned.trace import load_trace
     from headcount.views.gates import maps_figure, path_figure
 
-    runs = found.runs("gates", method=GATES, ratio=HALF)
-    rows = []
-    for each in runs:
-        learned = each.record["learned"]
-        rows.append([each.at("task"), each.seed, learned["closings"], learned["reopenings"],
-                     learned["gates_reopened"], learned["gates_reopened_and_kept"],
-                     each.record["heads"]["after"]])  # fmt: skip
-    columns = ["task", "seed", "closings", "reopenings", "gates that reopened",
-               "of them kept", "heads kept"]  # fmt: skip
+    runs = finished.runs("gates", method=OURS, ratio=HALF)
+    counts = {
+        "closings": "closings",
+        "reopenings": "reopenings",
+        "gates that reopened": "gates_reopened",
+        "of them kept": "gates_reopened_and_kept",
+    }
+    rows: list[list[Cell]] = [
+        [run.task, run.seed, *(run.gates[name] for name in counts.values()), run.heads_kept]
+        for run in runs
+    ]
     trace = load_trace(runs[0].folder / "gates.npz")
-    return DrawnItem(
-        sheets=[Sheet(title="Gates that closed and reopened", columns=columns, rows=rows)],
-        figures={"": maps_figure(trace), "path": path_figure(trace)},
-    )
+    sheet = Sheet("Gates that closed and reopened", ["task", "seed", *counts, "heads kept"], rows)
+    return DrawnItem([sheet], {"": maps_figure(trace), "path": path_figure(trace)})
 
 
 def sweep(
-    found: PaperRuns, printed: PrintedTable, *, group: str, axis: str, label: str
+    finished: PaperRuns, printed: PrintedTable, *, group: str, axis: str, label: str
 ) -> DrawnItem:
     """Figures 6 and 7: sparsity and score against one number of the gates."""
-    own: dict[float, list[Any]] = {}
-    for each in found.runs(group):
-        own.setdefault(float(each.at(axis)), []).append(each)
-    rows = []
-    for value in sorted(own):
-        closed = sum("all_closed" in each.record for each in own[value])
-        full = [each.record["scores"]["before"]["score"] for each in own[value]]
-        rows.append([
-            f"{value:g}", Spread(tuple(each.sparsity for each in own[value])),
-            Spread(tuple(each.score for each in own[value])), float(np.mean(full)),
-            f"{closed} of {len(own[value])}",
-        ])  # fmt: skip
-    columns = [label, "share of heads removed", "score", "all heads", "runs in which all closed"]
-    lines = {
-        name: {value: [get(each) for each in own[value]] for value in own}
-        for name, get in (("share of heads removed", lambda run: run.sparsity),
-                          ("score", lambda run: run.score))
-    }  # fmt: skip
-    task = found.runs(group)[0].at("task")
-    panels = [
-        Lines(title=task, lines={name: line}, x=label, y=name, logarithmic=True)
-        for name, line in lines.items()
+    runs: dict[float, list[FinishedRun]] = {}
+    for run in finished.runs(group):
+        runs.setdefault(float(run.at(axis)), []).append(run)
+    removed = {value: tuple(run.sparsity for run in runs[value]) for value in runs}
+    score = {value: tuple(run.score for run in runs[value]) for value in runs}
+    rows: list[list[Cell]] = [
+        [
+            f"{value:g}",
+            Spread(removed[value]),
+            Spread(score[value]),
+            float(np.mean([run.score_before for run in runs[value]])),
+            f"{sum(run.all_closed for run in runs[value])} of {len(runs[value])}",
+        ]
+        for value in sorted(runs)
     ]
-    return DrawnItem(sheets=[Sheet(title=f"{label} on {task}", columns=columns, rows=rows)],
-                 figures={"": lines_figure(panels, 2)})  # fmt: skip
+    columns = [label, "share of heads removed", "score", "all heads", "runs in which all closed"]
+    task = str(finished.runs(group)[0].at("task"))
+    panels = [
+        Lines(task, {name: values}, label, name, logarithmic=True)
+        for name, values in (("share of heads removed", removed), ("score", score))
+    ]
+    return DrawnItem([Sheet(f"{label} on {task}", columns, rows)], {"": lines_figure(panels, 2)})
 
 
-def cost(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
-    """Parameters, memory, operations and measured time, with all heads and after the cut.
+def cost(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
+    """Parameters, memory, operations and measured time, with all heads and after pruning.
 
     The paper counts attention modules alone, here the heads of all of them.
     """
-    timed = found.runs("cost")[0].record
-    dense, *others = timed["timings"]
-    removed = next(each for each in others if each["kind"] == "removed")
-    left, flops = 1 - removed["sparsity"], timed["share_of_flops"]
+    bench = finished.runs("cost")[0].record
+    dense, *others = bench["timings"]
+    removed = next(timing for timing in others if timing["kind"] == "removed")
+    left, flops = 1 - removed["sparsity"], bench["share_of_flops"]
     heads = (dense["memory"] - removed["memory"]) / removed["sparsity"]
-    rows: list[list[Any]] = [
-        ["megabytes, heads alone", heads / 1e6, left * heads / 1e6],
-        ["megabytes, model", dense["memory"] / 1e6, removed["memory"] / 1e6],
-        ["parameters, model", dense["parameters"], removed["parameters"]],
-    ]
+    pairs = {
+        "megabytes, heads alone": (heads / 1e6, left * heads / 1e6),
+        "megabytes, model": (dense["memory"] / 1e6, removed["memory"] / 1e6),
+        "parameters, model": (dense["parameters"], removed["parameters"]),
+    }
     if flops is not None:
-        said = "operations as a share of the model's"
-        rows += [[f"{said}, heads alone", flops, left * flops], [said, 1.0, 1 - flops * (1 - left)]]
-    rows = [[*row, row[2] / row[1], None, None] for row in rows]
-    for each in others:
-        ratio = [each["ratio"][end] for end in ("median", "low", "high")]
-        before = 1000 * dense["seconds"]["median"]
-        times = (before, before * ratio[0])  # as the paired rounds say, the one statistic
-        rows.append([f"milliseconds, {each['name']}", *times, *ratio])
-    columns = ["what", "all heads", "after the cut", "ratio", "low", "high"]
-    said = f"{timed['class']}, {timed['batch']} × {timed['reads']}, {timed['threads']} thread"
-    rounds = f"{timed['rounds']} paired rounds"
-    note = f"{said}; the ratio is the median of {rounds}, with its 95 % interval."
-    title = "What half the heads cost"
-    return DrawnItem(sheets=[Sheet(title=title, columns=columns, rows=rows, note=note)])
-
-
-def left_by_layer(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
-    """How many heads each layer keeps."""
-    own: dict[str, list[Sequence[int]]] = {}
-    for each in found.runs("gates", method=GATES, ratio=HALF):
-        kept = each.record["heads"]["kept"].split(":")[-1]
-        counts = [int(part) for part in (kept.split(",") if "," in kept else kept)]
-        own.setdefault(str(each.at("task")), []).append(counts)
-    layers = max(len(each) for runs in own.values() for each in runs)
-    rows = [
-        [task, *(Spread(tuple(float(run[at]) for run in runs), 1) for at in range(layers))]
-        for task, runs in own.items()
+        share = "operations as a share of the model's"
+        pairs[f"{share}, heads alone"] = (flops, left * flops)
+        pairs[share] = (1.0, 1 - flops * (1 - left))
+    rows: list[list[Cell]] = [
+        [name, before, after, after / before, None, None] for name, (before, after) in pairs.items()
     ]
-    columns = ["task", *(f"layer {at}" for at in range(layers))]
-    return DrawnItem(sheets=[Sheet(title="Heads left of half", columns=columns, rows=rows)])
+    for timing in others:
+        ratio = [timing["ratio"][end] for end in ("median", "low", "high")]
+        before = 1000 * dense["seconds"]["median"]
+        # after: as the paired rounds say, the one statistic
+        rows.append([f"milliseconds, {timing['name']}", before, before * ratio[0], *ratio])
+    shape = f"{bench['class']}, {bench['batch']} × {bench['reads']}, {bench['threads']} thread"
+    rounds = f"{bench['rounds']} paired rounds"
+    note = f"{shape}; the ratio is the median of {rounds}, with its 95 % interval."
+    columns = ["what", "all heads", "after the cut", "ratio", "low", "high"]
+    return DrawnItem([Sheet("What half the heads cost", columns, rows, note)])
+
+
+def left_by_layer(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
+    """How many heads each layer keeps."""
+    kept: dict[str, list[tuple[int, ...]]] = {}
+    for run in finished.runs("gates", method=OURS, ratio=HALF):
+        *_, counts = run.mask.counts().values()
+        kept.setdefault(run.task, []).append(counts)
+    layers = range(max(len(counts) for runs in kept.values() for counts in runs))
+    rows: list[list[Cell]] = [
+        [task, *(Spread(tuple(float(counts[at]) for counts in runs), 1) for at in layers)]
+        for task, runs in kept.items()
+    ]
+    columns = ["task", *(f"layer {at}" for at in layers)]
+    return DrawnItem([Sheet("Heads left of half", columns, rows)])
 
 
 FIGURES = {

@@ -2,172 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from headcount.papers.claims_weak_link import pruning_of
+from headcount.papers.estimates import percent
 from headcount.papers.finished import FinishedRun, PaperRuns
 from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
-from headcount.papers.seeds import percent
-from headcount.papers.sheets import DrawnItem, Sheet, Spread, beside, relative, spread
-from headcount.pruning.layers import Layers
-from headcount.runs.asked import Prune
-from headcount.runs.run import Run
+from headcount.papers.sheets import Cell, DrawnItem, Sheet, Spread, relative, spread
 
-ALL = "all heads"
 STACKS = ("encoder", "cross", "decoder")
+Scores = dict[str, dict[Any, dict[int, float]]]
+"""Task -> value of an axis -> seed -> score."""
 
 
-def share(finished: FinishedRun) -> float:
+def share(run: FinishedRun) -> float:
     """The share of heads that went, rounded to the per cent."""
-    return round(finished.sparsity, 2)
+    return round(run.sparsity, 2)
 
 
-def by_task(
-    found: PaperRuns, group: str, axis: str | None
-) -> dict[str, dict[Any, dict[int, float]]]:
+def by_task(finished: PaperRuns, group: str, axis: str | None) -> Scores:
     """Task -> value of an axis (or the share that went) -> seed -> score."""
-    out: dict[str, dict[Any, dict[int, float]]] = {}
-    for each in found.runs(group):
-        at = share(each) if axis is None else each.at(axis)
-        out.setdefault(str(each.at("task")), {}).setdefault(at, {})[each.seed] = each.score
-    return out
+    scores: Scores = {}
+    for run in finished.runs(group):
+        at = share(run) if axis is None else run.at(axis)
+        scores.setdefault(run.task, {}).setdefault(at, {})[run.seed] = run.score
+    return scores
 
 
-def _sheet(
-    title: str,
-    first: str,
-    labels: Sequence[str],
-    own: Mapping[str, Sequence[Any]],
-    printed: PrintedTable,
-    places: Sequence[Mapping[str, Any]],
-    note: str = "",
-) -> Sheet:
-    """Rows by label: a column for each task, then the paper's."""
-    names, extra = beside(printed, places, _metric(printed))
+def _by_ratio(
+    title: str, full: Mapping[str, Any], scores: Scores, printed: PrintedTable, digits: int = 3
+) -> DrawnItem:
+    """A row for every share of heads that went, a column for each task, then the paper's."""
+    ratios = sorted({ratio for of_task in scores.values() for ratio in of_task})
+    every = {task: {0.0: full.get(task)} | scores[task] for task in scores}
     rows = [
-        [label, *(cells[at] for cells in own.values()), *extra[at]]
-        for at, label in enumerate(labels)
+        [percent(ratio), *(spread(every[task].get(ratio), digits) for task in every)]
+        for ratio in (0.0, *ratios)
     ]
-    return Sheet(title=title, columns=[first, *own, *names], rows=rows, note=note)
+    sheet = Sheet(title, ["removed", *every], rows)
+    places = [{"ratio": ratio} for ratio in (0.0, *ratios)]
+    return DrawnItem([sheet.beside(printed, places, _metric(printed))])
 
 
 def _metric(printed: PrintedTable) -> str | None:
     """The paper's scores, without the differences that it prints beside them."""
-    there = [each.metric for each in printed.numbers if each.metric != "difference"]
-    return there[0] if there else None
+    metrics = (number.metric for number in printed.numbers)
+    return next((metric for metric in metrics if metric != "difference"), None)
 
 
-def translator(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
-    """Table 1: a translator cut at random."""
-    full: dict[str, dict[float, dict[int, float]]] = {}
-    own: dict[str, dict[float, dict[int, float]]] = {}
+def translator(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
+    """Table 1: a translator pruned at random."""
+    full: Scores = {}
+    scores: Scores = {}
     for pair in ("", "-de"):  # a second pair of languages, where there is one
-        for there, group in ((full, "mt-full"), (own, "mt-random"), (own, "mt-left")):
-            for task, each in by_task(found, f"{group}{pair}", None).items():
-                there.setdefault(f"{task}{pair}", {}).update(each)
-    shares = sorted({at for each in own.values() for at in each})
-    labels = ["0 %", *(percent(at) for at in shares)]
-    cells = {
-        task: [spread(full.get(task, {}).get(0.0), 2), *(spread(each.get(at), 2) for at in shares)]
-        for task, each in own.items()
-    }
-    sheet = _sheet("BLEU after the cut and training", "removed", labels, cells, printed,
-                   [{"ratio": at} for at in (0.0, *shares)])  # fmt: skip
-    return DrawnItem(sheets=[sheet])
+        for table, group in ((full, "mt-full"), (scores, "mt-random"), (scores, "mt-left")):
+            for task, by_share in by_task(finished, f"{group}{pair}", None).items():
+                table.setdefault(f"{task}{pair}", {}).update(by_share)
+    whole = {task: by_share.get(0.0) for task, by_share in full.items()}
+    return _by_ratio("BLEU after the cut and training", whole, scores, printed, 2)
 
 
-def patterns(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
+def patterns(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Table 2: the layers thought important kept, or the others."""
-    rows, places = [], []
-    for each, scores in _patterns(found):
-        kept = {"important": "important", "unimportant": "others"}[each["keeps"]]
-        rows.append([percent(each["ratio"]), kept, each["keep"], spread(scores, 2)])
-        places.append({"ratio": each["ratio"], "keeps": each["keeps"]})
-    names, extra = beside(printed, places, "bleu")
-    columns = ["removed", "kept", "heads by layer", "BLEU", *names]
-    sheet = Sheet(title="Layers that count, kept or cut", columns=columns,
-                  rows=[[*row, *more] for row, more in zip(rows, extra, strict=True)])  # fmt: skip
-    return DrawnItem(sheets=[sheet])
-
-
-def _patterns(found: PaperRuns) -> list[tuple[dict[str, Any], dict[int, float]]]:
-    out: dict[str, tuple[dict[str, Any], dict[int, float]]] = {}
-    for each in found.runs("mt-patterns"):
-        keep = str(each.at("keep"))
+    scores: dict[tuple[float, str, str], dict[int, float]] = {}
+    for run in finished.runs("mt-patterns"):
+        keep = str(run.at("keep"))
         counts = [int(digit) for digit in keep.partition(":")[2].partition(" ")[0]]
-        lower = counts[: len(counts) // 2]
-        first = sum(lower) > sum(counts[-len(lower) :])
-        about = {"keep": keep, "keeps": "important" if first else "unimportant",
-                 "ratio": share(each)}  # fmt: skip
-        out.setdefault(keep, (about, {}))[1][each.seed] = each.score
-    return sorted(out.values(), key=lambda pair: (pair[0]["ratio"], pair[0]["keeps"]))
-
-
-def components(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
-    """Table 3: each component starved in turn."""
-    own: dict[str, tuple[float, str, dict[int, float]]] = {}
-    for each in found.runs("mt-components"):
-        keep = str(each.at("keep"))
-        counts = [int(part) for part in keep.split(",")]
-        fewest = STACKS[int(np.argmin(counts))]
-        own.setdefault(keep, (share(each), fewest, {}))[2][each.seed] = each.score
-    order = sorted(own.items(), key=lambda pair: (pair[1][0], STACKS.index(pair[1][1])))
-    rows = [[percent(at), fewest, keep, spread(scores, 2)] for keep, (at, fewest, scores) in order]
-    paper = sorted({each.at["ratio"] for each in printed.numbers if each.at["ratio"]})
-    places = [
-        {"ratio": min(paper, key=lambda one, at=at: abs(one - at)), "fewest": fewest}
-        for _, (at, fewest, _) in order
+        half = len(counts) // 2
+        keeps = "important" if sum(counts[:half]) > sum(counts[-half:]) else "unimportant"
+        scores.setdefault((share(run), keeps, keep), {})[run.seed] = run.score
+    kept = {"important": "important", "unimportant": "others"}
+    order = sorted(scores, key=lambda key: key[:2])
+    rows: list[list[Cell]] = [
+        [percent(ratio), kept[keeps], keep, spread(scores[ratio, keeps, keep], 2)]
+        for ratio, keeps, keep in order
     ]
-    names, extra = beside(printed, places, "bleu")
-    columns = ["removed", "fewest heads in", "heads kept", "BLEU", *names]
-    sheet = Sheet(title="Components starved in turn", columns=columns,
-                  rows=[[*row, *more] for row, more in zip(rows, extra, strict=True)],
-                  note="The paper's numbers are those of its nearest share of heads.")  # fmt: skip
-    return DrawnItem(sheets=[sheet])
+    places = [{"ratio": ratio, "keeps": keeps} for ratio, keeps, _ in order]
+    columns = ["removed", "kept", "heads by layer", "BLEU"]
+    sheet = Sheet("Layers that count, kept or cut", columns, rows)
+    return DrawnItem([sheet.beside(printed, places, "bleu")])
 
 
-def at_random(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
-    """Table 4: BERT cut at random, then fine-tuned."""
-    full, own = found.scores("tuned", "task"), by_task(found, "random", "ratio")
-    ratios = sorted({at for each in own.values() for at in each})
-    cells = {
-        task: [spread(full.get(task)), *(spread(each.get(at)) for at in ratios)]
-        for task, each in own.items()
-    }
-    sheet = _sheet("Score after the cut and fine-tuning", "removed",
-                   ["0 %", *(percent(at) for at in ratios)], cells, printed,
-                   [{"ratio": at} for at in (0.0, *ratios)])  # fmt: skip
-    return DrawnItem(sheets=[sheet])
+def components(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
+    """Table 3: each component starved in turn."""
+    scores: dict[tuple[float, int, str], dict[int, float]] = {}
+    for run in finished.runs("mt-components"):
+        keep = str(run.at("keep"))
+        fewest = int(np.argmin([int(count) for count in keep.split(",")]))
+        scores.setdefault((share(run), fewest, keep), {})[run.seed] = run.score
+    paper = sorted({number.at["ratio"] for number in printed.numbers if number.at["ratio"]})
+    rows, places = [], []
+    for ratio, fewest, keep in sorted(scores, key=lambda key: key[:2]):
+        by_seed = scores[ratio, fewest, keep]
+        rows.append([percent(ratio), STACKS[fewest], keep, spread(by_seed, 2)])
+        nearest = min(paper, key=lambda printed, ratio=ratio: abs(printed - ratio))
+        places.append({"ratio": nearest, "fewest": STACKS[fewest]})
+    columns = ["removed", "fewest heads in", "heads kept", "BLEU"]
+    note = "The paper's numbers are those of its nearest share of heads."
+    sheet = Sheet("Components starved in turn", columns, rows, note)
+    return DrawnItem([sheet.beside(printed, places, "bleu")])
 
 
-def layers(found: PaperRuns, printed: PrintedTable, *, half: bool) -> DrawnItem:
+def at_random(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
+    """Table 4: BERT pruned at random, then fine-tuned."""
+    full, scores = finished.scores("tuned", "task"), by_task(finished, "random", "ratio")
+    return _by_ratio("Score after the cut and fine-tuning", full, scores, printed)
+
+
+def layers(finished: PaperRuns, printed: PrintedTable, *, half: bool) -> DrawnItem:
     """Tables 5 (some layers emptied) and 6 (half of them)."""
-    full, own = found.scores("tuned", "task"), by_task(found, "layers", "empty")
-    total = _layers(found)
-    names = list(dict.fromkeys(at for each in own.values() for at in each))
+    full, scores = finished.scores("tuned", "task"), by_task(finished, "layers", "empty")
+    *_, counts = finished.runs("layers")[0].mask.counts().values()
+    total = len(counts)
+    names = dict.fromkeys(name for of_task in scores.values() for name in of_task)
     chosen = [name for name in names if not half or _emptied(name, total) == total / 2]
-    cells = {
-        task: [spread(full.get(task)), *(spread(each.get(at)) for at in chosen)]
-        for task, each in own.items()
+    rows: list[list[Cell]] = [["all heads", *(spread(full.get(task)) for task in scores)]]
+    rows += [[name, *(spread(scores[task].get(name)) for task in scores)] for name in chosen]
+    paper = {
+        _shape(str(number.at["layers"]), 12): number.at["layers"]
+        for number in printed.numbers
+        if "layers" in number.at
     }
-    paper = {_shape(str(each.at["layers"]), 12): each.at["layers"]
-             for each in printed.numbers if "layers" in each.at}  # fmt: skip
-    places: list[dict[str, Any]] = [{"method": "all-heads"}]
+    places = [{"method": "all-heads"}]
     places += [{"layers": paper.get(_shape(name, total), name)} for name in chosen]
-    sheet = _sheet(
-        f"Layers emptied, of {total}", "emptied", [ALL, *chosen], cells, printed, places,
-        "The paper's numbers are those of the same share of its twelve layers.",
-    )  # fmt: skip
-    return DrawnItem(sheets=[sheet])
-
-
-def _layers(found: PaperRuns) -> int:
-    kept = found.runs("layers")[0].record["heads"]["kept"]
-    return len(kept.split(",")) if "," in kept else len(kept.split(":")[-1])
+    note = "The paper's numbers are those of the same share of its twelve layers."
+    sheet = Sheet(f"Layers emptied, of {total}", ["emptied", *scores], rows, note)
+    return DrawnItem([sheet.beside(printed, places, _metric(printed))])
 
 
 def _emptied(name: str, total: int) -> float:
@@ -184,83 +149,60 @@ def _shape(name: str, total: int) -> tuple[str, ...]:
     )
 
 
-def random_lines(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
+def random_lines(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 1: what is left of the score against the share of heads removed at random."""
-    panels, rows = [], []
-    for title, group, whole in (
-        ("translator", "mt-random", "mt-full"),
-        ("BERT", "random", "tuned"),
-    ):
-        full, own = found.scores(whole, "task"), by_task(found, group, None)
-        lines = {
-            task: {0.0: [100.0]}
-            | {at: [100 * each for each in relative(scores, full[task]).values()]
-               for at, scores in each.items()}
-            for task, each in own.items()
-        }  # fmt: skip
-        panels.append(Lines(title=title, lines=lines, x="share of heads removed",
-                            y="of all heads, %", level=100.0))  # fmt: skip
-        for task, line in lines.items():
-            rows += [[title, task, percent(at), Spread(tuple(line[at]), 1)] for at in sorted(line)]
+    panels: list[Lines] = []
+    rows: list[list[Cell]] = []
+    models = {"translator": ("mt-random", "mt-full"), "BERT": ("random", "tuned")}
+    for title, (pruned, whole) in models.items():
+        full, lines = finished.scores(whole, "task"), {}
+        for task, by_share in by_task(finished, pruned, None).items():
+            lines[task] = {0.0: [100.0]}
+            for at, scores in by_share.items():
+                lines[task][at] = [100 * part for part in relative(scores, full[task]).values()]
+            for at, values in sorted(lines[task].items()):
+                rows.append([title, task, percent(at), Spread(tuple(values), 1)])
+        axes = ("share of heads removed", "of all heads, %")
+        panels.append(Lines(title, lines, *axes, level=100.0))
     columns = ["model", "task", "removed", "share of the score"]
-    sheet = Sheet(title="Of the score with all heads, %", columns=columns, rows=rows)
-    return DrawnItem(sheets=[sheet], figures={"": lines_figure(panels, 2)})
+    sheet = Sheet("Of the score with all heads, %", columns, rows)
+    return DrawnItem([sheet], {"": lines_figure(panels, 2)})
 
 
-def moved(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
-    """Figure 2: how much each head's weights move in fine-tuning, after several cuts."""
-    from headcount.heads import Layout, Scores
+def moved(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
+    """Figure 2: how much each head's weights move in fine-tuning, after several prunings."""
     from headcount.views.transfer import head_map
 
     figures, rows = {}, []
-    for each in found.runs("moved"):
-        change = each.record["weight_change"]
-        name = _cut_of(each)
-        layers_ = change["layers"]["encoder"]
-        gap = change["spread"]["encoder"]
-        rows.append([name, each.seed, *(f"{value:.4f}" if value is not None else "–"
-                                        for value in layers_), gap])  # fmt: skip
-        if each.seed == 0 and name not in figures:
-            layout = Layout.from_json(each.record["layout"])
-            flat = tuple(one for layer in change["heads"]["encoder"] for one in layer)
-            figures[name] = head_map(Scores(layout, flat), title=name,
-                                     label="mean absolute change")  # fmt: skip
+    for run in finished.runs("moved"):
+        change, name = run.weight_change, pruning_of(run)
+        name += " emptied" if name.startswith("layers") else ""
+        means = change["layers"]["encoder"]
+        cells = ("–" if value is None else f"{value:.4f}" for value in means)
+        rows.append([name, run.seed, *cells, change["spread"]["encoder"]])
+        if run.seed == 0 and name not in figures:
+            moves = run.weight_change_of_heads
+            figures[name] = head_map(moves, title=name, label="mean absolute change")
     count = max((len(row) - 3 for row in rows), default=0)
     columns = ["cut", "seed", *(f"layer {at}" for at in range(count)), "spread"]
     note = "Spread: the largest difference of two layers' means, as a share of the mean."
-    return DrawnItem(sheets=[Sheet(title="Mean change of the weights", columns=columns, rows=rows,
-                               note=note)], figures=figures)  # fmt: skip
+    return DrawnItem([Sheet("Mean change of the weights", columns, rows, note)], figures)
 
 
-def _cut_of(finished: FinishedRun) -> str:
-    """The cut that a comparison started from, in words."""
-    cut = finished.run.model
-    if not isinstance(cut, Run):
-        return "all heads"
-    options = cut.asked(Prune)
-    if isinstance(options.method, Layers):
-        return f"layers {options.method.empty} emptied"
-    share = percent(options.ratio) if isinstance(options.ratio, float) else "free"
-    return f"{options.name} {share}"
-
-
-def grid(found: PaperRuns, printed: PrintedTable) -> DrawnItem:
+def grid(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Batch size × learning rate: the best on some rows, scored on others."""
-    own = {(each.at("batch_size"), each.at("learning_rate")): each.score
-           for each in found.runs("grid-chosen")}  # fmt: skip
-    rates = sorted({rate for _, rate in own})
-    rows = [
-        [f"batches of {size}", *(own.get((size, rate)) for rate in rates)]
-        for size in sorted({size for size, _ in own})
+    runs = finished.runs("grid-chosen")
+    scores = {(run.at("batch_size"), run.at("learning_rate")): run.score for run in runs}
+    sizes, rates = (sorted(set(axis)) for axis in zip(*scores, strict=True))
+    rows: list[list[Cell]] = [
+        [f"batches of {size}", *(scores.get((size, rate)) for rate in rates)] for size in sizes
     ]
-    best = found.runs("grid-best")
-    said = max(own, key=lambda key: own[key])
-    note = f"Best on these rows: batches of {said[0]}, rate {said[1]:g}."
-    if best:
-        note += f" On the other half of the rows it scores {best[0].score:.3f}."
-    sheet = Sheet(title="Score on the rows that choose",
-                  columns=["", *(f"{rate:g}" for rate in rates)], rows=rows, note=note)  # fmt: skip
-    return DrawnItem(sheets=[sheet])
+    size, rate = max(scores, key=lambda key: scores[key])
+    note = f"Best on these rows: batches of {size}, rate {rate:g}."
+    for best in finished.runs("grid-best")[:1]:
+        note += f" On the other half of the rows it scores {best.score:.3f}."
+    columns = ["", *(f"{rate:g}" for rate in rates)]
+    return DrawnItem([Sheet("Score on the rows that choose", columns, rows, note)])
 
 
 FIGURES = {

@@ -1,4 +1,4 @@
-"""Matrices of distances between the same heads: correlations of them, with heads drawn anew.
+"""Matrices of distances between the same heads: correlations of them, over resampled heads.
 
 Entries of a matrix are not independent, as each head is in many of them: an interval (95 %) comes
 from heads drawn with replacement, all matrices together, so that the smallest of many correlations
@@ -13,32 +13,39 @@ from typing import TypeAlias
 import numpy as np
 
 from headcount.likeness.agreement import Matrix, pairs
-from headcount.papers.claims import TestedStatistic
+from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
+from headcount.papers.claims import Statistic
+from headcount.papers.estimates import Ends, Rule, SampleSize, statistic
 from headcount.papers.finished import PaperRuns
-from headcount.papers.seeds import Rule
 from headcount.statistics import percentiles
 
 Key: TypeAlias = tuple[str, str, str]
 """(phase, inputs, distance)"""
-Statistic: TypeAlias = Callable[[np.ndarray, np.ndarray], float]
+Compute: TypeAlias = Callable[[np.ndarray, np.ndarray], float]
 """From correlations (matrix, matrix) and distances (matrix, pair of heads) to one number."""
-Interval: TypeAlias = tuple[float, float, float]
 
+SEVEN = (*TOKEN_BASED, *SENTENCE_BASED)
 BEFORE, AFTER, RANDOM = "pre-trained", "fine-tuned", "random tokens"
 SHORT, SLOW = "inputs cut to 12 tokens", "fine-tuned at a fifth of the learning rate, twice as long"
-PHASES = {"near": BEFORE, "near-printed": BEFORE, "near-random": BEFORE, "near-tuned": AFTER,
-          "near-short": SHORT, "near-slow": SLOW}  # fmt: skip
+PHASES = {
+    "near": BEFORE,
+    "near-printed": BEFORE,
+    "near-random": BEFORE,
+    "near-tuned": AFTER,
+    "near-short": SHORT,
+    "near-slow": SLOW,
+}
 """Group of runs -> the phase of the model that they measured, or what they varied instead."""
-DRAWS = 500
+RESAMPLES = 500
 
 
-def matrices(found: PaperRuns, *groups: str) -> dict[Key, Matrix]:
+def matrices(finished: PaperRuns, *groups: str) -> dict[Key, Matrix]:
     """Every matrix of some groups that are done; the mean where inputs were drawn repeatedly."""
     several: dict[Key, list[Matrix]] = {}
     for group in groups:
-        for each in found.runs(group) if found.is_whole([group]) else []:
-            measured = each.redundancy()
-            inputs = str(each.at("task") or RANDOM)
+        for run in finished.runs(group) if finished.is_whole(group) else []:
+            measured = run.redundancy()
+            inputs = str(run.at("task") or RANDOM)
             for name in measured.distances:
                 key = (PHASES[group], inputs, name)
                 several.setdefault(key, []).append(measured[name].values)
@@ -47,17 +54,24 @@ def matrices(found: PaperRuns, *groups: str) -> dict[Key, Matrix]:
 
 def inputs_of(matrices: Iterable[Key], phase: str) -> list[str]:
     """What heads were measured on in a phase, in order."""
-    return list(dict.fromkeys(inputs for own, inputs, _ in matrices if own == phase))
+    return list(dict.fromkeys(inputs for at, inputs, _ in matrices if at == phase))
+
+
+def correlations(matrices: Iterable[Matrix]) -> np.ndarray:
+    """(matrix, matrix) Pearson's r over pairs of heads."""
+    return np.atleast_2d(np.corrcoef([pairs(matrix) for matrix in matrices]))
 
 
 class HeadMatrices:
-    """Matrices of the same heads, and statistics of them that are asked for."""
+    """Matrices of the same heads, and the statistics of them that are wanted."""
 
-    def __init__(self, matrices: Mapping[Key, Matrix], draws: int = DRAWS, seed: int = 0) -> None:
+    def __init__(
+        self, matrices: Mapping[Key, Matrix], resamples: int = RESAMPLES, seed: int = 0
+    ) -> None:
         self.keys = list(matrices)
         self.stacked = np.array(list(matrices.values()))
-        self.draws, self.seed = draws, seed
-        self._asked: list[tuple[Statistic, Callable[[Interval], TestedStatistic]]] = []
+        self.resamples, self.seed = resamples, seed
+        self._wanted: list[tuple[Compute, Callable[[Ends], Statistic]]] = []
 
     @property
     def heads(self) -> int:
@@ -66,66 +80,58 @@ class HeadMatrices:
 
     def correlations(self) -> np.ndarray:
         """(matrix, matrix) Pearson's r over pairs of heads."""
-        return np.atleast_2d(np.corrcoef([pairs(matrix) for matrix in self.stacked]))
+        return correlations(self.stacked)
 
-    def places(self, which: Sequence[tuple[Key, Key]]) -> tuple[np.ndarray, np.ndarray]:
-        """Where the matrices of some pairs stand."""
-        own, other = zip(*which, strict=True)
-        first, second = ([self.keys.index(key) for key in side] for side in (own, other))
+    def positions(self, which: Sequence[tuple[Key, Key]]) -> tuple[np.ndarray, np.ndarray]:
+        """Where the matrices of some pairs are in `stacked`."""
+        first, second = (
+            [self.keys.index(key) for key in side] for side in zip(*which, strict=True)
+        )
         return np.array(first), np.array(second)
 
-    def ask(
+    def add(
         self,
         what: str,
-        statistic: Statistic,
+        compute: Compute,
         rule: Rule,
-        *,
-        n: int | None = None,
-        of: str = "heads",
+        size: SampleSize | None = None,
         note: str = "",
     ) -> None:
-        """One more line of the answer."""
+        """One more statistic to compute; the sample is all heads where `size` says nothing."""
+        behind = size or SampleSize(self.heads, "heads")
+        self._wanted.append((compute, lambda ends: statistic(what, ends, rule, behind, note)))
 
-        def told(found: Interval) -> TestedStatistic:
-            return TestedStatistic(
-                what=what, value=found[0], low=found[1], high=found[2],
-                verdict=rule(*found), n=self.heads if n is None else n, of=of,
-                note=note,
-            )  # fmt: skip
-
-        self._asked.append((statistic, told))
-
-    def ask_smallest(self, what: str, which: Sequence[tuple[Key, Key]], rule: Rule) -> None:
+    def add_smallest(self, what: str, which: Sequence[tuple[Key, Key]], rule: Rule) -> None:
         """The smallest correlation between the matrices of some pairs, and which pair has it."""
         if not which:
             return
-        a, b = self.places(which)
+        a, b = self.positions(which)
         least = which[int(np.argmin(self.correlations()[a, b]))]
-        note = f"of {len(which)} correlations, that of {_said(*least)}"
-        self.ask(what, lambda r, _: r[a, b].min(), rule, note=note)
+        note = f"of {len(which)} correlations, that of {_in_words(*least)}"
+        self.add(what, lambda r, _: r[a, b].min(), rule, note=note)
 
-    def answers(self) -> list[TestedStatistic]:
-        """All that was asked, in order."""
+    def statistics(self) -> list[Statistic]:
+        """All that were added, in order."""
         rows, columns = np.triu_indices(self.heads, 1)
         rng = np.random.default_rng(self.seed)
-        samples = np.empty((len(self._asked), self.draws + 1))
-        for draw in range(self.draws + 1):
-            chosen = rng.integers(0, self.heads, self.heads) if draw else np.arange(self.heads)
-            i, j = chosen[rows], chosen[columns]
+        samples = np.empty((len(self._wanted), self.resamples + 1))  # the first is of all heads
+        for at in range(self.resamples + 1):
+            heads = rng.integers(0, self.heads, self.heads) if at else np.arange(self.heads)
+            i, j = heads[rows], heads[columns]
             flat = self.stacked[:, i[i != j], j[i != j]]  # a head drawn twice never meets itself
-            with np.errstate(invalid="ignore"):  # of two heads all pairs are the same: no draw
+            with np.errstate(invalid="ignore"):  # of two heads all pairs are the same: no sample
                 r = np.atleast_2d(np.corrcoef(flat))
-            samples[:, draw] = [statistic(r, flat) for statistic, _ in self._asked]
+            samples[:, at] = [compute(r, flat) for compute, _ in self._wanted]
         return [
-            told((float(values[0]), *percentiles(values[1:])[:2]))
-            for (_, told), values in zip(self._asked, samples, strict=True)
+            build((float(values[0]), *percentiles(values[1:])[:2]))
+            for (_, build), values in zip(self._wanted, samples, strict=True)
         ]
 
 
-def _said(own: Key, other: Key) -> str:
+def _in_words(first: Key, second: Key) -> str:
     """Two matrices in words, by what they differ in and then by what they share."""
-    apart = [(a, b) for a, b in zip(own, other, strict=True) if a != b]
-    same = [a for a, b in zip(own, other, strict=True) if a == b]
+    apart = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
+    same = [a for a, b in zip(first, second, strict=True) if a == b]
     return " and ".join(" ".join(side) for side in zip(*apart, strict=True)) + (
         f" ({', '.join(same)})" if same else ""
     )

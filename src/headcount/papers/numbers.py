@@ -1,6 +1,6 @@
 """The papers' own numbers, as they print them: data with the table and cell they stand in.
 
-printed = read_printed("weak-link", "table-4")
+printed = read_paper("weak-link").items["table-4"]
 printed.where(ratio=0.5, task="mnli")        # [Number(83.22, "row 50, MNLI-M")]
 """
 
@@ -35,6 +35,10 @@ class Number:
     def __str__(self) -> str:
         return f"{self.bound}{self.value:g}"
 
+    def to_json(self) -> dict[str, object]:
+        """A plain dict."""
+        return {"value": self.value, "bound": self.bound, "cell": self.cell}
+
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedTable:
@@ -43,15 +47,15 @@ class PrintedTable:
     title: str
     unit: str
     numbers: Sequence[Number]
-    setting: Mapping[str, Any]
+    setting: Mapping[str, object]
 
-    def where(self, metric: str | None = None, **at: Any) -> list[Number]:
+    def where(self, metric: str | None = None, **at: object) -> list[Number]:
         """The numbers of these places; shares are the same when they round to the same per cent."""
         return [
-            each
-            for each in self.numbers
-            if (metric is None or each.metric == metric)
-            and all(_same(each.at.get(name), value) for name, value in at.items())
+            number
+            for number in self.numbers
+            if (metric is None or number.metric == metric)
+            and all(_same(number.at.get(name), value) for name, value in at.items())
         ]
 
 
@@ -72,23 +76,19 @@ def read_paper(name: str) -> Paper:
     import yaml
 
     data = yaml.safe_load(read_text(FOLDER / f"{name}.yaml", "numbers"))
-    items = {
-        item: PrintedTable(
-            title=each["title"], unit=each["unit"], setting=each.get("setting", {}),
-            numbers=tuple(Number(**({"unit": each["unit"]} | one)) for one in each["numbers"]),
+    items = {}
+    for item, table in data["items"].items():
+        unit = table["unit"]
+        numbers = tuple(Number(**({"unit": unit} | number)) for number in table["numbers"])
+        setting = table.get("setting", {})
+        items[item] = PrintedTable(
+            title=table["title"], unit=unit, setting=setting, numbers=numbers
         )
-        for item, each in data["items"].items()
-    }  # fmt: skip
     about = {key: data[key] for key in ("title", "year", "venue")}
     return Paper(name=name, items=items, **about)
 
 
-def read_printed(paper: str, item: str) -> PrintedTable:
-    """A table or figure of a paper."""
-    return read_paper(paper).items[item]
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return abs(one - other) < 0.0051
-    return one == other
+def _same(left: object, right: object) -> bool:
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return abs(left - right) < 0.0051
+    return left == right

@@ -6,9 +6,8 @@ Nothing in it is typed by hand: numbers come from the runs, the papers' own from
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from headcount.base.errors import NotFoundError
 from headcount.base.files import expanded, whole
@@ -17,18 +16,31 @@ from headcount.papers.items import read_items
 from headcount.papers.numbers import PAPERS, read_paper
 from headcount.papers.reproduce import (
     ReproducedItem,
-    counted,
-    drawn_items,
+    command_of,
+    count_verdicts,
+    draw_items,
     existing_folders,
-    find_runs,
     judge_all,
+    open_folder,
     slug,
 )
 from headcount.papers.scales import DataPaths, read_written_scale
-from headcount.papers.sheets import shown
-from headcount.papers.tables import interval_of
+from headcount.papers.sheets import markdown_line
+from headcount.papers.tables import counts_line, interval_of
 from headcount.views.figures import save_figure
 
+COLUMNS = (
+    "claim",
+    "it says",
+    "scale",
+    "verdict",
+    "value [95 %]",
+    "threshold",
+    "statistic",
+    "n",
+    "seeds",
+    "command",
+)
 MOST = 14
 """Rows of a table that are shown; the rest is in the item's files."""
 TESTED = 20
@@ -56,134 +68,107 @@ class Page:
     """Verdict -> claims, of all scales."""
     figures: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {"path": str(self.path), "counts": dict(self.counts), "figures": self.figures}
 
 
 def write_page(
-    path: str | Path, folders: Sequence[str | Path], places: DataPaths | None = None
+    path: str | Path, folders: Sequence[str | Path], paths: DataPaths | None = None
 ) -> Page:
     """Write the page from the runs in some folders, `reproduce/*` where none is named."""
     path = Path(path)
-    there = [expanded(each) for each in folders] or existing_folders()
-    if not there:
+    folders = [expanded(folder) for folder in folders] or existing_folders()
+    if not folders:
         raise NotFoundError(
             "There are no runs to write about: headcount reproduce --all makes them."
         )
-    found = [find_runs(folder, places) for folder in there]
+    opened = [open_folder(folder, paths) for folder in folders]
     items = list(read_items().values())
-    made = {scale: drawn_items(each, scale, items) for scale, each in found}
-    verdicts = judge_all(found)
-    pictures = path.parent / path.stem
-    figures = _save_figures(made, pictures)
-    parts = [
-        INTRO,
-        *(_scale(scale, verdicts) for scale in made),
-        _claims(verdicts),
-        *_why(verdicts),
+    drawn = [
+        (result, _save_figures(result, path.parent / path.stem))
+        for scale, finished in opened
+        for result in draw_items(finished, scale, items)
     ]
+    verdicts = judge_all(opened)
+    parts = [INTRO, *(_scale(scale, verdicts) for scale, _ in opened), _claims(verdicts)]
+    parts.append(_why(verdicts))
     for paper in PAPERS:
-        parts += _paper(paper, made, figures, path.stem)
+        about = read_paper(paper)
+        parts.append(f"## {about.title} ({about.venue} {about.year})")
+        for item in (item for item in items if item.paper == paper):
+            claims = ", ".join(item.claims) or "none"
+            parts.append(f"### {paper} {item.name}\n\n{item.what}. Claims: {claims}.")
+            for result, figures in drawn:
+                parts += _item(result, figures, path.stem) if result.item is item else []
     with whole(path) as partial:
         partial.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    return Page(path=path, counts=counted(verdicts), figures=sum(map(len, figures.values())))
+    count = sum(len(figures) for _, figures in drawn)
+    return Page(path=path, counts=count_verdicts(verdicts), figures=count)
 
 
 def _scale(scale: str, verdicts: Iterable[Verdict]) -> str:
     about = " ".join(read_written_scale(scale).data.get("about", "").split())
-    counts = counted(each for each in verdicts if each.scale == scale)
-    said = ", ".join(f"{number} {word}" for word, number in counts.items())
-    return f"**Scale `{scale}`**: {about} Claims: {said}."
+    counts = count_verdicts(verdict for verdict in verdicts if verdict.scale == scale)
+    return f"**Scale `{scale}`**: {about} Claims: {counts_line(counts)}."
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
     """One table of all claims, a line for each scale that has run them."""
-    columns = ("claim", "it says", "scale", "verdict", "value [95 %]", "threshold", "statistic",
-               "n", "seeds", "command")  # fmt: skip
-    lines = ["## Claims\n", _line(columns), _line("---" for _ in columns)]
-    for each in verdicts:
-        claim = each.claim
-        mark = " †" if claim.origin == "ours" else ""
-        first = each.tested[0] if each.tested else None
-        value = "" if first is None else interval_of(first.value, first.low, first.high)
-        n = "" if first is None or not first.n else f"{first.n} {first.of}".strip()
-        seeds = "" if first is None or not first.seeds else str(first.seeds)
+    rows: list[list[str]] = [[*COLUMNS], ["---"] * len(COLUMNS)]
+    for verdict in verdicts:
+        claim = verdict.claim
+        value = n = seeds = ""
+        for first in verdict.tested[:1]:
+            value = interval_of(first.value, first.low, first.high)
+            n = f"{first.n} {first.of}".strip() if first.n else ""
+            seeds = str(first.seeds) if first.seeds else ""
+        threshold = claim.threshold + (" †" if claim.origin == "ours" else "")
         paper, _, item = claim.items[0].partition("/")
-        scale = "" if each.scale == "pocket" else f" --scale {each.scale}"
-        lines.append(_line((
-            claim.code, claim.says, each.scale, f"**{each.word}**", value, claim.threshold + mark,
-            claim.statistic, n, seeds, f"`headcount reproduce {paper} {item}{scale}`",
-        )))  # fmt: skip
+        command = f"`{command_of(paper, item, verdict.scale)}`"
+        judged = [verdict.scale, f"**{verdict.word}**", value, threshold, claim.statistic]
+        rows.append([claim.code, claim.says, *judged, n, seeds, command])
+    return "\n".join(["## Claims\n", *map(markdown_line, rows)])
+
+
+def _why(verdicts: Sequence[Verdict]) -> str:
+    """What else was tested of every claim, and what a reader must not miss."""
+    lines = ["### Behind the verdicts\n"]
+    for verdict in (verdict for verdict in verdicts if verdict.tested):
+        claim = verdict.claim
+        read = f" Two readings: {claim.ambiguous}" if claim.ambiguous else ""
+        lines.append(f"- **{claim.code}**, {verdict.scale} (section {claim.section}).{read}")
+        for one in verdict.tested[:TESTED]:
+            value = interval_of(one.value, one.low, one.high)
+            note = f" ({one.note})" if one.note else ""
+            lines.append(f"    - {one.what}: {value}, {one.verdict}{note}")
+        if (left := len(verdict.tested) - TESTED) > 0:
+            lines.append(f"    - {left} more: `headcount claims --json`")
     return "\n".join(lines)
 
 
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _save_figures(result: ReproducedItem, folder: Path) -> list[str]:
+    """The names of an item's figures that are small enough, saved in a folder beside the page."""
+    names = []
+    for title, figure in ({} if result.drawn is None else result.drawn.figures).items():
+        end = f"-{slug(title)}" if title else ""
+        name = f"{result.scale}-{result.item.paper}-{result.item.name}{end}.svg"
+        saved = save_figure(figure, folder / name)
+        if saved.stat().st_size > LARGE:
+            saved.unlink()
+        else:
+            names.append(name)
+    return names
 
 
-def _why(verdicts: Sequence[Verdict]) -> list[str]:
-    """What else was tested of every claim, and what a reader must not miss."""
-    lines = ["### Behind the verdicts\n"]
-    for each in verdicts:
-        if not each.tested:
-            continue
-        read = f" Two readings: {each.claim.ambiguous}" if each.claim.ambiguous else ""
-        lines.append(f"- **{each.claim.code}**, {each.scale} (section {each.claim.section}).{read}")
-        lines += [f"    - {_tested(one)}" for one in each.tested[:TESTED]]
-        if (left := len(each.tested) - TESTED) > 0:
-            lines.append(f"    - {left} more: `headcount claims --json`")
-    return ["\n".join(lines)]
-
-
-def _tested(one: Any) -> str:
-    note = f" ({one.note})" if one.note else ""
-    return f"{one.what}: {interval_of(one.value, one.low, one.high)}, {one.verdict}{note}"
-
-
-def _save_figures(
-    made: Mapping[str, Sequence[ReproducedItem]], folder: Path
-) -> dict[Any, list[str]]:
-    """Figures that are small enough, in a folder beside the page; (scale, paper, item) -> names."""
-    found: dict[Any, list[str]] = {}
-    for scale, each in ((scale, each) for scale, every in made.items() for each in every):
-        for title, figure in ({} if each.drawn is None else each.drawn.figures).items():
-            end = f"-{slug(title)}" if title else ""
-            name = f"{scale}-{each.item.paper}-{each.item.name}{end}.svg"
-            saved = save_figure(figure, folder / name)
-            if saved.stat().st_size > LARGE:
-                saved.unlink()
-                continue
-            found.setdefault((scale, each.item.paper, each.item.name), []).append(name)
-    return found
-
-
-def _paper(
-    paper: str, made: Mapping[str, Sequence[ReproducedItem]], figures: Any, stem: str
-) -> list[str]:
-    about = read_paper(paper)
-    parts = [f"## {about.title} ({about.venue} {about.year})"]
-    for name, item in ((name, each) for (of, name), each in read_items().items() if of == paper):
-        parts.append(
-            f"### {paper} {name}\n\n{item.what}. Claims: {', '.join(item.claims) or 'none'}."
-        )
-        for scale, every in made.items():
-            for each in every:
-                if (each.item.paper, each.item.name) == (paper, name):
-                    parts += _item(each, figures.get((scale, paper, name), []), stem)
-    return parts
-
-
-def _item(each: ReproducedItem, figures: Sequence[str], stem: str) -> list[str]:
-    parts = [f"`{each.command}`"]
-    if each.drawn is None:
-        return [*parts, f"Not run: {each.done} of {each.total} runs are done."]
-    for sheet in each.drawn.sheets:
-        rows = sheet.rows[:MOST]
-        left = len(sheet.rows) - len(rows)
-        small = type(sheet)(title=f"{sheet.title} ({each.scale})", columns=sheet.columns, rows=rows,
-                            note=sheet.note)  # fmt: skip
-        parts.append(small.to_markdown() + (f"\n\n{left} rows more in its files." if left else ""))
-    parts += [shown(note) for note in each.drawn.notes]
-    parts += [f"![{each.item.what}, {each.scale}]({stem}/{name})" for name in figures]
-    return parts
+def _item(result: ReproducedItem, figures: Sequence[str], stem: str) -> list[str]:
+    parts = [f"`{result.command}`"]
+    if result.drawn is None:
+        return [*parts, f"Not run: {result.done} of {result.total} runs are done."]
+    for sheet in result.drawn.sheets:
+        left = len(sheet.rows) - MOST
+        small = replace(sheet, title=f"{sheet.title} ({result.scale})", rows=sheet.rows[:MOST])
+        more = f"\n\n{left} rows more in its files." if left > 0 else ""
+        parts.append(small.to_markdown() + more)
+    parts += result.drawn.notes
+    return [*parts, *(f"![{result.item.what}, {result.scale}]({stem}/{name})" for name in figures)]

@@ -59,7 +59,7 @@ def groups_of(scale: str) -> tuple[str, ...]:
 def read_scale(
     scale: str,
     groups: Iterable[str],
-    places: DataPaths | None = None,
+    paths: DataPaths | None = None,
     *,
     name: str | None = None,
     elsewhere: bool = False,
@@ -71,24 +71,24 @@ def read_scale(
     """
     written = read_written_scale(scale)
     runs = written.data["runs"]
-    wanted = list(dict.fromkeys(each for name in groups for each in _with_inputs(name, runs)))
+    wanted = {needed for group in groups for needed in _with_inputs(group, runs)}
     if not wanted:
         raise UsageError(f"Nothing that was asked for has runs at the scale '{scale}'.")
     data = dict(written.data) | {
         "name": name or scale,
         "runs": {name: runs[name] for name in runs if name in wanted},
     }
-    filled = _filled(data, places or DataPaths(), scale, elsewhere)
-    own = replace(written, data=filled, mistakes={})  # the file is read once for all plans
-    return read_plan(own, elsewhere=elsewhere)
+    filled = _filled(data, paths or DataPaths(), scale, elsewhere)
+    # the file is read once for all plans
+    return read_plan(replace(written, data=filled, mistakes={}), elsewhere=elsewhere)
 
 
 def _with_inputs(name: str, runs: Mapping[str, Any]) -> Iterator[str]:
     """A group and all groups that its runs start from, those first."""
     if name not in runs:
         return
-    for each in _references(runs[name]):
-        yield from _with_inputs(each, runs)
+    for group in _references(runs[name]):
+        yield from _with_inputs(group, runs)
     yield name
 
 
@@ -104,19 +104,19 @@ def _references(value: Any) -> Iterator[str]:
             yield from _references(item)
 
 
-def _filled(value: Any, places: DataPaths, scale: str, elsewhere: bool) -> Any:
+def _filled(value: Any, paths: DataPaths, scale: str, elsewhere: bool) -> Any:
     """A study file with folders in place of {data}, {weights} and {configs}."""
     if isinstance(value, Mapping):
-        return {key: _filled(item, places, scale, elsewhere) for key, item in value.items()}
+        return {key: _filled(item, paths, scale, elsewhere) for key, item in value.items()}
     if isinstance(value, list):
-        return [_filled(item, places, scale, elsewhere) for item in value]
+        return [_filled(item, paths, scale, elsewhere) for item in value]
     if not isinstance(value, str) or "{" not in value:
         return value
     value = value.replace("{configs}", str(FOLDER / "configs"))
     for name in (field.name for field in fields(DataPaths)):
         if f"{{{name}}}" not in value:
             continue
-        folder = places.of(name)
+        folder = paths.of(name)
         if folder is None and not elsewhere:
             raise NotFoundError(
                 f"The scale '{scale}' needs {value.replace(f'{{{name}}}/', '')} in a folder of "

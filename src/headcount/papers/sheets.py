@@ -6,8 +6,8 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from headcount.base.options import defined
 from headcount.papers.numbers import Number, PrintedTable
@@ -15,8 +15,6 @@ from headcount.statistics import interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Cell = "Spread | Number | str | float | int | None"
 
 
 @dataclass(frozen=True)
@@ -26,34 +24,50 @@ class Spread:
     values: tuple[float, ...]
     digits: int = 3
 
-    @property
-    def ends(self) -> tuple[float, float, float]:
-        """Mean, and the ends of its interval."""
-        return interval(self.values)
-
     def __str__(self) -> str:
         if not self.values:
             return ""
-        mean, low, high = self.ends
-        said = f"{mean:.{self.digits}f}"
-        if math.isnan(low):
-            return said
-        return f"{said} [{low:.{self.digits}f}, {high:.{self.digits}f}]"
+        mean, low, high = (f"{value:.{self.digits}f}" for value in interval(self.values))
+        return f"{mean} [{low}, {high}]" if low != "nan" else mean
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
-        mean, low, high = self.ends if self.values else (math.nan,) * 3
+        mean, low, high = interval(self.values) if self.values else (math.nan,) * 3
         return defined({"mean": mean, "low": low, "high": high, "seeds": len(self.values)})
 
 
-@dataclass(frozen=True, kw_only=True)
+Cell: TypeAlias = Spread | Number | str | float | int | None
+
+
+@dataclass(frozen=True)
 class Sheet:
     """A table: our numbers, and the paper's in columns of their own."""
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[Cell]]
     note: str = ""
+
+    def beside(
+        self,
+        printed: PrintedTable,
+        places: Sequence[Mapping[str, object]],
+        metric: str | None = None,
+    ) -> Sheet:
+        """The same with columns `paper: TASK`, for rows that stand for these places of the paper's.
+
+        A task has no column where the paper has no number for any row.
+        """
+        tasks = dict.fromkeys(str(each.at.get("task", "")) for each in printed.where(metric))
+        numbers = {
+            task: [_number(printed, metric, task, place) for place in places] for task in tasks
+        }
+        numbers = {task: column for task, column in numbers.items() if any(column)}
+        return replace(
+            self,
+            columns=[*self.columns, *(f"paper: {task}" if task else "paper" for task in numbers)],
+            rows=[[*row, *more] for row, *more in zip(self.rows, *numbers.values(), strict=True)],
+        )
 
     def cells(self) -> list[list[str]]:
         """Every cell as it is read."""
@@ -61,10 +75,9 @@ class Sheet:
 
     def to_markdown(self) -> str:
         """The table in Markdown, its note below it."""
-        lines = [_line(self.columns), _line("---" for _ in self.columns)]
-        lines += [_line(row) for row in self.cells()]
+        table = [self.columns, ["---"] * len(self.columns), *self.cells()]
         note = f"\n\n{self.note}" if self.note else ""
-        return f"**{self.title}**\n\n" + "\n".join(lines) + note
+        return f"**{self.title}**\n\n" + "\n".join(map(markdown_line, table)) + note
 
     def to_csv(self) -> str:
         """The table as CSV, numbers as they are shown."""
@@ -72,18 +85,16 @@ class Sheet:
         csv.writer(file).writerows([self.columns, *self.cells()])
         return file.getvalue()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict; a cell of several seeds has its mean and interval."""
         rows = [
-            [cell.to_json() if isinstance(cell, Spread) else plain(cell) for cell in row]
+            [cell.to_json() if isinstance(cell, Spread | Number) else defined(cell) for cell in row]
             for row in self.rows
         ]
-        return {
-            "title": self.title, "columns": list(self.columns), "rows": rows, "note": self.note
-        }  # fmt: skip
+        return vars(self) | {"columns": list(self.columns), "rows": rows}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DrawnItem:
     """The tables and figures of an item."""
 
@@ -93,21 +104,19 @@ class DrawnItem:
     notes: Sequence[str] = ()
 
 
-def shown(cell: Any) -> str:
+def shown(cell: Cell) -> str:
     """A cell as it is read."""
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+    if defined(cell) is None:
         return ""
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
-def plain(cell: Any) -> Any:
-    """A cell as plain data."""
-    if isinstance(cell, Number):
-        return {"value": cell.value, "bound": cell.bound, "cell": cell.cell}
-    return defined(cell)
+def markdown_line(cells: Iterable[str]) -> str:
+    """A row of a table in Markdown.
 
-
-def _line(cells: Iterable[str]) -> str:
+    >>> markdown_line(["a|b", "c"])
+    '| a\\\\|b | c |'
+    """
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -116,41 +125,27 @@ def spread(scores: Mapping[int, float] | None, digits: int = 3) -> Spread | None
     return None if not scores else Spread(tuple(scores.values()), digits)
 
 
-def relative(own: Mapping[int, float], full: Mapping[int, float]) -> dict[int, float]:
+def relative(scores: Mapping[int, float], full: Mapping[int, float]) -> dict[int, float]:
     """The scores as shares of the full model's, seed by seed; one full model serves all seeds."""
     only = next(iter(full.values())) if len(full) == 1 else None
-    found = {}
-    for seed, score in own.items():
-        whole = full.get(seed, only)
-        if whole:
-            found[seed] = score / whole
-    return found
+    wholes = {seed: full.get(seed, only) for seed in scores}
+    return {seed: scores[seed] / whole for seed, whole in wholes.items() if whole}
 
 
-def printed_sheet(printed: PrintedTable, title: str = "In the paper") -> Sheet | None:
+def printed_sheet(printed: PrintedTable) -> Sheet | None:
     """All that the paper prints of an item, as a table; None where it prints no number."""
     if not printed.numbers:
         return None
-    keys = list(dict.fromkeys(key for each in printed.numbers for key in each.at))
+    keys = list(dict.fromkeys(key for number in printed.numbers for key in number.at))
     rows = [
-        [*(each.at.get(key, "") for key in keys), each.metric, str(each), each.unit, each.cell]
-        for each in printed.numbers
+        [*(one.at.get(key, "") for key in keys), one.metric, str(one), one.unit, one.cell]
+        for one in printed.numbers
     ]
-    return Sheet(title=title, columns=[*keys, "metric", "value", "unit", "where"], rows=rows)
+    return Sheet("In the paper", [*keys, "metric", "value", "unit", "where"], rows)
 
 
-def beside(
-    printed: PrintedTable, rows: Sequence[Mapping[str, Any]], metric: str | None = None
-) -> tuple[list[str], list[list[Number | None]]]:
-    """Columns `paper: TASK` for rows that stand for these places, where the paper has numbers."""
-    tasks = list(dict.fromkeys(each.at.get("task", "") for each in printed.where(metric)))
-
-    def number(task: str, row: Mapping[str, Any]) -> Number | None:
-        at = ({"task": task} if task else {}) | dict(row)
-        here = at.get("task", task) == task
-        return next(iter(printed.where(metric, **at)), None) if here else None
-
-    found = [[number(task, row) for task in tasks] for row in rows]
-    there = [at for at in range(len(tasks)) if any(row[at] is not None for row in found)]
-    names = [f"paper: {tasks[at]}" if tasks[at] else "paper" for at in there]
-    return names, [[row[at] for at in there] for row in found]
+def _number(
+    printed: PrintedTable, metric: str | None, task: str, place: Mapping[str, object]
+) -> Number | None:
+    at = ({"task": task} if task else {}) | dict(place)
+    return next(iter(printed.where(metric, **at)), None) if at.get("task", task) == task else None

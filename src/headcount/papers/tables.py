@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -20,8 +19,8 @@ STYLES = {"holds": "green", "does not hold": "red", "undecided": "yellow", "not 
 def items_table(items: Iterable[Item]) -> Table:
     """What can be reproduced."""
     rows = [
-        (each.paper, each.name, each.what, " ".join(each.claims), " ".join(each.scales))
-        for each in items
+        (item.paper, item.name, item.what, " ".join(item.claims), " ".join(item.scales))
+        for item in items
     ]
     return table(["paper", "item", "what it shows", "claims", "scales"], rows)
 
@@ -36,52 +35,48 @@ def interval_of(value: float, low: float, high: float) -> str:
     return f"{value:.3g}{ends}"
 
 
-def claims_table(verdicts: Sequence[Verdict]) -> Table:
+def claims_table(verdicts: Iterable[Verdict]) -> Table:
     """Every claim at every scale, with its statistic."""
     built = table(["claim", "scale", "it says", "statistic", "threshold", "verdict"], [])
-    for each in verdicts:
-        said = ""
-        if each.tested:
-            first = each.tested[0]
-            said = interval_of(first.value, first.low, first.high)
-        elif each.total:
-            said = f"{each.done} of {each.total} runs are done"
-        word = Text(each.word, style=STYLES[each.word])
-        built.add_row(
-            each.claim.code, each.scale, each.claim.says, said, each.claim.threshold, word
-        )
+    for verdict in verdicts:
+        value = f"{verdict.done} of {verdict.total} runs are done" if verdict.total else ""
+        for first in verdict.tested[:1]:
+            value = interval_of(first.value, first.low, first.high)
+        claim, word = verdict.claim, Text(verdict.word, style=STYLES[verdict.word])
+        built.add_row(claim.code, verdict.scale, claim.says, value, claim.threshold, word)
     return built
 
 
 def counts_line(counts: Mapping[str, int]) -> str:
-    """`12 hold, 9 do not, …`."""
+    """`12 holds, 9 does not hold, …`."""
     return ", ".join(f"{number} {word}" for word, number in counts.items())
 
 
-def reproduced_page(found: Sequence[ReproducedItem]) -> RenderableType:
+def reproduced_page(results: Iterable[ReproducedItem]) -> RenderableType:
     """The tables of each item, its claims, and where its files are."""
     parts: list[RenderableType] = []
-    for each in found:
-        title = f"{each.item.paper} {each.item.name}: {each.item.what} ({each.scale})"
+    for result in results:
+        item = result.item
+        title = f"{item.paper} {item.name}: {item.what} ({result.scale})"
         parts.append(Text(title, style="bold"))
-        if each.drawn is None:
-            parts.append(Text(f"Not there yet: {each.done} of {each.total} runs are done."))
+        if result.drawn is None:
+            parts.append(Text(f"Not there yet: {result.done} of {result.total} runs are done."))
             continue
-        for sheet in each.sheets:
+        for sheet in result.sheets:
             parts.append(table(sheet.columns, sheet.cells(), title=sheet.title))
             parts += [Text(sheet.note)] if sheet.note else []
-        parts += [Text(note) for note in each.drawn.notes]
-        if each.verdicts:
-            parts.append(claims_table(each.verdicts))
-        parts.append(Text("\n".join(str(path) for path in each.files)))
+        parts += [Text(note) for note in result.drawn.notes]
+        if result.verdicts:
+            parts.append(claims_table(result.verdicts))
+        parts.append(Text("\n".join(str(path) for path in result.files)))
     return Group(*parts)
 
 
-def summary(found: Sequence[ReproducedItem]) -> Table:
+def summary(results: Sequence[ReproducedItem]) -> Table:
     """One line for each of many items."""
-    rows: list[tuple[Any, ...]] = []
-    for each in found:
-        words = ", ".join(f"{verdict.claim.code} {verdict.word}" for verdict in each.verdicts)
-        state = "drawn" if each.drawn is not None else f"{each.done} of {each.total} runs"
-        rows.append((each.item.paper, each.item.name, state, words))
+    rows = []
+    for result in results:
+        words = ", ".join(f"{verdict.claim.code} {verdict.word}" for verdict in result.verdicts)
+        state = "drawn" if result.drawn is not None else f"{result.done} of {result.total} runs"
+        rows.append((result.item.paper, result.item.name, state, words))
     return table(["paper", "item", "state", "claims"], rows)

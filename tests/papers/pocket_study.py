@@ -1,8 +1,8 @@
 """Finished runs with a planted answer: records in a study's folder, as if it had been run.
 
-made = Made(tmp_path, "near", "near-random")
-made.fill("near", lambda cell: {}, matrices=lambda cell: {"js": values})
-judge(read_claims()["RA1"], made.found, "pocket")
+study = PocketStudy(tmp_path, "near", "near-random")
+study.fill("near", lambda cell: {}, matrices=lambda cell: {"js": values})
+judge(read_claims()["RA1"], study.finished, "pocket")
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def planned(groups: tuple[str, ...]) -> Plan:
     return read_scale("pocket", groups)
 
 
-class Made:
+class PocketStudy:
     """The folder of some groups of the pocket scale, and what is put there."""
 
     def __init__(self, folder: Path, *groups: str) -> None:
@@ -68,19 +68,19 @@ class Made:
             data = {"format": 1, "kind": cell.run.kind, "run": {}, **record(cell)}
             (folder / "record.json").write_text(json.dumps(data))
             if cell.run.kind == "redundancy" and matrices is not None and layout is not None:
-                own = {
+                measured = {
                     ("encoder", name): Measurement(values, np.zeros_like(values))
                     for name, values in matrices(cell).items()
                 }
-                made = Redundancy(layout=layout, measured=own, count=10, made={})
-                made.save(product_of(cell.run, folder))
+                redundancy = Redundancy(layout=layout, measured=measured, count=10, made={})
+                redundancy.save(product_of(cell.run, folder))
 
     @property
-    def found(self) -> PaperRuns:
+    def finished(self) -> PaperRuns:
         return PaperRuns(self.plan, self.folder)
 
     def judge(self, code: str) -> Verdict:
-        return judge(read_claims()[code], self.found, "pocket")
+        return judge(read_claims()[code], self.finished, "pocket")
 
 
 def _otherwise(run: Run) -> Run:
