@@ -16,7 +16,7 @@ from headcount.changes.maps import AttentionMaps, HeadUse, Tokens
 from headcount.changes.measure import Transfer
 from headcount.changes.recall import RankedHeads, Recall
 from headcount.changes.weights import WeightChange
-from headcount.exports.formats import ExportResult
+from headcount.exports.export import ExportResult
 from headcount.heads import Head, Layout, Mask, Scores, Stack
 from headcount.learned.result import LearnedGates
 from headcount.learned.trace import Trace

@@ -26,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from transformers import AutoTokenizer
 
 from headcount.base.errors import HeadcountError
-from headcount.exports.formats import FORMATS, export
+from headcount.exports.export import export
+from headcount.exports.formats import FORMATS
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.models.shipped import locate

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headcount.changes.sentence import attention as attention
     from headcount.costs.cost import inspect as inspect
     from headcount.costs.speed import bench as bench
-    from headcount.exports.formats import export as export
+    from headcount.exports.export import export as export
     from headcount.heads import Head as Head
     from headcount.heads import Layout as Layout
     from headcount.heads import Mask as Mask
@@ -114,7 +114,7 @@ _PUBLIC = {
     "curve": "headcount.studies.curve:curve",
     "difference": "headcount.training.evaluation:difference",
     "evaluate": "headcount.training.evaluate:evaluate",
-    "export": "headcount.exports.formats:export",
+    "export": "headcount.exports.export:export",
     "gate": "headcount.models.gates:gate",
     "importance": "headcount.sensitivity.gradients:importance",
     "inspect": "headcount.costs.cost:inspect",

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import json
-from typing import get_args
 
 import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from headcount.cli.export import Format
 from headcount.exports.formats import FORMATS
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs, relative_difference, run
@@ -25,8 +23,15 @@ def small(tmp_path):
     return made
 
 
-def test_the_formats_of_the_command_are_those_of_the_function():
-    assert get_args(Format) == tuple(FORMATS)
+def test_the_formats_are_listed_and_another_is_refused(cli, small, tmp_path):
+    ran = cli("ls", "formats", "--json")
+    listed = [row["name"] for row in json.loads(ran.out)["formats"]]
+    assert listed == [entry.name for entry in FORMATS]
+    shown = " ".join(cli("export", "--help").out.split())
+    assert all(name in shown for name in listed)
+    ran = cli("export", tmp_path / "small", "--to", "onyx", "--out", tmp_path / "out")
+    assert (ran.code, ran.out) == (2, "")
+    assert "There is no export format 'onyx'. Did you mean 'onnx'?" in ran.err
 
 
 def test_export_writes_and_tells(cli, small, tmp_path):

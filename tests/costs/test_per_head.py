@@ -37,7 +37,7 @@ def test_milliseconds_are_the_difference_shared_among_what_went() -> None:
 
     import headcount.costs.per_head as room
 
-    plain = room.Way
+    plain = room.TimedVariant
 
     def way(*, name: str, run, **more):
         weight = {"encoder": 1.0, "cross": 2.0, "decoder": 4.0}
@@ -51,7 +51,7 @@ def test_milliseconds_are_the_difference_shared_among_what_went() -> None:
         return plain(name=name, run=move, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(room, "Way", way)
+        patch.setattr(room, "TimedVariant", way)
         found = head_times(model, layout, batch=2, length=6, rounds=6, clock=clock)
     by_stack = {head.stack: value for head, value in zip(layout, found.median, strict=True)}
     assert by_stack == pytest.approx({"encoder": 1.0, "cross": 2.0, "decoder": 4.0})

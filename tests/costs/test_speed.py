@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import headcount as hc
+from headcount.base import extras
 from headcount.base.errors import UsageError
 from headcount.costs import speed
 from headcount.costs.cost import cost
@@ -29,7 +30,9 @@ def test_a_model_in_memory_is_timed_and_stays_as_it_was() -> None:
     assert (found.name, found.pruned, found.weights, found.notes) == (None, None, "saved", ())
     assert model.training
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
-    assert repr(found).startswith("Bench(BertForSequenceClassification, 2 x 8 tokens on cpu; ")
+    assert repr(found).startswith(
+        "BenchResult(BertForSequenceClassification, 2 x 8 tokens on cpu; "
+    )
     assert len(repr(found)) <= 100
 
 
@@ -40,7 +43,7 @@ def test_one_ratio_or_several() -> None:
     assert one.rows[0].ideal == pytest.approx(1 - (cost(model, length=8).share or 0) / 2)
     assert [row.heads for row in plan(model, ratio=[0.25, 1]).rows] == [12, 0]
     assert [row.heads for row in plan(model).rows] == [8, 4, 2]
-    assert repr(one) == "Plan(removed 50.0 %: 8 heads)"
+    assert repr(one) == "BenchPlan(removed 50.0 %: 8 heads)"
     both = plan(model, ratio=0.5, length=[8, 16])
     assert [row.name for row in both.rows] == [
         "removed 50.0 %, 8 tokens",
@@ -87,9 +90,11 @@ def test_onnx_follows_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(hc.HeadcountError, match="timed on the CPU, not on cuda"):
         speed.wants_onnx(True, "cuda", notes)
     assert notes == []
-    monkeypatch.setattr(speed, "ONNX", ("no_such_module",))
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     assert not speed.wants_onnx(None, "cpu", notes)
-    assert notes == ["no_such_module is not installed, so onnxruntime is not timed."]
+    assert notes == ["onnx is not installed, so onnxruntime is not timed."]
+    with pytest.raises(hc.HeadcountError, match="pip install 'headcount.onnx.'"):
+        speed.wants_onnx(True, "cpu", notes)
 
 
 @pytest.mark.parametrize("ratio", [0, 0.1, 0.5, 0.75, 0.9, 1])

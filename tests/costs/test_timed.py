@@ -39,6 +39,6 @@ def test_a_shape_is_precise_when_all_its_rows_are() -> None:
 
 def test_what_shows_itself_is_short() -> None:
     one = BenchResult(model="BertModel", device="cpu", threads=1, shapes=(SHAPE,))
-    assert repr(one) == "Bench(BertModel, 8 x 32 tokens on cpu; removed 50.0 % 1.250 ×)"
+    assert repr(one) == "BenchResult(BertModel, 8 x 32 tokens on cpu; removed 50.0 % 1.250 ×)"
     assert repr(replace(one, shapes=(SHAPE, SHAPE))).endswith("; 2 shapes)")
     assert one._repr_html_().count("8 × 32 tokens") == 2

@@ -20,7 +20,7 @@ from exports.exporting import pruned, unseen
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.exports import checkpoint as export_checkpoint
 from headcount.exports.checkpoint import auto_names, plain_class
-from headcount.exports.formats import export
+from headcount.exports.export import export
 from headcount.heads import Mask
 from headcount.models import cut
 from headcount.models.find import layout

@@ -13,7 +13,7 @@ from transformers import (
 from exports.exporting import feeds_of, one_layer, two_layers
 from headcount.base.errors import UnsupportedError
 from headcount.exports import graph as export_graph
-from headcount.exports.formats import export
+from headcount.exports.export import export
 from headcount.models.probe import probe_inputs, relative_difference
 from models.zoo import build, shallow
 

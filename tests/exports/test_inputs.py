@@ -23,7 +23,7 @@ def tokenizer():
 def test_pairs_with_padding_in_several_sizes(tokenizer):
     probes = find_probes(tiny(tokenizer), tokenizer)
     assert set(probes.tokenized) == {"input_ids", "token_type_ids", "attention_mask"}
-    assert "text pairs" in probes.said
+    assert "text pairs" in probes.summary
     assert len({each["input_ids"].shape for each in probes.feeds}) >= 3
     traced = probes.feeds[0]
     assert set(traced) == set(probes.tokenized)
@@ -39,7 +39,7 @@ def test_rows_of_a_task_come_first_and_are_completed(tokenizer):
     probes = find_probes(tiny(tokenizer), tokenizer, rows)
     assert torch.equal(probes.feeds[0]["input_ids"], rows[0]["input_ids"])
     assert set(probes.feeds[0]) == {"input_ids", "token_type_ids", "attention_mask"}
-    assert probes.said == "text pairs, tokenised and padded and 2 rows of the task"
+    assert probes.summary == "text pairs, tokenised and padded and 2 rows of the task"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -59,7 +59,7 @@ def test_every_family_without_a_tokenizer(family):
 def test_a_tokenizer_with_other_words_is_left_aside(tokenizer):
     model = tiny(tokenizer, vocab_size=12)
     probes = find_probes(model, tokenizer)
-    assert probes.said == "made-up tokens with padding"
+    assert probes.summary == "made-up tokens with padding"
     assert "token_type_ids" in probes.feeds[0]
 
 
@@ -85,4 +85,4 @@ def test_a_tokenizer_that_panics_is_no_error(tokenizer, tmp_path):
     words["post_processor"] |= {"single": panics, "pair": panics}
     (tmp_path / "tokenizer.json").write_text(json.dumps(words))
     probes = find_probes(tiny(tokenizer), find_tokenizer(tmp_path))
-    assert probes.said == "made-up tokens with padding"
+    assert probes.summary == "made-up tokens with padding"

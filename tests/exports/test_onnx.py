@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from exports.exporting import feeds_of, numpy, one_layer, pruned, two_layers
+from headcount.base import extras
 from headcount.base.errors import MissingExtraError
-from headcount.exports import formats as room
 from headcount.exports import graph as export_graph
-from headcount.exports.formats import export
+from headcount.exports.export import export
 from headcount.models.probe import probe_inputs, relative_difference
 
 
 def test_onnx_needs_its_extra(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "find_spec", lambda name: None if name == "onnxscript" else name)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "onnxscript" else name)
     with pytest.raises(MissingExtraError, match=r"onnxscript.*pip install 'headcount\[onnx\]'"):
         export(pruned("bert"), "onnx", tmp_path / "out")
 

@@ -645,11 +645,12 @@ def _carded() -> Any:
 
 def _read_card(path: Path) -> None:
     from headcount.base.files import read_json
-    from headcount.models.card import card, write_results
+    from headcount.models.card import card
+    from headcount.runs.card import card_results, write_results
 
     record = read_json(path, "record of a pruned model")
     if isinstance(record, dict):
-        yaml.safe_load(card(_carded(), record=record).split("---")[1])
+        yaml.safe_load(card(_carded(), results=card_results(record)).split("---")[1])
         write_results(path.parent, record)
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
-from huggingface_hub import ModelCard, parse_eval_result_entries
+from huggingface_hub import ModelCard
 from huggingface_hub.repocard_data import model_index_to_eval_results
 from markdown_it import MarkdownIt
 
-from headcount.exports.formats import export
+from headcount.exports.export import export
 from headcount.heads import Mask
-from headcount.models.card import as_code, card, cost, escaped, without_paths, write_results
+from headcount.models.card import CardResults, as_code, card, escaped, results_of, write_card
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.remove import remove
+from headcount.runs.card import card_results, write_results
 from models.zoo import build, mixed
 
 RECORD = {
@@ -51,8 +52,10 @@ def half(tmp_path):
         "---\nlicense: mit\nbase_model: google/bert\nlanguage:\n- en\nthumbnail: x\n---\n# B\n"
     )
     model = load(tmp_path / "bert")
-    remove(model, mixed(layout(model))).save_pretrained(tmp_path / "half")
-    (tmp_path / "half" / "record.json").write_text(json.dumps(RECORD))
+    small = remove(model, mixed(layout(model)))
+    small.save_pretrained(tmp_path / "half")
+    write_card(small, tmp_path / "half", card_results(RECORD))
+    write_results(tmp_path / "half", RECORD)
     return tmp_path / "half"
 
 
@@ -88,6 +91,28 @@ def test_an_export_says_what_the_model_says(half, tmp_path, to):
         assert b"/home/me" not in held, file
 
 
+def test_an_export_of_another_cut_says_nothing_of_the_scores_of_this_one(half, tmp_path):
+    once = load(half)
+    twice = remove(once, Mask.full(layout(once)).drop([("encoder", 3, 0)]))
+    export(twice, "zeroed", tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "8 of 16 attention heads of `bert`" in text
+    assert "What it cost" not in text
+    assert "model-index" not in text
+    assert not (tmp_path / "out" / ".eval_results").exists()
+
+
+def test_a_card_that_is_damaged_or_somebody_elses_costs_the_scores_only(half, tmp_path):
+    card_file = half / "README.md"
+    written = card_file.read_text()
+    assert results_of(load(half)).section
+    for text in ("", "---\n", written.replace("- headcount", "- other"), "x" * 2**21, "\x00"):
+        card_file.write_text(text)
+        assert results_of(load(half)) == CardResults()
+    card_file.write_bytes(b"\xff")
+    assert results_of(load(half)) == CardResults()
+
+
 def test_a_name_on_the_hub_is_the_base_and_a_path_is_not(tmp_path):
     front = ModelCard(card(pruned("google/bert-tiny"))).data
     assert front.base_model == "google/bert-tiny"
@@ -105,25 +130,6 @@ def test_a_second_cut_still_names_the_first_model(half):
     assert "8 of 16 attention heads of `bert`" in card(twice)
 
 
-def test_results_as_the_hub_reads_them(tmp_path):
-    import yaml
-
-    write_results(tmp_path, RECORD)
-    (entry,) = parse_eval_result_entries(
-        yaml.safe_load((tmp_path / ".eval_results" / "mrpc.yaml").read_text())
-    )
-    assert (entry.dataset_id, entry.task_id, entry.value) == ("nyu-mll/glue", "mrpc", 0.85)
-    assert "408 rows of dev, 95 %" in entry.notes
-    long = {"scores": RECORD["scores"] | {"task": "a" * 5000}}  # as a damaged record has it
-    write_results(tmp_path, long)
-    assert (tmp_path / ".eval_results" / f"{'a' * 60}.yaml").is_file()
-    write_results(tmp_path / "none", {})  # a task of one's own is no benchmark of the hub
-    write_results(tmp_path / "none", {"scores": RECORD["scores"] | {"dataset": None}})
-    nameless = {name: value for name, value in RECORD["scores"].items() if name != "task"}
-    write_results(tmp_path / "none", {"scores": nameless})
-    assert not (tmp_path / "none").exists()
-
-
 # --- text from files and names ---
 
 
@@ -136,7 +142,7 @@ def test_names_are_no_markup():
     record |= {"method": NASTY, "command": NASTY}
     record["repair"] = [{"name": NASTY, "rows": NASTY, "steps": 0}]
     record["scores"] |= {"task": NASTY, "metric": NASTY, "split": NASTY}
-    text = card(small, record=record)
+    text = card(small, results=card_results(record))
     body = text.split("---\n", 2)[2]
     parsed = MarkdownIt("commonmark", {"html": True}).enable("table").parse(body)
     every = [token for block in parsed for token in (block, *(block.children or ()))]
@@ -163,37 +169,3 @@ def test_a_front_matter_of_strange_things_is_left_out(half):
         text = card(load(half))
         assert ModelCard(text).data.license is None
         assert ModelCard(text).data.base_model is None
-
-
-@pytest.mark.parametrize(
-    "damage", [{"heads": 3}, {"scores": []}, {"scores": {"n": 1}}, {"seed": {}}]
-)
-def test_a_damaged_record_costs_a_section_not_the_card(damage):
-    small = pruned()
-    assert "## How to load" in card(small, record=RECORD | damage)
-    assert isinstance(cost({}), str)
-
-
-def test_a_score_that_is_undefined_is_no_number():
-    record = json.loads(json.dumps(RECORD))
-    record["scores"]["after"] = {"score": None, "low": None, "high": None}
-    text = card(pruned(), record=record)
-    assert "| this model | undefined, no interval |" in text
-    assert ModelCard(text).data.eval_results is None
-
-
-def test_commands_keep_their_names_and_lose_their_paths():
-    said = without_paths("headcount prune '/home/me/my run' --out=~/x/half ../a/b 'unclosed")
-    assert "/home" not in said
-    assert "~" not in said
-    assert without_paths("headcount prune org/name --ratio 0.5").endswith("org/name --ratio 0.5")
-
-
-def test_the_name_of_a_half_is_in_no_card(tmp_path):
-    scores = RECORD["scores"] | {"split": "dev:scored:0.5:0"}
-    text = card(pruned(), record=RECORD | {"scores": scores})
-    write_results(tmp_path, {"scores": scores})
-    results = (tmp_path / ".eval_results" / "mrpc.yaml").read_text()
-    assert "half of dev (held-out set), n = 408" in text
-    assert "half of dev (held-out set, 408 rows)" in " ".join(results.split())
-    assert "dev:scored" not in text + results

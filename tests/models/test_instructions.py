@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from headcount.exports.formats import export
+from headcount.exports.export import export
 from headcount.heads import Mask
 from headcount.models.find import layout, sites_of
 from headcount.models.instructions import attributes, checksum, emptied_kinds, parameters

@@ -61,7 +61,7 @@ def test_inspect_draws_where_heads_were(cut, cli):
     assert inspect("pocket").left is None
     lines = cli("inspect", cut).out.splitlines()
     assert lines[-4] == "Heads that are left"
-    assert lines[-3:] == ["   0  · # · #", "   1  # # # #", "      · is gone"]
+    assert lines[-3:] == ["   0  · # · #", "   1  # # # #", "      · is removed"]
     assert "Heads that are left" not in cli("inspect", "pocket").out
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from headcount.exports.formats import export
+from headcount.exports.export import export
 from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.origin import base_name, folder_of, front_matter, hub_name

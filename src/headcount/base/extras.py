@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from headcount.base.errors import need_extra
+
 CORE = {
     "torch": "torch",
     "transformers": "transformers",
@@ -38,6 +40,17 @@ class Extra:
     def command(self) -> str:
         """What to type to get it."""
         return f"pip install 'headcount[{self.name}]'"
+
+
+def require_extra(name: str) -> None:
+    """Refuse what needs an optional part that is not installed."""
+    if missing := missing_of(name):
+        raise need_extra(missing[0], name)
+
+
+def missing_of(name: str) -> tuple[str, ...]:
+    """The modules of an optional part that are not installed."""
+    return next(extra.missing for extra in EXTRAS if extra.name == name)
 
 
 EXTRAS = (

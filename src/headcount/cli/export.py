@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.progress import waiting
+from headcount.exports.formats import FORMATS
 from headcount.models.model_options import ModelOptions
 from headcount.views.tables.records import export_table
 
-Format = Literal["zeroed", "standalone", "onnx", "torch-export"]
+FORMAT = f"The format: {'; '.join(f'{entry.name} ({entry.summary})' for entry in FORMATS)}."
 CPU = ModelOptions(device="cpu")
 
 
@@ -20,7 +21,7 @@ def export(
     model: groups.Model,
     /,
     *,
-    to: Annotated[Format, Parameter(help="The format.")],
+    to: Annotated[str, Parameter(help=FORMAT)],
     out: groups.NewFolder,
     task: groups.AnyTask = None,
     source: groups.SourceFlags = groups.SOURCE_FLAGS,
@@ -31,15 +32,11 @@ def export(
 
     What is written is read back and must answer text pairs (and rows of --task) as the model
     does; if not, nothing is left. Graphs take every input that the tokenizer gives.
-
-    - `zeroed`: full size with the removed heads' weights zero, for plain transformers.
-    - `standalone`: small, for transformers with `trust_remote_code=True`.
-    - `onnx`: `model.onnx` for onnxruntime, any batch and length.
-    - `torch-export`: `model.pt2` for `torch.export.load`, any batch and length.
     """
+    FORMATS.require(to)
     opened = groups.open_task(task, source)
-    from headcount.exports.formats import check
-    from headcount.exports.formats import export as write
+    from headcount.exports.export import check
+    from headcount.exports.export import export as write
     from headcount.tasks.rows import batches_to_look_at
 
     check(to, out)

@@ -18,6 +18,7 @@ KINDS = {
     "distances": "headcount.likeness.distances:DISTANCES",
     "executors": "headcount.studies.executors:EXECUTORS",
     "extras": "headcount.base.extras:EXTRAS",
+    "formats": "headcount.exports.formats:FORMATS",
     "methods": "headcount.pruning.methods:METHODS",
     "models": "headcount.models.shipped:MODELS",
     "repairs": "headcount.repair.repairs:REPAIRS",

@@ -159,7 +159,7 @@ def _runners(
 
 
 def _in_onnxruntime(runner: _Runner, folder: Path) -> _Runner:
-    from headcount.exports.formats import export
+    from headcount.exports.export import export
 
     export(runner.model, "onnx", folder)
     import onnxruntime

@@ -28,6 +28,7 @@ from headcount.base.errors import UnsupportedError, UsageError
 from headcount.base.text import line
 from headcount.costs.flops import FlopCount, count_flops, fitting_length, inputs_at
 from headcount.heads import Layout, Mask
+from headcount.models.cut import sites_in
 from headcount.models.door import require_pretrained
 from headcount.models.find import layout_of, sites_of
 from headcount.models.load import read_config, skeleton
@@ -313,8 +314,7 @@ def _group_flops(site: Site, paths: list[tuple[str, str]], flops: Mapping[str, i
 
 
 def _heads_before(config: PreTrainedConfig, sites: list[Site]) -> int:
-    instructions = getattr(config, "headcount", None) or {"sites": []}
-    full = {(entry["stack"], entry["layer"]): entry["heads"] for entry in instructions["sites"]}
+    full = {(entry["stack"], entry["layer"]): entry["heads"] for entry in sites_in(config)}
     return sum(full.get((site.stack, site.layer), site.heads) for site in sites)
 
 

@@ -9,6 +9,7 @@ from transformers import PreTrainedModel
 from headcount.base.errors import UsageError
 from headcount.costs.cost import cost
 from headcount.heads import Head, Mask
+from headcount.models.cut import sites_in
 from headcount.models.find import layout_of, sites_of
 
 
@@ -54,15 +55,12 @@ def mask_between(dense: PreTrainedModel, pruned: PreTrainedModel) -> Mask:
 
 def _kept(model: PreTrainedModel) -> dict[tuple[str, int], tuple[int, list[int]]]:
     """For each layer its heads before any were removed, and which of them are left."""
-    written: Any = getattr(model.config, "headcount", None) or {"sites": []}
-    cut = {(entry["stack"], entry["layer"]): entry for entry in written["sites"]}
-    found: dict[tuple[str, int], tuple[int, list[int]]] = {}
-    for site in sites_of(model):
-        entry = cut.get((site.stack, site.layer))
-        found[site.stack, site.layer] = (
-            (entry["heads"], entry["kept"]) if entry else (site.heads, list(range(site.heads)))
-        )
-    return found
+    pruned = {(entry["stack"], entry["layer"]): entry for entry in sites_in(model.config)}
+    whole = {
+        (site.stack, site.layer): {"heads": site.heads, "kept": list(range(site.heads))}
+        for site in sites_of(model)
+    }
+    return {layer: (entry["heads"], entry["kept"]) for layer, entry in (whole | pruned).items()}
 
 
 def _require_sizes(dense: PreTrainedModel, pruned: PreTrainedModel, mask: Mask) -> None:

@@ -11,13 +11,13 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from importlib.util import find_spec
 from typing import Any
 
 import torch
 from transformers import PreTrainedModel
 
-from headcount.base.errors import UsageError, need_extra
+from headcount.base.errors import UsageError
+from headcount.base.extras import missing_of, require_extra
 from headcount.base.text import line
 from headcount.costs.bench import time_removed
 from headcount.costs.cost import cost
@@ -37,7 +37,6 @@ from headcount.models.remove import remove
 RATIOS = (0.5, 0.75, 0.9)
 TIMING_SECONDS = 30.0
 """How long rounds go on at most for an interval within ± 10 %, for inputs of one shape."""
-ONNX = ("onnx", "onnxscript", "onnxruntime")
 Named = str | os.PathLike[str] | PreTrainedModel
 """A model, or its folder, config.json or name."""
 Track = Callable[[Iterable[int]], Iterable[int]]
@@ -178,16 +177,18 @@ def check_bench(
     check_rounds(repeats)
 
 
-def wants_onnx(asked: bool | None, device: str, notes: list[str]) -> bool:
+def wants_onnx(wanted: bool | None, device: str, notes: list[str]) -> bool:
     """Whether onnxruntime is timed; when it was asked for and cannot be, say how to get it."""
-    missing = [name for name in ONNX if find_spec(name) is None]
-    if asked and missing:
-        raise need_extra(missing[0], "onnx")
-    if asked and device != "cpu":
-        raise UsageError(f"onnxruntime is timed on the CPU, not on {device}; use --device cpu.")
-    if asked is None and missing:
+    if wanted:
+        require_extra("onnx")
+        if device != "cpu":
+            raise UsageError(f"onnxruntime is timed on the CPU, not on {device}; use --device cpu.")
+    if wanted is not None:
+        return wanted
+    missing = missing_of("onnx")
+    if missing:
         notes.append(f"{missing[0]} is not installed, so onnxruntime is not timed.")
-    return device == "cpu" and not missing if asked is None else asked
+    return device == "cpu" and not missing
 
 
 def random_masks(

@@ -18,13 +18,14 @@ from typing import Any
 import torch
 import transformers
 from torch import Tensor
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
 from transformers.models.auto import modeling_auto
 from transformers.pytorch_utils import Conv1D
 from transformers.utils import logging
 
 from headcount import __version__
 from headcount.base.errors import UnsupportedError, UsageError
+from headcount.exports.formats import ExportFormat
 from headcount.exports.inputs import Feeds
 from headcount.models import cut
 from headcount.models.probe import TOLERANCE, relative_difference, run
@@ -55,11 +56,17 @@ def plain_class(model: PreTrainedModel) -> type[PreTrainedModel]:
     return getattr(type(model), "base_class", type(model))
 
 
-def write_zeroed(model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+class Zeroed(ExportFormat):
     """A full-size checkpoint in which the removed heads are zero, for plain transformers."""
-    with quiet():
-        _at_full_size(model).save_pretrained(folder)
-        return _verified(model, plain_class(model), folder, feeds)
+
+    loads = 'model = {auto}.from_pretrained("path/to/this/folder")'
+    zeros = True
+
+    def write(self, model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+        """All weights, each in its place."""
+        with quiet():
+            _at_full_size(model).save_pretrained(folder)
+            return _verified(model, plain_class(model), folder, feeds)
 
 
 def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
@@ -78,22 +85,21 @@ def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
 
 def _in_place(model: PreTrainedModel, full: PreTrainedModel) -> dict[str, Tensor]:
     """The weights of a pruned model, each at its place in a full-size tensor of zeros."""
-    written = getattr(model.config, "headcount", None) or {}
-    places = dict(_places(model, written.get("sites", [])))
+    places = dict(_places(model, cut.sites_in(model.config)))
     shapes = {name: tensor.shape for name, tensor in full.state_dict().items()}
-    made: dict[int, Tensor] = {}
+    full_size: dict[int, Tensor] = {}
     state = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
         # one tensor under two names stays one: tied weights stay tied
-        if id(tensor) not in made:
+        if id(tensor) not in full_size:
             whole = tensor.detach()
             for axis, index in places.get(id(tensor), ()):
                 shape = list(whole.shape)
                 shape[axis] = shapes[name][axis]
                 rows = torch.tensor(index, dtype=torch.long, device=whole.device)
                 whole = whole.new_zeros(shape).index_copy(axis, rows, whole)
-            made[id(tensor)] = whole
-        state[name] = made[id(tensor)]
+            full_size[id(tensor)] = whole
+        state[name] = full_size[id(tensor)]
     return state
 
 
@@ -120,32 +126,36 @@ def _output_axis(layer: Any) -> int:
     return 1 if isinstance(layer, Conv1D) else 0
 
 
-def write_standalone(model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+class Standalone(ExportFormat):
     """The small checkpoint with a modelling file of its own and an `auto_map` that points to it."""
-    base = plain_class(model)
-    if not getattr(model.config, "headcount", None):
-        raise UsageError(
-            f"This {base.__name__} has all its heads, so it needs no code of its own: plain "
-            "transformers loads it as it is."
-        )
-    if getattr(transformers, base.__name__, None) is not base:
-        raise UnsupportedError(
-            f"{base.__name__} is not one of transformers' own classes, so a standalone file "
-            "cannot import it."
-        )
-    backbone = _backbone(model.config, base)
-    autos = dict.fromkeys(auto_names(model.config, base) or ["AutoModel"], base)
-    autos.setdefault("AutoModel", backbone)
-    with quiet():
-        cut.Pruned.save_pretrained(model, folder)  # pyright: ignore[reportArgumentType]
-        file = folder / "config.json"
-        config = json.loads(file.read_text(encoding="utf-8"))
-        config["auto_map"] = {name: f"{MODELLING}.{kind.__name__}" for name, kind in autos.items()}
-        file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-        modelling = folder / f"{MODELLING}.py"
-        modelling.write_text(_source(set(autos.values())), encoding="utf-8")
-        with _imported(modelling) as module:
-            return _verified(model, getattr(module, base.__name__), folder, feeds)
+
+    loads = 'model = {auto}.from_pretrained("path/to/this/folder", trust_remote_code=True)'
+
+    def write(self, model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+        """Config, weights and the text of `cut.py` with the model's classes below it."""
+        base = plain_class(model)
+        if not getattr(model.config, "headcount", None):
+            raise UsageError(
+                f"This {base.__name__} has all its heads, so it needs no code of its own: plain "
+                "transformers loads it as it is."
+            )
+        if getattr(transformers, base.__name__, None) is not base:
+            raise UnsupportedError(
+                f"{base.__name__} is not one of transformers' own classes, so a standalone file "
+                "cannot import it."
+            )
+        autos = dict.fromkeys(auto_names(model.config, base) or ["AutoModel"], base)
+        autos.setdefault("AutoModel", next(iter(_classes(AutoModel, model.config)), base))
+        named = {name: f"{MODELLING}.{kind.__name__}" for name, kind in autos.items()}
+        with quiet():
+            cut.Pruned.save_pretrained(model, folder)  # pyright: ignore[reportArgumentType]
+            file = folder / "config.json"
+            config = json.loads(file.read_text(encoding="utf-8")) | {"auto_map": named}
+            file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+            modelling = folder / f"{MODELLING}.py"
+            modelling.write_text(_source(set(autos.values())), encoding="utf-8")
+            with _imported(modelling) as module:
+                return _verified(model, getattr(module, base.__name__), folder, feeds)
 
 
 def auto_names(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> list[str]:
@@ -157,16 +167,12 @@ def auto_names(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> list[st
     ]
 
 
-def _backbone(config: PreTrainedConfig, base: type[PreTrainedModel]) -> type[PreTrainedModel]:
-    return next(iter(_classes(modeling_auto.AutoModel, config)), base)
-
-
 def _classes(auto: Any, config: PreTrainedConfig) -> tuple[type[PreTrainedModel], ...]:
     mapping = getattr(auto, "_model_mapping", None)
     if mapping is None or type(config) not in mapping:
         return ()
-    found = mapping[type(config)]
-    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+    kinds = mapping[type(config)]
+    return tuple(kinds) if isinstance(kinds, (tuple, list)) else (kinds,)
 
 
 def _source(kinds: set[type[PreTrainedModel]]) -> str:
@@ -203,7 +209,7 @@ def _verified(model: PreTrainedModel, kind: Any, folder: Path, feeds: list[Feeds
     if again.dtype != model.dtype:
         raise UnsupportedError(f"The export has become {again.dtype}; the model is {model.dtype}.")
     again.to(model.device)
-    difference = max(relative_difference(run(model, each), run(again, each)) for each in feeds)
+    difference = max(relative_difference(run(model, f), run(again, f)) for f in feeds)
     if not difference <= TOLERANCE.get(model.dtype, 1e-5):
         raise UnsupportedError(
             f"headcount cannot export {type(model).__name__} ('{model.config.model_type}') "

@@ -20,6 +20,7 @@ from transformers import PreTrainedModel
 
 from headcount.base.errors import UnsupportedError
 from headcount.base.files import patient
+from headcount.exports.formats import ExportFormat
 from headcount.exports.inputs import Feeds
 from headcount.models.hooks import evaluating
 from headcount.models.probe import TOLERANCE, relative_difference
@@ -42,21 +43,24 @@ AXES = {
 Answer = Callable[[Feeds], list[Tensor]]
 
 
-def write_torch_export(model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+class TorchExport(ExportFormat):
     """model.pt2, for `torch.export.load`."""
-    file = folder / "model.pt2"
-    inputs = feeds[0]
-    answers = named_answers(model, inputs)
-    with refusing(model, "torch.export"), silenced(), evaluating(answers), torch.no_grad():
-        # torch's own writer would end the process when the disk is full
-        with patient(file) as bearing:
-            torch.export.save(traced(answers, inputs), bearing)
-        again = torch.export.load(file).module()
 
-        def answer(given: Feeds) -> list[Tensor]:
-            return list(again(**given).values())
+    library = "pytorch"
+    imports = "import torch"
+    loads = 'model = torch.export.load("path/to/this/folder/model.pt2").module()'
+    graph = True
 
-        return verified(model, answers, answer, feeds)
+    def write(self, model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+        """The traced graph, saved as torch does."""
+        file, inputs = folder / "model.pt2", feeds[0]
+        answers = named_answers(model, inputs)
+        with refusing(model, "torch.export"), silenced(), evaluating(answers), torch.no_grad():
+            # torch's own writer would end the process when the disk is full
+            with patient(file) as opened:
+                torch.export.save(traced(answers, inputs), opened)
+            graph = torch.export.load(file).module()
+            return verified(model, answers, lambda feeds: list(graph(**feeds).values()), feeds)
 
 
 class NamedForward(nn.Module):
@@ -121,16 +125,17 @@ def verified(
 ) -> float:
     """The largest difference between the model and the graph over inputs of several shapes."""
     worst = 0.0
-    for each in (*feeds, _smaller(feeds[0])):
-        expected = answers(**each)
-        found = dict(zip(expected, answer(each), strict=True))
-        worst = max(worst, relative_difference(told(expected, each), told(found, each)))
+    for inputs in (*feeds, _smaller(feeds[0])):
+        expected = answers(**inputs)
+        given = dict(zip(expected, answer(inputs), strict=True))
+        pair = (without_padding(tensors, inputs) for tensors in (expected, given))
+        worst = max(worst, relative_difference(*pair))
     if not worst <= max(1e-4, TOLERANCE.get(model.dtype, 1e-4)):
         raise UnsupportedError(f"its answers differ from the model's by {worst:.2g} of their size")
     return worst
 
 
-def told(answers: dict[str, Tensor], feeds: Feeds) -> list[Tensor]:
+def without_padding(answers: dict[str, Tensor], feeds: Feeds) -> list[Tensor]:
     """The answers without those at padding, which mean nothing: no token is there to look at.
 
     Where a window of attention holds padding only, each kind of attention answers as it likes.
@@ -150,14 +155,14 @@ def told(answers: dict[str, Tensor], feeds: Feeds) -> list[Tensor]:
 def _smaller(inputs: Feeds) -> Feeds:
     """One example of the inputs, two tokens shorter where that leaves any."""
     # the last tokens stay: some classifiers read the end token's state
-    made = {}
+    smaller = {}
     for name, tensor in inputs.items():
         for axis in open_axes(name, tensor):
             size = 1 if axis == 0 else max(tensor.shape[axis] - 2, 1)
             start = 0 if axis == 0 else tensor.shape[axis] - size
             tensor = tensor.narrow(axis, start, size)
-        made[name] = tensor.contiguous()
-    return made
+        smaller[name] = tensor.contiguous()
+    return smaller
 
 
 @contextmanager
@@ -171,12 +176,12 @@ def refusing(model: PreTrainedModel, to: str) -> Generator[None]:
         reason: BaseException = error
         while reason.__cause__ is not None:
             reason = reason.__cause__
-        said = " ".join(str(reason).split())[:300].rstrip(".") or type(reason).__name__
+        text = " ".join(str(reason).split())[:300].rstrip(".") or type(reason).__name__
         dtype = str(model.dtype).removeprefix("torch.")
         hint = "" if dtype == "float32" else f" It is {dtype}; float32 may work (--dtype float32)."
         raise UnsupportedError(
             f"headcount cannot export {type(model).__name__} ('{model.config.model_type}') to "
-            f"{to}: {said}.{hint}"
+            f"{to}: {text}.{hint}"
         ) from error
 
 

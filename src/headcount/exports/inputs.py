@@ -33,7 +33,7 @@ class Probes:
     """Batches that an export must answer as the model does; the first one is traced."""
 
     feeds: list[Feeds]
-    said: str
+    summary: str
     """What they are, for the card."""
     tokenized: tuple[str, ...] = ()
     """The inputs that the tokenizer gives and the model takes."""
@@ -60,23 +60,24 @@ def find_probes(
     base = find_probe(model)
     if "input_ids" not in base:
         return Probes([base, *_larger(model, base)], "made-up inputs")
-    asked = [_completed(model, base, batch) for batch in rows]
+    task = [_completed(model, base, batch) for batch in rows]
     written = [] if tokenizer is None else _tokenized(model, tokenizer)
     paired = [_completed(model, base, batch) for batch in written]
     paired = [feeds for feeds in paired if _runs(model, feeds)]
-    if not asked and not paired:
-        made = _with_segments(model, base)
-        return Probes([made, *_larger(model, made)], "made-up tokens with padding")
+    if not task and not paired:
+        tokens = _with_segments(model, base)
+        return Probes([tokens, *_larger(model, tokens)], "made-up tokens with padding")
     # rows of single texts still take what a pair would
-    names = list(dict.fromkeys(name for feeds in (*asked, *paired) for name in feeds))
-    feeds = [_with_all(names, each) for each in (*asked, *paired)]
+    names = list(dict.fromkeys(name for inputs in (*task, *paired) for name in inputs))
+    feeds = [_with_all(names, inputs) for inputs in (*task, *paired)]
     # an axis of one would be taken for a constant
-    feeds.sort(key=lambda each: min(each["input_ids"].shape) < 2)
-    said = ["text pairs, tokenised and padded"] if paired else []
-    said += [f"{sum(len(each['input_ids']) for each in asked)} rows of the task"] if asked else []
+    feeds.sort(key=lambda inputs: min(inputs["input_ids"].shape) < 2)
+    summary = ["text pairs, tokenised and padded"] if paired else []
+    count = sum(len(inputs["input_ids"]) for inputs in task)
+    summary += [f"{count} rows of the task"] if task else []
     given = tuple(name for name in names if paired and name in written[0])
     more = bool(paired) and not set(written[0]) <= set(names)
-    return Probes(feeds, " and ".join(said), given, more)
+    return Probes(feeds, " and ".join(summary), given, more)
 
 
 def _tokenized(model: PreTrainedModel, tokenizer: Any) -> list[Feeds]:
@@ -125,8 +126,8 @@ def _words(tokenizer: Any) -> list[str]:
     special = set(tokenizer.all_special_ids)
     numbers = [number for number in range(min(len(tokenizer), 5000)) if number not in special]
     step = max(len(numbers) // 500, 1)
-    found = [tokenizer.decode([number]).strip() for number in numbers[::step]]
-    return [word for word in found if word] or ["word"]
+    words = [tokenizer.decode([number]).strip() for number in numbers[::step]]
+    return [word for word in words if word] or ["word"]
 
 
 def _completed(model: PreTrainedModel, base: Feeds, batch: Mapping[str, Any]) -> Feeds:
@@ -134,14 +135,14 @@ def _completed(model: PreTrainedModel, base: Feeds, batch: Mapping[str, Any]) ->
     takes = inspect.signature(model.forward).parameters
     ids = batch["input_ids"]
     device = base["input_ids"].device
-    made = probe_inputs(model, batch=ids.shape[0], length=max(ids.shape[1], 3))
+    probe = probe_inputs(model, batch=ids.shape[0], length=max(ids.shape[1], 3))
     feeds = {
         name: batch[name].to(device)
         for name in batch
         # a probe without a mask is one that the model refused with it
         if name in takes and name != "labels" and (name != "attention_mask" or name in base)
     }
-    return feeds | {name: made[name] for name in base if name not in feeds}
+    return feeds | {name: probe[name] for name in base if name not in feeds}
 
 
 def _with_all(names: Sequence[str], feeds: Feeds) -> Feeds:
@@ -159,19 +160,19 @@ def _with_segments(model: PreTrainedModel, inputs: Feeds) -> Feeds:
         return inputs
     segments = torch.zeros_like(inputs["input_ids"])
     segments[:, segments.shape[1] // 2 :] = 1
-    made = inputs | {"token_type_ids": segments}
-    return made if _runs(model, made) else inputs
+    paired = inputs | {"token_type_ids": segments}
+    return paired if _runs(model, paired) else inputs
 
 
 def _larger(model: PreTrainedModel, inputs: Feeds) -> list[Feeds]:
     """Made-up inputs with more examples and tokens, if the model itself takes them."""
     one = all(tensor.shape[0] == 1 for tensor in inputs.values())
-    made = probe_inputs(model, batch=1 if one else 3, length=11, seed=1)
+    larger = probe_inputs(model, batch=1 if one else 3, length=11, seed=1)
     if "token_type_ids" in inputs:
-        made = _with_segments(model, made)
+        larger = _with_segments(model, larger)
     # the model may have fewer positions than that
-    made = {name: made[name] for name in inputs if name in made}
-    return [made] if made.keys() == inputs.keys() and _runs(model, made) else []
+    larger = {name: larger[name] for name in inputs if name in larger}
+    return [larger] if larger.keys() == inputs.keys() and _runs(model, larger) else []
 
 
 def _runs(model: PreTrainedModel, feeds: Feeds) -> bool:

@@ -9,14 +9,15 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from headcount.exports.formats import ExportFormat
 from headcount.exports.graph import (
     named_answers,
     open_axes,
     refusing,
     silenced,
-    told,
     traced,
     verified,
+    without_padding,
 )
 from headcount.exports.inputs import Feeds
 from headcount.models.capture import eager
@@ -24,28 +25,40 @@ from headcount.models.hooks import evaluating
 from headcount.models.probe import TOLERANCE, relative_difference
 
 
-def write_onnx(model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+class Onnx(ExportFormat):
     """model.onnx, for onnxruntime; weights of 2 GB and more lie beside it."""
-    import onnxruntime
 
-    file = folder / "model.onnx"
-    inputs = feeds[0]
-    answers = named_answers(model, inputs)
-    with refusing(model, "ONNX"), silenced(), evaluating(answers), torch.no_grad():
-        expected = answers(**inputs)
-        names, program = list(expected), _traced_plainly(model, answers, inputs, expected)
-        made: Any = torch.onnx.export(program, dynamo=True, verbose=False, output_names=names)
-        made.rename_axes(_axis_names(made, inputs))
-        if model.dtype != torch.bfloat16:
-            _compute_wide(made.model.graph)
-        made.save(file)
-        session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    extra = "onnx"
+    library = "onnx"
+    imports = "import onnxruntime"
+    loads = 'session = onnxruntime.InferenceSession("path/to/this/folder/model.onnx")'
+    calls = "answers = session.run(None, inputs)"
+    tensors = "np"
+    selects = "inputs = {put.name: inputs[put.name] for put in session.get_inputs()}"
+    graph = True
 
-        def answer(given: Feeds) -> list[Tensor]:
-            wanted = {put.name: given[put.name].numpy() for put in session.get_inputs()}
-            return [torch.from_numpy(found) for found in session.run(None, wanted)]
+    def write(self, model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+        """The traced graph, turned into ONNX and run in onnxruntime."""
+        import onnxruntime
 
-        return verified(model, answers, answer, feeds)
+        file, inputs = folder / "model.onnx", feeds[0]
+        answers = named_answers(model, inputs)
+        with refusing(model, "ONNX"), silenced(), evaluating(answers), torch.no_grad():
+            expected = answers(**inputs)
+            names, program = list(expected), _traced_plainly(model, answers, inputs, expected)
+            onnx = torch.onnx.export(program, dynamo=True, verbose=False, output_names=names)
+            assert onnx is not None  # it is where dynamo is asked for
+            onnx.rename_axes(_axis_names(onnx, inputs))
+            if model.dtype != torch.bfloat16:
+                _compute_wide(onnx.model.graph)
+            onnx.save(file)
+            session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+
+            def answer(given: Feeds) -> list[Tensor]:
+                wanted = {put.name: given[put.name].numpy() for put in session.get_inputs()}
+                return [torch.from_numpy(array) for array in session.run(None, wanted)]
+
+            return verified(model, answers, answer, feeds)
 
 
 def _traced_plainly(
@@ -53,18 +66,20 @@ def _traced_plainly(
 ) -> torch.export.ExportedProgram:
     """The graph with attention written out: torch cannot turn every fused attention into ONNX."""
     with eager(model):
-        found = answers(**inputs)
-        difference = relative_difference(told(expected, inputs), told(found, inputs))
+        pair = (without_padding(tensors, inputs) for tensors in (expected, answers(**inputs)))
+        difference = relative_difference(*pair)
         if difference <= TOLERANCE.get(model.dtype, 1e-5):
             return traced(answers, inputs)
     # transformers computes Falcon's position slopes differently in eager and in fused attention
     return traced(answers, inputs)
 
 
-def _axis_names(made: Any, inputs: Feeds) -> dict[str, str]:
+def _axis_names(onnx: torch.onnx.ONNXProgram, inputs: Feeds) -> dict[Any, str]:
     """{symbol of an axis in the graph: a word for it}, the first input's word where they meet."""
-    words: dict[str, str] = {}
-    for put in made.model.graph.inputs:
+    words: dict[Any, str] = {}
+    for put in onnx.model.graph.inputs:
+        assert put.name is not None
+        assert put.shape is not None
         for axis, word in open_axes(put.name, inputs[put.name]).items():
             words.setdefault(str(put.shape[axis]), word)
     return words

@@ -1,29 +1,27 @@
-"""The model card of a pruned model: what was kept, of what, what it cost, and how to load it.
+"""The model card of a model that lost heads: what was kept, of what, and how to load it.
 
-Names and texts in a card come from files and from users: they are escaped, and paths of this
-machine are left out.
+What it scores and how it was made is given (`CardResults`), or read from the card of the folder
+that a model was loaded from. Names and texts in a card come from files and from users: they are
+escaped, and paths of this machine are left out.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
 
-from huggingface_hub import (
-    EvalResult,
-    EvalResultEntry,
-    eval_result_entries_to_yaml,
-)
-from huggingface_hub.repocard_data import eval_results_to_model_index
+from huggingface_hub import EvalResult, metadata_load
+from huggingface_hub.repocard_data import eval_results_to_model_index, model_index_to_eval_results
 from huggingface_hub.utils import yaml_dump
+from transformers import PreTrainedModel
 
 from headcount import __version__
-from headcount.base.names import split_words
+from headcount.base.files import read_json, read_text
 from headcount.base.text import printable
-from headcount.models.origin import base_name, front_matter, hub_name
+from headcount.models.cut import sites_in
+from headcount.models.origin import LARGEST_CARD, base_name, front_matter, hub_name
+from headcount.models.sites import find_sites
 
 TEMPLATE = """---
 {front}---
@@ -56,13 +54,8 @@ Plain `from_pretrained` refuses these weights, because layers have different num
 that needs only `trust_remote_code=True`.
 """
 
-COST = """
-## What it cost
-
-{how}
-
-{scores}
-"""
+RESULTS = "\n## What it cost\n"
+"""The heading of the section on how a model was made and what it scores."""
 
 TAGS = {
     "ForSequenceClassification": "text-classification",
@@ -97,7 +90,8 @@ def as_code(text: object) -> str:
     return f"{ticks}{space}{shown}{space}{ticks}"
 
 
-def _fenced(text: str) -> str:
+def fenced(text: str) -> str:
+    """A command between lines of backticks."""
     ticks = "`" * max(3, 1 + _longest_ticks(text))
     return f"{ticks}sh\n{printable(text)}\n{ticks}"
 
@@ -106,35 +100,49 @@ def _longest_ticks(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 
-def write_card(model: Any, folder: Path, *, record: Mapping[str, Any] | None = None) -> None:
+@dataclass(frozen=True)
+class CardResults:
+    """How a model was made and what it scores, for its card."""
+
+    section: str = ""
+    """Markdown, below the heading `RESULTS`."""
+    scores: tuple[EvalResult, ...] = ()
+    """As the hub reads them from a card."""
+
+
+NO_RESULTS = CardResults()
+
+
+def write_card(model: PreTrainedModel, folder: Path, results: CardResults = NO_RESULTS) -> None:
     """Write README.md into the folder of a saved pruned model."""
-    (folder / "README.md").write_text(card(model, record=record), encoding="utf-8")
+    (folder / "README.md").write_text(card(model, results=results), encoding="utf-8")
 
 
 def card(
-    model: Any,
+    model: PreTrainedModel,
     usage: str = USAGE,
     *,
-    record: Mapping[str, Any] | None = None,
+    results: CardResults = NO_RESULTS,
     library: str = "transformers",
     zeros: bool = False,
 ) -> str:
-    """The card's text; `usage` says how to load what it lies beside, `record` how it was made.
+    """The card's text; `usage` says how to load what it lies beside.
 
     With `zeros`, the removed heads are in the file as zeros.
     """
-    sites = model.config.headcount["sites"]
+    sites = sites_in(model.config)
     rows = "\n".join(
         f"| {escaped(site['stack'])} {site['layer']} | {site['heads']} | {len(site['kept'])} "
         f"| {', '.join(map(str, site['kept'])) or 'none'} |"
         for site in sites
     )
-    untouched = _untouched_heads(model, sites)
+    pruned = {site["path"] for site in sites}
+    untouched = sum(site.heads for site in find_sites(model) if site.path not in pruned)
     kept = untouched + sum(len(site["kept"]) for site in sites)
     base = base_name(model.config).removeprefix("./")
     title = f"{PurePath(base).name or type(model).__name__} with {kept} heads"
     text = TEMPLATE.format(
-        front=front(model, title, record=record, library=library),
+        front=front(model, title, results=results, library=library),
         title=escaped(title),
         base=as_code(base) if base else f"a {escaped(model.config.model_type)} model",
         kept=kept,
@@ -146,163 +154,53 @@ def card(
         architecture=escaped(type(model).__name__),
         usage=usage,
     )
-    return text + (cost(record) if record else "")
+    return text + (f"{RESULTS}{results.section}" if results.section else "")
 
 
 def front(
-    model: Any,
+    model: PreTrainedModel,
     title: str,
     *,
-    record: Mapping[str, Any] | None = None,
+    results: CardResults = NO_RESULTS,
     library: str = "transformers",
 ) -> str:
     """The lines for the hub on top of a card, as YAML."""
-    name = getattr(model.config, "_name_or_path", "") or ""
-    said = front_matter(name)
-    base = hub_name(base_name(model.config)) or said.pop("base_model", None)
-    tag = said.pop("pipeline_tag", None) or pipeline_tag(model)
-    pruned = bool(getattr(model.config, "headcount", None))
-    lines: dict[str, Any] = {"library_name": library}
+    inherited = front_matter(getattr(model.config, "_name_or_path", "") or "")
+    base = hub_name(base_name(model.config)) or inherited.pop("base_model", None)
+    tag = inherited.pop("pipeline_tag", None) or pipeline_tag(model)
+    pruned = bool(sites_in(model.config))
+    lines: dict[str, object] = {"library_name": library}
     lines |= {"base_model": base} if base else {}
-    lines |= {key: value for key, value in said.items() if key != "base_model"}
+    lines |= {key: value for key, value in inherited.items() if key != "base_model"}
     lines |= {"pipeline_tag": tag} if tag else {}
     lines["tags"] = ["headcount", "pruned-attention-heads"] if pruned else ["headcount"]
-    if record and tag:
-        lines |= _index(record, title, tag)
+    if results.scores and tag:
+        scores = [replace(score, task_type=tag) for score in results.scores]
+        lines["model-index"] = eval_results_to_model_index(printable(title), scores)
     return yaml_dump(lines, sort_keys=False)
 
 
-def pipeline_tag(model: Any) -> str | None:
+def pipeline_tag(model: PreTrainedModel) -> str | None:
     """What the hub calls the thing that this model does, None where the class does not say."""
     kind = getattr(type(model), "base_class", type(model)).__name__
     return next((tag for end, tag in TAGS.items() if kind.endswith(end)), None)
 
 
-def _untouched_heads(model: Any, sites: list[dict[str, Any]]) -> int:
-    from headcount.models.sites import find_sites
-
-    cut = {site["path"] for site in sites}
-    return sum(site.heads for site in find_sites(model) if site.path not in cut)
-
-
-def cost(record: Mapping[str, Any]) -> str:
-    """The section on how the model was made and what it scores; "" for a damaged record."""
+def results_of(model: PreTrainedModel) -> CardResults:
+    """What the card in a model's folder says, where headcount wrote it for exactly these heads."""
+    folder = Path(getattr(model.config, "_name_or_path", "") or "/nowhere")
     try:
-        return COST.format(how=_how(record), scores=_table(record))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return ""
-
-
-def _how(record: Mapping[str, Any]) -> str:
-    heads = record["heads"]
-    text = f"Method {as_code(record['method'])}, seed {escaped(record['seed'])}: "
-    text += f"{escaped(heads['before'])} heads before, {escaped(heads['after'])} after "
-    text += f"({as_code(heads['kept'])})."
-    for step in record["repair"]:
-        text += f" Repaired by {as_code(step['name'])}"
-        if step.get("with_gates"):
-            text += ", together with its gates"
-        elif step["steps"]:
-            text += f": {escaped(step['steps'])} steps of training"
-        else:
-            text += f", on inputs of {escaped(step['rows'])}"
-        text += "."
-    if record.get("rows_said"):
-        text += f"\n\n{escaped(record['rows_said'])}"
-    for note in record.get("notes") or []:
-        text += f"\n\n> {escaped(note)}"
-    if record["command"]:
-        text += f"\n\n{_fenced(without_paths(record['command']))}"
-    return text
-
-
-def without_paths(command: str) -> str:
-    """A command with only the last part of every path that is this machine's.
-
-    >>> without_paths("headcount prune /home/me/run --out=~/half --data glue/mrpc")
-    'headcount prune run --out=half --data glue/mrpc'
-    """
-
-    def short(word: str) -> str:
-        option, sign, value = word.partition("=") if word.startswith("-") else ("", "", word)
-        if value.startswith(("/", "~", "../")):
-            value = PurePath(value).name or value
-        return f"{option}{sign}{value}"
-
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        # no shell would take it either: a quote is left open
-        return re.sub(r"(?<![\w.])(/|~|\.\./)\S*/", "", command)
-    return shlex.join(map(short, words))
-
-
-def _table(record: Mapping[str, Any]) -> str:
-    scores = record.get("scores")
-    if scores is None:
-        return "It was not scored: no task was given."
-    on = f"{escaped(scores['task'])} {escaped(split_words(scores['split']))}, n = "
-    on += escaped(scores["n"])
-    rows = [f"| {on} | {escaped(scores['metric'])} |", "|---|---|"]
-    for name, each in (("all heads", scores["before"]), ("this model", scores["after"])):
-        rows.append(f"| {name} | {_number(each['score'])}, {_interval(each)} |")
-    if "lost" in scores:
-        rows.append(f"| difference, on the same rows | {escaped(scores['lost'])} |")
-    if "random" in scores:
-        draw = scores["random"]
-        spread = f"{_number(draw['worst'])} to {_number(draw['best'])}"
-        rows.append(
-            f"| as many heads removed at random, {escaped(draw['draws'])} draws "
-            f"| {_number(draw['mean'])}, {spread} |"
-        )
-    return "\n".join(rows)
-
-
-def _interval(scored: Mapping[str, Any]) -> str:
-    if scored["low"] is None:
-        why = scored.get("no_interval")
-        return "no interval" + (f": {escaped(why)}" if why else "")
-    return f"95 % interval [{_number(scored['low'])}, {_number(scored['high'])}]"
-
-
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.4f}"
-
-
-def _index(record: Mapping[str, Any], title: str, tag: str) -> dict[str, Any]:
-    """The score as the hub reads it from a card."""
-    try:
-        scores = record["scores"]
-        result = EvalResult(
-            task_type=tag,
-            dataset_type=printable(scores.get("dataset", {}).get("id", scores["task"])),
-            dataset_name=printable(scores["task"]),
-            dataset_split=printable(str(scores["split"]).partition(":")[0]),
-            metric_type=printable(scores["metric"]),
-            metric_value=float(scores["after"]["score"]),
-        )
-        return {"model-index": eval_results_to_model_index(printable(title), [result])}
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return {}
-
-
-def write_results(folder: Path, record: Mapping[str, Any]) -> None:
-    """`.eval_results/TASK.yaml`, which the hub shows, for a score on a data set of the hub."""
-    try:
-        scores = record["scores"]
-        after = scores["after"]
-        file = re.sub(r"[^\w-]", "-", str(scores["task"])[:60]) + ".yaml"
-        entry = EvalResultEntry(
-            dataset_id=scores["dataset"]["id"],
-            task_id=scores["dataset"]["task"],
-            value=round(float(after["score"]), 6),
-            notes=(
-                f"{scores['metric']} on {split_words(scores['split'], scores['n'])}, "
-                f"{_interval(after)}; headcount {__version__}"
-            ),
-        )
-    except (KeyError, TypeError, ValueError):
-        return
-    (folder / ".eval_results").mkdir(exist_ok=True)
-    text = yaml_dump(eval_result_entries_to_yaml([entry]), sort_keys=False)
-    (folder / ".eval_results" / file).write_text(text, encoding="utf-8")
+        written = read_json(folder / "config.json", "config of a model").get("headcount")
+        if written != getattr(model.config, "headcount", None):
+            return NO_RESULTS  # heads have been removed since
+        text = read_text(folder / "README.md", "card of a model", LARGEST_CARD)
+        data = metadata_load(folder / "README.md") or {}
+        section = text.partition(RESULTS)[2]
+        if "headcount" not in data.get("tags", []) or not section:
+            return NO_RESULTS
+        index = data.get("model-index")
+        scores = model_index_to_eval_results(index)[1] if index else []
+        return CardResults(section, tuple(scores))
+    except Exception:
+        # whatever a damaged card holds, it says nothing
+        return NO_RESULTS

@@ -333,7 +333,7 @@ class Pruned(Mixin):
     def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
         # mixed_class() wraps forward only; the base's own __init__ builds the full model
         self.base_class.__init__(self, config, *args, **kwargs)
-        cut_model(self, getattr(config, "headcount", None) or {"sites": []})
+        cut_model(self, sites_in(config))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The base's forward pass, without what transformers 5 takes and ignores."""
@@ -362,7 +362,12 @@ class Pruned(Mixin):
         self.base_class.save_pretrained(self, save_directory, *args, **kwargs)
 
 
-def cut_model(model: Any, instructions: dict[str, Any]) -> None:
+def sites_in(config: Any) -> list[dict[str, Any]]:
+    """The instructions in a config; none for a model that has all its heads."""
+    return (getattr(config, "headcount", None) or {"sites": []})["sites"]
+
+
+def cut_model(model: Any, sites: list[dict[str, Any]]) -> None:
     """Carry out all instructions on a full model."""
-    for site in instructions["sites"]:
+    for site in sites:
         cut_site(model, site)

@@ -10,6 +10,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from headcount.heads import Mask
+from headcount.models.cut import sites_in
 from headcount.models.origin import base_name
 from headcount.models.seen import SiteProbe
 from headcount.models.sites import PER_HEAD_PARAMETERS, Site
@@ -37,8 +38,7 @@ def instructions(
     model: PreTrainedModel, sites: list[Site], mask: Mask, seen: dict[str, SiteProbe], way: CutWay
 ) -> dict[str, Any]:
     """What `cut.cut_model` must do to the full model to get the mask's heads."""
-    written_before = getattr(model.config, "headcount", None) or {}  # null in a damaged file
-    earlier = {site["path"]: site for site in written_before.get("sites", [])}
+    earlier = {site["path"]: site for site in sites_in(model.config)}
     written = []
     for site in sites:
         kept = list(mask.indices(site.stack, site.layer))

@@ -111,7 +111,7 @@ def skeleton(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> PreTraine
     bones: Any = require_instructions(config, kind, _saved_class(config, kind))
     bones.__class__ = pruned_class(kind)
     with torch.device("meta"):
-        cut.cut_model(bones, bones.config.headcount)
+        cut.cut_model(bones, cut.sites_in(bones.config))
     return bones
 
 

@@ -12,6 +12,7 @@ from headcount.base.errors import UsageError
 from headcount.base.files import parse_json
 from headcount.heads import Head, Layout, Mask, Stack
 from headcount.heads.as_mask import MaskLike, as_mask, mask_text
+from headcount.models.cut import sites_in
 from headcount.models.sites import Site, find_sites
 
 
@@ -36,15 +37,14 @@ def numbered(model: nn.Module, sites: list[Site], layout: Layout) -> Layout:
 
 def left_of(config: Any, sites: list[Site]) -> Mask | None:
     """The heads that a saved model still has, of those it had at first; None where all are left."""
-    cuts = (getattr(config, "headcount", None) or {"sites": []})["sites"]
-    own = {(entry["stack"], entry["layer"]): entry for entry in cuts}
-    if not own:
+    pruned = {(entry["stack"], entry["layer"]): entry for entry in sites_in(config)}
+    if not pruned:
         return None
     counts: dict[str, list[int]] = {}
     kept: list[Head] = []
     for site in sites:
         whole = {"heads": site.heads, "kept": range(site.heads)}
-        entry = own.get((site.stack, site.layer), whole)
+        entry = pruned.get((site.stack, site.layer), whole)
         counts.setdefault(site.stack, []).append(entry["heads"])
         kept += [Head(site.stack, site.layer, index) for index in entry["kept"]]
     return Mask.of(Layout.of(**counts), kept)
@@ -55,14 +55,13 @@ def original_mask(model: Any, mask: Mask) -> Mask:
 
     After one cut that is `mask` itself, after a second both cuts together.
     """
-    written: Any = getattr(model.config, "headcount", None) or {"sites": []}
-    cut = {entry["path"]: entry for entry in written["sites"]}
+    pruned = {entry["path"]: entry for entry in sites_in(model.config)}
     sites = find_sites(model)
     stacks, kept = [], []
     for stack in mask.layout.stacks:
         heads, groups = [], []
         for layer, site in enumerate(site for site in sites if site.stack == stack.name):
-            entry = cut.get(site.path, {"heads": site.heads, "groups": site.groups})
+            entry = pruned.get(site.path, {"heads": site.heads, "groups": site.groups})
             heads.append(entry["heads"])
             groups.append(entry["groups"])
             left = entry.get("kept", range(site.heads))

@@ -16,6 +16,7 @@ from transformers import PreTrainedConfig
 
 from headcount.base.errors import HeadcountError
 from headcount.base.files import read_bytes, read_json
+from headcount.base.outputs import RESULTS
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.config import parts_of
 from headcount.models.tokenizers import LARGEST as JSON
@@ -53,6 +54,8 @@ INHERITED = (
     "pipeline_tag",
 )
 """What a card says of a model that stays true when heads are removed."""
+LARGEST_CARD = 2**20
+"""Bytes of the largest card that is read."""
 
 
 def hub_name(name: str) -> str:
@@ -101,11 +104,20 @@ def copy_companions(name: str, folder: Path) -> None:
                 shutil.copyfile(path, target)
 
 
+def copy_scores(name: str, folder: Path) -> None:
+    """Copy what the hub shows of a model's scores; only to where the same model is written."""
+    source = Path(name)
+    for path in sorted((source / RESULTS).glob("*.yaml")):
+        if path.is_file() and _inside(source, path):
+            (folder / RESULTS).mkdir(exist_ok=True)
+            shutil.copyfile(path, folder / RESULTS / path.name)
+
+
 def leave_code(name: str, config: PreTrainedConfig) -> None:
     """Take what points to code out of a config, and note that none is run nor carried along."""
     named = [vars(part).pop("auto_map", None) for part in parts_of(config)]
     folder = Path(name)
-    files = [path.name for path in sorted(folder.glob("*.py"))] if folder.is_dir() else []
+    files = [path.name for path in sorted(folder.glob("*.py"))] if name and folder.is_dir() else []
     parts = ["auto_map in its config.json"] * any(named) + files[:SHOWN]
     if parts:
         more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
@@ -177,7 +189,7 @@ def front_matter(name: str) -> dict[str, Any]:
     """What the card of a model says to the hub about its license, base and use; {} without one."""
     folder = folder_of(name)
     card = None if folder is None else folder / "README.md"
-    if card is None or not card.is_file() or card.stat().st_size > 2**20:
+    if card is None or not card.is_file() or card.stat().st_size > LARGEST_CARD:
         return {}
     try:
         data = metadata_load(card)

@@ -30,7 +30,7 @@ class PrunedModel(cut.Pruned):
         with whole_folder(save_directory) as folder, bars_on_terminals_only():
             super().save_pretrained(folder, *args, **kwargs)
             copy_companions(source, folder)
-            write_card(self, folder)
+            write_card(self, folder)  # pyright: ignore[reportArgumentType]
 
 
 def pruned_class(base: type[PreTrainedModel]) -> type[PreTrainedModel]:

@@ -158,7 +158,7 @@ def _ways(model: PreTrainedModel, sites: list[Site], mask: Mask) -> Iterator[Cut
 def _cut(small: PreTrainedModel, *, tied: bool) -> str:
     """Carry out the instructions; why that failed, or an empty string."""
     try:
-        cut.cut_model(small, small.config.headcount)
+        cut.cut_model(small, cut.sites_in(small.config))
         if tied:
             small.tie_weights()  # each place of the same weights was cut on its own
     except Exception as error:

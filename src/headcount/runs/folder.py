@@ -19,9 +19,10 @@ from headcount.base.files import LOCK, locked, read_json, whole_folder, write_js
 from headcount.base.outputs import require_new, require_place, require_replaceable
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
-from headcount.models.card import write_card, write_results
+from headcount.models.card import write_card
 from headcount.models.load import load
 from headcount.models.numbers import original_mask
+from headcount.runs.card import card_results, write_results
 from headcount.runs.contents import content_of
 from headcount.runs.identity import require_same
 from headcount.runs.notes import Note
@@ -128,6 +129,6 @@ def write_folder(
         record = replace(record, result={**record.result, "files": content_of(str(made))})
         said = record.to_json()
         write_json(made / RECORD, said)
-        write_card(model, made, record=said)
+        write_card(model, made, card_results(said))
         write_results(made, said)
     return record

@@ -13,7 +13,7 @@ from headcount.views.tables.columns import table
 from headcount.views.tables.pruning import prune_table
 
 if TYPE_CHECKING:
-    from headcount.exports.formats import ExportResult
+    from headcount.exports.export import ExportResult
 
 
 def record_table(record: Mapping[str, Any]) -> Table:
