@@ -93,7 +93,7 @@ def test_onnx_follows_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     assert not speed.wants_onnx(None, "cpu", notes)
     assert notes == ["onnx is not installed, so onnxruntime is not timed."]
-    with pytest.raises(hc.HeadcountError, match="pip install 'headcount.onnx.'"):
+    with pytest.raises(hc.HeadcountError, match=r"pip install 'headcount\[onnx\]'"):
         speed.wants_onnx(True, "cpu", notes)
 
 
