@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from headcount.repair.finetune import Finetune as Finetune
     from headcount.repair.recover import Recover as Recover
     from headcount.repair.recovery import recover as recover
-    from headcount.runs.asked import Prune as Prune
-    from headcount.runs.carry import run as run
+    from headcount.runs.execute import run as run
+    from headcount.runs.kinds.prune import Prune as Prune
     from headcount.runs.prune import prune as prune
     from headcount.runs.record import Record as Record
     from headcount.runs.record import load_record as load_record
@@ -93,9 +93,9 @@ _PUBLIC = {
     "Subset": "headcount.learned.methods:Subset",
     "Record": "headcount.runs.record:Record",
     "Run": "headcount.runs.run:Run",
-    "run": "headcount.runs.carry:run",
+    "run": "headcount.runs.execute:run",
     "load_record": "headcount.runs.record:load_record",
-    "Prune": "headcount.runs.asked:Prune",
+    "Prune": "headcount.runs.kinds.prune:Prune",
     "Logging": "headcount.training.logging:Logging",
     "Calibration": "headcount.tasks.calibration:Calibration",
     "ExecutorOptions": "headcount.studies.executors.protocol:ExecutorOptions",

@@ -107,7 +107,7 @@ EVALUATION = {
 @cache
 def _record() -> dict[str, Any]:
     from headcount.pruning.importance import Importance
-    from headcount.runs.asked import Prune
+    from headcount.runs.kinds.prune import Prune
     from headcount.runs.record import Record
     from headcount.runs.run import Run
 

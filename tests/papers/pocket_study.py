@@ -21,7 +21,7 @@ from headcount.likeness.result import Measurement, Redundancy
 from headcount.papers.claims import Verdict, judge, read_claims
 from headcount.papers.finished import PaperRuns
 from headcount.papers.scales import read_scale
-from headcount.runs.asked import Prune
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.products import product_of
 from headcount.runs.run import Run
 from headcount.studies.ledger import Ledger

@@ -8,7 +8,7 @@ import pytest
 
 from headcount.pruning.layers import Layers
 from headcount.pruning.random import Random
-from headcount.runs.asked import Prune
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.run import Run
 from papers.planted import SEEDS, Planted, prune, train, verdict
 

@@ -9,7 +9,8 @@ import pytest
 import headcount as hc
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.runs.check import check_names, check_parts
-from headcount.runs.kinds import Evaluate, Probe
+from headcount.runs.kinds.evaluate import Evaluate
+from headcount.runs.kinds.probe import Probe
 from headcount.runs.run import Run
 
 SHORT = hc.Finetune(steps=1)

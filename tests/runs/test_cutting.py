@@ -108,7 +108,7 @@ def test_a_method_that_has_looked_is_known_by_its_options(model, task, tokenizer
 
     def prepare(method, calibration=hc.Calibration(samples=8), seed=0):  # noqa: B008
         asked = hc.Prune(method=method, ratio=0.5, calibration=calibration)
-        return PruningRun(subject=subject, asked=asked, seed=seed, prepared=prepared).prepare()
+        return PruningRun(subject=subject, options=asked, seed=seed, prepared=prepared).prepare()
 
     first = prepare(hc.Importance())
     assert prepare(hc.Importance()) is first

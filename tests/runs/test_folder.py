@@ -10,8 +10,8 @@ from headcount.learned.trace import Trace, load_trace
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.pruning.random import Random
-from headcount.runs.asked import Prune
 from headcount.runs.folder import finished, require_free, workspace, write_folder
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 from models.zoo import build

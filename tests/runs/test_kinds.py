@@ -8,17 +8,16 @@ import pytest
 from headcount.base.errors import UsageError
 from headcount.behaviour.options import RoleOptions
 from headcount.likeness.options import DistanceOptions
-from headcount.runs.kinds import (
-    BenchOptions,
-    Evaluate,
-    ImportanceOptions,
-    Probe,
-    RedundancyOptions,
-    RolesOptions,
-    Train,
-    TransferOptions,
-)
-from headcount.runs.run import KINDS, Run
+from headcount.runs.kinds import KINDS
+from headcount.runs.kinds.bench import BenchOptions
+from headcount.runs.kinds.evaluate import Evaluate
+from headcount.runs.kinds.importance import ImportanceOptions
+from headcount.runs.kinds.probe import Probe
+from headcount.runs.kinds.redundancy import RedundancyOptions
+from headcount.runs.kinds.roles import RolesOptions
+from headcount.runs.kinds.train import Train
+from headcount.runs.kinds.transfer import TransferOptions
+from headcount.runs.run import Run
 from headcount.sensitivity.options import GradientOptions
 from headcount.tasks.input_options import InputOptions
 from headcount.training.options import TrainOptions
@@ -66,7 +65,7 @@ def test_the_key_depends_on_every_option(kind):
     assert refused <= {"new_tokenizer", "gradient_options.normalize"}
 
 
-SEEDED = [kind for kind, options in ASKED.items() if hasattr(options, "seeded")]
+SEEDED = [kind for kind, options in ASKED.items() if options.seeded]
 
 
 def seeds(run: Run) -> list[int]:
@@ -94,7 +93,7 @@ def test_the_seed_of_a_run_has_one_home(kind):
     other = replace(run, seed=3)
     assert (seeds(run), seeds(other), seeds(replace(other, seed=0))) == ([0, 0], [3, 3], [0, 0])
     assert len({run.key, other.key, replace(run, seed=4).key}) == 3
-    assert getattr(other.asked(type(options)), options.seeded).seed == 3
+    assert getattr(other.options_as(type(options)), options.seeded).seed == 3
     said = replace(options, **{options.seeded: replace(getattr(options, options.seeded), seed=3)})
     assert Run(kind, "a", options=said) == Run(kind, "a", options=said, seed=3) == other
     assert Run.read(other.to_plain()) == other

@@ -8,7 +8,10 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.runs.kinds import Evaluate, ImportanceOptions, RedundancyOptions, Train
+from headcount.runs.kinds.evaluate import Evaluate
+from headcount.runs.kinds.importance import ImportanceOptions
+from headcount.runs.kinds.redundancy import RedundancyOptions
+from headcount.runs.kinds.train import Train
 from headcount.runs.products import best_of, on_inputs, product_of, score_of, target_of
 from headcount.runs.record import Record
 from headcount.runs.run import Best, Run

@@ -10,7 +10,7 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.runs.kinds import RedundancyOptions
+from headcount.runs.kinds.redundancy import RedundancyOptions
 from headcount.runs.run import Best, Run
 from headcount.tasks.source import Source
 
@@ -135,10 +135,10 @@ def test_an_option_may_be_what_another_run_makes():
     asked = replace(FULL, options=hc.Prune(method=hc.Cluster(), ratio=0.5)).to_plain()
     asked["options"]["method"]["redundancy"] = [near.to_plain(), "other.npz"]
     run = Run.read(asked)
-    assert run.made == (("method.redundancy.0", near),)
+    assert run.option_runs == (("method.redundancy.0", near),)
     assert run.inputs == (near,)
     assert Run.read(plain(run)) == run
-    ready = run.with_made("folder", ["near.npz"])
+    ready = run.with_products("folder", ["near.npz"])
     assert ready.options.method.redundancy == ["near.npz", "other.npz"]
     assert (ready.model, ready.inputs) == ("folder", ())
     other = replace(near, seed=1).to_plain()

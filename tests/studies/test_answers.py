@@ -8,7 +8,7 @@ import pytest
 
 import headcount as hc
 from headcount.pruning.methods import as_method
-from headcount.runs.asked import Prune
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.subject import make_subject
 from headcount.studies.answers import SearchRequest, mean_length, speed_of, timed
 from headcount.training.scoring import Scoring

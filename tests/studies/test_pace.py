@@ -10,7 +10,7 @@ import pytest
 from headcount.heads import Layout
 from headcount.pruning.methods import as_method
 from headcount.repair.recover import Recover
-from headcount.runs.asked import Prune
+from headcount.runs.kinds.prune import Prune
 from headcount.studies.bounds import read_budget, read_drop
 from headcount.studies.pace import Pace, estimate, pace_of
 from headcount.studies.search_options import SearchOptions

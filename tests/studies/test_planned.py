@@ -9,7 +9,8 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.runs.kinds import RedundancyOptions, Train
+from headcount.runs.kinds.redundancy import RedundancyOptions
+from headcount.runs.kinds.train import Train
 from headcount.runs.run import Best
 from headcount.studies.planned import read_plan
 from headcount.studies.written import SHIPPED
@@ -76,14 +77,14 @@ def test_runs_are_methods_by_ratios_by_seeds_by_any_option(plan):
 
 def test_a_run_starts_from_the_run_with_its_own_seed(plan):
     base = {cell.run.seed: cell.run for cell in cells(plan, "base")}
-    assert base[1].asked(Train).training.seed == 1
+    assert base[1].options_as(Train).training.seed == 1
     assert base[1].options.training.learning_rate == 3e-4
     assert all(cell.run.model == base[cell.run.seed] for cell in cells(plan, "cut"))
     near = {cell.run.seed: cell.run for cell in cells(plan, "near")}
-    assert near[1].asked(RedundancyOptions).input_options.seed == 1
+    assert near[1].options_as(RedundancyOptions).input_options.seed == 1
     for cell in cells(plan, "cut"):
         if cell.axes["method"] == "cluster":
-            assert cell.run.made == (("method.redundancy", near[cell.run.seed]),)
+            assert cell.run.option_runs == (("method.redundancy", near[cell.run.seed]),)
     (last,) = cells(plan, "last")
     assert last.run.model == Best(tuple(base.values()))
 

@@ -5,7 +5,7 @@ import pytest
 
 from headcount.base.errors import UsageError
 from headcount.pruning.random import Random
-from headcount.runs.asked import Prune
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 from headcount.studies.store import RUNS, opened

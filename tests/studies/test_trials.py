@@ -5,8 +5,8 @@ import pytest
 
 import headcount as hc
 from headcount.pruning.methods import as_method
-from headcount.runs.asked import Prune
 from headcount.runs.cutting import PruningRun
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.subject import make_subject
 from headcount.studies import trials as module
 from headcount.studies.many import StudyCell, SubjectStudy

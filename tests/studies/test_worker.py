@@ -10,7 +10,7 @@ import pytest
 
 from headcount.learned.methods import StraightThrough
 from headcount.repair.finetune import Finetune
-from headcount.runs.asked import Prune
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.run import Run
 from headcount.studies.ledger import Ledger
 from headcount.studies.worker import Job, _undisturbed, work

@@ -14,7 +14,7 @@ from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import progress, waiting
 from headcount.cli.typed import TypedOptions, typed
 from headcount.models.model_options import ModelOptions
-from headcount.runs.kinds import BenchOptions
+from headcount.runs.kinds.bench import BenchOptions
 from headcount.views.tables.bench import bench_table, plan_table
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def bench(
             prepared()
             yield from progress(rounds, f"timing, at least {options.repeats} rounds")
 
-        found = groups.carried(run, track=track)
+        found = groups.executed(run, report=track)
     data = found.record.to_json() | {"notes": list(found.value.notes)}
     show(found.value.notes, data, as_json, bench_table(found.value))
 

@@ -18,7 +18,7 @@ from headcount.cli.typed import TypedOptions
 from headcount.heads import STACKS, Layout
 from headcount.models.shipped import require_model
 from headcount.runs.advice import choose
-from headcount.runs.asked import FREE, read_ratio
+from headcount.runs.kinds.prune import FREE, read_ratio
 
 MODELS = ("model", "pruned", "pretrained", "finetuned")
 NEW = ("prune", "remove", "export", "demo")

@@ -12,7 +12,7 @@ from headcount.base.errors import UsageError
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
 from headcount.cli.values import MaskText
-from headcount.runs.kinds import Evaluate
+from headcount.runs.kinds.evaluate import Evaluate
 
 
 def evaluate(
@@ -51,7 +51,7 @@ def evaluate(
     if dry_run:
         groups.would_run("score", run, as_json)
         return
-    found = groups.carried(run)
+    found = groups.executed(run)
     from headcount.training.evaluation import save_predictions
     from headcount.views.tables.scores import evaluation_table
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, overload
 
@@ -33,7 +33,7 @@ from headcount.training.scoring import Scoring
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
-    from headcount.runs.carriers.common import RunResult
+    from headcount.runs.kinds.kind import RunKind, RunResult
     from headcount.runs.subject import Subject
     from headcount.tasks import Task
 
@@ -180,15 +180,22 @@ def open_subject(
 def run_of(
     kind: str,
     model: str,
-    options: Any,
+    options: RunKind,
     task: str | None,
     source: TypedOptions,
     model_options: TypedOptions,
     seed: int = 0,
 ) -> Run:
     """What was typed, as a run."""
-    how: Any = {"source": source.on(), "model_options": model_options.on(), "seed": seed}
-    return Run(kind, model, options=options, task=task, **how)
+    return Run(
+        kind,
+        model,
+        options=options,
+        task=task,
+        source=source.on(),
+        model_options=model_options.on(),
+        seed=seed,
+    )
 
 
 def require_same_question(run: Run, out: Path | None, record: Path | None, overwrite: bool) -> None:
@@ -211,13 +218,31 @@ def require_same_question(run: Run, out: Path | None, record: Path | None, overw
         )
 
 
-def carried(run: Run, out: Path | None = None, **how: Any) -> RunResult:
-    """A run carried out, quietly, for a record that knows its command."""
-    from headcount.runs.carry import carry
+def executed(
+    run: Run,
+    out: Path | None = None,
+    *,
+    report: Callable[..., object] | None = None,
+    work: Path | None = None,
+    overwrite: bool = False,
+    logging: Logging | None = None,
+) -> RunResult:
+    """A run executed, quietly, for a record that knows its command."""
+    from headcount.runs.execute import execute
+    from headcount.runs.kinds.kind import RunContext
     from headcount.tasks.loading import hush
 
     hush()
-    return carry(run, out, command=command_line(), note=warn, **how)
+    context = RunContext(
+        out=out,
+        report=report,
+        work=work,
+        overwrite=overwrite,
+        logging=logging,
+        command=command_line(),
+        note=warn,
+    )
+    return execute(run, context)
 
 
 def command_line() -> str:
@@ -235,7 +260,7 @@ def would(what: str, plan: dict[str, Any], as_json: bool) -> None:
 
 def would_run(what: str, run: Run, as_json: bool) -> None:
     """What a dry run of a run says."""
-    from headcount.runs.carry import plan
+    from headcount.runs.execute import plan
     from headcount.tasks.loading import hush
 
     hush()

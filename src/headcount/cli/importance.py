@@ -12,7 +12,7 @@ from headcount.base.files import write_json
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.progress import bar
-from headcount.runs.kinds import ImportanceOptions
+from headcount.runs.kinds.importance import ImportanceOptions
 
 
 def importance(
@@ -44,7 +44,7 @@ def importance(
     from headcount.views.tables.scores import importance_table
 
     with bar("gradients") as told:
-        found = groups.carried(run, report=lambda done: told(done, None))
+        found = groups.executed(run, report=lambda done: told(done, None))
     data = plain(found.record.to_json())
     if out is not None:
         write_json(out, data)

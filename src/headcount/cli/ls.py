@@ -22,7 +22,7 @@ KINDS = {
     "methods": "headcount.pruning.methods:METHODS",
     "models": "headcount.models.shipped:MODELS",
     "repairs": "headcount.repair.repairs:REPAIRS",
-    "runs": "headcount.runs.run:KINDS",
+    "runs": "headcount.runs.kinds:KINDS",
     "stacks": "headcount.heads:STACKS",
     "tasks": "headcount.tasks.catalog:TASKS",
 }

@@ -15,7 +15,7 @@ from headcount.cli.progress import talk
 from headcount.pruning.methods import name_of
 from headcount.repair.repairs import repair_name
 from headcount.runs.advice import choose
-from headcount.runs.asked import read_ratio
+from headcount.runs.kinds.prune import read_ratio
 from headcount.views.gates import save_figures
 from headcount.views.tables.grid import kept_grid
 from headcount.views.tables.pruning import prune_table

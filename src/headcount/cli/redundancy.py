@@ -11,7 +11,7 @@ from headcount.base.files import discard, write_json
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar, progress
-from headcount.runs.kinds import RedundancyOptions
+from headcount.runs.kinds.redundancy import RedundancyOptions
 from headcount.views.figures import check_figures, save_all
 
 redundancy = App(name="redundancy")
@@ -60,7 +60,7 @@ def measure(
         groups.require_same_question(run, out, record, overwrite)
     try:
         with bar("measuring") as told:
-            carried = groups.carried(run, out, report=told, state=state)
+            executed = groups.executed(run, out, report=told, work=state)
     except KeyboardInterrupt:
         if state is not None and state.exists():
             warn("the same command again goes on from here.")
@@ -68,14 +68,16 @@ def measure(
     from headcount.views.redundancy import heat_maps
     from headcount.views.tables.redundancy import redundancy_json, redundancy_table
 
-    found = carried.value
+    found = executed.value
     if record is not None:
-        write_json(record, carried.record.to_json())
+        write_json(record, executed.record.to_json())
     if figure:
         save_all(heat_maps(found), figure)
     if state is not None:
         discard(state)  # until here the same command again would go on
-    data = carried.record.to_json() | redundancy_json(found) | {"out": out, "figures": figure or []}
+    data = (
+        executed.record.to_json() | redundancy_json(found) | {"out": out, "figures": figure or []}
+    )
     emit(data, as_json=as_json, table=redundancy_table(found, out))
 
 

@@ -12,7 +12,7 @@ from headcount.base.files import write_json
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.progress import bar
-from headcount.runs.kinds import RolesOptions
+from headcount.runs.kinds.roles import RolesOptions
 from headcount.views.figures import check_figures, save_all
 
 
@@ -54,14 +54,14 @@ def roles(
     run = groups.run_of("roles", model, options, task, source, model_options, read.seed)
     groups.require_same_question(run, out, out, overwrite)
     with bar("looking") as told:
-        carried = groups.carried(run, report=told)
+        executed = groups.executed(run, report=told)
     from headcount.views.roles import heat_maps
     from headcount.views.tables.roles import roles_table
 
-    data = carried.record.to_json()
+    data = executed.record.to_json()
     if out is not None:
         write_json(out, plain(data), indent=None)
     if figure:
-        save_all(heat_maps(carried.value), figure)
+        save_all(heat_maps(executed.value), figure)
     more = {"out": out, "figures": figure or []}
-    emit(data | more, as_json=as_json, table=roles_table(carried.value, out))
+    emit(data | more, as_json=as_json, table=roles_table(executed.value, out))

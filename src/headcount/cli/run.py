@@ -43,7 +43,7 @@ def run(
     from headcount.runs.record import Record, read_run
 
     asked, then = read_run(record)  # before torch takes its seconds
-    from headcount.runs.carry import run as run_again
+    from headcount.runs.execute import run as run_again
     from headcount.tasks.loading import hush
 
     hush()

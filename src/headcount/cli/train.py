@@ -12,7 +12,7 @@ from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar
 from headcount.cli.typed import TypedOptions, typed
-from headcount.runs.kinds import Train
+from headcount.runs.kinds.train import Train
 from headcount.training.options import PRESETS, TRANSLATION, TrainOptions
 from headcount.views.tables.records import train_table
 
@@ -77,7 +77,7 @@ def train(
 
     try:
         with bar(f"training on {task}") as told:
-            record = groups.carried(
+            record = groups.executed(
                 run, out, overwrite=overwrite, logging=logging.on(),
                 report=lambda step, steps, point: told(step, steps, _loss(point)),
             ).record  # fmt: skip

@@ -12,7 +12,7 @@ from headcount.cli import groups
 from headcount.cli.common import Json, emit, plain
 from headcount.cli.drawing import can_draw
 from headcount.cli.progress import bar
-from headcount.runs.kinds import TransferOptions
+from headcount.runs.kinds.transfer import TransferOptions
 
 
 def transfer(
@@ -54,7 +54,7 @@ def transfer(
         groups.would_run("compare", run, as_json)
         return
     figures = out is not None and can_draw()
-    found = groups.carried(run, bar=bar)
+    found = groups.executed(run, report=bar)
     from headcount.views.tables.transfer import transfer_table
     from headcount.views.transfer import save
 

@@ -25,7 +25,7 @@ from headcount.papers.estimates import (
     rows_scored,
 )
 from headcount.papers.finished import FinishedRun, PaperRuns
-from headcount.runs.kinds import Train
+from headcount.runs.kinds.train import Train
 
 Curve: TypeAlias = Sequence[tuple[float, float]]
 """(share of heads that went, relative score), from all heads on."""
@@ -212,8 +212,9 @@ def frozen(finished: PaperRuns) -> Sequence[Statistic]:
     ]
     if not tasks:
         return []
+    frozen = runs[0].run.options_as(Train).training.freeze
     note = (
-        f"the lowest {runs[0].run.asked(Train).training.freeze} layers and the embeddings frozen; "
+        f"the lowest {frozen} layers and the embeddings frozen; "
         "the paper: 5 layers of 24; "
         f"the worst task keeps {min(task.value for task in tasks):.3f}"
     )

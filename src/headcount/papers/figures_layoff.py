@@ -12,7 +12,7 @@ from headcount.papers.finished import PaperRuns
 from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.sheets import Cell, DrawnItem, Sheet, Spread, relative, spread
-from headcount.runs.kinds import Train
+from headcount.runs.kinds.train import Train
 from headcount.views.transfer import layer_lines, scatter
 
 NORMS = ("none", "l1", "l2")
@@ -125,7 +125,7 @@ def frozen(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     for task, scores in finished.scores("frozen", "task").items():
         share = Spread(tuple(relative(scores, full.get(task, {})).values()))
         rows.append([task, spread(full.get(task)), spread(scores), share])
-    layers = {run.run.asked(Train).training.freeze or 0 for run in finished.runs("frozen")}
+    layers = {run.run.options_as(Train).training.freeze or 0 for run in finished.runs("frozen")}
     note = f"Frozen: the embeddings and the lowest {', '.join(map(str, sorted(layers)))}."
     columns = ["task", "all layers train", "lowest layers frozen", "share of the score"]
     return DrawnItem([Sheet("Frozen layers", columns, rows, note)])

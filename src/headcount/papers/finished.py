@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headcount.base.files import expanded
 from headcount.heads import Layout, Mask, Scores
-from headcount.runs.asked import Prune
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.products import product_of, scored_part
 from headcount.runs.run import Run
 from headcount.studies.ledger import Ledger
@@ -191,7 +191,7 @@ class FinishedRun:
     def pruned_by(self) -> Prune | None:
         """How the model that it starts from was pruned; None for all heads."""
         model = self.run.model
-        return model.asked(Prune) if isinstance(model, Run) and model.kind == "prune" else None
+        return model.options_as(Prune) if isinstance(model, Run) and model.kind == "prune" else None
 
     @property
     def weight_change_of_heads(self) -> Scores:

@@ -1,6 +1,6 @@
 """One cut of one subject: decide, remove, repair, score.
 
-cutting  = PruningRun(subject=subject, asked=Prune(method=Surgeon(), ratio=0.5), seed=0)
+cutting  = PruningRun(subject=subject, options=Prune(method=Surgeon(), ratio=0.5), seed=0)
 decision = cutting.decide()                # which heads stay
 small, done = cutting.cut(decision)        # the model without the others, repaired
 found    = cutting.score(small)            # Evaluation
@@ -26,8 +26,9 @@ from headcount.pruning.function import FunctionMethod, notes_of
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.repair.finetune import Finetune, training_of
 from headcount.repair.repairs import Repair, RepairInputs, repair_name
-from headcount.runs.asked import NO_TARGET, Prune
 from headcount.runs.budget import Budget, CountedRows
+from headcount.runs.data import given_rows, used_rows
+from headcount.runs.kinds.prune import NO_TARGET, Prune
 from headcount.runs.notes import Note, log, seen_rows
 from headcount.runs.overlap import shared_rows
 from headcount.runs.subject import Subject
@@ -57,7 +58,7 @@ class PruningRun:
     """One cut under way."""
 
     subject: Subject
-    asked: Prune
+    options: Prune
     seed: int = 0
     """Of the draw or the sample of rows, and of training."""
     work: Path | None = None
@@ -76,11 +77,11 @@ class PruningRun:
     """Methods that have looked at their rows, shared by the cuts of a study."""
 
     def __post_init__(self) -> None:
-        for step in self.asked.repair:
+        for step in self.options.repair:
             name = repair_name(step)
             if step.needs != "calibration":
                 self.subject.need_task(f"The repair '{name}' needs a task: pass --task.")
-            elif self.subject.task is None and self.asked.calibration.rows is None:
+            elif self.subject.task is None and self.options.calibration.rows is None:
                 # measured: solved on random tokens, a model gets worse than without
                 raise UsageError(
                     f"The repair '{name}' needs inputs like those the model will see: pass --task, "
@@ -90,12 +91,12 @@ class PruningRun:
     @property
     def inputs(self) -> Any:
         """Rows or batches that were given instead of the task's; None without any."""
-        return self.subject.given(self.asked.calibration, self.asked.scoring.max_length)
+        return self.subject.given(self.options.calibration, self.options.scoring.max_length)
 
     def rows(self, use: str) -> EncodedRows:
         """Labelled rows for what looks at data; `use` is for what."""
-        length = self.asked.scoring.max_length
-        rows = self.subject.looked(self.asked.calibration, self.seed, length)
+        length = self.options.scoring.max_length
+        rows = self.subject.looked(self.options.calibration, self.seed, length)
         self.used[use] = used_rows(rows_fingerprint(rows), self.subject.looked_at, self.seed)
         return CountedRows.of(rows, self.budget)
 
@@ -104,7 +105,7 @@ class PruningRun:
 
         What costs nothing to prepare tells here what is wrong with it.
         """
-        method, name = self.asked.method, self.asked.name
+        method, name = self.options.method, self.options.name
         looks = method.needs in ("calibration", "labels", "training")
         if self.subject.fresh and looks and not isinstance(method, FunctionMethod):
             raise UsageError(
@@ -114,10 +115,10 @@ class PruningRun:
         if method.needs == "training":
             given = MethodInputs(training=self._training(name))
             decide = method.prepare(self.subject.model, given)
-            return PreparedMethod(decide, Budget(), {}, self.asked.calibration)
-        asked, drawn = self.asked.calibration, method.needs in ("calibration", "labels")
+            return PreparedMethod(decide, Budget(), {}, self.options.calibration)
+        asked, drawn = self.options.calibration, method.needs in ("calibration", "labels")
         seed = self.seed if drawn else 0
-        key = content([method, seed, asked.samples, self.asked.scoring.max_length])
+        key = content([method, seed, asked.samples, self.options.scoring.max_length])
         found = self.prepared.get(key)
         if found is None or found.calibration.rows is not asked.rows:
             calibration = replace(self, budget=Budget(), used={})
@@ -126,7 +127,7 @@ class PruningRun:
         return found
 
     def _look(self) -> Decide:
-        method, data, inputs = self.asked.method, None, self.inputs
+        method, data, inputs = self.options.method, None, self.inputs
         given_scores = getattr(method, "scores", None) is not None
         labels = method.needs == "labels" and not given_scores
         unlabelled = method.needs == "calibration" and inputs is None
@@ -140,10 +141,10 @@ class PruningRun:
     def _training(self, name: str) -> TrainingInputs:
         """What a method that trains gates is given."""
         task = self.subject.need_task(f"The method '{name}' trains gates on a task: pass --task.")
-        train = self.asked.learning or training_of(self.asked.repair)
+        train = self.options.learning or training_of(self.options.repair)
         if train is None:
             raise UsageError(f"The method '{name}' trains gates: pass --finetune.")
-        for step in self.asked.repair:
+        for step in self.options.repair:
             if step.needs == "calibration":
                 raise UsageError(NO_TARGET.format(name, repair_name(step)))
         return TrainingInputs(
@@ -155,7 +156,7 @@ class PruningRun:
     def decide(self) -> Decision:
         """Which heads stay."""
         prepared = self.prepare()
-        decision = prepared.decide(self.asked.share, self.seed)
+        decision = prepared.decide(self.options.share, self.seed)
         self.budget.measured += prepared.budget.measured
         self.used.update(prepared.used)
         if decision.learned is not None:
@@ -170,9 +171,9 @@ class PruningRun:
         small = remove(decision.model or self.subject.model, decision.mask)
         done: dict[str, Any] = {} if learned is None else {"learned": learned.to_json()}
         done["repair"] = steps = []
-        for step in self.asked.repair:
+        for step in self.options.repair:
             report: dict[str, Any] = {"name": repair_name(step), "options": self._options(step)}
-            if learned is not None and self.asked.learning is None and isinstance(step, Finetune):
+            if learned is not None and self.options.learning is None and isinstance(step, Finetune):
                 report["with_gates"] = True  # the gates had this training, so there is none after
             else:
                 report |= self._repair(step, small, decision.mask)
@@ -246,14 +247,14 @@ class PruningRun:
         self, model: PreTrainedModel, masks: Sequence[Mask] | None = None
     ) -> list[Evaluation]:
         """Every mask of a model, in one pass over the rows; without masks the model as it is."""
-        scoring = self.asked.scoring
+        scoring = self.options.scoring
         rows = self.subject.scored(scoring)
         tokenizer = self.subject.tokenizer
         return evaluate_rows(model, rows, masks, tokenizer=tokenizer, scoring=scoring)
 
     def score_masks(self, masks: Sequence[Mask], seeds: Sequence[int]) -> list[Evaluation]:
         """Every mask after the repair; without one, all of them in one pass over the data."""
-        if not self.asked.repair:
+        if not self.options.repair:
             unique = list(dict.fromkeys(masks))
             by_mask = dict(zip(unique, self.score_many(self.subject.model, unique), strict=True))
             return [by_mask[mask] for mask in masks]
@@ -265,7 +266,7 @@ class PruningRun:
 
     def score_full(self) -> Evaluation:
         """The model with all its heads; trained first where its task head is new."""
-        repair, scoring = self.asked.repair, self.asked.scoring
+        repair, scoring = self.options.repair, self.options.scoring
         if self.subject.fresh and training_of(repair) is None:
             raise UsageError("A new task head must be trained: pass --finetune.")
         trained = repair if self.subject.fresh else None
@@ -277,29 +278,29 @@ class PruningRun:
         if not self.subject.fresh:
             return self.score(self.subject.model)
         # its training is no part of what this cut has seen
-        whole = replace(self, seed=self.asked.scoring.seed, budget=Budget(), used={})
+        whole = replace(self, seed=self.options.scoring.seed, budget=Budget(), used={})
         return self.score(whole.cut(Decision(mask=Mask.full(self.subject.layout)))[0])
 
     def tell_seen(self) -> None:
         """Note where the method, or what comes after the cut, looks at the rows that are scored."""
         task = self.subject.need_task()
-        needs = [step.needs for step in (self.asked.method, *self.asked.repair)]
+        needs = [step.needs for step in (self.options.method, *self.options.repair)]
         without = ("nothing", "inputs", *(() if self.inputs is None else ("calibration",)))
         if any(need not in without for need in needs):
-            scored = {"split": self.asked.scoring.split or task.evaluation}
+            scored = {"split": self.options.scoring.split or task.evaluation}
             looked_at = {"split": self.subject.looked_at}
             self.tell("seen", seen_rows({"decided": looked_at, "scored": scored}))
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the record must not miss about its rows; told once, as well."""
-        shared = shared_rows(self.subject, self.asked, self.used)
+        shared = shared_rows(self.subject, self.options, self.used)
         self.tell("shared", shared)
-        told = (*self.subject.need_task().notes, *notes_of(self.asked.method))
+        told = (*self.subject.need_task().notes, *notes_of(self.options.method))
         return told if shared is None else (*told, shared)
 
     def difference(self, before: Evaluation, after: Evaluation) -> Difference:
         """What changed between two models on the rows that are scored."""
-        scoring = self.asked.scoring
+        scoring = self.options.scoring
         return difference(before, after, bootstrap=scoring.bootstrap, seed=scoring.seed)
 
     def result(
@@ -310,7 +311,7 @@ class PruningRun:
         self.used["scored"] = {
             "split": before.split,
             "n": before.n,
-            "seed": None if self.asked.scoring.limit is None else self.asked.scoring.seed,
+            "seed": None if self.options.scoring.limit is None else self.options.scoring.seed,
             "fingerprint": before.rows,
         }
         return {
@@ -336,11 +337,11 @@ class PruningRun:
         """What was asked and how many heads are left."""
         return {
             "model": self.subject.name,
-            "method": self.asked.name,
-            "ratio": self.asked.ratio,
-            "options": self.asked.own(),
+            "method": self.options.name,
+            "ratio": self.options.ratio,
+            "options": self.options.method_options(),
             "seed": self.seed,
-            "samples": self.asked.calibration.samples,
+            "samples": self.options.calibration.samples,
             "repair": [],
             "heads": {"before": len(mask.layout), "after": len(mask), "kept": mask.pattern},
         }
@@ -350,21 +351,3 @@ def dataset_of(task: str) -> dict[str, Any]:
     """The hub's name of a task's data set, where it is one of the hub's."""
     known = LAYOUTS.get(task)
     return {} if known is None else {"dataset": {"id": HUB, "task": known.config}}
-
-
-def used_rows(fingerprint: str, split: str, seed: int | None = None) -> dict[str, Any]:
-    """Rows as a record tells them; `seed` is that of the sample, None for all of the split.
-
-    >>> used_rows("512 rows 0a1b", "train", 0)
-    {'split': 'train', 'n': 512, 'seed': 0, 'fingerprint': '0a1b'}
-    """
-    count, _, name = fingerprint.split(" ")
-    return {"split": split, "n": int(count), "seed": seed, "fingerprint": name}
-
-
-def given_rows(inputs: Any) -> dict[str, Any]:
-    """Rows that were given with the call, as a record tells them."""
-    if isinstance(inputs, EncodedRows):
-        return used_rows(rows_fingerprint(inputs), "given")
-    count = len(inputs) if hasattr(inputs, "__len__") else None
-    return {"split": "given", "n": count, "seed": None, "fingerprint": None}

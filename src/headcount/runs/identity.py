@@ -21,7 +21,7 @@ from headcount.likeness.distances import DISTANCES
 from headcount.models import fingerprint
 from headcount.pruning.methods import METHODS, Method, name_of
 from headcount.repair.repairs import REPAIRS, repairs_identity
-from headcount.runs.asked import Prune
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.record import TOLD
 from headcount.runs.subject import Subject
 from headcount.runs.values import told

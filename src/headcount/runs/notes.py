@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headcount.base.names import split_words
-from headcount.tasks.metrics import get_metric
 
 Note = Callable[[str], None]
 
@@ -43,6 +42,8 @@ def not_better(score: float, random: Sequence[float], metric: str) -> str | None
     """
     if any(math.isnan(each) for each in (score, *random)):
         return "This cannot be held against random: a score is undefined."
+    from headcount.tasks.metrics import get_metric
+
     sign = 1 if get_metric(metric).higher_is_better else -1
     mean = sum(random) / len(random)
     cuts = f"{len(random)} random cuts have" if len(random) > 1 else "a random cut has"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headcount.runs.asked import Prune
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import seen_rows
 from headcount.runs.subject import Subject
 from headcount.tasks.encoding import EncodedRows

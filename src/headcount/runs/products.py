@@ -1,4 +1,4 @@
-"""What a run leaves for others: the model of a training or a cut, a matrix, or its record.
+"""What a run leaves for others: a trained or pruned model, a matrix, or its record.
 
 Nothing here needs torch: a study finds with it what is there already.
 """
@@ -11,21 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import UsageError
+from headcount.runs.kinds import KINDS
+from headcount.runs.kinds.kind import MODEL
 from headcount.runs.record import FILE, Record, load_record
 from headcount.runs.run import Best, Run
 from headcount.tasks.metrics import get_metric
 
-MODELS = ("train", "prune")
-"""Kinds of runs that leave a model: their folder is it."""
-FILES = {"redundancy": "redundancy.npz"}
-"""Kinds that leave a file of their own; of the others the record is what came out."""
+
+def leaves_model(run: Run) -> bool:
+    """Whether the folder of a finished run is a model."""
+    return run.options.product() == MODEL
 
 
 def target_of(run: Run, folder: Path) -> Path | None:
-    """What `carry` is given to write to, for a run whose folder this is; None for nothing."""
-    if run.kind in FILES:
-        return folder / FILES[run.kind]
-    return folder if run.kind in MODELS and not getattr(run.options, "gated", False) else None
+    """What a run is given to write to, for a run whose folder this is; None for nothing."""
+    product = run.options.product()
+    if product is None:
+        return None
+    return folder if product == MODEL else folder / product
 
 
 def product_of(run: Run, folder: Path) -> Path:
@@ -35,15 +38,15 @@ def product_of(run: Run, folder: Path) -> Path:
 
 def has_product(run: Run, folder: Path) -> bool:
     """Whether what others start from is still there: models that nobody asked for are not kept."""
-    made = product_of(run, folder)
-    return any(made.glob("*.safetensors")) if made == folder else made.is_file()
+    product = product_of(run, folder)
+    return any(product.glob("*.safetensors")) if product == folder else product.is_file()
 
 
 def on_inputs(run: Run, folder_of: Callable[[Run], Path]) -> Run:
     """The run on what its inputs have made; `folder_of` is asked for the folder of each."""
-    folders = {each.key: folder_of(each) for each in run.inputs}
-    paths = [str(product_of(each, folders[each.key])) for _, each in run.made]
-    return run.with_made(_model(run, folders), paths)
+    folders = {needed.key: folder_of(needed) for needed in run.inputs}
+    paths = [str(product_of(needed, folders[needed.key])) for _, needed in run.option_runs]
+    return run.with_products(_model(run, folders), paths)
 
 
 def _model(run: Run, folders: Mapping[str, Path]) -> str:
@@ -51,8 +54,8 @@ def _model(run: Run, folders: Mapping[str, Path]) -> str:
         return run.model
     chosen = run.model
     if isinstance(chosen, Best):
-        chosen = best_of([(each, load_record(folders[each.key])) for each in chosen.runs])
-    if chosen.kind in MODELS:
+        chosen = best_of([(run, load_record(folders[run.key])) for run in chosen.runs])
+    if leaves_model(chosen):
         return str(product_of(chosen, folders[chosen.key]))
     if isinstance(chosen.model, str):
         return chosen.model  # an evaluation stands for the model that it scored
@@ -74,18 +77,15 @@ def best_of(runs: Sequence[tuple[Run, Record]]) -> Run:
 
 
 def score_of(record: Mapping[str, Any]) -> tuple[str, float]:
-    """(metric, score) of what a run is about: the model after a cut, or the one that was scored."""
-    found = scored_part(record)
-    if found is None:
+    """(metric, score) of what a run is about: the pruned model, or the one that was scored."""
+    part = scored_part(record)
+    if part is None:
         raise UsageError(f"A run of the kind '{record['kind']}' has no score to go by.")
-    return found["metric"], math.nan if found["score"] is None else float(found["score"])
+    return part["metric"], math.nan if part["score"] is None else float(part["score"])
 
 
 def scored_part(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The part of a record that has `metric`, `score`, `low`, `high` and `n`; None without one."""
-    part: Any = {
-        "prune": lambda: (record.get("scores") or {}).get("after"),
-        "train": lambda: record.get("evaluation"),
-        "evaluate": lambda: record,
-    }.get(record["kind"], lambda: None)()
+    kind: Any = KINDS[record["kind"]]
+    part = kind.scored(record)
     return part if isinstance(part, Mapping) and "score" in part else None

@@ -28,11 +28,12 @@ from headcount.pruning.select import prepare
 from headcount.repair.finetune import training_of, with_training
 from headcount.repair.repairs import Repair, Repairs, as_repairs
 from headcount.runs.advice import choose
-from headcount.runs.asked import Prune, Ratio
 from headcount.runs.budget import Budget, together
 from headcount.runs.cutting import PruningRun
 from headcount.runs.folder import finished, require_free, work_of, workspace, write_folder
-from headcount.runs.identity import identity
+from headcount.runs.identity import identity as identity_of_study
+from headcount.runs.kinds.kind import RunContext
+from headcount.runs.kinds.prune import Prune, Ratio
 from headcount.runs.notes import Note, log, not_better, rows_sentence, seen_rows
 from headcount.runs.record import Record
 from headcount.runs.run import Run
@@ -108,48 +109,78 @@ def prune(
     steps = None if repair is None else as_repairs(repair)
     trains = any(step.needs == "training" for step in steps or ())
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
-    there = subject.task is not None
-    choice = choose(method, steps, task=there, fresh=subject.fresh)
-    trained = choice.method.needs == "training"
-    asked = Prune(
+    choice = choose(method, steps, task=subject.task is not None, fresh=subject.fresh)
+    options = Prune(
         method=choice.method,
         ratio=ratio,
         repair=choice.repair,
-        learning=_learning(learning, choice.repair) if trained else None,
+        learning=learning,
         calibration=calibration or Calibration(),
         scoring=scoring or Scoring(seed=seed),
         baseline=baseline,
     )
-    asked.share  # refused before anything is measured  # noqa: B018
-    target = None if out is None else expanded(out)
-    place = expanded(work) if work is not None else target and work_of(target)
+    context = RunContext(
+        out=out,
+        work=None if work is None else expanded(work),
+        overwrite=overwrite,
+        command=command,
+        report=report,
+        note=note,
+        logging=logging,
+    )
+    return prune_subject(subject, options, seed, context, choice.note)
+
+
+def prune_subject(
+    subject: Subject,
+    options: Prune,
+    seed: int = 0,
+    context: RunContext | None = None,
+    advice: str | None = None,
+) -> PruneOutput:
+    """Prune a subject as the options say; `advice` is what was decided for the user, for notes."""
+    context = context or RunContext()
+    trained = options.method.needs == "training"
+    learning = _learning(options.learning, options.repair) if trained else None
+    options = replace(options, learning=learning)
+    options.share  # refused before anything is measured  # noqa: B018
+    target = None if context.out is None else expanded(context.out)
+    work = context.work if context.work is not None else target and work_of(target)
     if target is not None and is_first():
-        require_free(target, overwrite=overwrite)
-        require_apart(target, run_of(subject, asked, seed).files, overwrite=overwrite)
-    notes = [*notes_of(asked.method), *(() if subject.task is None else subject.task.notes)]
+        require_free(target, overwrite=context.overwrite)
+        files = run_of(subject, options, seed).files
+        require_apart(target, files, overwrite=context.overwrite)
+    notes = [*notes_of(options.method), *(() if subject.task is None else subject.task.notes)]
 
-    def tell(text: str) -> None:
+    def keep_note(text: str) -> None:
         notes.append(text)
-        note(text)
+        context.note(text)
 
-    called = (None if target is None else target.name, asked.name, asked.ratio)
-    cutting = PruningRun(
-        subject=subject, asked=asked, seed=seed, note=tell, work=place,
-        logging=(logging or Logging()).named(*called),
-    )  # fmt: skip
-    about = identity_of(subject, asked, seed)
-    if choice.note is not None:
-        tell(choice.note)
-    if target is not None and not overwrite and (there := finished(target, about, note)):
-        return PruneOutput(*there)
+    logging = context.logging or Logging()
+    pruning = PruningRun(
+        subject=subject,
+        options=options,
+        seed=seed,
+        note=keep_note,
+        work=work,
+        logging=logging.named(target and target.name, options.name, options.ratio),
+    )
+    identity = identity_of(subject, options, seed)
+    if advice is not None:
+        keep_note(advice)
+    if target is not None and not context.overwrite:
+        earlier = finished(target, identity, context.note)
+        if earlier is not None:
+            return PruneOutput(*earlier)
     held = nullcontext()
-    if place is not None and is_first():
-        held = workspace(place, about, note, where=target, overwrite=overwrite)
+    if work is not None and is_first():
+        held = workspace(work, identity, context.note, where=target, overwrite=context.overwrite)
     with held:
-        found = _Cut(cutting, report or (lambda text: None)).make(about, notes, command)
+        report = context.report or (lambda text: None)
+        output = _Cut(pruning, report).make(identity, notes, context.command)
         if target is not None:
-            found = replace(found, record=_write(target, found, subject.tokenizer))
-    return found
+            output = replace(output, record=_write(target, output, subject.tokenizer))
+    return output
 
 
 def _learning(learning: TrainOptions | None, repair: Repairs) -> TrainOptions | None:
@@ -187,7 +218,7 @@ def identity_of(subject: Subject, asked: Prune, seed: int) -> dict[str, Any]:
         more["learning"] = learning.identity()
     if asked.gated:
         more["gated"] = True
-    return identity(subject, asked, [asked.method], **more) | {"cut_seed": seed}
+    return identity_of_study(subject, asked, [asked.method], **more) | {"cut_seed": seed}
 
 
 @dataclass(frozen=True)
@@ -199,7 +230,7 @@ class _Cut:
 
     def make(self, about: dict[str, Any], notes: list[str], command: str | None) -> PruneOutput:
         """Decide, remove, repair and score, and put it on record."""
-        cutting, asked, started = self.cutting, self.cutting.asked, time.monotonic()
+        cutting, asked, started = self.cutting, self.cutting.options, time.monotonic()
         self.say(f"choosing heads: {asked.name}")
         decision = cutting.decide()
         mask, learned = decision.mask, decision.learned
@@ -222,7 +253,7 @@ class _Cut:
                     longer = together(asked.learning, longer)
                 assert longer is not None  # the gates were trained by one of the two
                 repair = with_training(asked.repair, longer)
-                compared = replace(cutting, asked=replace(asked, repair=repair))
+                compared = replace(cutting, options=replace(asked, repair=repair))
             before, after = scored = compared.score_full(), cutting.score(small)
             result = cutting.result(decision, done, before, after)
             result["scores"] |= self._random(compared, mask, after)
@@ -253,7 +284,7 @@ class _Cut:
 
     def _random(self, cutting: PruningRun, mask: Mask, after: Evaluation) -> dict[str, Any]:
         """Random cuts of the same number of heads, repaired alike."""
-        count, metric = cutting.asked.baseline, after.scores[0].metric
+        count, metric = cutting.options.baseline, after.scores[0].metric
         if not count or not mask.dropped:
             return {}
         draw = prepare(cutting.subject.layout, "random")
@@ -262,7 +293,7 @@ class _Cut:
         drawn = replace(cutting, budget=Budget(), used={}, logging=cutting.logging.named("random"))
         found = drawn.score_masks(masks, seeds)
         summary = _summary(found, metric) | {"budget": _each(drawn.budget, count)}
-        if cutting.asked.name != "random":
+        if cutting.options.name != "random":
             told = not_better(after.score, [each.score for each in found], metric)
             summary["beaten"] = told is None
             cutting.tell("random", told)

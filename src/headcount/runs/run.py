@@ -1,4 +1,4 @@
-"""A run is a value: what is asked of which model, in plain data that any process can carry out.
+"""A run is a value: what is asked of which model, in plain data that any process can execute.
 
     base = Run("train", "bert-base-uncased", task="mrpc", options=Train())
     cut  = Run("prune", base, task="mrpc", options=Prune(method=Surgeon(), ratio=0.5))
@@ -22,35 +22,22 @@ from headcount.base.digest import plain_digest
 from headcount.base.errors import UsageError
 from headcount.base.files import expanded
 from headcount.base.names import nearest
-from headcount.base.options import Mistakes, Options, OptionsError, read, to_plain
+from headcount.base.options import Mistakes, OptionsError, read, to_plain
 from headcount.base.plugins import plugin_code
-from headcount.base.registry import Registry
 from headcount.likeness.distances import DISTANCES
 from headcount.models.model_options import ModelOptions
 from headcount.models.shipped import is_shipped
 from headcount.pruning.methods import METHODS
 from headcount.repair.repairs import REPAIRS
 from headcount.runs.contents import by_content, named_files
+from headcount.runs.kinds import KINDS
+from headcount.runs.kinds.kind import RunKind
 from headcount.tasks.catalog import TASKS
 from headcount.tasks.source import Source
 
-Asked = TypeVar("Asked", bound=Options)
+Kind = TypeVar("Kind", bound=RunKind)
 MODEL_FILE = re.compile(r"config\.json$|tokenizer|vocab|.*\.(model|spm|safetensors|bin)$")
 """Names of files that only a folder of a model or tokenizer has."""
-
-KINDS = Registry("kind of run")
-for _name, _where, _summary in (
-    ("train", "headcount.runs.kinds:Train", "A model trained on a task."),
-    ("evaluate", "headcount.runs.kinds:Evaluate", "A model scored on a task."),
-    ("redundancy", "headcount.runs.kinds:RedundancyOptions", "A distance for every pair of heads."),
-    ("roles", "headcount.runs.kinds:RolesOptions", "What every head does on data."),
-    ("importance", "headcount.runs.kinds:ImportanceOptions", "How much a loss feels each head."),
-    ("prune", "headcount.runs.asked:Prune", "Heads chosen, removed, repaired and scored."),
-    ("transfer", "headcount.runs.kinds:TransferOptions", "Two checkpoints compared head by head."),
-    ("bench", "headcount.runs.kinds:BenchOptions", "A model timed dense, masked and cut."),
-    ("probe", "headcount.runs.kinds:Probe", "A trial of a machine: waits, works or fails."),
-):
-    KINDS.add(_name, _where, _summary)
 
 
 @dataclass(frozen=True)
@@ -72,7 +59,7 @@ class Run:
     """What is done; see `headcount ls runs`."""
     model: str | Run | Best
     """A folder, a name on the hub, a shipped model, or the run whose model it is."""
-    options: Options = field(kw_only=True)
+    options: RunKind = field(kw_only=True)
     """The options of this kind."""
     task: str | None = field(default=None, kw_only=True)
     """What is measured on; see `headcount ls tasks`."""
@@ -82,8 +69,8 @@ class Run:
     """How the model is opened."""
     seed: int = field(default=0, kw_only=True)
     """Seed of everything random in the run, and its only home: a seed that the options of a kind
-    say is taken from there, and `asked` and `to_plain` give them the run's."""
-    made: tuple[tuple[str, Run], ...] = field(default=(), kw_only=True)
+    say is taken from there, and `options_as` and `to_plain` give them the run's."""
+    option_runs: tuple[tuple[str, Run], ...] = field(default=(), kw_only=True)
     """Options that name what another run makes: where they stand (`method.redundancy`), the run."""
 
     def __post_init__(self) -> None:
@@ -93,15 +80,15 @@ class Run:
                 f"A run of the kind '{self.kind}' has options of {kind.__name__}, not of "
                 f"{type(self.options).__name__}."
             )
-        part = getattr(kind, "seeded", None)
-        if part is not None and (said := getattr(self.options, part).seed):
-            if self.seed not in (0, said):
-                text = f"The run's seed is {self.seed}, and its options say {said}: say it once."
+        part = kind.seeded
+        if part is not None and (seed := getattr(self.options, part).seed):
+            if self.seed not in (0, seed):
+                text = f"The run's seed is {self.seed}, and its options say {seed}: say it once."
                 raise OptionsError(text, [(("options", part, "seed"), text)])
-            object.__setattr__(self, "seed", said)
+            object.__setattr__(self, "seed", seed)
             object.__setattr__(self, "options", _with_seed(self.options, 0))
 
-    def asked(self, kind: type[Asked]) -> Asked:
+    def options_as(self, kind: type[Kind]) -> Kind:
         """The options, which are those of the run's kind, with its seed."""
         assert isinstance(self.options, kind)
         return _with_seed(self.options, self.seed)
@@ -113,48 +100,50 @@ class Run:
         Files and folders count by their content, and so do plugins: a run on other rows or weights
         is another run.
         """
-        asked = self.to_plain(deep=False)
-        asked["model_options"] = {
+        plain = self.to_plain(deep=False)
+        plain["model_options"] = {
             "tokenizer": self.model_options.tokenizer,
             "dtype": self.model_options.dtype,
         }
-        asked["made"] = [(place, run.key) for place, run in self.made]
-        asked["inputs"] = [run.key for run in self.inputs]
+        plain["made"] = [(path, run.key) for path, run in self.option_runs]
+        plain["inputs"] = [run.key for run in self.inputs]
         if not isinstance(self.model, str):
-            asked["model"] = type(self.model).__name__
-        if code := plugin_code(asked, (METHODS, REPAIRS, TASKS, DISTANCES)):
-            asked["plugins"] = code
-        return plain_digest(by_content(asked, self.files))
+            plain["model"] = type(self.model).__name__
+        if code := plugin_code(plain, (METHODS, REPAIRS, TASKS, DISTANCES)):
+            plain["plugins"] = code
+        return plain_digest(by_content(plain, self.files))
 
     @property
     def files(self) -> set[str]:
         """What it names that may be a file or a folder: those count by their content."""
-        models = [
-            each for each in (self.model, self.model_options.tokenizer) if isinstance(each, str)
-        ]
-        own = {name for name in models if not is_shipped(name) and _is_here(name)}
-        return own.union(named_files(self.source), named_files(self.options))
+        names = {self.model, self.model_options.tokenizer}
+        local = {
+            name
+            for name in names
+            if isinstance(name, str) and not is_shipped(name) and _is_here(name)
+        }
+        return local.union(named_files(self.source), named_files(self.options))
 
     @property
     def inputs(self) -> tuple[Run, ...]:
         """The runs that must be done before this one."""
         first = {str: (), Run: (self.model,), Best: getattr(self.model, "runs", ())}
-        return (*first[type(self.model)], *(run for _, run in self.made))
+        return (*first[type(self.model)], *(run for _, run in self.option_runs))
 
-    def with_made(self, model: str, paths: Sequence[str]) -> Run:
-        """The run on what its inputs made: the model, and a path for each of `made`."""
+    def with_products(self, model: str, paths: Sequence[str]) -> Run:
+        """The run on what its inputs made: the model, and a path for each of `option_runs`."""
         plain = to_plain(self.options)
-        for (place, _), path in zip(self.made, paths, strict=True):
-            _put(plain, place.split("."), path)
+        for (field_path, _), path in zip(self.option_runs, paths, strict=True):
+            _put(plain, field_path.split("."), path)
         options = _options(KINDS[self.kind], plain, "options")
-        return replace(self, model=model, options=options, made=())
+        return replace(self, model=model, options=options, option_runs=())
 
     def to_plain(self, *, deep: bool = True) -> dict[str, Any]:
         """Plain data; `read` gives the run back. Not `deep`, it leaves out the runs inside."""
         options = to_plain(_with_seed(self.options, self.seed))
         if deep:
-            for place, run in self.made:
-                _put(options, place.split("."), run.to_plain())
+            for field_path, run in self.option_runs:
+                _put(options, field_path.split("."), run.to_plain())
         inside = self.model if isinstance(self.model, str) or not deep else self.model.to_plain()
         return {
             "kind": self.kind,
@@ -171,23 +160,23 @@ class Run:
         """The run that `to_plain` wrote; all its mistakes are told at once."""
         if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
             raise UsageError(f"{where} names no kind of run.")
-        told, parts, name = Mistakes(), dict[str, Any](), data["kind"]
-        with told.at("kind"):
+        mistakes, parts, name = Mistakes(), dict[str, Any](), data["kind"]
+        with mistakes.at("kind"):
             _named(name, where)
         for strange in (part for part in data if part not in PARTS):
-            with told.at(str(strange)):
+            with mistakes.at(str(strange)):
                 known = ", ".join(PARTS)
                 raise UsageError(f"{where} has no part '{strange}'; a run has {known}.")
         for part, reader in READERS.items():
-            with told.at(part):
+            with mistakes.at(part):
                 parts[part] = reader(data.get(part), f"{where}.{part}")
-        with told.at("options"):
-            options, made = _without_runs(data.get("options", {}), f"{where}.options")
-            parts["made"] = tuple(made)
+        with mistakes.at("options"):
+            options, inside = _without_runs(data.get("options", {}), f"{where}.options")
+            parts["option_runs"] = tuple(inside)
             meant = name if name in KINDS else nearest(name, (entry.name for entry in KINDS))
             if meant is not None:  # a kind with a typing error has other mistakes to tell
                 parts["options"] = _options(KINDS[meant], options, f"{where}.options")
-        told.refuse()
+        mistakes.refuse()
         return cls(name, **parts)
 
 
@@ -197,7 +186,7 @@ def _is_here(name: str) -> bool:
     if not os.path.isdir(path):
         return os.path.isfile(path)
     try:
-        return any(MODEL_FILE.match(each) for each in os.listdir(path))
+        return any(MODEL_FILE.match(file) for file in os.listdir(path))
     except OSError:
         return True  # whoever reads it says why it cannot be
 
@@ -208,7 +197,7 @@ PARTS = ("kind", "model", "task", "source", "model_options", "seed", "options")
 def read_model(data: object, where: str) -> str | Run | Best | None:
     """A model as it is named in plain data; None where it is not."""
     if isinstance(data, Mapping) and isinstance(data.get("best"), Sequence):
-        runs = [Run.read(each, f"{where}.best") for each in data["best"]]
+        runs = [Run.read(run, f"{where}.best") for run in data["best"]]
         if not runs:
             raise UsageError(f"{where}.best names no run.")
         return Best(tuple(runs))
@@ -248,41 +237,41 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
 
 def _without_runs(data: Any, where: str) -> tuple[Any, list[tuple[str, Run]]]:
     """Options with a word in place of every run inside, and those runs by where they stood."""
-    found = [
-        (".".join(place), inside if isinstance(inside, Run) else Run.read(inside, where))
-        for place, inside in _runs_inside(data)
+    runs = [
+        (".".join(path), inside if isinstance(inside, Run) else Run.read(inside, where))
+        for path, inside in _runs_inside(data)
     ]
-    if not found:
+    if not runs:
         return data, []
     plain = to_plain(data)
-    for place, run in found:
-        _put(plain, place.split("."), f"run {run.key}")
-    return plain, found
+    for path, run in runs:
+        _put(plain, path.split("."), f"run {run.key}")
+    return plain, runs
 
 
-def _runs_inside(data: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _runs_inside(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     if isinstance(data, Run) or (isinstance(data, Mapping) and {"kind", "model"} <= set(data)):
-        yield place, data
+        yield path, data
     elif isinstance(data, Mapping):
         for name, value in data.items():
-            yield from _runs_inside(value, (*place, str(name)))
+            yield from _runs_inside(value, (*path, str(name)))
     elif isinstance(data, list | tuple):
         for at, value in enumerate(data):
-            yield from _runs_inside(value, (*place, str(at)))
+            yield from _runs_inside(value, (*path, str(at)))
 
 
-def _with_seed(options: Asked, seed: int) -> Asked:
+def _with_seed(options: Kind, seed: int) -> Kind:
     """Options of a kind with this seed in the part that draws; as they are where there is none."""
-    part = getattr(options, "seeded", None)
+    part = options.seeded
     if part is None:
         return options
     changed: Any = {part: replace(getattr(options, part), seed=seed)}
     return replace(options, **changed)
 
 
-def _put(data: Any, place: Sequence[str], value: Any) -> None:
+def _put(data: Any, path: Sequence[str], value: Any) -> None:
     """Put a value deep into a nest of objects and lists."""
-    *way, last = place
+    *way, last = path
     for name in way:
         data = data[int(name) if isinstance(data, list) else name]
     data[int(last) if isinstance(data, list) else last] = value

@@ -14,8 +14,8 @@ from headcount.costs.timed import BenchResult
 from headcount.heads import Mask
 from headcount.models.hooks import evaluating
 from headcount.pruning.methods import Method, name_of
-from headcount.runs.asked import Prune
 from headcount.runs.cutting import used_rows
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note
 from headcount.runs.prune import PruneOutput, prune
 from headcount.runs.subject import Subject
@@ -217,7 +217,7 @@ def _scored(asked: SearchRequest, made: PruneOutput) -> tuple[Evaluation, Evalua
     from headcount.runs.cutting import PruningRun
 
     cut = replace(asked.like, scoring=asked.stating, baseline=0)
-    cutting = PruningRun(subject=asked.subject, asked=cut, seed=asked.seed, note=asked.note)
+    cutting = PruningRun(subject=asked.subject, options=cut, seed=asked.seed, note=asked.note)
     return cutting.score_full(), cutting.score(made.model)
 
 

@@ -22,8 +22,8 @@ from headcount.models.remove import remove
 from headcount.pruning.counts import Place
 from headcount.pruning.pattern import Pattern
 from headcount.pruning.surgeon import paths
-from headcount.runs.asked import Prune
 from headcount.runs.cutting import PruningRun
+from headcount.runs.kinds.prune import Prune
 from headcount.studies.answers import (
     SearchRequest,
     common,
@@ -103,7 +103,9 @@ def within_budget(
     prices = prices_of(
         budget, model, batch=batch, length=length or 0, rounds=how.repeats, seed=asked.seed
     )
-    cutting = PruningRun(subject=asked.subject, asked=asked.like, seed=asked.seed, note=asked.note)
+    cutting = PruningRun(
+        subject=asked.subject, options=asked.like, seed=asked.seed, note=asked.note
+    )
     asked.report("choosing heads: surgeon")
     ways = all_ways(asked.subject.layout, paths(model, cutting.rows("decided")))
     attempts = attempted(asked, budget, prices, ways)

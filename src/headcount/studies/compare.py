@@ -24,8 +24,8 @@ from headcount.heads import Layout
 from headcount.pruning.methods import AnyMethod, Method, as_method, name_of
 from headcount.repair.finetune import Finetune
 from headcount.repair.recover import Recover
-from headcount.runs.asked import Prune
 from headcount.runs.identity import identity
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
 from headcount.studies.many import Progress, StudyCell, SubjectStudy, check_labels, check_seeds

@@ -17,8 +17,8 @@ from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.pruning.methods import AnyMethod, Decide, Method, as_method, name_of
 from headcount.repair.repairs import Repair, as_repairs
-from headcount.runs.asked import Prune
 from headcount.runs.identity import identity
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
 from headcount.studies.many import Progress, StudyCell, SubjectStudy, check_labels, check_seeds

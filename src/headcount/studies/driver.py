@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headcount.base.errors import HeadcountError
-from headcount.runs.products import MODELS, has_product
+from headcount.runs.products import has_product, leaves_model
 from headcount.runs.record import FormatError
 from headcount.studies.executors.protocol import Executor, JobEnd
 from headcount.studies.ledger import Ledger, State, holder_of
@@ -157,7 +157,7 @@ class Driver:
 
     def _lacks_its_model(self, cell: Cell) -> bool:
         folder = self.ledger.folder_of(cell.key)
-        return cell.run.kind in MODELS and not has_product(cell.run, folder)
+        return leaves_model(cell.run) and not has_product(cell.run, folder)
 
     def _settle(self, key: str, state: str, why: str | None = None) -> None:
         self.settled[key] = state

@@ -6,7 +6,7 @@ Rows go to Parquet and CSV; a summary has a line for each combination of everyth
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from headcount.base.errors import HeadcountError
 from headcount.base.files import whole
 from headcount.base.options import defined
+from headcount.runs.kinds import KINDS
 from headcount.runs.products import scored_part
 from headcount.statistics import compare_pairs, interval
 from headcount.studies.ledger import Ledger
@@ -96,37 +97,10 @@ def measures(record: Mapping[str, Any]) -> Row:
     scored = scored_part(record)
     if scored is not None:
         found |= {name: scored[name] for name in ("metric", "score", "low", "high", "n")}
-    return found | _MEASURES.get(record["kind"], lambda record: {})(record)
+    kind: Any = KINDS[record["kind"]]
+    return found | kind.columns(record)
 
 
-def _of_prune(record: Mapping[str, Any]) -> Row:
-    heads, scores = record["heads"], record.get("scores") or {}
-    lost, random = scores.get("difference") or {}, scores.get("random") or {}
-    return {
-        "heads": heads["before"], "kept": heads["after"], "pattern": heads["kept"],
-        "full": (scores.get("before") or {}).get("score"),
-        "difference": lost.get("value"), "difference_low": lost.get("low"),
-        "difference_high": lost.get("high"), "random": random.get("mean"),
-        "parameters": (record.get("parameters") or {}).get("after"),
-    }  # fmt: skip
-
-
-def _of_redundancy(record: Mapping[str, Any]) -> Row:
-    several = len({each["stack"] for each in record["summary"]}) > 1
-    found = {"inputs": record["count"]}
-    for each in record["summary"]:
-        name = f"{each['stack']}.{each['distance']}" if several else each["distance"]
-        found |= {f"{name}": each["mean"], f"{name}.error": each["largest_error"]}
-    return found
-
-
-_MEASURES: Mapping[str, Callable[[Mapping[str, Any]], Row]] = {
-    "prune": _of_prune,
-    "redundancy": _of_redundancy,
-    "train": lambda record: {"steps": record["steps"], "last_loss": record["last_loss"]},
-    "importance": lambda record: {"loss": record["loss"], "n": record["n"]},
-    "probe": lambda record: {"said": record["said"]},
-}
 NOT_MEASURED = {"seconds", "n", "heads", "kept", "inputs", "steps", "parameters", "low", "high",
                 "full", "difference_low", "difference_high"}  # fmt: skip
 """Numbers that are not averaged over seeds."""

@@ -11,7 +11,7 @@ from headcount.base.errors import HeadcountError, UsageError
 from headcount.base.names import did_you_mean, nearest
 from headcount.base.options import Mistakes, OptionsError
 from headcount.runs.check import check_names, check_parts
-from headcount.runs.kinds import Probe
+from headcount.runs.kinds.probe import Probe
 from headcount.runs.run import PARTS, Best, Run
 from headcount.studies.grid import (
     SHORT,

@@ -16,10 +16,10 @@ from headcount.base.files import require_fields, write_json
 from headcount.heads import Mask
 from headcount.models.load import load
 from headcount.pruning.methods import name_of
-from headcount.runs.asked import Prune
 from headcount.runs.contents import content_of
 from headcount.runs.folder import work_of
 from headcount.runs.identity import AGAIN, read_sealed, seal
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.record import load_record
 from headcount.studies.answers import MODEL, SearchRequest, pruned
 from headcount.studies.budgets import exactly

@@ -15,10 +15,10 @@ from typing import Any
 from headcount.base.errors import UsageError
 from headcount.learned.keeper import AllClosedError
 from headcount.repair.repairs import repairs_identity
-from headcount.runs.asked import Prune
 from headcount.runs.cutting import PruningRun
 from headcount.runs.folder import work_of, workspace
 from headcount.runs.identity import own_options
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, rows_sentence
 from headcount.runs.prune import run_of
 from headcount.runs.record import Record, id_of
@@ -68,7 +68,7 @@ class SubjectStudy:
     def cutting(self, wanted: StudyCell) -> PruningRun:
         """One of its cuts."""
         return PruningRun(
-            subject=self.subject, asked=wanted.asked, seed=wanted.seed, note=self.note,
+            subject=self.subject, options=wanted.asked, seed=wanted.seed, note=self.note,
             told=self.told, prepared=self.prepared, logging=self._logging(wanted),
         )  # fmt: skip
 
@@ -157,7 +157,7 @@ class SubjectStudy:
     @contextmanager
     def working(self, cutting: PruningRun) -> Generator[PruningRun]:
         """The cut with a folder that it can be resumed from, where there is training to resume."""
-        asked, about = cutting.asked, self.identity_of(cutting)
+        asked, about = cutting.options, self.identity_of(cutting)
         target = self.store.folder_of(id_of(about))
         trains = [step for step in asked.repair if step.needs == "training"]
         if target is None or (not trains and asked.method.needs != "training"):
@@ -169,7 +169,7 @@ class SubjectStudy:
     def record_of(self, cutting: PruningRun, result: Any, seconds: float) -> Record:
         """A finished cut."""
         return Record(
-            run=run_of(self.subject, cutting.asked, cutting.seed),
+            run=run_of(self.subject, cutting.options, cutting.seed),
             identity=self.identity_of(cutting), rows=cutting.used,
             result=result | {"rows_said": rows_sentence(cutting.used)},
             notes=cutting.notes(), seconds=round(seconds, 1),
@@ -177,7 +177,7 @@ class SubjectStudy:
 
     def identity_of(self, cutting: PruningRun) -> dict[str, Any]:
         """What one of its cuts depends on."""
-        asked = cutting.asked
+        asked = cutting.options
         own = {"method": asked.name, "ratio": asked.ratio, "cut_seed": cutting.seed}
         own |= {**repairs_identity(asked.repair), **own_options(asked.method)}
         return dict(self.about) | own

@@ -24,8 +24,8 @@ from headcount.pruning.methods import AnyMethod, Method, as_method, name_of
 from headcount.repair.finetune import training_of
 from headcount.repair.recover import Recover
 from headcount.repair.repairs import Repair, Repairs, as_repairs
-from headcount.runs.asked import Prune
 from headcount.runs.identity import identity
+from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
 from headcount.runs.overlap import scored_keys, shared_note
 from headcount.runs.subject import Subject, make_subject

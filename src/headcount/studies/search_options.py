@@ -12,7 +12,7 @@ from headcount.pruning.methods import METHODS
 from headcount.studies.bounds import Bound, MaxDrop
 
 if TYPE_CHECKING:
-    from headcount.runs.asked import Prune
+    from headcount.runs.kinds.prune import Prune
     from headcount.training.scoring import Scoring
 
 METHODS_TRIED = ("surgeon",)

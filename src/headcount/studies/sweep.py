@@ -27,8 +27,8 @@ from headcount.base.names import did_you_mean
 from headcount.base.options import changed, types_of
 from headcount.pruning.methods import Method, as_method, name_of
 from headcount.repair.finetune import Finetune
-from headcount.runs.asked import FREE, Prune
 from headcount.runs.identity import identity
+from headcount.runs.kinds.prune import FREE, Prune
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject, make_subject
 from headcount.statistics import compare_groups, interval, rank_correlation

@@ -28,8 +28,10 @@ from headcount.base.errors import HeadcountError, StudyError, disk_is_full, in_w
 from headcount.base.faults import danger
 from headcount.base.files import write_json
 from headcount.base.plugins import load_plugin, loaded_plugins
-from headcount.runs.asked import FREE, Prune
-from headcount.runs.products import MODELS, on_inputs, target_of
+from headcount.runs.execute import execute
+from headcount.runs.kinds.kind import RunContext
+from headcount.runs.kinds.prune import FREE, Prune
+from headcount.runs.products import leaves_model, on_inputs, target_of
 from headcount.runs.record import FILE, Record, load_record
 from headcount.runs.run import Run
 from headcount.studies.lease import Lease, LostLeaseError
@@ -149,14 +151,14 @@ def _carry(ledger: Ledger, run: Run, job: Job, made: Path) -> None:
     ready = on_inputs(run, lambda each: ledger.folder_of(each.key)) if run.inputs else run
     if job.launch:
         record = _launched(ready, job, made)
-    elif run.kind == "probe":
-        record = _probe(ready)
+    elif not run.options.opens_model:
+        record = execute(ready).record
     else:
         record = _measured(ready, job, made)
     _require_unchanged(job, made.parent)
     made.mkdir(parents=True, exist_ok=True)
     replace(record, run=run).save(made)
-    if run.kind in MODELS and not job.keep:
+    if leaves_model(run) and not job.keep:
         _strip(made)
     danger()
     (made.parent / f".{MADE}.done").touch()
@@ -181,25 +183,19 @@ def _files(run: Run) -> set[str]:
     return own.union(*map(_files, run.inputs))
 
 
-def _probe(run: Run) -> Record:
-    from headcount.runs.probe import probe
-
-    return probe(run)
-
-
 def _measured(run: Run, job: Job, made: Path) -> Record:
     import torch
 
-    from headcount.runs.carry import carry
     from headcount.tasks.loading import hush
 
     hush()
     torch.set_num_threads(job.threads)
     target = target_of(run, made)
     if run.kind != "prune" or job.keep or target is None:
-        return carry(run, target, subjects=_subjects()).record
+        return execute(run, RunContext(out=target, subjects=_subjects())).record
     free = isinstance(run.options, Prune) and run.options.ratio == FREE
-    found = carry(run, work=made.parent / "cutting", subjects=_subjects(), may_close=free)
+    work = made.parent / "cutting"
+    found = execute(run, RunContext(work=work, subjects=_subjects(), may_close=free))
     if (trace := getattr(found.value, "trace", None)) is not None:
         made.mkdir(parents=True, exist_ok=True)
         trace.save(made / "gates.npz")

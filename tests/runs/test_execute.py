@@ -11,29 +11,30 @@ import torch
 import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.likeness.options import DistanceOptions
-from headcount.runs.carry import CARRIERS, carry
-from headcount.runs.kinds import (
-    BenchOptions,
-    Evaluate,
-    ImportanceOptions,
-    Probe,
-    RedundancyOptions,
-    RolesOptions,
-    Train,
-    TransferOptions,
-)
-from headcount.runs.run import KINDS, Run
+from headcount.runs.execute import execute, plan
+from headcount.runs.kinds import KINDS
+from headcount.runs.kinds.bench import BenchOptions
+from headcount.runs.kinds.evaluate import Evaluate
+from headcount.runs.kinds.importance import ImportanceOptions
+from headcount.runs.kinds.kind import RunContext, RunKind
+from headcount.runs.kinds.probe import Probe
+from headcount.runs.kinds.redundancy import RedundancyOptions
+from headcount.runs.kinds.roles import RolesOptions
+from headcount.runs.kinds.train import Train
+from headcount.runs.kinds.transfer import TransferOptions
+from headcount.runs.run import Run
 from headcount.runs.subject import Subjects
 from headcount.sensitivity.options import GradientOptions
 from headcount.training import finetune as training
-from runs.carriers.asking import FEW, READING, TASK, trained
-
-__all__ = ["trained"]
+from runs.kinds.asking import FEW, READING, TASK
 
 
-def test_every_kind_that_opens_a_model_has_its_carrier():
-    assert {each.name for each in KINDS} - {each.name for each in CARRIERS} == {"probe"}
-    assert all(callable(CARRIERS[each.name]) for each in CARRIERS)
+def test_every_kind_is_a_class_of_options_that_says_what_is_done():
+    kinds = KINDS.loaded()
+    assert all(issubclass(kind, RunKind) for kind in kinds.values())
+    assert all(kind.execute is not RunKind.execute for kind in kinds.values())
+    with pytest.raises(UsageError, match="no dry run of the kind 'probe'"):
+        plan(Run("probe", "none", options=Probe()))
 
 
 ONE = hc.TrainOptions(steps=1, batch_size=8, log_every=1)
@@ -62,7 +63,7 @@ def test_another_seed_of_the_run_draws_something_else(kind, trained):
     task = None if kind in ("redundancy", "roles", "transfer", "bench", "probe") else TASK
     model = "pocket" if kind in ("train", "transfer", "bench") else str(trained[1])
     run = Run(kind, model, task=task, options=options)
-    first, other = (carry(replace(run, seed=seed)).record for seed in (0, 1))
+    first, other = (execute(replace(run, seed=seed)).record for seed in (0, 1))
     assert first.id != other.id
     assert first[drawn] != other[drawn]
     assert other.run.seed == 1 == other.run.to_plain()["seed"]
@@ -112,10 +113,10 @@ def test_runs_of_one_subject_score_the_full_model_once(tmp_path, monkeypatch):
         for ratio in (0.25, 0.5)
     ]  # fmt: skip
     subjects = Subjects()
-    first, second = (carry(run, subjects=subjects).record for run in runs)
+    first, second = (execute(run, RunContext(subjects=subjects)).record for run in runs)
     assert len(trained) == 3  # the full model, and two cuts
     assert first["scores"]["before"] == second["scores"]["before"]
-    alone = carry(runs[1]).record
+    alone = execute(runs[1]).record
     for part in ("before", "after"):
         assert second["scores"][part]["score"] == alone["scores"][part]["score"]
     for name in ("mask", "budget", "rows", "identity"):

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from headcount.base.errors import UsageError
-from headcount.runs.carriers.common import mask_of, open_run, task_of
-from headcount.runs.kinds import Evaluate
+from headcount.runs.kinds.evaluate import Evaluate
+from headcount.runs.opening import mask_of, open_run, task_of
 from headcount.runs.run import Run
 from headcount.runs.subject import Subjects
-from runs.carriers.asking import TASK
+from runs.kinds.asking import TASK
 
 
 def test_a_run_that_names_the_same_is_opened_once(trained):

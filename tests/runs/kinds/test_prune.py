@@ -5,7 +5,9 @@ import pytest
 import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.pruning.methods import METHODS, make_method
-from headcount.runs.asked import read_ratio
+from headcount.runs.kinds.prune import read_ratio
+from headcount.runs.run import Run
+from runs.kinds.asking import FEW, TASK, assert_asked_again
 
 
 @pytest.mark.parametrize(
@@ -62,11 +64,26 @@ def test_trained_gates_are_no_closed_ones():
     "name", [entry.name for entry in METHODS if entry.name not in ("pattern", "layers")]
 )
 def test_only_options_that_were_set_are_a_method_s_own(name):
-    assert hc.Prune(method=make_method(name)).own() == {}
+    assert hc.Prune(method=make_method(name)).method_options() == {}
     assert hc.Prune(method=make_method(name)).name == name
 
 
 def test_own_options():
-    assert hc.Prune(method=hc.Importance(step=0.25)).own() == {"step": 0.25}
-    assert hc.Prune(method=hc.Pattern(keep="321")).own() == {"keep": "321"}
-    assert hc.Prune(method=hc.Layers(empty="odd")).own() == {"empty": "odd"}
+    assert hc.Prune(method=hc.Importance(step=0.25)).method_options() == {"step": 0.25}
+    assert hc.Prune(method=hc.Pattern(keep="321")).method_options() == {"keep": "321"}
+    assert hc.Prune(method=hc.Layers(empty="odd")).method_options() == {"empty": "odd"}
+
+
+def test_a_record_asked_again_gives_the_same(trained):
+    options = hc.Prune(method=hc.Random(), ratio=0.5, scoring=FEW, baseline=1)
+    record = assert_asked_again(Run("prune", str(trained[1]), task=TASK, seed=3, options=options))
+    assert "parameters" in record
+
+
+def test_gates_that_are_closed_instead(trained):
+    options = hc.Prune(
+        method=hc.Importance(), ratio=0.5, scoring=FEW, baseline=0, gated=True,
+        calibration=hc.Calibration(samples=8),
+    )  # fmt: skip
+    record = assert_asked_again(Run("prune", str(trained[1]), task=TASK, options=options))
+    assert "parameters" not in record

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import headcount as hc
-from headcount.runs.kinds import Train
+from headcount.runs.kinds.train import Train
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 from headcount.tasks.input_options import InputOptions

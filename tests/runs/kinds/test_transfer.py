@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from headcount.runs.kinds import TransferOptions
+from headcount.runs.kinds.transfer import TransferOptions
 from headcount.runs.run import Run
-from runs.carriers.asking import READING, assert_asked_again
+from runs.kinds.asking import READING, assert_asked_again
 
 
 def test_a_record_asked_again_gives_the_same(trained):

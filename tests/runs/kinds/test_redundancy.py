@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from headcount.likeness.options import DistanceOptions
-from headcount.runs.kinds import RedundancyOptions
+from headcount.runs.kinds.redundancy import RedundancyOptions
 from headcount.runs.run import Run
-from runs.carriers.asking import READING, assert_asked_again
+from runs.kinds.asking import READING, assert_asked_again
 
 
 def test_a_record_asked_again_gives_the_same(trained):

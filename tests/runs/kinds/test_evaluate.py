@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from headcount.runs.kinds import Evaluate
+from headcount.runs.kinds.evaluate import Evaluate
 from headcount.runs.run import Run
-from runs.carriers.asking import FEW, TASK, assert_asked_again
+from runs.kinds.asking import FEW, TASK, assert_asked_again
 
 
 def test_a_record_asked_again_gives_the_same(trained):

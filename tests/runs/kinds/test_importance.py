@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from headcount.runs.kinds import ImportanceOptions
+from headcount.runs.kinds.importance import ImportanceOptions
 from headcount.runs.run import Run
 from headcount.sensitivity.options import GradientOptions
-from runs.carriers.asking import TASK, assert_asked_again
+from runs.kinds.asking import TASK, assert_asked_again
 
 
 def test_a_record_asked_again_gives_the_same(trained):

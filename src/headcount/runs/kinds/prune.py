@@ -1,22 +1,23 @@
-"""What is asked of one cut, as options: how heads are chosen, how many go, and what comes after.
-
-Nothing here needs torch, so a run can be written down, read and checked anywhere.
-"""
+"""Heads chosen, removed, or only gated, repaired and scored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from headcount.base.errors import UsageError
 from headcount.base.options import Mistakes, changed, read, to_plain, types_of
 from headcount.heads import Layout
 from headcount.pruning.methods import Method, make_method, name_of, read_method
 from headcount.repair.repairs import Repairs, read_repairs, repairs_to_plain
+from headcount.runs.kinds.kind import MODEL, RunContext, RunKind, RunOutput, RunResult
 from headcount.tasks.calibration import Calibration
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
+
+if TYPE_CHECKING:
+    from headcount.runs.run import Run
 
 FREE = "free"
 """In place of a ratio: the method decides how many heads go."""
@@ -28,7 +29,7 @@ NO_TARGET = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prune:
+class Prune(RunKind):
     """Decide which heads stay, remove the others, repair, score."""
 
     method: Method
@@ -65,10 +66,73 @@ class Prune:
         """The share of heads to remove, which must be said; None where the method decides."""
         return read_ratio(self.method, self.ratio)
 
-    def own(self) -> dict[str, Any]:
+    def method_options(self) -> dict[str, Any]:
         """The method's options that are not its defaults, as plain data."""
         plain = to_plain(self.method)
         return {name: plain[name] for name in changed(self.method)}
+
+    @property
+    def trains(self) -> bool:
+        """Whether the model is trained after heads were removed."""
+        return any(step.needs == "training" for step in self.repair)
+
+    def product(self) -> str | None:
+        """A model, unless heads were only gated."""
+        return None if self.gated else MODEL
+
+    def execute(self, run: Run, context: RunContext) -> RunResult | RunOutput:
+        """Prune, or score with closed gates; where all gates close, see `context.may_close`."""
+        from headcount.learned.keeper import AllClosedError
+        from headcount.runs.cutting import PruningRun
+        from headcount.runs.notes import rows_sentence
+        from headcount.runs.opening import open_run
+        from headcount.runs.prune import identity_of, prune_subject
+
+        subject = open_run(run, context.subjects, trains=self.trains)
+        pruning = PruningRun(subject=subject, options=self, seed=run.seed, note=context.note)
+        identity = identity_of(subject, self, run.seed)
+        if self.gated:
+            decision, before = pruning.decide(), pruning.score_full()
+            after = pruning.score(subject.model, [decision.mask])
+            result = pruning.result(decision, {}, before, after)
+            result["rows_said"] = rows_sentence(pruning.used)
+            return RunOutput(
+                result=result,
+                identity=identity,
+                rows=pruning.used,
+                value=decision.mask,
+                notes=pruning.notes(),
+            )
+        try:
+            pruned = prune_subject(subject, self, run.seed, context)
+        except AllClosedError as error:
+            if not context.may_close:
+                raise
+            result = pruning.closed(error, pruning.score_full())
+            return RunOutput(result=result, identity=identity, rows=pruning.used)
+        return RunResult(pruned.record, pruned)
+
+    @classmethod
+    def columns(cls, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Heads, the change of the score, and random removals of as many."""
+        heads, scores = record["heads"], record.get("scores") or {}
+        difference, random = scores.get("difference") or {}, scores.get("random") or {}
+        return {
+            "heads": heads["before"],
+            "kept": heads["after"],
+            "pattern": heads["kept"],
+            "full": (scores.get("before") or {}).get("score"),
+            "difference": difference.get("value"),
+            "difference_low": difference.get("low"),
+            "difference_high": difference.get("high"),
+            "random": random.get("mean"),
+            "parameters": (record.get("parameters") or {}).get("after"),
+        }
+
+    @classmethod
+    def scored(cls, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The score of the pruned model."""
+        return (record.get("scores") or {}).get("after")
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data, the method by its name and options."""
@@ -82,21 +146,21 @@ class Prune:
         if not isinstance(data, Mapping) or "method" not in data:
             raise UsageError(f"{where} names no method.")
         rest = {name: value for name, value in data.items() if name != "method"}
-        told, parts = Mistakes(), {"method": make_method("all-heads"), **rest}
-        with told.at("method"):
+        mistakes, parts = Mistakes(), {"method": make_method("all-heads"), **rest}
+        with mistakes.at("method"):
             parts["method"] = read_method(data["method"], f"{where}.method")
         if "repair" in data:
             parts["repair"] = ()
-            with told.at("repair"):
+            with mistakes.at("repair"):
                 parts["repair"] = read_repairs(data["repair"], f"{where}.repair")
-        with told.at("ratio"):
+        with mistakes.at("ratio"):
             if isinstance(share := data.get("ratio"), int | float):
                 Layout(()).kept_at(share)
-        made: list[Prune] = []
-        with told.at():
-            made.append(read(cls, parts, where))
-        told.refuse()
-        return made[0]
+        options: list[Prune] = []
+        with mistakes.at():
+            options.append(read(cls, parts, where))
+        mistakes.refuse()
+        return options[0]
 
 
 def read_ratio(method: Method, ratio: Ratio) -> float | None:

@@ -8,7 +8,7 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.runs.kinds import Probe
+from headcount.runs.kinds.probe import Probe
 from headcount.runs.run import Run
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import headcount as hc
-from headcount.runs.kinds import Train
+from headcount.runs.kinds.train import Train
 from headcount.runs.run import Run
-from runs.carriers.asking import TASK
+from runs.kinds.asking import TASK
 
 
 def test_training_leaves_a_model_and_its_record(trained):

@@ -1,1 +1,0 @@
-"""What carries out a run of each kind: one file a kind, named in `runs/carry.py`."""

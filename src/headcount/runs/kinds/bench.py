@@ -1,0 +1,75 @@
+"""A model timed dense, masked and pruned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headcount.base.options import by_field, to_plain
+from headcount.costs.shapes import SEVERAL, check_rounds, check_timing, shapes_of, unlisted
+from headcount.runs.contents import FILE
+from headcount.runs.kinds.kind import RunContext, RunKind, RunOutput
+
+if TYPE_CHECKING:
+    from headcount.runs.run import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(RunKind):
+    """Time one forward pass: dense, masked, with heads removed, and in onnxruntime."""
+
+    pruned: str | None = field(default=None, metadata=FILE)
+    """The same model with heads removed."""
+    ratio: tuple[float, ...] | None = None
+    """Shares of the heads to remove when no pruned model is given: 0.5 0.75 0.9."""
+    batch: int | tuple[int, ...] = field(default=8, metadata=SEVERAL)
+    """Examples in a forward pass; of several numbers each is timed."""
+    length: int | tuple[int, ...] | None = field(default=None, metadata=SEVERAL)
+    """Tokens of each example; of several numbers each is timed; 128, or what fits."""
+    repeats: int = 15
+    """Rounds at least; 6 or more."""
+    timing_seconds: float = 30.0
+    """More rounds until the intervals are within ± 10 %, for so many seconds at most."""
+    onnx: bool | None = None
+    """Time onnxruntime, too; by default when it is installed and the device is the CPU."""
+    from_config: bool = False
+    """Use random weights, even where there are others: they take the same time."""
+
+    def __post_init__(self) -> None:
+        shapes_of(self.batch, self.length)
+        check_timing(self.timing_seconds)
+        check_rounds(self.repeats)
+        for name in ("batch", "length"):
+            object.__setattr__(self, name, unlisted(getattr(self, name)))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data without the usual `timing_seconds`: the key of earlier runs stays."""
+        plain = by_field(self)
+        if self.timing_seconds == type(self).timing_seconds:
+            del plain["timing_seconds"]
+        return plain
+
+    def execute(self, run: Run, context: RunContext) -> RunOutput:
+        """Time it; `context.report` wraps the rounds. Nothing is written but the record."""
+        from headcount.costs.speed import bench
+        from headcount.models import fingerprint
+        from headcount.runs.opening import name_of
+
+        options: dict[str, Any] = {name: getattr(self, name) for name in by_field(self)}
+        result = bench(
+            name_of(run),
+            **options,
+            allow_pickle=run.model_options.allow_pickle,
+            device=run.model_options.device,
+            seed=run.seed,
+            track=context.report or iter,
+        )
+        identity = {
+            "model": run.model,
+            "device": run.model_options.device,
+            "versions": fingerprint.versions(),
+            "kind": run.kind,
+            "options": to_plain(self),
+            "seed": run.seed,
+        }
+        return RunOutput(result=result.to_json(), identity=identity, rows={}, value=result)
