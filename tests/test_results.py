@@ -53,7 +53,7 @@ def redundancy(layout: Layout, names: list[str]) -> Redundancy:
     for stack in layout.stacks:
         matrix = np.ones((stack.total, stack.total)) - np.eye(stack.total)
         measured |= {(stack.name, name): Measurement(matrix, matrix / 7) for name in names}
-    return Redundancy(layout=layout, measured=measured, count=1000, made={})
+    return Redundancy(layout=layout, measured=measured, count=1000, provenance={})
 
 
 def evaluation(**changes: Any) -> Evaluation:

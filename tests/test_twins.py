@@ -172,7 +172,7 @@ def test_redundancy(cli: Cli, texts: Path, tmp_path: Path) -> None:
     assert np.array_equal(saved["js"].values, found["js"].values)
     assert np.array_equal(saved["js"].stderr, found["js"].stderr)
     assert (saved.layout, saved.count) == (found.layout, found.count)
-    assert plain(saved.made) == plain(found.made)
+    assert plain(saved.provenance) == plain(found.provenance)
     assert told["count"] == found.count
 
 

@@ -1,4 +1,4 @@
-"""What roles and stand-in shares cost beside the model's own forward pass with attentions.
+"""What roles and replaceable shares cost beside the model's own forward pass with attentions.
 
     python benchmarks/speed/roles.py [--rounds 5] [--json] [--quick]
 
@@ -20,7 +20,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 from transformers import BertConfig, BertModel
 
-from headcount.behaviour.looks import AttentionMeans
+from headcount.behaviour.attention import AttentionMeans
 from headcount.behaviour.tokens import marks_of
 from headcount.models.find import layout
 from headcount.models.hooks import evaluating
@@ -49,7 +49,7 @@ def measure(rounds: int, rows: int, length: int, layers: int) -> dict[str, Any]:
     calls = {
         "forward": plain,
         "attention alone": lambda: bare.take(batch),
-        "with stand-in": lambda: looks.take(batch),
+        "with replaceable shares": lambda: looks.take(batch),
     }
     best = dict.fromkeys(calls, float("inf"))
     with evaluating(model):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from headcount.behaviour.words import LOOKS
+from headcount.behaviour.words import ATTENTION
 
 
 def keys_of(name, i, ids, text, separators, keys=None):
@@ -32,13 +32,13 @@ def by_hand(attention, ids, text, separators, sees, keys=None):
 
     `sees(i, j)` says whether query i sees key j.
     """
-    values = {name: [] for name in LOOKS}
-    chances = {name: [] for name in LOOKS}
+    values = {name: [] for name in ATTENTION}
+    chances = {name: [] for name in ATTENTION}
     for i in range(len(ids)):
         if not text[i]:
             continue
         visible = [j for j in range(attention.shape[1]) if sees(i, j)]
-        for name in list(LOOKS)[:7]:
+        for name in list(ATTENTION)[:7]:
             own = [j for j in keys_of(name, i, ids, text, separators, keys) if j in visible]
             if own:
                 values[name].append(sum(attention[i, j] for j in own))
@@ -53,6 +53,6 @@ def by_hand(attention, ids, text, separators, sees, keys=None):
             values["entropy_share"].append(bits / math.log2(len(visible)))
             chances["entropy_share"].append(1.0)
     return tuple(
-        np.array([np.mean(each[name]) if each[name] else np.nan for name in LOOKS])
+        np.array([np.mean(each[name]) if each[name] else np.nan for name in ATTENTION])
         for each in (values, chances)
     )

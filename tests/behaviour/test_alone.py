@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import headcount as hc
-from headcount.behaviour.alone import standing_in
-from headcount.behaviour.stand_in import Outputs
+from headcount.behaviour.alone import substituting
+from headcount.behaviour.replaceable import Outputs
 from headcount.models.find import sites_of
 from headcount.models.linear import read_rows, write_rows
 from headcount.models.watch import watching
@@ -74,7 +74,7 @@ def test_the_repair_is_that_of_other_weights(words: Any) -> None:
 
     batch = rows.collate([rows[row] for row in range(len(rows))])
     inputs = {name: value for name, value in batch.items() if name != "labels"}
-    with torch.no_grad(), watching(model, outputs.outs, add):
+    with torch.no_grad(), watching(model, outputs.projections, add):
         model(**inputs)
     solved = outputs.solve(1e-3)
     layout = hc.layout(model)
@@ -84,7 +84,7 @@ def test_the_repair_is_that_of_other_weights(words: Any) -> None:
         plain = model(**inputs).logits
         with hc.gate(model, mask):
             closed = model(**inputs).logits
-        with standing_in(model, solved):
+        with substituting(model, solved):
             assert torch.equal(model(**inputs).logits, plain), "nothing is closed"
             with hc.gate(model, mask):
                 found = model(**inputs).logits
@@ -92,7 +92,7 @@ def test_the_repair_is_that_of_other_weights(words: Any) -> None:
         out = model.get_submodule(site.out)
         weights = read_rows(out)
         own = slice(head.index * site.head_dim, (head.index + 1) * site.head_dim)
-        stand_in = solved["encoder", 1].stand_ins[:, own].double()
+        stand_in = solved["encoder", 1].substitutes[:, own].double()
         write_rows(out, weights + stand_in @ weights[own])
         with hc.gate(model, mask):
             expected = model(**inputs).logits

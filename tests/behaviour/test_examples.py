@@ -2,12 +2,24 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import torch
 
 import headcount as hc
 from behaviour.test_measure import planted, rows_of
-from headcount.behaviour.examples import LONGEST, ROWS, Pool, _chosen
+from headcount.base.errors import UsageError
+from headcount.behaviour.examples import (
+    KEYS,
+    LONGEST,
+    ROWS,
+    Pool,
+    digits,
+    first_keys,
+    pairs,
+    spread,
+)
 from headcount.behaviour.tokens import marks_of
+from headcount.changes.pair import mask_of_pair
 from headcount.models.capture import collect
 from headcount.tasks.loading import load_tokenizer
 from models.zoo import build
@@ -78,7 +90,57 @@ def test_the_pool_keeps_the_shortest_and_cuts_what_is_long() -> None:
 
 def test_deciles_go_from_the_weakest_to_the_strongest() -> None:
     rows = [{"strength": number / 20} for number in range(20)]
-    assert [each["decile"] for each in _chosen(rows, 3)] == [1, 6, 10]
-    assert _chosen(rows, 1) == [{"decile": 10, "strength": 0.95}]
-    assert _chosen([], 3) == []
-    assert [each["decile"] for each in _chosen(rows[:1], 3)] == [10]
+    assert [each["decile"] for each in spread(rows, 3)] == [1, 6, 10]
+    assert spread(rows, 1) == [{"decile": 10, "strength": 0.95}]
+    assert spread([], 3) == []
+    assert [each["decile"] for each in spread(rows[:1], 3)] == [10]
+
+
+TEXTS = [f"the {word} lawyer sees the judge ." for word in ("old", "young", "small", "big")]
+
+
+def test_examples_after_a_cut_are_the_pruned_models_attention() -> None:
+    model, tokenizer = hc.load("pocket"), load_tokenizer("pocket")
+    mask = hc.select(model, "random", 0.5, seed=3)
+    pruned = hc.remove(hc.load("pocket"), mask)
+    found = hc.roles(model, TEXTS, tokenizer=tokenizer, examples=2, pruned=pruned)
+    kept = {
+        tuple(tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])): collect(
+            pruned, dict(tokenizer(text, return_tensors="pt"))
+        )
+        for text in TEXTS
+    }
+    seen = 0
+    for example in found.examples:
+        head = list(found.layout)[example["head"]]
+        if head not in mask.kept:
+            assert example["after"] is None
+            continue
+        layers = kept[tuple(example["tokens"])]
+        place = next(place for place in layers if place.layer == head.layer)
+        own = mask.indices(head.stack, head.layer).index(head.index)
+        attention = layers[place][0, own]
+        assert example["after"] == first_keys(attention, example["query"])
+        seen += 1
+    assert seen == 2 * len(mask)
+    alone = hc.roles(model, TEXTS, tokenizer=tokenizer, examples=2)
+    assert [{**each, "after": 0} for each in alone.examples] == [
+        {**each, "after": 0} for each in found.examples
+    ]
+
+
+def test_a_model_that_is_no_cut_of_the_other_is_refused() -> None:
+    with pytest.raises(UsageError, match="only two checkpoints of one architecture"):
+        hc.roles(build("bert"), [[1, 2, 3]], pruned=build("gpt2"))
+    full = hc.load("pocket")
+    mask = hc.select(full, "random", 0.5)
+    assert mask_of_pair(full, hc.remove(hc.load("pocket"), mask)) == mask
+
+
+def test_what_a_query_looks_at_most_comes_first() -> None:
+    attention = torch.tensor([[0.1, 0.2, 0.0, 0.3, 0.25, 0.15], [1.0, 0, 0, 0, 0, 0]])
+    first, second = first_keys(attention, 0), first_keys(attention, 1)
+    assert first["weights"] == [[3, 0.3], [4, 0.25], [1, 0.2], [5, 0.15], [0, 0.1]]
+    assert len(second["weights"]) == KEYS
+    assert first["most"] == second["most"] == [[3, 0.3], [0, 1.0]]
+    assert pairs(torch.tensor([2]), torch.tensor([0.12345])) == [[2, digits(0.1231)]]

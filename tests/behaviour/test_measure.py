@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -10,10 +12,14 @@ from transformers import GPT2Config, GPT2Model
 import headcount as hc
 from behaviour.oracles import by_hand
 from headcount.base.errors import UnsupportedError, UsageError
-from headcount.behaviour.words import LOOKS
+from headcount.behaviour.measure import repeated, role_inputs
+from headcount.behaviour.words import ATTENTION
 from headcount.models.capture import collect
 from headcount.models.remove import remove
+from headcount.tasks import open_task
 from headcount.tasks.encoding import EncodedRows
+from headcount.tasks.input_options import InputOptions
+from headcount.tasks.loading import load_tokenizer
 from models.zoo import build
 
 WIDTH, PLACES, END = 64, 24, 15
@@ -96,7 +102,7 @@ def test_planted_heads_are_recognised(said_twice: list[list[int]]) -> None:
         others = np.delete(found[role].values, place)
         assert np.abs(others - found[role].chance[1:]).max() < 0.45, role
     np.testing.assert_allclose(found["entropy_share"].values[6:], 1, atol=1e-4)
-    assert found.made["separators"] == {"decoder": "special"}
+    assert found.provenance["separators"] == {"decoder": "special"}
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "deberta-v2", "t5", "albert"])
@@ -146,7 +152,7 @@ def test_means_and_errors_are_those_by_hand(family: str) -> None:
         own = [place for place, head in enumerate(found.layout) if head.stack == stack]
         table = np.array(values)  # (input, head, quantity)
         count = (~np.isnan(table)).sum(0)
-        for at, name in enumerate(LOOKS):
+        for at, name in enumerate(ATTENTION):
             there = count[:, at] > 0
             numbers = found[name].values[own]
             assert np.isnan(numbers[~there]).all(), (stack, name)
@@ -213,3 +219,28 @@ def test_what_cannot_be_is_refused() -> None:
         list(model.parameters())[8].fill_(float("nan"))
     with pytest.raises(UsageError, match=r"head encoder\.0\.0 holds NaN"):
         hc.roles(model, rows_of([5, 6]))
+
+
+def test_a_row_is_repeated_between_the_same_special_tokens() -> None:
+    tokenizer = load_tokenizer("pocket")
+    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    rows = EncodedRows({"input_ids": [[cls, 11, 12, 13, 14, 15, sep], [cls, 11, sep], [cls, sep]]})
+    assert repeated(rows, tokenizer).columns["input_ids"] == [
+        [cls, 11, 12, 11, 12, sep],
+        [cls, 11, 11, sep],
+        [cls, sep],
+    ]
+
+
+def test_texts_stay_as_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "texts.txt"
+    file.write_text("the lawyer sees the judge .\n", encoding="utf-8")
+    model, tokenizer = hc.load("pocket"), load_tokenizer("pocket")
+    rows, name = role_inputs(model, tokenizer, InputOptions(rows=file))
+    assert (len(rows), name) == (1, "texts.txt")
+    assert rows.columns["input_ids"] == [tokenizer("the lawyer sees the judge .")["input_ids"]]
+    task = open_task("pocket-sentiment")
+    assert role_inputs(model, tokenizer, InputOptions(samples=2), task)[1] == "pocket-sentiment"
+    rows, name = role_inputs(model, tokenizer, InputOptions(random=4, max_length=12))
+    assert name == "random tokens, each row twice"
+    assert max(rows.lengths) <= 12

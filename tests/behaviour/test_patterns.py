@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from behaviour.oracles import by_hand
-from headcount.behaviour.patterns import Band, Side, look, sight, weights_for
+from headcount.behaviour.patterns import Band, Side, attention_scores, visible_band, weights_for
 
 LENGTHS = (9, 6, 14, 2)
 WIDE = max(LENGTHS)
@@ -30,7 +30,7 @@ def attention_for(queries, keys, sees, heads=3, seed=0):
     generator = torch.Generator().manual_seed(seed)
     shape = (len(queries.ids), heads, queries.ids.shape[1], keys.ids.shape[1])
     logits = 2 * torch.randn(shape, generator=generator)
-    own, other = queries.places[:, :, None], keys.places[:, None]
+    own, other = queries.positions[:, :, None], keys.positions[:, None]
     visible = keys.real[:, None] & sees(own, other)
     out = logits.masked_fill(~visible[:, None], -torch.inf).softmax(-1).nan_to_num(0)
     # a row of padding may look anywhere
@@ -50,9 +50,9 @@ SEES = {
 def test_everything_is_as_by_hand(kind: str, left: bool) -> None:
     ids, side = rows(1, left=left)
     attention = attention_for(side, side, SEES[kind])
-    band = sight(attention, side, side)
+    band = visible_band(attention, side, side)
     weights = weights_for(side, side, band)
-    found = look(attention, weights).numpy()
+    found = attention_scores(attention, weights).numpy()
     for row, own in enumerate(ids):
         at = slice(WIDE - len(own), None) if left else slice(len(own))
         text = [token > 1 for token in own]
@@ -69,8 +69,8 @@ def test_equal_attention_comes_to_chance() -> None:
     _, side = rows(2)
     visible = (side.real[:, :, None] & side.real[:, None]).float()
     attention = (visible / visible.sum(-1, keepdim=True).clamp_min(1))[:, None]
-    weights = weights_for(side, side, sight(attention, side, side))
-    found = look(attention, weights)[:, 0].numpy()
+    weights = weights_for(side, side, visible_band(attention, side, side))
+    found = attention_scores(attention, weights)[:, 0].numpy()
     there = ~np.isnan(found)
     assert there[:, 0].sum() == 3, "a row without text has nothing"
     np.testing.assert_allclose(found[there], weights.chance.numpy()[there], rtol=1e-5)
@@ -81,7 +81,7 @@ def test_cross_attention_has_what_makes_sense() -> None:
     source, keys = rows(4, lengths=(5, 12, 7, 4))
     attention = attention_for(queries, keys, SEES["all"])
     weights = weights_for(queries, keys, None)
-    found = look(attention, weights).numpy()
+    found = attention_scores(attention, weights).numpy()
     for row, own in enumerate(ids):
         text = [token > 1 for token in own]
         other = source[row], [token == 1 for token in source[row]]
@@ -102,22 +102,22 @@ def test_cross_attention_has_what_makes_sense() -> None:
 )
 def test_how_far_a_layer_sees(kind: str, band: Band) -> None:
     _, side = rows(5)
-    assert sight(attention_for(side, side, SEES[kind]), side, side) == band
+    assert visible_band(attention_for(side, side, SEES[kind]), side, side) == band
 
 
 def test_padding_never_counts() -> None:
     _, side = rows(6)
     attention = attention_for(side, side, SEES["all"])
-    weights = weights_for(side, side, sight(attention, side, side))
-    expected = look(attention, weights)
+    weights = weights_for(side, side, visible_band(attention, side, side))
+    expected = attention_scores(attention, weights)
     noise = torch.rand_like(attention)
     changed = torch.where(side.real[:, None, :, None], attention, noise)
-    torch.testing.assert_close(look(changed, weights), expected, equal_nan=True)
+    torch.testing.assert_close(attention_scores(changed, weights), expected, equal_nan=True)
 
 
 def test_a_pattern_names_its_keys() -> None:
     _, side = rows(7)
     attention = attention_for(side, side, SEES["all"])
-    weights = weights_for(side, side, sight(attention, side, side))
+    weights = weights_for(side, side, visible_band(attention, side, side))
     before = weights.pattern("previous")[0]
     assert before.nonzero().tolist() == [[i, i - 1] for i in range(1, 8)]

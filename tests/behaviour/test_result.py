@@ -26,7 +26,7 @@ def roles(layout: Layout = LAYOUT, **values: Any) -> Roles:
         name: quantity(name, values.get(name, chance), np.full(heads, 0.01), 100, chance=chance)
         for name in ROLES
     }
-    return Roles(layout=layout, count=100, inputs="made up", quantities=own, made={"seed": 1})
+    return Roles(layout=layout, count=100, inputs="made up", quantities=own, provenance={"seed": 1})
 
 
 def test_intervals_are_students() -> None:

@@ -39,18 +39,20 @@ def test_separators_are_special_tokens_where_there_are_some() -> None:
     marks = marks_of(model, tokenizer)
     batch = {"input_ids": torch.tensor([[cls, 9, point, sep, pad]])}
     batch["attention_mask"] = torch.tensor([[1, 1, 1, 1, 0]])
-    told = marks.told(model, [batch])
-    assert told.separators == {"encoder": "special", "decoder": "punctuation"}
-    side = told.sides(model, batch)["encoder"]
+    marked = marks.with_separators(model, [batch])
+    assert marked.separators == {"encoder": "special", "decoder": "punctuation"}
+    side = marked.sides(model, batch)["encoder"]
     assert side.separators.tolist() == [[True, False, False, True, False]]
     assert side.text.tolist() == [[False, True, True, False, False]]
     pair = {"input_ids": torch.tensor([[cls, 9, sep, 9, sep]])}
-    assert marks.told(model, [pair]).separators["decoder"] == "special"
+    assert marks.with_separators(model, [pair]).separators["decoder"] == "special"
     bare = {"input_ids": torch.tensor([[cls, 9, point, 9]])}
-    told = marks.told(model, [bare])
-    assert told.separators["encoder"] == "punctuation"
-    assert told.sides(model, bare)["encoder"].separators.tolist() == [[False, False, True, False]]
-    assert marks_of(build("gpt2"), None).told(model, [bare]).separators["encoder"] is None
+    marked = marks.with_separators(model, [bare])
+    assert marked.separators["encoder"] == "punctuation"
+    assert marked.sides(model, bare)["encoder"].separators.tolist() == [[False, False, True, False]]
+    assert (
+        marks_of(build("gpt2"), None).with_separators(model, [bare]).separators["encoder"] is None
+    )
 
 
 def test_a_mask_of_another_shape_is_refused() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from headcount.behaviour.patterns import SHARES
-from headcount.behaviour.words import LETTERS, LOOKS, QUANTITIES, ROLES
+from headcount.behaviour.words import ATTENTION, LETTERS, QUANTITIES, ROLES
 
 
 def test_every_role_has_a_letter_of_its_own() -> None:
@@ -10,5 +10,5 @@ def test_every_role_has_a_letter_of_its_own() -> None:
 
 
 def test_the_order_is_that_of_the_numbers() -> None:
-    assert tuple(LOOKS) == (*SHARES, "entropy", "entropy_share")
-    assert list(QUANTITIES)[: len(LOOKS)] == list(LOOKS)
+    assert tuple(ATTENTION) == (*SHARES, "entropy", "entropy_share")
+    assert list(QUANTITIES)[: len(ATTENTION)] == list(ATTENTION)

@@ -63,7 +63,7 @@ def test_texts_with_a_tokenizer(tokenizer):  # noqa: F811
     assert found.drift.n == 3
     assert found.drift.layers[0].mean == 0
     assert found.drift.layers[1].mean > 0
-    assert found.made["inputs"] == "three lines"
+    assert found.provenance["inputs"] == "three lines"
     assert hc.transfer(first, second, texts, tokenizer=tokenizer, samples=2).drift.n == 2
 
 

@@ -47,7 +47,11 @@ def run(models: tuple[list[Any], Any], tasks: list[Any], **options: Any) -> tupl
 
 def test_without_tasks_there_is_drift_alone(models):
     found, told = run(models, [None, None])
-    assert (found.drift.n, found.made["inputs"], found.made["samples"]) == (4, "random tokens", 4)
+    assert (found.drift.n, found.provenance["inputs"], found.provenance["samples"]) == (
+        4,
+        "random tokens",
+        4,
+    )
     assert (dict(found.importance), dict(found.recall)) == ({}, {})
     assert told == ["comparing"]
 
@@ -59,6 +63,6 @@ def test_one_task_on_other_data_has_two_names(models):
     names = ["pocket-sentiment", "pre-training pocket-sentiment"]
     assert sorted(found.correlations) == names
     assert [each.task for each in found.ranked] == names
-    assert found.made["recall_share"] == 0.9
+    assert found.provenance["recall_share"] == 0.9
     assert told[:3] == [*(f"importance on {name}" for name in names), "comparing"]
     assert len(told) == 5

@@ -42,13 +42,13 @@ def test_random_tokens_by_default(cli: Cli, folder: Path, tmp_path: Path) -> Non
     assert ran.err == ""
     found = json.loads(ran.out)
     assert found["count"] == 8
-    assert found["made"]["inputs"] == "random tokens"
-    assert found["made"]["distances"] == ["js", "dcor"]
+    assert found["provenance"]["inputs"] == "random tokens"
+    assert found["provenance"]["distances"] == ["js", "dcor"]
     assert [len(each["nearest"]) for each in found["summary"]] == [5, 5]
     value = hc.load_redundancy(out)
     upper = value["js"].values[np.triu_indices(16, 1)]
     assert found["summary"][0]["nearest"][0]["distance"] == upper.min()
-    assert value.made["lengths"]["longest"] <= 20
+    assert value.provenance["lengths"]["longest"] <= 20
     assert {path.name for path in tmp_path.iterdir()} == {
         "r.npz",
         "r.record.json",
@@ -59,7 +59,7 @@ def test_random_tokens_by_default(cli: Cli, folder: Path, tmp_path: Path) -> Non
     other = cli(*line, "--out", out, "--seed", 1)
     assert other.code == 2
     assert "is no answer to the same question: pass --overwrite" in other.err
-    assert hc.load_redundancy(out).made == value.made
+    assert hc.load_redundancy(out).provenance == value.provenance
     assert cli(*line, "--out", out, "--seed", 1, "--overwrite").code == 0
     table = cli(*line)
     assert "BertForSequenceClassification on 8 inputs (random tokens), seed 0" in table.out
@@ -71,7 +71,7 @@ def test_texts_and_tasks(cli: Cli, folder: Path, lines: Path, tmp_path: Path) ->
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
     assert found["count"] == 4, "blank lines are no inputs"
-    assert found["made"]["inputs"] == "lines.txt"
+    assert found["provenance"]["inputs"] == "lines.txt"
     file = tmp_path / "dev.csv"
     file.write_text("words,kind\nthe small king,a\na queen,b\n")
     where = ["--data", file, "--columns", "words", "--label", "kind"]
@@ -228,4 +228,4 @@ def test_options_come_from_a_file_too(cli: Cli, folder: Path, tmp_path: Path) ->
     file.write_text('[redundancy]\nrandom = 3\ndistances = ["cos"]\n')
     ran = cli("redundancy", folder, f"--config={file}", "--json")
     assert ran.code == 0, ran.err
-    assert json.loads(ran.out)["made"]["distances"] == ["cos"]
+    assert json.loads(ran.out)["provenance"]["distances"] == ["cos"]

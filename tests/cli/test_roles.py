@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import headcount as hc
-from headcount.behaviour.words import LOOKS
+from headcount.behaviour.words import ATTENTION
 from models.zoo import build
 
 Cli = Callable[..., Any]
@@ -27,7 +27,7 @@ def test_a_page_a_file_and_a_figure(cli: Cli, tmp_path: Path) -> None:
     record = hc.load_record(out)
     assert record.run.kind == "roles"
     found = hc.load_roles(out)
-    assert list(found.quantities) == [*LOOKS, "stand_in", "kilobytes"]
+    assert list(found.quantities) == [*ATTENTION, "replaceable", "kilobytes"]
     assert (found.count, len(found.examples)) == (6, 3 * len(found.layout))
     again = cli("run", out, "--json")
     assert again.code == 0, again.err

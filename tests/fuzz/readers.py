@@ -216,7 +216,7 @@ def _read_evaluation(path: Path) -> None:
 @cache
 def _redundancy() -> dict[str, np.ndarray]:
     about = {"format": "headcount redundancy", "version": 1, "layout": LAYOUT, "count": 4,
-             "made": {"model": "x", "inputs": "random"},
+             "provenance": {"model": "x", "inputs": "random"},
              "matrices": [["encoder", "js"], ["encoder", "cos"]]}  # fmt: skip
     arrays: dict[str, np.ndarray] = {"about": np.array(json.dumps(about))}
     values = np.random.default_rng(0).random((5, 5)) * (1 - np.eye(5))
@@ -244,7 +244,9 @@ def _roles() -> dict[str, Any]:
     return {"format": "headcount roles", "version": 1, "layout": LAYOUT, "count": 9,
             "inputs": "texts", "quantities": dict.fromkeys(ROLES, numbers | about),
             "roles": [None] * 5, "chance": {}, "examples": [example],
-            "made": {"separators": {"encoder": "special"}, "tokens": 9, "unknowns": 3}}  # fmt: skip
+            "provenance": {
+                "separators": {"encoder": "special"}, "tokens": 9, "unknowns": 3,
+            }}  # fmt: skip
 
 
 def _read_roles(path: Path) -> None:

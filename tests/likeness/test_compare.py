@@ -26,7 +26,7 @@ def value(seed, names=("js", "dcor"), layout=LAYOUT):
             values = np.abs(layers[:, None] - layers) / 5 + (noise + noise.T) / 2
             np.fill_diagonal(values, 0)
             measured[stack.name, name] = Measurement(values, values / 30)
-    return Redundancy(layout=layout, measured=measured, count=9, made={})
+    return Redundancy(layout=layout, measured=measured, count=9, provenance={})
 
 
 def test_every_pair_once():

@@ -143,7 +143,9 @@ def test_texts_and_pairs(tokenizer):
     wanted = by_hand(model, EncodedRows({"input_ids": rows}), names=["js"]).mean(0)[0]
     np.testing.assert_allclose(found["js"].values, wanted, atol=2e-5)
     pairs = hc.redundancy(model, [("the king", "a queen")], "js", tokenizer=tokenizer)
-    assert pairs.made["lengths"]["longest"] == len(tokenizer("the king", "a queen")["input_ids"])
+    assert pairs.provenance["lengths"]["longest"] == len(
+        tokenizer("the king", "a queen")["input_ids"]
+    )
     with pytest.raises(UsageError, match="pass tokenizer="):
         hc.redundancy(model, texts)
 
@@ -154,7 +156,7 @@ def test_all_and_options():
     assert found.distances == tuple(entry.name for entry in DISTANCES if entry.name != "pq")
     plain = hc.redundancy(model, rows_of([6]), "cc")
     assert np.abs(found["cc"].values - plain["cc"].values).max() > 1e-4
-    assert found.made["options"] == {"cc": {"kappa": 1.0}}
+    assert found.provenance["options"] == {"cc": {"kappa": 1.0}}
 
 
 def test_a_run_stops_at_its_tolerance(monkeypatch):
@@ -166,8 +168,8 @@ def test_a_run_stops_at_its_tolerance(monkeypatch):
     assert full.count == 160
     assert 32 <= early.count < 160
     assert early.largest_error <= 2 * full.largest_error
-    assert early.made["stopped_early"]
-    assert not full.made["stopped_early"]
+    assert early.provenance["stopped_early"]
+    assert not full.provenance["stopped_early"]
 
 
 class Stop(Exception):
@@ -199,7 +201,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(at, tmp_path, monkeypatch):
     )
     assert calls == list(range((at - 1) // 8 * 8 + 1, 41)), "only what was missing"
     assert not state.exists()
-    assert again.made == whole.made
+    assert again.provenance == whole.provenance
     for name in NAMES:
         assert np.array_equal(again[name].values, whole[name].values)
         assert np.array_equal(again[name].stderr, whole[name].stderr)
@@ -293,7 +295,7 @@ def test_a_kept_state_gives_the_result_again_without_measuring(tmp_path):
     whole = hc.redundancy(model, rows, "js", **settings)
     again = hc.redundancy(model, rows, "js", **settings, progress=lambda *at: calls.append(at))
     assert calls == []
-    assert again.made == whole.made
+    assert again.provenance == whole.provenance
     assert np.array_equal(again["js"].values, whole["js"].values)
     assert state.exists()
 

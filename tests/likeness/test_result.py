@@ -29,7 +29,7 @@ def made(layout=PLAIN, names=("js", "dcor"), **changes):
         for seed, key in enumerate(keys)
     }
     return Redundancy(
-        layout=layout, measured=measured, count=20, made={"model": "small", **changes}
+        layout=layout, measured=measured, count=20, provenance={"model": "small", **changes}
     )
 
 
@@ -40,7 +40,7 @@ def test_saved_and_loaded_it_is_the_same(layout, tmp_path):
     again = hc.load_redundancy(path)
     assert again.layout == value.layout
     assert again.count == 20
-    assert again.made == value.made
+    assert again.provenance == value.provenance
     assert list(again.measured) == list(value.measured)
     for key, each in value.measured.items():
         assert np.array_equal(again.measured[key].values, each.values)
@@ -81,10 +81,10 @@ def test_matrices_are_of_the_layouts_size():
     with pytest.raises(UsageError, match=r"has the shape \(4, 4\); the model has 6 heads"):
         Redundancy(
             layout=PLAIN, measured={("encoder", "js"): Measurement(matrix(4), matrix(4))},
-            count=1, made={},
+            count=1, provenance={},
         )  # fmt: skip
     with pytest.raises(UsageError, match="at least one matrix"):
-        Redundancy(layout=PLAIN, measured={}, count=1, made={})
+        Redundancy(layout=PLAIN, measured={}, count=1, provenance={})
 
 
 def test_other_files_are_refused(tmp_path):
@@ -147,5 +147,5 @@ def test_a_notebook_shows_a_table_and_the_nearest_heads():
 def test_a_head_that_is_alone_in_its_stack_has_no_neighbour():
     layout = Layout.of(encoder=[2], decoder=[1])
     measured = {("encoder", "js"): Measurement(matrix(2), matrix(2))}
-    value = Redundancy(layout=layout, measured=measured, count=1, made={})
+    value = Redundancy(layout=layout, measured=measured, count=1, provenance={})
     assert "decoder.0.0: alone" in value._repr_html_()

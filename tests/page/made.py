@@ -18,7 +18,7 @@ from headcount.likeness.result import Measurement, Redundancy
 
 ROLES = ("previous", "next", "same", "first", "separator", "duplicate", "induction")
 MORE = {
-    "entropy": "bits", "entropy_share": "", "reach": "tokens", "stand_in": "",
+    "entropy": "bits", "entropy_share": "", "reach": "tokens", "replaceable": "",
     "cost_alone": "accuracy", "cost_alone_repaired": "accuracy", "milliseconds": "ms",
     "kilobytes": "kB",
 }  # fmt: skip
@@ -274,13 +274,15 @@ def _redundancy(
     folder.mkdir(parents=True, exist_ok=True)
     made = {"model": model, "inputs": "random tokens"}
     for name in files:
-        found = Redundancy(layout=layout, measured=measured, count=50, made=made | {"inputs": name})
+        found = Redundancy(
+            layout=layout, measured=measured, count=50, provenance=made | {"inputs": name}
+        )
         found.save(folder / f"{name}.npz")
     before = {
         key: Measurement(each.values[::-1, ::-1], each.stderr) for key, each in measured.items()
     }
     made = {"model": "before", "inputs": files[0]}
-    Redundancy(layout=layout, measured=before, count=50, made=made).save(folder / "phase.npz")
+    Redundancy(layout=layout, measured=before, count=50, provenance=made).save(folder / "phase.npz")
     for name in (*files, "phase"):
         write(folder / f"{name}.record.json", {"command": f"headcount redundancy {name}"})
 

@@ -127,7 +127,12 @@ def test_the_passport_has_roles_neighbours_gate_and_examples(page: Page, files: 
     roles = read(files / "roles.json")
     assert f"Role: {roles['roles'][2]}." in page.text("#passport .lead")
     text = page.text("#passport")
-    for name in ("stand-in share", "cost of removing it alone", "milliseconds", "drift in fine-"):
+    for name in (
+        "replaceable share",
+        "cost of removing it alone",
+        "milliseconds",
+        "drift in fine-",
+    ):
         assert name in text
     values = load_redundancy(files / "random.npz")["js"].values[2].copy()
     values[2] = np.inf

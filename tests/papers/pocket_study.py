@@ -72,7 +72,7 @@ class PocketStudy:
                     ("encoder", name): Measurement(values, np.zeros_like(values))
                     for name, values in matrices(cell).items()
                 }
-                redundancy = Redundancy(layout=layout, measured=measured, count=10, made={})
+                redundancy = Redundancy(layout=layout, measured=measured, count=10, provenance={})
                 redundancy.save(product_of(cell.run, folder))
 
     @property

@@ -70,6 +70,8 @@ def test_a_matrix_is_more_than_its_summary():
         values[0, 2] = values[2, 0] = second
         measured = Measurement(values, np.zeros((3, 3), np.float32))
         layout = hc.Layout.of(encoder=[3])
-        return Redundancy(layout=layout, measured={("encoder", "js"): measured}, count=1, made={})
+        return Redundancy(
+            layout=layout, measured={("encoder", "js"): measured}, count=1, provenance={}
+        )
 
     assert content(matrix(0.1, 0.2)) == content(matrix(0.1, 0.2)) != content(matrix(0.2, 0.1))

@@ -56,7 +56,7 @@ def test_heads():
     assert "0.10 apart, the two least alike 0.90; the mean is 0.50" in text
     text = describe_importance({"scores": {"encoder": [[0.1, 0.4], [0.05, 0.2]]}})
     assert text == "On head 1 of layer 0 most, 8 times as much as on head 0 of layer 1."
-    shares = {"stand_in": {"values": [0.2, None, 0.4, 0.3]}}
+    shares = {"replaceable": {"values": [0.2, None, 0.4, 0.3]}}
     text = describe_roles({"roles": ["next", None, "next"], "quantities": shares})
     assert text.startswith("2 attend to the next token; 1 have no single role.")
     assert "30 %" in text

@@ -25,7 +25,7 @@ def value(seed=0, names=SEVEN, layout=ONE):
             np.fill_diagonal(values, 0)
             measured[stack.name, name] = Measurement(values, values / 9)
     made = {"model": "folder/small-bert", "inputs": "cola"}
-    return Redundancy(layout=layout, measured=measured, count=7, made=made)
+    return Redundancy(layout=layout, measured=measured, count=7, provenance=made)
 
 
 def maps(figure):

@@ -1,4 +1,4 @@
-"""What is measured beside roles."""
+"""Options of `headcount roles`: what is measured beside roles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RoleOptions:
     """Example rows kept for each head, from where it is weakest to where it is strongest; 0 for
     none."""
     ridge: float = 1e-3
-    """Ridge of the stand-in share and of the repair, as a share of the mean diagonal."""
+    """Ridge of the replaceable share and of the repair, as a share of the mean diagonal."""
     time: bool = False
     """Time the heads of every layer shape, too: milliseconds."""
     alone: bool = False
@@ -28,7 +28,7 @@ class RoleOptions:
         if self.examples < 0:
             raise UsageError(f"A number of examples is not negative: {self.examples}.")
         if not self.ridge > 0:
-            raise UsageError(f"The ridge of the stand-in share is above 0, not {self.ridge}.")
+            raise UsageError(f"The ridge of the replaceable share is above 0, not {self.ridge}.")
         if self.limit is not None and self.limit < 1:
             raise UsageError(f"A number of rows is at least 1, not {self.limit}.")
         if self.limit is not None and not self.alone:

@@ -2,9 +2,9 @@
 
 A query counts when it is a token of text: padding and special tokens ([CLS], [SEP], BOS, the
 decoder's start) ask for nothing. Of the queries that count, a pattern has those with at least one
-such key in sight, so that a head is not blamed where there is nothing to find. A key is in sight
-when it is no padding and within the layer's band: what lies ahead is out of sight in a causal
-layer, and what is too far in a sliding window. Chance is equal attention to all keys in sight.
+such visible key, so that a head is not blamed where there is nothing to find. A key is visible when
+it is no padding and within the layer's band: what lies ahead is not in a causal layer, and what is
+too far not in a sliding window. Chance is equal attention to all visible keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ACROSS = ("first", "separator")
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The tokens of a batch that look, or that are looked at."""
+    """The tokens of a batch that are queries, or that are keys."""
 
     ids: Tensor  # (input, token)
     real: Tensor  # (input, token): no padding
@@ -34,7 +34,7 @@ class Side:
     separators: Tensor  # (input, token)
 
     @cached_property
-    def places(self) -> Tensor:  # (input, token)
+    def positions(self) -> Tensor:  # (input, token)
         """Every token's number in its row, padding left out."""
         return self.real.long().cumsum(1) - 1
 
@@ -66,7 +66,7 @@ class Weights:
         return self.table[..., SHARES.index(name)].unflatten(1, (queries, -1)) > 0
 
 
-def sight(attention: Tensor, queries: Side, keys: Side) -> Band:  # (input, head, query, key)
+def visible_band(attention: Tensor, queries: Side, keys: Side) -> Band:  # (input, head, query, key)
     """How far a layer sees, from where any of its heads has weight.
 
     Weights of a softmax are above 0 wherever they may be, so mostly the corners tell.
@@ -83,7 +83,7 @@ def sight(attention: Tensor, queries: Side, keys: Side) -> Band:  # (input, head
     ahead = torch.where(corners[1], most, torch.where(corners[2], -1, 0))
     if bool((back < 0).any() or (ahead < 0).any()):
         seen = attention.amax(1) > 0
-        gaps = queries.places[:, :, None] - keys.places[:, None]
+        gaps = queries.positions[:, :, None] - keys.positions[:, None]
         gaps = torch.where(seen & queries.real[:, :, None] & keys.real[:, None], gaps, 0)
         back = torch.where(back < 0, gaps.amax((1, 2)), back)
         ahead = torch.where(ahead < 0, -gaps.amin((1, 2)), ahead)
@@ -92,11 +92,11 @@ def sight(attention: Tensor, queries: Side, keys: Side) -> Band:  # (input, head
 
 def weights_for(queries: Side, keys: Side, band: Band | None) -> Weights:
     """The weights of one batch; without a band, the keys are another text's: cross-attention."""
-    own, other = queries.places[:, :, None], keys.places[:, None]
+    query, key = queries.positions[:, :, None], keys.positions[:, None]
     visible = queries.real[:, :, None] & keys.real[:, None]  # (input, query, key)
     if band is not None:
-        back, ahead = (torch.tensor(side, device=own.device)[:, None, None] for side in band)
-        visible = visible & (other >= own - back) & (other <= own + ahead)
+        back, ahead = (torch.tensor(side, device=query.device)[:, None, None] for side in band)
+        visible = visible & (key >= query - back) & (key <= query + ahead)
     sees = visible.sum(-1).clamp_min(1).double()  # (input, query)
     table, defined, chance = [], [], []
     for mask in _masks(queries, keys, crossed=band is None):
@@ -108,7 +108,7 @@ def weights_for(queries: Side, keys: Side, band: Band | None) -> Weights:
         chance.append((mask.sum(-1) / sees).sum(1) / count.clamp_min(1))
     count = queries.text.sum(1)
     mean = queries.text / count.clamp_min(1)[:, None]
-    far = (own - other).abs() * mean[:, :, None] * visible
+    far = (query - key).abs() * mean[:, :, None] * visible
     table.append(far)
     defined.append((count > 0) & (band is not None))
     chance.append((far.sum(-1) / sees).sum(1))
@@ -122,37 +122,37 @@ def weights_for(queries: Side, keys: Side, band: Band | None) -> Weights:
         torch.stack(table, -1).float().flatten(1, 2),
         torch.stack(rows, -1).float(),
         torch.stack(defined, -1),
-        torch.stack([each.double() for each in chance], -1),
+        torch.stack([values.double() for values in chance], -1),
     )
 
 
-def look(attention: Tensor, weights: Weights) -> Tensor:  # (input, head, query, key)
-    """(input, head, quantity) in the order of `LOOKS`; NaN where an input has no such query."""
+def attention_scores(attention: Tensor, weights: Weights) -> Tensor:  # (input, head, query, key)
+    """(input, head, quantity) in the order of `ATTENTION`; NaN where an input has no such query."""
     attention = attention.float()
     shares = attention.flatten(2) @ weights.table
     # 0 times the logarithm of 0 is 0; twice as fast as torch.special.entr
     bits = -(attention.clamp_min(1e-38).log2_().mul_(attention)).sum(-1) @ weights.rows
-    found = torch.cat([shares, bits], -1).double()
-    return torch.where(weights.defined[:, None], found, torch.nan)
+    scores = torch.cat([shares, bits], -1).double()
+    return torch.where(weights.defined[:, None], scores, torch.nan)
 
 
 def _masks(queries: Side, keys: Side, *, crossed: bool) -> Iterator[Tensor]:
-    """(input, query, key) which keys each role is about, in sight or not."""
-    own, other = queries.places[:, :, None], keys.places[:, None]
-    here = torch.zeros_like(own == other) if crossed else own == other
+    """(input, query, key) which keys each role is about, visible or not."""
+    query, key = queries.positions[:, :, None], keys.positions[:, None]
+    here = torch.zeros_like(query == key) if crossed else query == key
     never = torch.zeros_like(here)
     before = keys.ids.roll(1, 1)
     same = (queries.ids[:, :, None] == keys.ids[:, None]) & keys.text[:, None]
     behind = (queries.ids[:, :, None] == before[:, None]) & keys.text.roll(1, 1)[:, None]
     behind[:, :, 0] = False
     masks = {
-        "previous": other == own - 1,
-        "next": other == own + 1,
+        "previous": key == query - 1,
+        "next": key == query + 1,
         "same": here,
-        "first": (other == 0) & ~here,
-        "separator": keys.separators[:, None] & (other > 0) & ~here,
+        "first": (key == 0) & ~here,
+        "separator": keys.separators[:, None] & (key > 0) & ~here,
         "duplicate": same & ~here,
-        "induction": behind & (other <= own) & ~here,
+        "induction": behind & (key <= query) & ~here,
     }
     for name in ROLES:
         yield never if crossed and name not in ACROSS else masks[name]
@@ -160,7 +160,7 @@ def _masks(queries: Side, keys: Side, *, crossed: bool) -> Iterator[Tensor]:
 
 def _end(real: Tensor, end: int) -> Tensor:
     """(input,) the place of the first or the last token that is no padding."""
-    places = torch.arange(real.shape[1], device=real.device).expand_as(real)
+    positions = torch.arange(real.shape[1], device=real.device).expand_as(real)
     if end == 0:
-        return torch.where(real, places, real.shape[1]).amin(1)
-    return torch.where(real, places, 0).amax(1)
+        return torch.where(real, positions, real.shape[1]).amin(1)
+    return torch.where(real, positions, 0).amax(1)

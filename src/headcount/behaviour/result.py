@@ -1,8 +1,8 @@
-"""What `hc.roles` finds: quantities of every head with intervals, their roles, and examples.
+"""What `hc.roles` gives: quantities of every head with intervals, their roles, and examples.
 
-found["previous"].values         # one number for each head, in the order of the layout
-found.roles                      # previous, next, same, first, …, or None for each head
-found.save("roles.json");  found = hc.load_roles("roles.json")
+roles["previous"].values         # one number for each head, in the order of the layout
+roles.roles                      # previous, next, same, first, …, or None for each head
+roles.save("roles.json");  roles = hc.load_roles("roles.json")
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from headcount.base import html
 from headcount.base.errors import UsageError
@@ -45,7 +45,7 @@ class Quantity:
     """Lower end of the 95 % interval."""
     high: Array
     chance: Array | None = None
-    """What equal attention to all keys in sight would give, on the same inputs."""
+    """What equal attention to all visible keys would give, on the same inputs."""
 
     def __repr__(self) -> str:
         known = self.values[~np.isnan(self.values)]
@@ -63,21 +63,40 @@ class Quantity:
         return {"unit": self.unit, "what": self.what, **lists}
 
 
-def quantity(name: str, mean: Any, stderr: Any, count: Any = None, **more: Any) -> Quantity:
-    """A quantity with Student's interval for `count` values behind each mean.
+def quantity(
+    name: str,
+    mean: ArrayLike,
+    stderr: ArrayLike,
+    count: ArrayLike | None = None,
+    *,
+    ends: tuple[Array, Array] | None = None,
+    chance: Array | None = None,
+    unit: str | None = None,
+    what: str | None = None,
+) -> Quantity:
+    """A quantity with Student's interval for `count` values behind each mean, or between `ends`.
 
-    That of a share stays in [0, 1]. Without a count it is `low` and `high` of `more`.
+    Student's interval of a share stays in [0, 1]; without a count or ends there is none.
     """
-    about = dict(zip(("unit", "what"), QUANTITIES[name], strict=True))
+    usual_unit, usual_what = QUANTITIES[name]
+    unit = unit or usual_unit
     mean, stderr = np.asarray(mean, np.float64), np.asarray(stderr, np.float64)
+    low, high = (np.full(len(mean), np.nan),) * 2 if ends is None else ends
     if count is not None:
         from scipy.stats import t
 
         wide = t.ppf(0.975, np.maximum(np.asarray(count) - 1, 1)) * stderr
-        ends = {"low": mean - wide, "high": mean + wide}
-        bounds = (0.0, 1.0) if about["unit"] == "share" else (None, None)
-        more |= {end: np.clip(each, *bounds) for end, each in ends.items()}
-    return Quantity(**{**about, **more}, values=mean, stderr=stderr)
+        bounds = (0.0, 1.0) if unit == "share" else (None, None)
+        low, high = (np.clip(end, *bounds) for end in (mean - wide, mean + wide))
+    return Quantity(
+        unit=unit,
+        what=what or usual_what,
+        values=mean,
+        stderr=stderr,
+        low=low,
+        high=high,
+        chance=chance,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -91,13 +110,13 @@ class Roles:
     """What they are."""
     quantities: Mapping[str, Quantity]
     examples: Sequence[Mapping[str, Any]] = ()
-    """Where heads look in short rows, from where they are weakest to where they are strongest."""
-    made: Mapping[str, Any] = field(default_factory=dict)
+    """Where heads attend in short rows, from where they are weakest to where they are strongest."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
     """Model, settings and versions, as plain values."""
 
     def __post_init__(self) -> None:
-        for name, each in self.quantities.items():
-            for array in (getattr(each, part) for part in NUMBERS):
+        for name, numbers in self.quantities.items():
+            for array in (getattr(numbers, part) for part in NUMBERS):
                 if array is not None and array.shape != (len(self.layout),):
                     raise UsageError(
                         f"'{name}' has {array.size} numbers, and there are {len(self.layout)} "
@@ -115,7 +134,7 @@ class Roles:
         """For every head its role: the largest share of its attention, where it is clearly more
         than chance.
 
-        Chance c is what equal attention to all keys in sight gives on the same inputs. How far a
+        Chance c is what equal attention to all visible keys gives on the same inputs. How far a
         score x is on the way from chance to all attention is (x - c) / (1 - c). The role with the
         largest such share is given where the lower end of its 95 % interval has a share of a
         quarter or more; no other head has a role.
@@ -123,9 +142,9 @@ class Roles:
         names = [name for name in ROLES if name in self.quantities]
         if not names:
             return (None,) * len(self.layout)
-        own = [self.quantities[name] for name in names]
-        way = np.array([_way(each.values, each.chance) for each in own])  # (role, head)
-        low = np.array([_way(each.low, each.chance) for each in own])
+        shares = [self.quantities[name] for name in names]
+        way = np.array([_way(share.values, share.chance) for share in shares])  # (role, head)
+        low = np.array([_way(share.low, share.chance) for share in shares])
         best = np.where(np.isnan(way), -np.inf, way).argmax(0)
         clear = np.take_along_axis(low, best[None], 0)[0] >= CLEAR  # NaN is not clear
         return tuple(names[at] if ok else None for at, ok in zip(best, clear, strict=True))
@@ -134,22 +153,27 @@ class Roles:
     def chance(self) -> dict[str, float]:
         """What equal attention would give, mean over heads."""
         with np.errstate(invalid="ignore"):
+            chances = {name: numbers.chance for name, numbers in self.quantities.items()}
             return {
-                name: float(np.nanmean(each.chance)) if (~np.isnan(each.chance)).any() else math.nan
-                for name, each in self.quantities.items()
-                if each.chance is not None
+                name: math.nan if np.isnan(chance).all() else float(np.nanmean(chance))
+                for name, chance in chances.items()
+                if chance is not None
             }
 
     def __repr__(self) -> str:
         counts = Counter(role for role in self.roles if role)
-        told = ", ".join(f"{many} {role}" for role, many in counts.most_common())
+        listed = ", ".join(f"{many} {role}" for role, many in counts.most_common())
         end = f"{self.count} inputs)"
         brief = f"Roles({len(self.layout)} heads, {counts.total()} with a role; {end}"
-        return line(f"Roles({len(self.layout)} heads: {told or 'no roles'}; {end}", brief)
+        return line(f"Roles({len(self.layout)} heads: {listed or 'no roles'}; {end}", brief)
 
     def _repr_html_(self) -> str:
         by_head = dict(zip(self.layout, self.roles, strict=True))
-        shades = dict(zip(self.layout, self._strength(), strict=True))
+        strengths = [
+            0.0 if role is None else float(self.quantities[role].values[at])
+            for at, role in enumerate(self.roles)
+        ]
+        shades = dict(zip(self.layout, strengths, strict=True))
 
         def say(head: Head) -> str:
             role = by_head[head]
@@ -158,24 +182,17 @@ class Roles:
         note = "the darker, the stronger its role"
         return html.grid(f"{self!r}; {note}", self.layout, lambda head: shades[head] or None, say)
 
-    def _strength(self) -> list[float]:
-        """Every head's share of attention to its role; 0 without one."""
-        return [
-            0.0 if role is None else float(self.quantities[role].values[place])
-            for place, role in enumerate(self.roles)
-        ]
-
     def to_json(self) -> dict[str, Any]:
         """A plain dict that `load_roles` reads back."""
         return {
             "layout": self.layout.to_json(),
             "count": self.count,
             "inputs": self.inputs,
-            "quantities": {name: each.to_json() for name, each in self.quantities.items()},
+            "quantities": {name: numbers.to_json() for name, numbers in self.quantities.items()},
             "roles": list(self.roles),
             "chance": {name: _plain(value) for name, value in self.chance.items()},
-            "examples": [dict(each) for each in self.examples],
-            "made": dict(self.made),
+            "examples": [dict(example) for example in self.examples],
+            "provenance": dict(self.provenance),
         }
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -199,10 +216,9 @@ def _way(values: Array, chance: Array | None) -> Array:
 def load_roles(path: str | os.PathLike[str]) -> Roles:
     """The value that `Roles.save` or `headcount roles --out` wrote."""
     data = read_json(as_path(path, "file of roles"), "roles")
-    own = isinstance(data, dict) and data.get("format") == FORMAT
-    if not own and not (isinstance(data, dict) and data.get("kind") == "roles"):
+    if not isinstance(data, dict) or (data.get("format") != FORMAT and data.get("kind") != "roles"):
         raise UsageError(f"{path} is no file of roles.")
-    if own and data.get("version") != VERSION:
+    if data.get("format") == FORMAT and data.get("version") != VERSION:
         raise UsageError(
             f"'{path}' was written by another version of headcount (format "
             f"{short(data.get('version'))}, this one reads {VERSION})."
@@ -212,15 +228,15 @@ def load_roles(path: str | os.PathLike[str]) -> Roles:
             layout=Layout.from_json(data["layout"]),
             count=int(data["count"]),
             inputs=str(data["inputs"]),
-            quantities={str(n): _quantity(each) for n, each in data["quantities"].items()},
-            examples=tuple(dict(each) for each in data["examples"]),
-            made=_made(data["made"]),
+            quantities={str(n): _quantity(part) for n, part in data["quantities"].items()},
+            examples=tuple(dict(example) for example in data["examples"]),
+            provenance=_provenance(data["provenance"]),
         )
     except (*DAMAGED, AttributeError) as error:
         raise UsageError(f"The roles in '{path}' are damaged: {short(str(error))}.") from error
 
 
-def _made(data: Mapping[str, Any]) -> dict[str, Any]:
+def _provenance(data: Mapping[str, Any]) -> dict[str, Any]:
     """How it was made; what pages read of it is of the right kind."""
     kinds = {"separators": dict, "tokens": int, "unknowns": int}
     for name, kind in kinds.items():
@@ -231,7 +247,7 @@ def _made(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _quantity(data: Mapping[str, Any]) -> Quantity:
     arrays = {
-        name: np.array([math.nan if each is None else float(each) for each in data[name]])
+        name: np.array([math.nan if number is None else float(number) for number in data[name]])
         for name in NUMBERS
         if name in data
     }

@@ -40,7 +40,8 @@ class Transfer:
     """Name -> importance of the same heads."""
     correlations: Mapping[str, Correlation] = field(default_factory=dict)
     """Name -> that importance (y) against attention drift (x), over heads."""
-    made: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Models, inputs and settings, as plain values."""
     recall: Mapping[float, Recall] = field(default_factory=dict)
     """Relative score of the pre-training task -> recall of the task's heads."""
     ranked: tuple[RankedHeads, ...] = ()
@@ -76,13 +77,13 @@ class Transfer:
     ) -> Transfer:
         """The same with the recall of the task's heads beside it."""
         found = recall_curve(task, pretraining, share=share)
-        made = {**self.made, "recall_share": share}
-        return replace(self, recall=found, ranked=(task, pretraining), made=made)
+        provenance = {**self.provenance, "recall_share": share}
+        return replace(self, recall=found, ranked=(task, pretraining), provenance=provenance)
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict with everything."""
         data: dict[str, Any] = {
-            **self.made,
+            **self.provenance,
             "layout": self.layout.to_json(),
             "drift": self.drift.to_json(),
             "weight_change": self.change.to_json(),
@@ -142,7 +143,7 @@ def transfer(
         correlations={
             key: correlate(found.attention.values, scores.values) for key, scores in given.items()
         },
-        made={
+        provenance={
             "pretrained": _name(pretrained),
             "finetuned": _name(finetuned),
             "inputs": name,

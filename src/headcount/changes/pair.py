@@ -9,6 +9,8 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from headcount.base.errors import UsageError
+from headcount.costs.pairs import mask_between
+from headcount.heads import Mask
 from headcount.models.find import layout_of, sites_of, unwrap
 from headcount.models.sites import Site
 
@@ -39,6 +41,11 @@ def open_pair(
     for name, model in zip(NAMES, pair, strict=True):
         _require_numbers(name, model)
     return pair[0], pair[1]
+
+
+def mask_of_pair(model: nn.Module, pruned: nn.Module) -> Mask:
+    """The heads that the second model still has, or why it is not the first one pruned."""
+    return mask_between(*open_pair(model, pruned, same_heads=False))
 
 
 def _pretrained(model: nn.Module) -> PreTrainedModel:

@@ -18,8 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.changes.maps import AttentionMaps, HeadUse, Map, Tokens
-from headcount.changes.pair import open_pair
-from headcount.costs.pairs import mask_between
+from headcount.changes.pair import mask_of_pair
 from headcount.heads import Head, Layout, Mask
 from headcount.likeness.inputs import Batch, open_stream
 from headcount.models.batches import model_inputs
@@ -54,7 +53,7 @@ def attention(
     sites_of(model)
     if not _reads_text(model):
         raise UnsupportedError(f"{type(model).__name__} reads no text, or not only: no map of it.")
-    mask = None if pruned is None else _mask(model, pruned)
+    mask = None if pruned is None else mask_of_pair(model, pruned)
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     match(model, tokenizer)
     batch, cut, target = _read(model, text, pair, target, tokenizer, room(model, max_length))
@@ -79,11 +78,6 @@ def _reads_text(model: nn.Module) -> bool:
     except NotImplementedError:  # several towers
         return False
     return getattr(bare, "main_input_name", "input_ids") == "input_ids"
-
-
-def _mask(model: PreTrainedModel, pruned: PreTrainedModel) -> Mask:
-    """The heads that the second model still has, or why it is no cut of the first."""
-    return mask_between(*open_pair(model, pruned, same_heads=False))
 
 
 def _read(

@@ -14,7 +14,7 @@ COMMANDS = Registry("command")
 for _name, _summary in {
     "inspect": "Which heads a model has, with their parameters, memory and FLOPs.",
     "redundancy": "How alike a model's heads are: a distance for every pair.",
-    "roles": "What each head does: where it looks, who could stand in, what it costs.",
+    "roles": "What each head does: where it looks, how replaceable it is, what it costs.",
     "importance": "How much a task's loss feels each head.",
     "transfer": "What fine-tuning changed, head by head, between two checkpoints.",
     "attention": "Where each head looks in a text, before and after a cut.",

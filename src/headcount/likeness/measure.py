@@ -91,7 +91,7 @@ def redundancy(
         heads=len(layout),
     )  # fmt: skip
     require_numbers(bare, "hc.redundancy")
-    made = {
+    provenance = {
         "model": getattr(bare, "name_or_path", "") or type(bare).__name__,
         "class": type(bare).__name__,
         "inputs": name,
@@ -103,7 +103,7 @@ def redundancy(
         "versions": versions("numba"),
     }
     # a path is no part of what a run depends on, and neither is a version
-    settings = {key: value for key, value in made.items() if key not in ("model", "versions")}
+    settings = {key: value for key, value in provenance.items() if key not in ("model", "versions")}
     if state is not None:
         settings |= {**identity(bare, tokenizer), "rows": stream.rows}
     run = _Run(model, layout, names, options or {}, threads or usable_threads())
@@ -115,10 +115,13 @@ def redundancy(
         run.pool.shutdown(cancel_futures=True)
     if state is not None and not keep_state:
         Path(state).unlink(missing_ok=True)
-    made |= {"digest": run.digest, "stopped_early": run.stopped}
-    made["lengths"] = {"shortest": run.shortest, "longest": run.longest}
+    provenance |= {"digest": run.digest, "stopped_early": run.stopped}
+    provenance["lengths"] = {"shortest": run.shortest, "longest": run.longest}
     return Redundancy(
-        layout=layout, measured=run.running.measured(), count=run.running.count, made=made
+        layout=layout,
+        measured=run.running.measured(),
+        count=run.running.count,
+        provenance=provenance,
     )
 
 

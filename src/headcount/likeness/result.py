@@ -55,7 +55,7 @@ class Redundancy:
     """(stack, distance) -> values and standard errors, heads in the order of the layout."""
     count: int
     """Inputs behind the means."""
-    made: Mapping[str, Any]
+    provenance: Mapping[str, Any]
     """Model, inputs, settings and versions, as plain values."""
 
     def __post_init__(self) -> None:
@@ -157,7 +157,7 @@ class Redundancy:
         return {
             "layout": self.layout.to_json(),
             "count": self.count,
-            "made": dict(self.made),
+            "provenance": dict(self.provenance),
             "summary": [
                 {"stack": stack, "distance": name, **summary(each)}
                 for (stack, name), each in self.measured.items()
@@ -171,7 +171,7 @@ class Redundancy:
             "version": VERSION,
             "layout": self.layout.to_json(),
             "count": self.count,
-            "made": dict(self.made),
+            "provenance": dict(self.provenance),
             "matrices": [list(key) for key in self.measured],
         }
         arrays = {"about": np.array(json.dumps(about, ensure_ascii=False))}
@@ -212,7 +212,8 @@ def load_redundancy(path: str | os.PathLike[str]) -> Redundancy:
             layout=Layout.from_json(about["layout"]),
             measured=measured,
             count=int(about["count"]),
-            made=dict(about["made"]),
+            # the packed records of docs/reproduction have the first name
+            provenance=dict(about["made"] if "made" in about else about["provenance"]),
         )
     except DAMAGED as error:
         raise UsageError(f"The redundancy file '{path}' is damaged: {error}.") from error

@@ -81,7 +81,7 @@ def describe_roles(data: Data) -> str:
     counts = ", ".join(
         f"{count} attend to {TARGETS.get(role, role)}" for role, count in roles.most_common()
     )
-    shares = [share for share in data["quantities"]["stand_in"]["values"] if share is not None]
+    shares = [share for share in data["quantities"]["replaceable"]["values"] if share is not None]
     rest = len(data["roles"]) - roles.total()
     return (
         f"{counts or 'None has a clear role'}; {rest} have no single role. The other heads of its "

@@ -74,8 +74,8 @@ def in_full(name: str) -> str:
 
 def title_of(value: Redundancy) -> str:
     """Which model, on what, and how many inputs."""
-    model = Path(str(value.made.get("model", "model"))).name
-    name = value.made.get("inputs")
+    model = Path(str(value.provenance.get("model", "model"))).name
+    name = value.provenance.get("inputs")
     inputs = f"{value.count} inputs" + (f" ({name})" if name else "")
     return f"Distance between heads: {model} on {inputs}"
 

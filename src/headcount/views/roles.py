@@ -28,7 +28,7 @@ def heat_maps(roles: Roles) -> Figure:
     rows = -(-len(panels) // COLUMNS)
     with styled():
         figure = new_figure(3.1 * COLUMNS + 0.3, 2.7 * rows + 0.5)
-        model = Path(str(roles.made.get("model", "model"))).name
+        model = Path(str(roles.provenance.get("model", "model"))).name
         title = f"What heads do: {model} on {roles.count} inputs ({roles.inputs})"
         figure.suptitle(title, x=0.01, ha="left")
         for number, (stack, name, grid) in enumerate(panels, 1):

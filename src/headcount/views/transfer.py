@@ -42,9 +42,9 @@ def save(
 
 def drawn(transfer: Transfer, data: Mapping[str, Any]) -> dict[str, Figure]:
     """The figures by the names of their files."""
-    models = [Path(transfer.made[side]).name for side in ("pretrained", "finetuned")]
+    models = [Path(transfer.provenance[side]).name for side in ("pretrained", "finetuned")]
     title = " → ".join(models)
-    inputs = f"{title}\n{transfer.drift.n} inputs ({transfer.made['inputs']})"
+    inputs = f"{title}\n{transfer.drift.n} inputs ({transfer.provenance['inputs']})"
     drift, change = transfer.drift.attention, transfer.change.total
     figures = {
         "attention_drift": head_map(drift, title=inputs, label="Jensen–Shannon divergence, bits"),

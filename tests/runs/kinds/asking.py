@@ -42,7 +42,7 @@ def plain(record: Record) -> dict:
     """What came out, without what a clock says."""
     return json.loads(json.dumps(record.to_json(), default=str), parse_constant=str) | {
         "seconds": 0, "scores": without_seconds(record.to_json().get("scores")),
-        "made": None, "drift": None,
+        "provenance": None, "drift": None,
     }  # fmt: skip
 
 

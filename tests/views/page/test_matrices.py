@@ -82,6 +82,6 @@ def test_files_of_one_model_and_inputs_are_told_apart(
     subject: PageSubject, found: ReportInput
 ) -> None:
     for item in subject.of("matrix"):
-        item.data.made.update(model="model", inputs="the same")
+        item.data.provenance.update(model="model", inputs="the same")
     listed = [each["inputs"] for each in matrices(subject, found) if each["distance"] == "js"]
     assert listed == ["the same", "the same (random)", "the same (task)"]

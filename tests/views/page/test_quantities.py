@@ -31,8 +31,8 @@ def test_importance_and_its_error(named: dict[str, dict], files: Path) -> None:
 
 def test_roles_drift_gates_and_sentences(named: dict[str, dict], files: Path) -> None:
     roles = json.loads((files / "roles.json").read_text())["quantities"]
-    assert named["stand_in"]["values"] == roles["stand_in"]["values"]
-    assert named["stand_in"]["label"] == "stand-in share"
+    assert named["replaceable"]["values"] == roles["replaceable"]["values"]
+    assert named["replaceable"]["label"] == "replaceable share"
     assert {"drift", "weight change", "gate", "entropy in a sentence"} <= set(named)
 
 

@@ -14,7 +14,7 @@ def redundancy() -> Redundancy:
     values = np.array([[0.0, 0.5, 0.2], [0.5, 0.0, 0.9], [0.2, 0.9, 0.0]])
     made = {"class": "Bert", "inputs": "lines", "seed": 3, "stopped_early": True}
     measured = {("encoder", "js"): Measurement(values, values / 10)}
-    return Redundancy(layout=Layout.of(encoder=[2, 1]), measured=measured, count=8, made=made)
+    return Redundancy(layout=Layout.of(encoder=[2, 1]), measured=measured, count=8, provenance=made)
 
 
 def test_the_most_alike_heads_come_first() -> None:

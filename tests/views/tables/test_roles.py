@@ -40,11 +40,11 @@ def test_the_page_says_who_has_most_of_a_role() -> None:
 def test_notes_tell_what_separates_and_where_tokens_are_few() -> None:
     found = roles()
     made = {"separators": {"encoder": "special"}, "tokens": 100, "unknowns": 385}
-    object.__setattr__(found, "made", made)
+    object.__setattr__(found, "provenance", made)
     text = shown(roles_table(found))
     assert "Separators are special tokens." in text
     assert "100 tokens are few for replaceable shares of 385 unknowns" in text
-    object.__setattr__(found, "made", made | {"tokens": 100_000})
+    object.__setattr__(found, "provenance", made | {"tokens": 100_000})
     assert "are few" not in shown(roles_table(found))
 
 

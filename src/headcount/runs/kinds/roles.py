@@ -29,8 +29,7 @@ class RolesOptions(RunKind):
 
     def execute(self, run: Run, context: RunContext) -> RunOutput:
         """Measure them on what the run reads; where it scores, on the task's own split."""
-        from headcount.behaviour.inputs import role_inputs
-        from headcount.behaviour.measure import roles
+        from headcount.behaviour.measure import role_inputs, roles
         from headcount.models import fingerprint
         from headcount.runs.data import used_inputs, used_rows
         from headcount.runs.opening import depends_on, name_of, task_of

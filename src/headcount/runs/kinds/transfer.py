@@ -51,7 +51,7 @@ class TransferOptions(RunKind):
             bar=context.report or no_bar,
         )
         named = {"pretrained": run.model, "finetuned": self.finetuned}
-        result = replace(result, made={**result.made, **named})
+        result = replace(result, provenance={**result.provenance, **named})
         second = fingerprint.identity(models[1], tokenizer)
         return RunOutput(
             result=result.to_json(),

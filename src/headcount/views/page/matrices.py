@@ -27,7 +27,7 @@ def matrices(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
     """Every matrix: the distances of one stack in one file."""
     listed: list[dict[str, Any]] = []
     pairs, own = 0, own_first(subject, found)
-    phases = labels((item.data.made.get("model", "?") for item in own), found)
+    phases = labels((item.data.provenance.get("model", "?") for item in own), found)
     for item in own:
         with careful(found, item):
             for (stack, distance), measured in item.data.measured.items():
@@ -36,7 +36,7 @@ def matrices(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
                     why = f"{distance}, {stack}: the page would become too large."
                     found.skipped.append((str(item.path), why))
                     continue
-                phase = phases[str(item.data.made.get("model", "?"))]
+                phase = phases[str(item.data.provenance.get("model", "?"))]
                 listed.append(_matrix(item, stack, distance, measured) | {"model": phase})
     return _apart(listed)
 
@@ -57,7 +57,7 @@ def own_first(subject: PageSubject, found: ReportInput) -> list[ReportItem]:
     """Those of the subject's own model before others of its layout."""
 
     def others(item: ReportItem) -> tuple[bool, bool]:
-        model = str(item.data.made.get("model", ""))
+        model = str(item.data.provenance.get("model", ""))
         own = model_name(model, found, seed=False) == subject.model
         return not own, own and model not in subject.paths
 
@@ -65,7 +65,7 @@ def own_first(subject: PageSubject, found: ReportInput) -> list[ReportItem]:
 
 
 def _matrix(item: ReportItem, stack: str, distance: str, measured: Any) -> dict[str, Any]:
-    values, made, layout = measured.values, item.data.made, item.data.layout
+    values, made, layout = measured.values, item.data.provenance, item.data.layout
     upper = np.triu_indices(len(values), 1)
     wide = len(values) <= EXACT
     return {

@@ -18,7 +18,7 @@ NAMES = {
     "previous": "previous token", "next": "next token", "same": "same token",
     "first": "first token", "separator": "separators", "duplicate": "duplicate tokens",
     "induction": "induction", "entropy": "entropy", "entropy_share": "entropy, share of the most",
-    "reach": "reach", "stand_in": "stand-in share", "cost_alone": "cost of removing it alone",
+    "reach": "reach", "replaceable": "replaceable share", "cost_alone": "cost of removing it alone",
     "cost_alone_repaired": "cost alone, after repair", "milliseconds": "milliseconds",
     "kilobytes": "kilobytes", "score_alone": "change of score without it",
     "score_alone_repaired": "change of score, after repair",
@@ -151,7 +151,8 @@ def _scores(data: Any, layout: Layout) -> list[float | None]:
 def _nearness(item: ReportItem, layout: Layout) -> list[dict[str, Any]]:
     """How far the nearest other head is, by each distance."""
     found, made = item.data, []
-    about = f"{short_name(found.made.get('model', '?'))}, {text(found.made.get('inputs', ''), 80)}"
+    source = found.provenance
+    about = f"{short_name(source.get('model', '?'))}, {text(source.get('inputs', ''), 80)}"
     for name in found.distances:
         values: list[float | None] = []
         for stack in layout.stacks:

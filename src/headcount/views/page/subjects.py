@@ -62,7 +62,7 @@ def subjects(found: ReportInput) -> list[PageSubject]:
             each.items.append(item)
     for item in found.of("matrix", "trace"):
         if not any(_same(item.data.layout, each.layout) for each in made.values()):
-            model = getattr(item.data, "made", {}).get("model", item.path.stem)
+            model = getattr(item.data, "provenance", {}).get("model", item.path.stem)
             _subject(made, item.data.layout, {"model": model_name(model, found, seed=False)})
     for item in found.of("transfer"):
         with careful(found, item):

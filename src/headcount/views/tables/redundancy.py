@@ -47,7 +47,7 @@ def redundancy_json(redundancy: Redundancy) -> dict[str, Any]:
 def redundancy_table(redundancy: Redundancy, out: Path | None) -> Group:
     """A line for each matrix."""
     rows = redundancy_json(redundancy)["summary"]
-    made = redundancy.made
+    made = redundancy.provenance
     early = ", stopped at its tolerance" if made.get("stopped_early") else ""
     inputs = f"{redundancy.count} inputs" + (f" ({made['inputs']})" if made["inputs"] else "")
     head = f"{made['class']} on {inputs}{early}, seed {made['seed']}"

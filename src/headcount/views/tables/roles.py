@@ -35,7 +35,7 @@ LEFT = ("", "role", "most", "quantity", "unit", "what it is")
 
 def roles_table(roles: Roles, out: Path | None = None) -> Group:
     """The grid, a line for each role, and a line for each other quantity."""
-    head = f"{roles.made.get('class', 'Model')} on {roles.count} inputs ({roles.inputs})"
+    head = f"{roles.provenance.get('class', 'Model')} on {roles.count} inputs ({roles.inputs})"
     saved = [Text(f"Written to {out}.")] if out else []
     parts = [Text(head), Text(""), *grid(roles), Text(""), legend(roles), measures(roles)]
     return Group(*parts, *map(Text, _notes(roles)), *saved)
@@ -108,11 +108,11 @@ def _fitted(
 
 def _notes(roles: Roles) -> Iterator[str]:
     """What a reader must not miss."""
-    kinds = {str(kind) for kind in roles.made.get("separators", {}).values() if kind}
+    kinds = {str(kind) for kind in roles.provenance.get("separators", {}).values() if kind}
     if kinds:
         names = " or ".join(sorted(kinds)).replace("special", "special tokens")
         yield f"Separators are {names}."
-    tokens, unknowns = (roles.made.get(name, 0) for name in ("tokens", "unknowns"))
+    tokens, unknowns = (roles.provenance.get(name, 0) for name in ("tokens", "unknowns"))
     if tokens < ENOUGH * unknowns:
         yield (
             f"{tokens:,} tokens are few for replaceable shares of {unknowns:,} unknowns a layer: "

@@ -40,7 +40,7 @@ def _layers(transfer: Transfer) -> Table:
             )
         )
     columns = ["layer", "JS mean", "JS max", "hidden L2", "relative", "|Δ q,k,v|"]
-    inputs = transfer.made["inputs"] or "given"
+    inputs = transfer.provenance["inputs"] or "given"
     title = f"{transfer.drift.n} inputs ({inputs}); ± one standard error"
     return table(columns, rows, title=title)
 
@@ -85,7 +85,7 @@ def _needed(transfer: Transfer) -> str:
     first = next(iter(transfer.recall.values()))
     return (
         f"Of the {first.needed} of {first.heads} heads that {task.task} needs for "
-        f"{100 * transfer.made['recall_share']:.0f} % of its {task.metric}, the share kept:"
+        f"{100 * transfer.provenance['recall_share']:.0f} % of its {task.metric}, the share kept:"
     )
 
 

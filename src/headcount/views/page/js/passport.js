@@ -8,7 +8,7 @@ import { errorOf, extent, nameOf, on, pick, shortName, shown } from "./state.js"
 const GROUPS = [
   ["What it does", ["previous", "next", "same", "first", "separator", "duplicate", "induction",
     "entropy", "entropy_share", "reach", "entropy in a sentence", "distance in a sentence"]],
-  ["What it is worth", ["importance", "stand_in", "cost_alone", "cost_alone_repaired", "score_alone", "score_alone_repaired", "kept by"]],
+  ["What it is worth", ["importance", "replaceable", "cost_alone", "cost_alone_repaired", "score_alone", "score_alone_repaired", "kept by"]],
   ["What it costs", ["milliseconds", "kilobytes"]],
   ["How it was trained", ["drift", "weight change", "gate"]],
 ];

@@ -19,7 +19,7 @@ export function scatter() {
   const place = h("div", { class: "scatter" }, canvas);
   const named = (key) => amounts.find((each) => each.key === key);
   const one = named("importance") || amounts[0];
-  const other = named("stand_in") || amounts.find((each) => each !== one);
+  const other = named("replaceable") || amounts.find((each) => each !== one);
   const view = { canvas, x: other, y: one, points: [], width: 0 };
   const draw = (width) => { view.width = width; everything(view); };
   const again = fitted(place, draw);

@@ -1,4 +1,4 @@
-"""The stand-in share: how much of a head's output the other heads of its layer reproduce.
+"""The replaceable share of a head: what the other heads of its layer reproduce of its output.
 
 z are the outputs of a layer's heads on one token (and a 1 where the output projection has a bias),
 W the projection's rows, z_h and W_h those of head h. What the head writes, z_h W_h, is solved for
@@ -14,14 +14,16 @@ again without each block. Where there are few tokens for the unknowns, every sha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from headcount.base.errors import UsageError
+from headcount.behaviour.result import Quantity, quantity
+from headcount.heads import Layout
 from headcount.models.find import sites_of
 from headcount.models.linear import has_bias, read_rows
 from headcount.models.sites import Site
@@ -35,14 +37,14 @@ MEMORY = 2**29
 
 @dataclass(frozen=True, eq=False)
 class LayerSolution:
-    """One layer's solve: what stands in for each head, and how much of it that is."""
+    """One layer's solve: what replaces each head, and how much of it that is."""
 
     site: Site
     shares: np.ndarray  # (head,)
     stderr: np.ndarray  # (head,)
     blocks: int
     tokens: int
-    stand_ins: Tensor  # (input, head x width): what to make of z for each head, 0 from itself
+    substitutes: Tensor  # (input, head x width): what to make of z for each head, 0 from itself
 
 
 class Outputs:
@@ -53,8 +55,8 @@ class Outputs:
         outs = {site.path: model.get_submodule(site.out) for site in self.sites}
         self.rows = {path: read_rows(out) for path, out in outs.items()}  # (input, output)
         self.bias = {path: has_bias(out) for path, out in outs.items()}
-        each = sum(len(rows) ** 2 * 8 for rows in self.rows.values())
-        self.blocks = max(FEWEST, min(BLOCKS, MEMORY // max(each, 1)))
+        size = sum(len(rows) ** 2 * 8 for rows in self.rows.values())
+        self.blocks = max(FEWEST, min(BLOCKS, MEMORY // max(size, 1)))
         self.sums = {
             path: torch.zeros(self.blocks, len(rows), len(rows), dtype=torch.float64)
             for path, rows in self.rows.items()
@@ -62,7 +64,7 @@ class Outputs:
         self.tokens = dict.fromkeys(self.rows, 0)
 
     @property
-    def outs(self) -> list[tuple[Site, str]]:
+    def projections(self) -> list[tuple[Site, str]]:
         """Every site with each of its output projections, to be watched."""
         return [(site, out) for site in self.sites for _, out in site.places]
 
@@ -72,7 +74,7 @@ class Outputs:
         z is (input, token, head x width), or the first two axes in one; real is (input, token).
         """
         if z.shape[:-1].numel() != real.numel():
-            return  # attention over something else than tokens has no stand-in here
+            return  # attention over something else than tokens is left out
         z = z.detach().reshape(*real.shape, -1).float()
         if self.bias[site.path]:
             z = torch.cat([z, z.new_ones(*z.shape[:-1], 1)], -1)
@@ -95,15 +97,15 @@ class Outputs:
         if not torch.isfinite(sums).all():
             raise UsageError(
                 f"The outputs of {site.stack} layer {site.layer} are not all numbers (NaN or "
-                "infinite); look at the model's weights and dtype."
+                "infinite); check the model's weights and dtype."
             )
         whole = sums.sum(0)
-        shares, stand_ins = solve_layer(whole, rows, site, ridge)
+        shares, substitutes = solve_layer(whole, rows, site, ridge)
         used = [block for block in sums if float(block.diagonal().sum()) > 0]
         without = [solve_layer(whole - block, rows, site, ridge)[0] for block in used]
         stderr = jackknife(np.array(without)) if len(used) > 1 else np.full(site.heads, np.nan)
         tokens = self.tokens[site.path]
-        return LayerSolution(site, shares, stderr, len(used), tokens, stand_ins.float())
+        return LayerSolution(site, shares, stderr, len(used), tokens, substitutes.float())
 
 
 def solve_layer(
@@ -112,28 +114,28 @@ def solve_layer(
     site: Site,
     ridge: float,
 ) -> tuple[np.ndarray, Tensor]:
-    """(head,) shares, and (input, head x width) the stand-ins."""
+    """(head,) shares, and (input, head x width) the substitutes."""
     heads, size = site.heads, site.head_dim
     scale = float(a.diagonal().mean()) or 1.0
     penalty = ridge * scale
     system = a + penalty * torch.eye(len(a), dtype=a.dtype)
     inverse = torch.cholesky_inverse(torch.linalg.cholesky(system))
     shares = np.zeros(heads)
-    stand_ins = torch.zeros(len(a), heads * size, dtype=a.dtype)
+    substitutes = torch.zeros(len(a), heads * size, dtype=a.dtype)
     for head in range(heads):
-        own = slice(head * size, (head + 1) * size)
-        turned = torch.cholesky_inverse(torch.linalg.cholesky(inverse[own, own]))
-        left = inverse[:, own] @ turned  # [I; -X]
-        weights = rows[own]
-        said = float((weights * (a[own, own] @ weights)).sum())
+        part = slice(head * size, (head + 1) * size)
+        turned = torch.cholesky_inverse(torch.linalg.cholesky(inverse[part, part]))
+        left = inverse[:, part] @ turned  # [I; -X]
+        weights = rows[part]
+        written = float((weights * (a[part, part] @ weights)).sum())
         # leftᵀ A left, since (A + λI) left has nothing but P_hh⁻¹ in the head's own rows
         residual = turned - penalty * left.T @ left
         missing = float((weights * (residual @ weights)).sum())
-        # a head that says nothing is no loss
-        shares[head] = 1 - missing / said if said > 1e-12 * scale else 1.0
-        stand_ins[:, own] = -left
-        stand_ins[own, own] = 0
-    return shares, stand_ins
+        # a head that writes nothing is no loss
+        shares[head] = 1 - missing / written if written > 1e-12 * scale else 1.0
+        substitutes[:, part] = -left
+        substitutes[part, part] = 0
+    return shares, substitutes
 
 
 def jackknife(without: np.ndarray) -> np.ndarray:  # (block, head) -> (head,)
@@ -147,12 +149,10 @@ def jackknife(without: np.ndarray) -> np.ndarray:  # (block, head) -> (head,)
     return np.sqrt((many - 1) / many * (apart**2).sum(0))
 
 
-def quantities(
-    solved: dict[tuple[str, int], LayerSolution], layout: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(head,) shares, standard errors and blocks, in the order of a layout; NaN without a solve."""
-    found = np.full((3, len(layout)), np.nan)
-    for place, head in enumerate(layout):
-        if (each := solved.get((head.stack, head.layer))) is not None:
-            found[:, place] = each.shares[head.index], each.stderr[head.index], each.blocks
-    return found[0], found[1], np.nan_to_num(found[2])
+def replaceable_share(solved: Mapping[tuple[str, int], LayerSolution], layout: Layout) -> Quantity:
+    """The share of every head with its standard error; NaN without a solve."""
+    numbers = np.full((3, len(layout)), np.nan)
+    for at, head in enumerate(layout):
+        if (layer := solved.get((head.stack, head.layer))) is not None:
+            numbers[:, at] = layer.shares[head.index], layer.stderr[head.index], layer.blocks
+    return quantity("replaceable", numbers[0], numbers[1], np.nan_to_num(numbers[2]))

@@ -10,8 +10,8 @@ from sklearn.linear_model import Ridge
 import headcount as hc
 from behaviour.test_measure import rows_of
 from headcount.base.errors import UsageError
-from headcount.behaviour import stand_in as room
-from headcount.behaviour.stand_in import Outputs, jackknife
+from headcount.behaviour import replaceable as room
+from headcount.behaviour.replaceable import Outputs, jackknife
 from headcount.models.find import sites_of
 from headcount.models.linear import has_bias, read_rows
 from headcount.models.watch import watching
@@ -57,8 +57,8 @@ def test_shares_are_those_of_a_regression_for_each_head(family: str) -> None:
         z = captured(model, site, rows)
         wanted = by_sklearn(z, read_rows(model.get_submodule(site.out)).numpy(), site)
         own = [at for at, head in enumerate(found.layout) if head[:2] == (site.stack, site.layer)]
-        np.testing.assert_allclose(found["stand_in"].values[own], wanted, atol=2e-4)
-    assert (found["stand_in"].values < 0.99).any()
+        np.testing.assert_allclose(found["replaceable"].values[own], wanted, atol=2e-4)
+    assert (found["replaceable"].values < 0.99).any()
 
 
 def test_with_hardly_a_ridge_it_is_least_squares() -> None:
@@ -74,7 +74,7 @@ def test_with_hardly_a_ridge_it_is_least_squares() -> None:
         left = target - rest @ np.linalg.lstsq(rest, target, rcond=None)[0]
         wanted.append(1 - (left**2).sum() / (target**2).sum())
     own = [at for at, head in enumerate(found.layout) if head.layer == 1]
-    np.testing.assert_allclose(found["stand_in"].values[own], wanted, atol=1e-3)
+    np.testing.assert_allclose(found["replaceable"].values[own], wanted, atol=1e-3)
 
 
 def test_errors_are_the_jackknifes_over_blocks_of_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_errors_are_the_jackknifes_over_blocks_of_inputs(monkeypatch: pytest.Mon
         without.append(by_sklearn(captured(model, site, rows.take(left)), weights, site))
     own = [at for at, head in enumerate(found.layout) if head.layer == 0]
     expected = jackknife(np.array(without))
-    np.testing.assert_allclose(found["stand_in"].stderr[own], expected, rtol=0.02, atol=1e-4)
+    np.testing.assert_allclose(found["replaceable"].stderr[own], expected, rtol=0.02, atol=1e-4)
     assert expected.min() > 0
 
 
@@ -111,7 +111,7 @@ def test_a_copied_head_is_stood_in_for_and_a_silent_one_is_no_loss() -> None:
             attention.c_attn.bias[other] = attention.c_attn.bias[one]  # pyright: ignore
         silent = slice(3 * site.head_dim, 4 * site.head_dim)
         attention.c_proj.weight[silent] = 0  # pyright: ignore
-    found = hc.roles(model, rows_of([30] * 12), ridge=1e-6, examples=0)["stand_in"].values
+    found = hc.roles(model, rows_of([30] * 12), ridge=1e-6, examples=0)["replaceable"].values
     assert found[:2].min() > 0.999
     assert found[3] == 1
     assert found[2] < 0.99
@@ -132,7 +132,7 @@ def test_the_repair_is_recoverys() -> None:
     solved = outputs.solve(1e-3)["encoder", last]
     weights = read_rows(model.get_submodule(site.out))
     own = slice(gone.index * site.head_dim, (gone.index + 1) * site.head_dim)
-    made = weights + solved.stand_ins[:, own].double() @ weights[own]
+    made = weights + solved.substitutes[:, own].double() @ weights[own]
     kept = [row for row in range(len(made)) if not own.start <= row < own.stop]
     # recovery's ridge is a share of the kept heads' diagonal alone
     squares = outputs.sums[site.path].sum(0).diagonal()
