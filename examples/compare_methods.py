@@ -35,5 +35,5 @@ def main(model: str, task: str, quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    asked = sys.argv[1:] or ["pocket", "pocket-corpus"]
-    main(*asked, quick=not sys.argv[1:])
+    arguments = sys.argv[1:] or ["pocket", "pocket-corpus"]
+    main(*arguments, quick=not sys.argv[1:])

@@ -13,7 +13,7 @@ from headcount.tasks.catalog import open_task
 
 
 def main(model: str, task: str, max_drop: str, data: str | None, quick: bool) -> None:
-    found = hc.search(
+    result = hc.search(
         model,
         open_task(task, data=data) if data else task,
         max_drop=max_drop,
@@ -21,13 +21,13 @@ def main(model: str, task: str, max_drop: str, data: str | None, quick: bool) ->
         scoring=hc.Scoring(limit=60, bootstrap=200) if quick else None,
         search_options=hc.SearchOptions(seeds=1, bench=False) if quick else None,
         baseline=1 if quick else 3,
-        out="found",
+        out="search",
     )
-    print(found.sentence)
-    print("The model: found/model. The page: report.html.")
-    hc.report("found", out="report.html")
+    print(result.sentence)
+    print("The model: search/model. The page: report.html.")
+    hc.report("search", out="report.html")
 
 
 if __name__ == "__main__":
-    asked = sys.argv[1:] or ["pocket", "pocket-corpus", "5%"]
-    main(*asked[:3], data=asked[3] if len(asked) > 3 else None, quick=not sys.argv[1:])
+    arguments = sys.argv[1:] or ["pocket", "pocket-corpus", "5%"]
+    main(*arguments[:3], data=arguments[3] if len(arguments) > 3 else None, quick=not sys.argv[1:])

@@ -32,12 +32,12 @@ def start(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_how_many_heads(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     start("how_many_heads.py", monkeypatch)
     assert "pocket needs " in capsys.readouterr().out
-    assert (here / "found" / "model" / "model.safetensors").is_file()
+    assert (here / "search" / "model" / "model.safetensors").is_file()
     assert (here / "report.html").is_file()
 
 
-def test_cut_a_classifier(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    start("cut_a_classifier.py", monkeypatch)
+def test_prune_a_classifier(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    start("prune_a_classifier.py", monkeypatch)
     assert " → " in capsys.readouterr().out
     assert (here / "half" / "tokenizer.json").is_file()
 

@@ -21,13 +21,13 @@ from headcount.cli.commands import COMMANDS
 from headcount.cli.main import EPILOGUE, CommandLine, build
 from headcount.pruning.methods import METHODS
 
-HERE = Path(__file__).parent.parent / "docs" / "reference"
-MADE = "Made from the source by `tools/make_reference.py`."
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+GENERATED = "Generated from the source by `tools/make_reference.py`."
 
 
 def commands() -> str:
     """Every command as its help has it."""
-    parts = ["# Commands", MADE, EPILOGUE]
+    parts = ["# Commands", GENERATED, EPILOGUE]
     for entry in COMMANDS:
         app = build(CommandLine(tokens=[entry.name]))[entry.name]
         text = app.generate_docs(output_format="markdown", heading_level=2)
@@ -49,7 +49,7 @@ def shown(app: App) -> str:
 
 def python() -> str:
     """Every name of `hc`: its signature, its docstring, and the fields of options."""
-    parts = ["# Python", MADE, "`import headcount as hc`; each name is imported on first use."]
+    parts = ["# Python", GENERATED, "`import headcount as hc`; each name is imported on first use."]
     for name in hc.__all__:
         if name != "__version__":
             parts += thing(f"hc.{name}", getattr(hc, name))
@@ -58,8 +58,8 @@ def python() -> str:
 
 def methods() -> str:
     """Every method with its options, as on the command line."""
-    parts = ["# Methods and their options", MADE]
-    parts.append("What they do is told in [methods](../methods.md).")
+    parts = ["# Methods and their options", GENERATED]
+    parts.append("What they do is described in [methods](../methods.md).")
     for entry in METHODS:
         parts += [f"## {entry.name}", entry.summary, *options_of(METHODS[entry.name])]
     return page(parts)
@@ -79,11 +79,11 @@ def options_of(value: Any) -> list[str]:
     """A table of a dataclass's fields that say what they are."""
     if not (inspect.isclass(value) and dataclasses.is_dataclass(value)):
         return []
-    told = docs_of(value)
+    docs = docs_of(value)
     rows = [
-        f"| `{field.name}` | {cell(told[field.name])} | {default(field)} |"
+        f"| `{field.name}` | {cell(docs[field.name])} | {default(field)} |"
         for field in dataclasses.fields(value)
-        if told.get(field.name)
+        if docs.get(field.name)
     ]
     return (
         ["\n".join(["| option | what it is | default |", "|---|---|---|", *rows])] if rows else []
@@ -97,25 +97,25 @@ def default(field: dataclasses.Field[Any]) -> str:
 
 def signature(name: str, value: Any) -> str:
     """On one line where it fits, else one parameter on each."""
-    found = inspect.signature(value)
-    shown = [parameter(each) for each in found.parameters.values()]
-    kinds = [each.kind for each in found.parameters.values()]
+    whole = inspect.signature(value)
+    texts = [parameter(one) for one in whole.parameters.values()]
+    kinds = [one.kind for one in whole.parameters.values()]
     if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
-        shown.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
-    gives = found.return_annotation
+        texts.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+    gives = whole.return_annotation
     after = "" if gives in (inspect.Signature.empty, "None", None) else f" -> {gives}"
-    line = f"{name}({', '.join(shown)}){after}"
+    line = f"{name}({', '.join(texts)}){after}"
     if len(line) <= 90:
         return line
-    return f"{name}(\n" + "".join(f"    {each},\n" for each in shown) + f"){after}"
+    return f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + f"){after}"
 
 
-def parameter(each: inspect.Parameter) -> str:
+def parameter(one: inspect.Parameter) -> str:
     """Without what only Python can read, such as a function's address."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    kind = "" if each.annotation is each.empty else f": {str(each.annotation).strip(chr(39))}"
-    usual = "" if each.default is each.empty else f" = {each.default!r}"
-    return stars.get(each.kind, "") + each.name + kind + re.sub(r" = <.*>$", " = …", usual)
+    kind = "" if one.annotation is one.empty else f": {str(one.annotation).strip(chr(39))}"
+    usual = "" if one.default is one.empty else f" = {one.default!r}"
+    return stars.get(one.kind, "") + one.name + kind + re.sub(r" = <.*>$", " = …", usual)
 
 
 def prose(doc: str) -> str:
@@ -135,9 +135,9 @@ def page(parts: list[str]) -> str:
 
 def main() -> None:
     """All three pages."""
-    HERE.mkdir(exist_ok=True)
+    FOLDER.mkdir(exist_ok=True)
     for name, text in {"commands": commands, "python": python, "methods": methods}.items():
-        (HERE / f"{name}.md").write_text(text(), encoding="utf-8")
+        (FOLDER / f"{name}.md").write_text(text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

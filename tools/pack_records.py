@@ -20,9 +20,10 @@ def packed(folder: Path) -> list[Path]:
     """The files that are packed."""
     files = sorted((folder / "studies").glob("*.json"))
     for run in sorted((folder / "runs").iterdir()):
-        own = [each for each in sorted(run.rglob("*")) if each.is_file() and each.name not in LEFT]
-        if all(each.stat().st_size < LARGE for each in own):
-            files += own
+        paths = [path for path in sorted(run.rglob("*")) if path.is_file()]
+        records = [path for path in paths if path.name not in LEFT]
+        if all(path.stat().st_size < LARGE for path in records):
+            files += records
     return files
 
 

@@ -21,8 +21,8 @@ def absolute(text: str, source: str) -> str:
     '[a](https://s/blob/main/docs/a.md#b) ![p](https://s/raw/main/p.png) [c](https://c)'
     """
     return LINK.sub(
-        lambda found: (
-            f"{found[1]}[{found[2]}]({source}/{'raw' if found[1] else 'blob'}/main/{found[3]})"
+        lambda match: (
+            f"{match[1]}[{match[2]}]({source}/{'raw' if match[1] else 'blob'}/main/{match[3]})"
         ),
         text,
     )

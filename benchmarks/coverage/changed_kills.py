@@ -61,7 +61,7 @@ STUDY = ["study", "run", "study.json", "--out", "out", "--executor", "serial"]
 
 
 def run(line: list[str], folder: Path, at: int | None = None, after: float | None = None) -> Ended:
-    """A command, killed at a place or after so much processor time; at 0 its places are told."""
+    """A command, killed at a point or after so much processor time; at 0 its points are listed."""
     here = {} if at is None else {AT: str(at), LOG: str(folder.with_name(f"{folder.name}.places"))}
     os.environ |= here
     try:
@@ -82,9 +82,9 @@ def require_done(ended: Ended, folder: Path) -> Ended:
     return ended
 
 
-def plain(found: dict[str, Any]) -> dict[str, str]:
+def plain(files: dict[str, Any]) -> dict[str, str]:
     """Contents as text; whether --overwrite was given is in commands, and no part of a result."""
-    return {name: repr(each).replace(" --overwrite", "") for name, each in found.items()}
+    return {name: repr(content).replace(" --overwrite", "") for name, content in files.items()}
 
 
 @dataclass
@@ -160,7 +160,7 @@ class Studying:
         log.unlink(missing_ok=True)
         self._write(folder, CHANGED)
         second = run([*STUDY, "--update"], folder, draw.randint(1, self.places))
-        kills = sum(each.code is None for each in (first, second))
+        kills = sum(end.code is None for end in (first, second))
         self.ways[f"killed {kills} ×"] = self.ways.get(f"killed {kills} ×", 0) + 1
         again = run([*STUDY, "--update"], folder)
         if again.code:
@@ -168,8 +168,12 @@ class Studying:
         wrong = differences(self.whole, self._left(folder))
         # what is left of runs that only the earlier file asks for stays: it may be put back
         keys = {path.parts[0] for path in map(Path, self.whole)}
-        left = [path for name in ("claims", "work") for path in (folder / "out" / name).glob("*")
-                if path.name[:16] in keys]  # fmt: skip
+        left = [
+            path
+            for name in ("claims", "work")
+            for path in (folder / "out" / name).glob("*")
+            if path.name[:16] in keys
+        ]
         return [*wrong, *(f"{path} is left" for path in left), *([] if kills else [NOT_KILLED])]
 
     def _write(self, folder: Path, data: dict[str, Any]) -> None:
@@ -181,8 +185,8 @@ class Studying:
         rows = study.table().rows
         table = [{name: repr(row[name]) for name in row if name != "seconds"} for row in rows]
         keys = set(study.asked.by_key)
-        found = contents(folder / "out" / "runs")
-        return {"table": table} | {n: e for n, e in found.items() if Path(n).parts[0] in keys}
+        files = contents(folder / "out" / "runs")
+        return {"table": table} | {n: e for n, e in files.items() if Path(n).parts[0] in keys}
 
 
 KINDS: dict[str, Callable[[Path], Search | Studying]] = {"search": Search, "study": Studying}
@@ -195,30 +199,30 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default=",".join(KINDS), help="kinds, by commas")
     parser.add_argument("--keep", type=Path, help="leave all folders there")
-    asked = parser.parse_args()
-    root = asked.keep or Path(tempfile.mkdtemp(prefix="headcount-kills-"))
+    options = parser.parse_args()
+    root = options.keep or Path(tempfile.mkdtemp(prefix="headcount-kills-"))
     wrong = 0
     try:
-        for name in asked.only.split(","):
+        for name in options.only.split(","):
             (root / name).mkdir(parents=True)
-            kind, draw = KINDS[name](root / name), random.Random(asked.seed)
+            kind, draw = KINDS[name](root / name), random.Random(options.seed)
             print(f"{name} undisturbed: {kind.undisturbed()}", flush=True)
             same = turns = 0
-            while same + wrong < asked.kills and turns < 3 * asked.kills:
+            while same + wrong < options.kills and turns < 3 * options.kills:
                 folder = root / name / f"turn-{turns}"
-                found = kind.once(folder, draw, turns)
+                problems = kind.once(folder, draw, turns)
                 turns += 1
-                if found == [NOT_KILLED]:
+                if problems == [NOT_KILLED]:
                     continue
-                same, wrong = same + (not found), wrong + bool(found)
-                print(f"{name}, turn {turns}: {'; '.join(found) or 'the same'}", flush=True)
-                if not found and asked.keep is None:
+                same, wrong = same + (not problems), wrong + bool(problems)
+                print(f"{name}, turn {turns}: {'; '.join(problems) or 'the same'}", flush=True)
+                if not problems and options.keep is None:
                     shutil.rmtree(folder)
-            told = ", ".join(f"{way}: {count}" for way, count in sorted(kind.ways.items()))
-            print(f"{name}: {same} of {asked.kills} the same ({told})", flush=True)
-            wrong += same < asked.kills and not wrong
+            ways = ", ".join(f"{way}: {count}" for way, count in sorted(kind.ways.items()))
+            print(f"{name}: {same} of {options.kills} the same ({ways})", flush=True)
+            wrong += same < options.kills and not wrong
     finally:
-        if asked.keep is None and not wrong:
+        if options.keep is None and not wrong:
             shutil.rmtree(root, ignore_errors=True)
     return 1 if wrong else 0
 

@@ -36,29 +36,31 @@ from models.zoo import FAMILIES, build, masks, mixed, shallow
 
 def sweep(families: list[str], formats: list[str], layers: int | None = None) -> dict[str, Any]:
     """{family: {format: {pattern: difference or refusal}}}."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
     for family in families:
         model = build(family, **_changes(family, layers, len(tokenizer)))
-        own = layout(model)
-        for name, mask in (("mixed", mixed(own)), ("all emptied", masks(own)["all emptied"])):
+        heads = layout(model)
+        for name, mask in (("mixed", mixed(heads)), ("all emptied", masks(heads)["all emptied"])):
             small = remove(model, mask)
             for to in formats:
                 outcome = written(small, to, tokenizer)
-                found.setdefault(family, {}).setdefault(to, {})[name] = outcome
+                results.setdefault(family, {}).setdefault(to, {})[name] = outcome
                 print(f"{family:20}{to:14}{name:12} {outcome}", file=sys.stderr, flush=True)
-    return found
+    return results
 
 
 def _changes(family: str, layers: int | None, words: int) -> dict[str, Any]:
     """What makes a family as shallow as asked, with the tokenizer's words."""
-    made = shallow(family, layers) if layers else {}
+    changes = shallow(family, layers) if layers else {}
     known = FAMILIES[family][2]
     if "vocab_size" in known:
-        made["vocab_size"] = words
+        changes["vocab_size"] = words
     elif "text_config" in known:
-        made["text_config"] = made.get("text_config", known["text_config"]) | {"vocab_size": words}
-    return made
+        changes["text_config"] = changes.get("text_config", known["text_config"]) | {
+            "vocab_size": words
+        }
+    return changes
 
 
 def written(model: Any, to: str, tokenizer: Any) -> float | str:
@@ -76,15 +78,15 @@ def main() -> int:
     parser.add_argument("--only", default=",".join(FAMILIES), help="families, with commas")
     parser.add_argument("--to", default=",".join(FORMATS), help="formats, with commas")
     parser.add_argument("--layers", type=int, default=None, help="layers (default the zoo's four)")
-    asked = parser.parse_args()
-    formats = asked.to.split(",")
-    found = sweep(asked.only.split(","), formats, asked.layers)
-    if asked.json:
-        print(json.dumps(found, indent=2))
+    options = parser.parse_args()
+    formats = options.to.split(",")
+    results = sweep(options.only.split(","), formats, options.layers)
+    if options.json:
+        print(json.dumps(results, indent=2))
         return 0
     print(f"{'family':20}" + "".join(f"{to:>14}" for to in formats))
     refusals = []
-    for family, row in found.items():
+    for family, row in results.items():
         cells = [list(row[to].values()) for to in formats]
         refusals += [cell for column in cells for cell in column if isinstance(cell, str)]
         shown = [

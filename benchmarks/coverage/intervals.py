@@ -80,7 +80,7 @@ def numbers(metric: str, loss: float) -> tuple[Simulate, float, float]:
     def simulate(n: int, rng: np.random.Generator) -> Pair:
         label = rng.uniform(0, 5, n)
         shared, before, after = rng.normal(size=(3, n))
-        errors = [0.95 * shared + math.sqrt(1 - 0.95**2) * own for own in (before, after)]
+        errors = [0.95 * shared + math.sqrt(1 - 0.95**2) * side for side in (before, after)]
         sides = [label + size * error for size, error in zip(noise, errors, strict=True)]
         return Outcome(sides[0], label), Outcome(sides[1], label)
 
@@ -118,7 +118,7 @@ def language(loss: float) -> tuple[Simulate, float, float]:
         level = rng.normal(3, 0.4, n)
         skewed = rng.lognormal(0, 0.5, n) - math.exp(0.125)
         after = level + rise + (0.02 + rise) * skewed
-        sides = [np.column_stack([0.4 * tokens, each * tokens]) for each in (level, after)]
+        sides = [np.column_stack([0.4 * tokens, side * tokens]) for side in (level, after)]
         return Outcome(sides[0], tokens), Outcome(sides[1], tokens)
 
     return simulate, math.exp(3), math.exp(3) * loss
@@ -144,32 +144,34 @@ def cell(name: str, rows: int, loss: float, simulations: int) -> dict[str, objec
     for seed in range(simulations):
         before, after = simulate(rows, rng)
         # a loss that is just short of the true one
-        found = within(metric, before, [after], lost - 1e-9, bootstrap=DRAWS, seed=seed)
-        own = score(metric, before, bootstrap=DRAWS, seed=seed)
-        if math.isnan(found.difference.low) or math.isnan(own.low):
+        bound = within(metric, before, [after], lost - 1e-9, bootstrap=DRAWS, seed=seed)
+        alone = score(metric, before, bootstrap=DRAWS, seed=seed)
+        if math.isnan(bound.difference.low) or math.isnan(alone.low):
             continue
         counts["stated"] += 1
-        counts["difference"] += found.difference.low <= -sign * lost <= found.difference.high
-        counts["score"] += own.low <= full <= own.high
-        counts["false"] += found.chance >= SURE
+        counts["difference"] += bound.difference.low <= -sign * lost <= bound.difference.high
+        counts["score"] += alone.low <= full <= alone.high
+        counts["false"] += bound.chance >= SURE
     return {"metric": name, "rows": rows, "loss": loss, "simulations": simulations} | counts
 
 
-def missed(found: dict[str, object]) -> list[str]:
+def missed(result: dict[str, object]) -> list[str]:
     """What of a cell is below its bar."""
-    stated = int(str(found["stated"]))
-    said = []
+    stated = int(str(result["stated"]))
+    lines = []
     for name in ("difference", "score"):
-        if stated and binom.cdf(found[name], stated, COVERS) < CHANCE:
-            said.append(f"the interval of the {name} covers {_share(found, name)}")
-    if stated and binom.sf(int(str(found["false"])) - 1, stated, FALSE) < CHANCE:
-        said.append(f"a probability of 95 % is false in {_share(found, 'false')}")
-    return [f"{found['metric']}, {found['rows']} rows, loss {found['loss']}: {one}" for one in said]
+        if stated and binom.cdf(result[name], stated, COVERS) < CHANCE:
+            lines.append(f"the interval of the {name} covers {_share(result, name)}")
+    if stated and binom.sf(int(str(result["false"])) - 1, stated, FALSE) < CHANCE:
+        lines.append(f"a probability of 95 % is false in {_share(result, 'false')}")
+    return [
+        f"{result['metric']}, {result['rows']} rows, loss {result['loss']}: {one}" for one in lines
+    ]
 
 
-def _share(found: dict[str, object], name: str) -> str:
-    stated = int(str(found["stated"]))
-    return f"{int(str(found[name])) / stated:.3f}" if stated else ""
+def _share(result: dict[str, object], name: str) -> str:
+    stated = int(str(result["stated"]))
+    return f"{int(str(result[name])) / stated:.3f}" if stated else ""
 
 
 def pooled(line: list[dict[str, object]]) -> dict[str, object]:
@@ -201,24 +203,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--simulations", type=int, default=150)
     parser.add_argument("--quick", action="store_true", help="few rows, 4 simulations, no verdict")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args(arguments)
-    many = 4 if asked.quick else asked.simulations
+    options = parser.parse_args(arguments)
+    many = 4 if options.quick else options.simulations
     lines = []
-    if not asked.json:
+    if not options.json:
         print(f"| metric | rows | {' | '.join(map(str, LOSSES))} | score | 95 % false, at most |")
         print("|---|---|" + "---|" * (len(LOSSES) + 2))
     for name in KINDS:
-        for rows in ROWS[:3] if asked.quick else ROWS:
+        for rows in ROWS[:3] if options.quick else ROWS:
             count = simulations_of(name, rows, many)
             lines.append([cell(name, rows, loss, count) for loss in LOSSES])
-            if not asked.json:
+            if not options.json:
                 show(lines[-1])
     judged = [one for line in lines for one in (*line, pooled(line))]
-    below = [] if asked.quick else [said for one in judged for said in missed(one)]
-    if asked.json:
+    below = [] if options.quick else [problem for one in judged for problem in missed(one)]
+    if options.json:
         cells = [one for line in lines for one in line]
         print(json.dumps({"cells": cells, "missed": below}, default=float))
-    elif not asked.quick:
+    elif not options.quick:
         print("\n".join(["", *(below or ["Every bar is met."])]))
     return int(bool(below))
 

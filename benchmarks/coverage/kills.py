@@ -145,7 +145,7 @@ def _content(path: Path) -> Any:
         return _steady(json.loads(path.read_text(encoding="utf-8")))
     if path.suffix == ".jsonl":  # the curve of a training
         lines = path.read_text(encoding="utf-8").splitlines()
-        return [_steady(json.loads(each)) for each in lines]
+        return [_steady(json.loads(line)) for line in lines]
     if path.suffix == ".parquet":
         return _steady(parquet.read_table(path).to_pylist())
     if path.suffix == ".npz":
@@ -165,9 +165,11 @@ def _steady(value: Any) -> Any:
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """What is missing, left over or different, by file."""
-    found = [f"{name} is missing" for name in one if name not in other]
-    found += [f"{name} is left over" for name in other if name not in one]
-    return found + [f"{name} differs" for name in one if name in other and one[name] != other[name]]
+    problems = [f"{name} is missing" for name in one if name not in other]
+    problems += [f"{name} is left over" for name in other if name not in one]
+    return problems + [
+        f"{name} differs" for name in one if name in other and one[name] != other[name]
+    ]
 
 
 def prepare(root: Path) -> None:
@@ -210,11 +212,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default=",".join(COMMANDS), help="commands, by commas")
     parser.add_argument("--keep", type=Path, help="leave all folders there")
-    asked = parser.parse_args()
-    names = asked.only.split(",")
-    root = asked.keep or Path(tempfile.mkdtemp(prefix="headcount-kills-"))
+    options = parser.parse_args()
+    names = options.only.split(",")
+    root = options.keep or Path(tempfile.mkdtemp(prefix="headcount-kills-"))
     root.mkdir(parents=True, exist_ok=True)
-    draw = random.Random(asked.seed)
+    draw = random.Random(options.seed)
     kills = turns = wrong = 0
     try:
         prepare(root)
@@ -227,21 +229,21 @@ def main() -> int:
                 raise SystemExit(_log(root / name).read_text(encoding="utf-8"))
             whole[name], takes[name] = contents(root / name), ended.seconds
             print(f"{name} undisturbed: {ended.seconds:.1f} s, {len(whole[name])} files")
-        while kills < asked.kills:
+        while kills < options.kills:
             name = names[turns % len(names)]
             turns += 1
             folder = root / f"{name}-{turns}"
-            drawn = [draw.random() for _ in range(min(MOST, asked.kills - kills))]
+            drawn = [draw.random() for _ in range(min(MOST, options.kills - kills))]
             at, stuck = one_turn(name, folder, takes[name], drawn)
-            found = [stuck] if stuck else differences(whole[name], contents(folder))
+            problems = [stuck] if stuck else differences(whole[name], contents(folder))
             kills += max(1, len(at)) if stuck else len(at)
-            wrong += bool(found)
+            wrong += bool(problems)
             shares = ", ".join(f"{share:.0%}" for share in at) or "nowhere"
-            print(f"{name}, killed at {shares}: {'; '.join(found) or 'the same'}", flush=True)
-            if not found and asked.keep is None:
+            print(f"{name}, killed at {shares}: {'; '.join(problems) or 'the same'}", flush=True)
+            if not problems and options.keep is None:
                 shutil.rmtree(folder)
     finally:
-        if asked.keep is None:
+        if options.keep is None:
             shutil.rmtree(root, ignore_errors=True)
     print(f"{kills} kills in {turns} runs of {len(names)} commands: {wrong} differ")
     return 1 if wrong else 0

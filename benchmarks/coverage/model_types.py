@@ -100,34 +100,34 @@ def main() -> int:
     parser.add_argument("--only", help="comma-separated model types")
     parser.add_argument("--list", action="store_true", help="name every type under its outcome")
     parser.add_argument("--twice", action="store_true", help="try each type twice and compare")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    kinds = asked.only.split(",") if asked.only else sorted(CONFIG_MAPPING)
+    kinds = options.only.split(",") if options.only else sorted(CONFIG_MAPPING)
     outcomes: dict[str, tuple[str, str]] = {}
     different: list[str] = []
     for done, kind in enumerate(kinds, 1):
         outcomes[kind] = outcome_of(kind)
-        if asked.twice and outcome_of(kind) != outcomes[kind]:
+        if options.twice and outcome_of(kind) != outcomes[kind]:
             different.append(kind)
         if sys.stderr.isatty():
             print(f"\r{done}/{len(kinds)} {kind:40}", end="", file=sys.stderr)
     counts = Counter(outcome for outcome, _ in outcomes.values())
-    if asked.json:
+    if options.json:
         by = {o: {k: why for k, (got, why) in outcomes.items() if got == o} for o in counts}
-        found = {"transformers": transformers.__version__, "counts": counts, "types": by}
-        print(json.dumps(found | ({"different": different} if asked.twice else {})))
+        results = {"transformers": transformers.__version__, "counts": counts, "types": by}
+        print(json.dumps(results | ({"different": different} if options.twice else {})))
     else:
-        report(counts, outcomes, asked.list or bool(asked.only))
-        if asked.twice:
+        report(counts, outcomes, options.list or bool(options.only))
+        if options.twice:
             print(f"different        {len(different):4}  when tried again {' '.join(different)}")
     return 1 if counts["wrong"] or different else 0
 
 
 def report(counts: Counter[str], outcomes: dict[str, tuple[str, str]], names: bool) -> None:
-    found = counts["removed exactly"] + counts["refused"] + counts["wrong"]
+    with_heads = counts["removed exactly"] + counts["refused"] + counts["wrong"]
     print(f"transformers {transformers.__version__}: {len(outcomes)} model types")
-    print(f"found            {found:4}  heads found by structure")
+    print(f"found            {with_heads:4}  heads found by structure")
     print(f"removed exactly  {counts['removed exactly']:4}  checked on inputs removal has not seen")
     print(f"refused          {counts['refused']:4}  with the reason")
     print(f"wrong            {counts['wrong']:4}")
@@ -240,8 +240,8 @@ def build(kind: str) -> Any:
     config_class = CONFIG_MAPPING[kind]
     if config_class not in MODEL_MAPPING:
         return "not a model"
-    found = MODEL_MAPPING[config_class]
-    model_class = found[0] if isinstance(found, (tuple, list)) else found
+    mapped = MODEL_MAPPING[config_class]
+    model_class = mapped[0] if isinstance(mapped, (tuple, list)) else mapped
     for attempt in (rebuilt, shrunk):
         with contextlib.suppress(Exception):
             config = attempt(config_class)

@@ -31,15 +31,15 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PEERS)}")
     parser.add_argument("--python", nargs="+", action="extend", default=[], metavar="NAME=PYTHON")
     parser.add_argument("--try", dest="only", choices=PEERS, help="what the processes run")
-    asked = parser.parse_args()
-    if asked.only:
-        print(json.dumps(tried(asked.only)))
+    options = parser.parse_args()
+    if options.only:
+        print(json.dumps(tried(options.only)))
         return 0
-    pythons = dict(pair.split("=", 1) for pair in asked.python)
-    if unknown := {*asked.names, *pythons} - set(PEERS):
+    pythons = dict(pair.split("=", 1) for pair in options.python)
+    if unknown := {*options.names, *pythons} - set(PEERS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
     rows = [dict(zip(COLUMNS, COLUMNS, strict=True)), dict.fromkeys(COLUMNS, "---")]
-    for name in asked.names or PEERS:
+    for name in options.names or PEERS:
         rows += in_a_process(name, pythons.get(name, sys.executable))
     for row in rows:
         print(f"| {' | '.join(row.get(column, '–') for column in COLUMNS)} |")
@@ -164,11 +164,11 @@ def try_torch_pruning() -> list[dict[str, str]]:
     import torch_pruning
 
     rows = []
-    for asked, channels in (("heads alone", 0.0), ("heads and channels", 0.5)):
+    for what, channels in (("heads alone", 0.0), ("heads and channels", 0.5)):
         model = bert()
         attention = [layer.attention.self for layer in model.encoder.layer]
         heads = {part: HEADS for one in attention for part in (one.query, one.key, one.value)}
-        row = {"asked": f"head_pruning_ratio=0.5, pruning_ratio={channels} ({asked})"}
+        row = {"asked": f"head_pruning_ratio=0.5, pruning_ratio={channels} ({what})"}
         try:
             pruner = torch_pruning.pruner.BasePruner(
                 model,

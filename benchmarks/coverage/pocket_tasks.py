@@ -1,4 +1,4 @@
-"""The pocket tasks need attention: what counting words gives, the full model, and cut ones.
+"""The pocket tasks need attention: what counting words gives, the full model, and pruned ones.
 
     python benchmarks/coverage/pocket_tasks.py                # every task, about half an hour
     python benchmarks/coverage/pocket_tasks.py --few          # the margins only: make pocket-tasks
@@ -61,15 +61,17 @@ def random_mask(whole: Layout, share: float, seed: int) -> Mask:
     return Mask.full(whole).drop(Random(seed).sample(heads, round(share * len(heads))))
 
 
-def cuts(model: Any, task: Any, tokenizer: Any) -> dict[str, float]:
+def pruned(model: Any, task: Any, tokenizer: Any) -> dict[str, float]:
     whole = layout(model)
     masks = [random_mask(whole, share, seed) for share in SHARES for seed in range(DRAWS)]
-    found = evaluate(model, task, [*masks, Mask.none(whole)], tokenizer=tokenizer, scoring=PLAIN)
+    scored = evaluate(model, task, [*masks, Mask.none(whole)], tokenizer=tokenizer, scoring=PLAIN)
     rows = {
-        f"cut {share:.0%}": fmean(each.score for each in found[place * DRAWS : (place + 1) * DRAWS])
-        for place, share in enumerate(SHARES)
+        f"pruned {share:.0%}": fmean(
+            evaluation.score for evaluation in scored[at * DRAWS : (at + 1) * DRAWS]
+        )
+        for at, share in enumerate(SHARES)
     }
-    return rows | {"cut 100%": found[-1].score}
+    return rows | {"pruned 100%": scored[-1].score}
 
 
 def classify(name: str, few: bool) -> dict[str, float]:
@@ -86,25 +88,25 @@ def classify(name: str, few: bool) -> dict[str, float]:
 
     full = fresh()
     whole = layout(full)
-    found = {
+    scores = {
         "words": bag_of_words(name, rows, tests),
         "full": tuned(full),
-        **cuts(full, task, tokenizer),
+        **pruned(full, task, tokenizer),
     }
     if few:
-        return found
-    found["bigrams"] = bag_of_words(name, rows, tests, ngrams=2)
-    found["no heads, tuned"] = tuned(remove(fresh(), Mask.none(whole)))
-    found["half, tuned"] = tuned(remove(fresh(), random_mask(whole, 0.5, 0)))
-    found["from scratch"] = tuned(fresh(from_scratch=True))
-    return found
+        return scores
+    scores["bigrams"] = bag_of_words(name, rows, tests, ngrams=2)
+    scores["no heads, tuned"] = tuned(remove(fresh(), Mask.none(whole)))
+    scores["half, tuned"] = tuned(remove(fresh(), random_mask(whole, 0.5, 0)))
+    scores["from scratch"] = tuned(fresh(from_scratch=True))
+    return scores
 
 
 def translate() -> dict[str, float]:
     task, tokenizer = open_task("pocket-translation"), load_tokenizer(folder("pocket-translator"))
     model = load_for_task(folder("pocket-translator"), task, new_head=False)
-    found = {"full": evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN).score}
-    return found | cuts(model, task, tokenizer)
+    scores = {"full": evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN).score}
+    return scores | pruned(model, task, tokenizer)
 
 
 def main(arguments: list[str]) -> int:
@@ -113,11 +115,11 @@ def main(arguments: list[str]) -> int:
     missed = []
     known = [name for name, task in POCKET_TASKS.items() if task.kind != "masked-lm"]
     for name in names or known:
-        found = translate() if name == "pocket-translation" else classify(name, few)
-        print(f"| task | {' | '.join(found)} |\n|---{'|---' * len(found)}|")
-        cells = (f"{value:.{1 if 'translation' in name else 3}f}" for value in found.values())
+        scores = translate() if name == "pocket-translation" else classify(name, few)
+        print(f"| task | {' | '.join(scores)} |\n|---{'|---' * len(scores)}|")
+        cells = (f"{value:.{1 if 'translation' in name else 3}f}" for value in scores.values())
         print(f"| {name} | {' | '.join(cells)} |\n", flush=True)
-        if found["full"] <= max(found.get("words", 0.0), found["cut 100%"]) + MARGINS[name]:
+        if scores["full"] <= max(scores.get("words", 0.0), scores["pruned 100%"]) + MARGINS[name]:
             missed.append(name)
     print(f"do not need attention: {', '.join(missed)}" if missed else "all need attention")
     return int(bool(missed))

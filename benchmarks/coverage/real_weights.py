@@ -67,11 +67,11 @@ def check(model, mask: Mask) -> tuple[float, float]:
     small = remove(model, mask)
     with gate(model, mask):
         expected = run(model, inputs)
-    found = run(small, inputs)
+    pruned = run(small, inputs)
     with tempfile.TemporaryDirectory() as folder:
         small.save_pretrained(f"{folder}/small")
         again = load(f"{folder}/small", attn_implementation=model.config._attn_implementation)
-    return relative_difference(expected, found), relative_difference(found, run(again, inputs))
+    return relative_difference(expected, pruned), relative_difference(pruned, run(again, inputs))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""Does a search's statement hold on rows that nothing has seen? 20 fresh draws.
+"""Is a search's held-out estimate right on rows that nothing has seen? 20 fresh draws.
 
     python benchmarks/coverage/search_honesty.py MODEL --task stsb --data GLUE --work DIR \
         [--part 2500] [--rows 800] [--max-drop 1%] [--repetitions 20] \
         [--calibration-samples 256] [--seeds 1] [--untouched 1000]
 
 The model is fine-tuned on a part of the train split; the rest of it and dev, equal rows once, are
-a pool that nothing was trained on. Every repetition draws from the pool: half of `--rows` choose,
-half make the statement, all others are untouched (`--untouched` of them). The stated chance is
-held against whether the bound holds on them. The same command again goes on.
+a pool that nothing was trained on. Every repetition draws from the pool: half of `--rows` are the
+selection set, half the held-out set, all others are untouched (`--untouched` of them). The
+estimated probability is compared with whether the loss is within the bound on them. The same
+command again goes on.
 """
 
 from __future__ import annotations
@@ -51,87 +52,111 @@ def pools(task: Task, part: int) -> tuple[Examples, Examples]:
 
 
 def drawn(
-    task: Task, own: Examples, pool: Examples, rows: int, seed: int, untouched: int | None = None
+    task: Task,
+    training: Examples,
+    pool: Examples,
+    rows: int,
+    seed: int,
+    untouched: int | None = None,
 ) -> Task:
-    """The task with fresh rows to choose and state on, and with the untouched ones."""
+    """The task with fresh rows to select and estimate on, and with the untouched ones."""
     last = None if untouched is None else rows + untouched
     order = np.random.default_rng((seed, 77)).permutation(len(pool))
-    splits = {"train": own, "dev": pool.take(np.sort(order[:rows])),
-              "untouched": pool.take(np.sort(order[rows:last]))}  # fmt: skip
+    splits = {
+        "train": training,
+        "dev": pool.take(np.sort(order[:rows])),
+        "untouched": pool.take(np.sort(order[rows:last])),
+    }
     return replace(task, splits=SPLITS, loader=splits.__getitem__)
 
 
-def once(base: Path, task: Task, seed: int, asked: argparse.Namespace) -> dict[str, Any]:
-    """One search, and what became of its statement on untouched rows."""
+def once(base: Path, task: Task, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    """One search, and how right its held-out estimate is on untouched rows."""
     model = load_for_task(str(base), task, new_head=False)
     tokenizer = load_tokenizer(str(base))
-    found = hc.search(
+    result = hc.search(
         model,
         task,
-        max_drop=asked.max_drop,
+        max_drop=arguments.max_drop,
         tokenizer=tokenizer,
         baseline=0,
         seed=seed,
-        calibration=hc.Calibration(samples=asked.samples),
+        calibration=hc.Calibration(samples=arguments.calibration_samples),
         search_options=hc.SearchOptions(
-            seeds=asked.seeds, bench=False, confidence=asked.confidence
+            seeds=arguments.seeds, bench=False, confidence=arguments.confidence
         ),
     )
-    data = found.to_json()
+    data = result.to_json()
     row: dict[str, Any] = {name: data[name] for name in ("kept", "chance", "holds", "difference")}
     row |= {"seed": seed, "tried": len(data["tried"]), "seconds": data["seconds"]}
     row["stated_on"] = data["rows"]["scored"]["n"]
-    if found.model is None:
+    if result.model is None:
         return row | {"held": None}
     scoring = hc.Scoring(split="untouched")
-    sides = [hc.evaluate(each, task, scoring=scoring, tokenizer=tokenizer)
-             for each in (model, found.model)]  # fmt: skip
-    drop = read_drop(asked.max_drop)
+    sides = [
+        hc.evaluate(scored, task, scoring=scoring, tokenizer=tokenizer)
+        for scored in (model, result.model)
+    ]
+    drop = read_drop(arguments.max_drop)
     first, last = (side.outcome for side in sides)
     assert first is not None
     assert last is not None
     truth = within(task.metric, first, [last], drop.value, relative=drop.relative)
-    return row | {"held": truth.holds, "there": truth.chance, "untouched": truth.difference.value,
-                  "n": sides[0].n}  # fmt: skip
+    return row | {
+        "held": truth.holds,
+        "there": truth.chance,
+        "untouched": truth.difference.value,
+        "n": sides[0].n,
+    }
 
 
 def summary(rows: list[dict[str, Any]]) -> None:
-    """Stated against seen."""
-    print("| draw | heads | stated difference | stated chance | untouched | held |")
+    """Estimated against seen."""
+    print(
+        "| draw | heads | estimated difference | estimated probability | untouched | within bound |"
+    )
     print("|---|---|---|---|---|---|")
     for row in rows:
         lost = row["difference"] or {"value": float("nan")}
         if row["held"] is None:
-            print(f"| {row['seed']} | {row['kept']} | no cut within the bound | | | |")
+            print(f"| {row['seed']} | {row['kept']} | no pruning within the bound | | | |")
             continue
-        cells = (row["seed"], row["kept"], f"{lost['value']:+.4f}", f"{row['chance']:.2f}",
-                 f"{row['untouched']:+.4f}", "yes" if row["held"] else "no")  # fmt: skip
+        cells = (
+            row["seed"],
+            row["kept"],
+            f"{lost['value']:+.4f}",
+            f"{row['chance']:.2f}",
+            f"{row['untouched']:+.4f}",
+            "yes" if row["held"] else "no",
+        )
         print("| " + " | ".join(map(str, cells)) + " |")
-    made = [row for row in rows if row["held"] is not None]
-    stated = float(np.mean([row["chance"] for row in made]))
-    held = sum(row["held"] for row in made)
-    chance = binom.cdf(held, len(made), stated)
+    estimates = [row for row in rows if row["held"] is not None]
+    stated = float(np.mean([row["chance"] for row in estimates]))
+    held = sum(row["held"] for row in estimates)
+    chance = binom.cdf(held, len(estimates), stated)
+    count, points = len(estimates), sum(row["holds"] for row in estimates)
+    kept = np.mean([row["kept"] for row in estimates])
     print(
-        f"\n{len(made)} statements of {len(rows)} searches: mean stated chance {stated:.3f}, held "
-        f"{held} of {len(made)} ({held / len(made):.3f}); as few or fewer by chance alone: "
-        f"{chance:.3f}. Point statements that held: {sum(row['holds'] for row in made)}. Mean "
-        f"heads kept {np.mean([row['kept'] for row in made]):.1f}, untouched rows "
-        f"{made[0]['n']}."
+        f"\n{count} estimates of {len(rows)} searches: mean estimated probability {stated:.3f}, "
+        f"within the bound {held} of {count} ({held / count:.3f}); as few or fewer by chance "
+        f"alone: {chance:.3f}. Point estimates that held: {points}. Mean heads kept {kept:.1f}, "
+        f"untouched rows {estimates[0]['n']}."
     )
-    off = np.array([_standard_errors(row) for row in made])
+    off = np.array([_standard_errors(row) for row in estimates])
     print(
-        f"Between statement and untouched rows the loss differs by {off.mean():+.2f} standard "
-        f"errors in the mean, {np.sqrt(np.square(off).mean()):.2f} in the root mean square (0 and "
+        f"Between held-out estimate and untouched rows the loss differs by {off.mean():+.2f} "
+        f"standard errors in the "
+        f"mean, {np.sqrt(np.square(off).mean()):.2f} in the root mean square (0 and "
         "1 where intervals are right)."
     )
 
 
 def _standard_errors(row: dict[str, Any]) -> float:
-    """By how many standard errors the statement and the untouched rows differ."""
+    """By how many standard errors the held-out estimate and the untouched rows differ."""
     stated = row["difference"]
-    own = (stated["high"] - stated["low"]) / 3.92
+    error = (stated["high"] - stated["low"]) / 3.92
     # untouched rows have the same spread, and are so many times as many
-    return (stated["value"] - row["untouched"]) / (own * np.sqrt(1 + row["stated_on"] / row["n"]))
+    return (stated["value"] - row["untouched"]) / (error * np.sqrt(1 + row["stated_on"] / row["n"]))
 
 
 def main() -> None:
@@ -152,23 +177,34 @@ def main() -> None:
     parser.add_argument("--preset", default="finetune")
     parser.add_argument("--epochs", type=float)
     parser.add_argument("--learning-rate", type=float)
-    asked = parser.parse_args()
-    task = open_task(asked.task, **({} if asked.data is None else {"data": asked.data}))
-    own, pool = pools(task, asked.part)
-    base = asked.work / "base"
+    arguments = parser.parse_args()
+    task = open_task(arguments.task, **({} if arguments.data is None else {"data": arguments.data}))
+    training, pool = pools(task, arguments.part)
+    base = arguments.work / "base"
     if not (base / "config.json").is_file():
-        task_part = drawn(task, own, pool, asked.rows, 0)
-        changes = {"epochs": asked.epochs, "learning_rate": asked.learning_rate}
+        task_part = drawn(task, training, pool, arguments.rows, 0)
+        changes = {"epochs": arguments.epochs, "learning_rate": arguments.learning_rate}
         given = {name: value for name, value in changes.items() if value is not None}
-        options = replace(PRESETS[asked.preset], like_lengths=True, **given)
-        model = load_for_task(asked.model, task_part)
-        hc.train(model, task_part, options=options, out=base,
-                 tokenizer=load_tokenizer(asked.model), evaluation=False)  # fmt: skip
-    file = asked.work / f"{asked.max_drop}-{asked.confidence:g}-{asked.seeds}.jsonl"
+        options = replace(PRESETS[arguments.preset], like_lengths=True, **given)
+        model = load_for_task(arguments.model, task_part)
+        hc.train(
+            model,
+            task_part,
+            options=options,
+            out=base,
+            tokenizer=load_tokenizer(arguments.model),
+            evaluation=False,
+        )
+    file = arguments.work / f"{arguments.max_drop}-{arguments.confidence:g}-{arguments.seeds}.jsonl"
     rows = read_lines(file, "repetitions")[0] if file.is_file() else []
-    for seed in range(len(rows), asked.repetitions):
+    for seed in range(len(rows), arguments.repetitions):
         rows.append(
-            once(base, drawn(task, own, pool, asked.rows, seed, asked.untouched), seed, asked)
+            once(
+                base,
+                drawn(task, training, pool, arguments.rows, seed, arguments.untouched),
+                seed,
+                arguments,
+            )
         )
         append_line(file, rows[-1])
         print(json.dumps(rows[-1]), flush=True)

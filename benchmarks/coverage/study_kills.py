@@ -3,7 +3,7 @@
     python benchmarks/coverage/study_kills.py [--kills 200] [--seed 0] [--real 40] [--keep FOLDER]
 
 `--real` of the kills hit a study of real runs (a trained base, a matrix of distances, importance,
-cuts with and without training), carried out serially; the others hit one of probes, serially and in
+pruning with and without training), executed serially; the others hit one of probes, serially and in
 processes, where the driver or a worker is killed. Every place where something is written, renamed
 or deleted counts (`base/faults.py`), and each fifth kill comes when a result was published and
 before anybody has acknowledged it. After each series every run must be there once, nothing may be
@@ -73,25 +73,28 @@ class Disturbed:
                 os.environ[name] = str(value)
         line = ["study", "run", "study.json", "--out", str(self.out), "--executor", executor]
         code = launch(line, self.folder).code
-        told = log.read_text(encoding="utf-8").split() if log.exists() else []
+        lines = log.read_text(encoding="utf-8").split() if log.exists() else []
         if at == 0:
-            self.places = told
+            self.places = lines
         for name in (AT, LOG):
             os.environ.pop(name, None)
-        return code, told[0] if told and at else None
+        return code, lines[0] if lines and at else None
 
     def table(self) -> list[dict[str, str]]:
-        found = hc.study(self.folder / "study.json", self.out).table().rows
-        return [{name: repr(row[name]) for name in row if name != "seconds"} for row in found]
+        rows = hc.study(self.folder / "study.json", self.out).table().rows
+        return [{name: repr(row[name]) for name in row if name != "seconds"} for row in rows]
 
     def undisturbed(self) -> None:
         code, _ = self.run("serial", 0)
         if code:
             raise SystemExit(self.folder.with_name(f"{self.folder.name}.log.txt").read_text())
         self.left, self.rows = contents(self.out / "runs"), self.table()
-        kinds = Counter(place.rpartition(":")[0] for place in self.places)
-        print(f"{self.name}: {len(self.rows)} runs, {len(self.places)} places to be killed at, of "
-              f"{len(set(self.places))} kinds ({dict(kinds)})", flush=True)  # fmt: skip
+        kinds = Counter(point.rpartition(":")[0] for point in self.places)
+        print(
+            f"{self.name}: {len(self.rows)} runs, {len(self.places)} places to be killed at, of "
+            f"{len(set(self.places))} kinds ({dict(kinds)})",
+            flush=True,
+        )
         shutil.rmtree(self.out)
 
     def one_series(self, draw: random.Random, most: int) -> list[str]:
@@ -99,7 +102,7 @@ class Disturbed:
         executor = self.executors[self.series % len(self.executors)]
         self.series += 1
         # just published: the second of the two places in `publish`
-        publish = [at for at, place in enumerate(self.places, 1) if ":publish:" in place]
+        publish = [at for at, point in enumerate(self.places, 1) if ":publish:" in point]
         published = publish[1::2]
         kills, began = 0, time.monotonic()
         code: int | None = None
@@ -110,25 +113,28 @@ class Disturbed:
                 # in processes, each counts for itself, and workers take half of the runs each
                 scale = 1 if executor == "serial" else 2
                 at = draw.choice(published if fifth else range(1, len(self.places) + 1)) // scale
-            code, place = self.run(executor, None if at is None else max(1, at))
-            if place is not None:
+            code, point = self.run(executor, None if at is None else max(1, at))
+            if point is not None:
                 kills += 1
-                self.kills[place] += 1
+                self.kills[point] += 1
             if code:
                 log = self.folder.with_name(f"{self.folder.name}.log.txt").read_text()
                 return [f"exit code {code}: {log.splitlines()[-1]}"]
-        found = self.wrong()
-        print(f"{self.name}, {executor}: {kills} kills, {time.monotonic() - began:.0f} s: "
-              f"{'; '.join(found) or 'the same'}", flush=True)  # fmt: skip
-        return found
+        problems = self.wrong()
+        print(
+            f"{self.name}, {executor}: {kills} kills, {time.monotonic() - began:.0f} s: "
+            f"{'; '.join(problems) or 'the same'}",
+            flush=True,
+        )
+        return problems
 
     def wrong(self) -> list[str]:
-        found = differences(self.left, contents(self.out / "runs"))
+        problems = differences(self.left, contents(self.out / "runs"))
         for name in ("claims", "work"):
-            found += [f"{path} is left" for path in (self.out / name).glob("*")]
+            problems += [f"{path} is left" for path in (self.out / name).glob("*")]
         if self.table() != self.rows:
-            found.append("the table differs")
-        return found
+            problems.append("the table differs")
+        return problems
 
 
 def prepared(folder: Path, data: dict[str, Any], executors: tuple[str, ...]) -> Disturbed:
@@ -144,12 +150,12 @@ def main() -> int:
     parser.add_argument("--real", type=int, default=40, help="of them in real runs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="leave all folders there")
-    asked = parser.parse_args()
-    root = asked.keep or Path(tempfile.mkdtemp(prefix="headcount-kills-"))
-    draw, wrong = random.Random(asked.seed), 0
+    options = parser.parse_args()
+    root = options.keep or Path(tempfile.mkdtemp(prefix="headcount-kills-"))
+    draw, wrong = random.Random(options.seed), 0
     studies = {
-        prepared(root / "probes", PROBES, ("serial", "processes")): asked.kills - asked.real,
-        prepared(root / "real", tiny(data_in(root / "data")), ("serial",)): asked.real,
+        prepared(root / "probes", PROBES, ("serial", "processes")): options.kills - options.real,
+        prepared(root / "real", tiny(data_in(root / "data")), ("serial",)): options.real,
     }
     try:
         for study, kills in studies.items():
@@ -162,12 +168,12 @@ def main() -> int:
                 else:
                     shutil.rmtree(study.out)
     finally:
-        if asked.keep is None and not wrong:
+        if options.keep is None and not wrong:
             shutil.rmtree(root, ignore_errors=True)
     for study in studies:
         print(f"{study.name}: {study.kills.total()} kills in {study.series} series")
-        for place, count in sorted(study.kills.items()):
-            print(f"  {count:4} × {place}")
+        for point, count in sorted(study.kills.items()):
+            print(f"  {count:4} × {point}")
     print(f"{sum(study.kills.total() for study in studies)} kills: {wrong} series differ")
     return 1 if wrong else 0
 

@@ -118,7 +118,7 @@ def main() -> int:
         for which, spent in times.items()
     }
     ratios = [a / b for a, b in zip(medians["gated"], medians["ungated"], strict=True)]
-    found = {
+    result = {
         "model": name,
         "method": method,
         "heads": len(heads),
@@ -133,11 +133,11 @@ def main() -> int:
         "transformers": transformers.__version__,
     }
     if "--json" in sys.argv:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(result, indent=2))
     else:
         print(
             f"{name}, {method}, {len(heads)} heads, medians of {steps} steps in turns: ungated "
-            f"{found['ungated_ms'][0]} ms, gated {found['gated_ms'][0]} ms of processor time: "
+            f"{result['ungated_ms'][0]} ms, gated {result['gated_ms'][0]} ms of processor time: "
             f"{ratios[0]:.3f} x (by the clock {ratios[1]:.3f} x); goal {GOAL} x"
         )
     return verdict(ratios[0], quick="--quick" in sys.argv)

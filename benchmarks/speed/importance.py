@@ -73,8 +73,8 @@ def one_by_one(model: Any, rows: EncodedRows) -> np.ndarray:
 
 def timed(function: Callable[[], Any]) -> tuple[float, float, Any]:
     clock, processor = time.perf_counter(), time.process_time()
-    found = function()
-    return time.perf_counter() - clock, time.process_time() - processor, found
+    result = function()
+    return time.perf_counter() - clock, time.process_time() - processor, result
 
 
 def measure(name: str, turns: int) -> dict[str, Any]:
@@ -110,21 +110,21 @@ def main(arguments: list[str]) -> int:
     if "--model" in arguments:
         names = [arguments[arguments.index("--model") + 1]]
     quick = "--quick" in arguments
-    found = [measure(name, 1 if quick else TURNS) for name in (["pocket"] if quick else names)]
-    missed = not quick and any(each["ratio_processor"] < each["goal"] for each in found)
+    results = [measure(name, 1 if quick else TURNS) for name in (["pocket"] if quick else names)]
+    missed = not quick and any(result["ratio_processor"] < result["goal"] for result in results)
     if "--json" in arguments:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(results, indent=2))
         return int(missed)
     print(
         f"torch {torch.__version__}, transformers {transformers.__version__}, "
         f"{torch.get_num_threads()} threads, {platform.processor() or platform.machine()}"
     )
-    for each in found:
+    for result in results:
         print(
-            f"{each['model']:7} {each['rows']} rows of {each['tokens']} tokens: "
-            f"{each['loop_seconds']:.2f} s by the loop, {each['ours_seconds']:.2f} s by gates: "
-            f"{each['ratio']:.1f} x ({each['ratio_processor']:.1f} x in processor time, goal "
-            f"{each['goal']}); they differ by {each['difference']:.1g}"
+            f"{result['model']:7} {result['rows']} rows of {result['tokens']} tokens: "
+            f"{result['loop_seconds']:.2f} s by the loop, {result['ours_seconds']:.2f} s by gates: "
+            f"{result['ratio']:.1f} x ({result['ratio_processor']:.1f} x in processor time, goal "
+            f"{result['goal']}); they differ by {result['difference']:.1g}"
         )
     return int(missed)
 

@@ -1,4 +1,4 @@
-"""A study of 10,000 runs that do nothing: planned, carried out, looked at and gathered.
+"""A study of 10,000 runs that do nothing: planned, executed, listed and summarised.
 
     python benchmarks/speed/many_runs.py [--quick] [--runs 10000] [--profile plan]
 
@@ -56,22 +56,22 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="300 runs: see that it works")
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--profile", help="plan, run, status, table or records")
-    asked = parser.parse_args()
-    seeds = (300 if asked.quick else asked.runs) // 10
-    each = {"kind": "probe", "model": {"run": "base"}, "seeds": seeds}
-    each |= {"grid": {"options.say": list("abcdefghij")}}
+    options = parser.parse_args()
+    seeds = (300 if options.quick else options.runs) // 10
+    group = {"kind": "probe", "model": {"run": "base"}, "seeds": seeds}
+    group |= {"grid": {"options.say": list("abcdefghij")}}
     base = {"kind": "probe", "model": "none"}
     took: dict[str, float] = {}
     print(f"{seeds * 10 + 1:,} runs, load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "many.yaml", Path(folder) / "out"
-        file.write_text(json.dumps({"name": "many", "runs": {"base": base, "each": each}}))
+        file.write_text(json.dumps({"name": "many", "runs": {"base": base, "each": group}}))
 
         def go(name: str, call: Callable[[], Any]) -> None:
-            took[name] = max(took.get(name, 0.0), timed(name, call, asked.profile))
+            took[name] = max(took.get(name, 0.0), timed(name, call, options.profile))
 
         go("plan", lambda: hc.study(file, out).plan())
-        timed("run", lambda: hc.study(file, out).run(), asked.profile)
+        timed("run", lambda: hc.study(file, out).run(), options.profile)
         go("plan", lambda: hc.study(file, out).plan())
         go("status", lambda: hc.study(file, out).status())
         go("table", lambda: hc.study(file, out).table().save(out))
@@ -85,9 +85,9 @@ def main() -> int:
         runs = sorted((out / "runs").iterdir())
         go("records", lambda: [load_record(path) for path in runs])
     missed = [name for name, goal in GOALS.items() if took[name] > goal]
-    if missed and not asked.quick:
+    if missed and not options.quick:
         print(f"missed: {', '.join(missed)}")
-    return 1 if missed and not asked.quick else 0
+    return 1 if missed and not options.quick else 0
 
 
 if __name__ == "__main__":

@@ -213,9 +213,9 @@ def measure(rounds: int, attention: str, *, quick: bool) -> dict[str, Any]:
     return out
 
 
-def verdicts(found: dict[str, Any]) -> list[tuple[str, float, str, float, float]]:
+def verdicts(results: dict[str, Any]) -> list[tuple[str, float, str, float, float]]:
     """(what, ratio, at most or at least, must, goal) for everything that is held to a figure."""
-    short, long = found["n = 25"], found["n = 128"]
+    short, long = results["n = 25"], results["n = 128"]
     rows = []
     for threads in sorted({1, CORES}):
         on = f"forward on {threads}"
@@ -246,19 +246,19 @@ def main() -> int:
     parser.add_argument("--attention", choices=["mixed", "model"], default="mixed")
     parser.add_argument("--quick", action="store_true", help="one round on a shallow model")
     args = parser.parse_args()
-    found = measure(1 if args.quick else args.rounds, args.attention, quick=args.quick)
-    rows = [] if args.quick else verdicts(found)  # a shallow model's ratios say nothing
+    results = measure(1 if args.quick else args.rounds, args.attention, quick=args.quick)
+    rows = [] if args.quick else verdicts(results)  # a shallow model's ratios say nothing
     missed = any(not met(ratio, sign, must) for _, ratio, sign, must, _ in rows)
     if args.json:
-        print(json.dumps({**found, "verdicts": rows}, indent=2))
+        print(json.dumps({**results, "verdicts": rows}, indent=2))
         return int(missed)
-    for key, value in found.items():
+    for key, value in results.items():
         if not isinstance(value, dict):
             print(f"{key}: {value}")
             continue
         print(f"\n{key}")
-        for name, each in value.items():
-            print(f"  {name}: {f'{each:.3f}' if isinstance(each, float) else each}")
+        for name, numbers in value.items():
+            print(f"  {name}: {f'{numbers:.3f}' if isinstance(numbers, float) else numbers}")
     print()
     for what, ratio, sign, must, goal in rows:
         verdict = "met" if met(ratio, sign, must) else "MISSED"

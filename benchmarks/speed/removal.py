@@ -29,7 +29,7 @@ import torch
 import transformers
 from transformers import BertConfig, BertModel
 
-from headcount.costs.bench import Bench, time_removed
+from headcount.costs.bench import BenchResult, time_removed
 from headcount.costs.flops import inputs_at
 from headcount.costs.speed import random_mask
 from headcount.costs.timing import TimedVariant, alternate, ratios
@@ -68,7 +68,7 @@ def mask_at(model: BertModel, ratio: float) -> Mask:
     return random_mask(layout(model), ratio, torch.Generator().manual_seed(0))
 
 
-def against_ideal(options: argparse.Namespace) -> Bench:
+def against_ideal(options: argparse.Namespace) -> BenchResult:
     dense = model_of(options.layers, "sdpa")
     masks = {f"{ratio:.0%}": mask_at(dense, ratio) for ratio in RATIOS}
     return time_removed(
@@ -91,12 +91,12 @@ def against_transformers_4(options: argparse.Namespace, python: str) -> dict[str
     gone: dict[int, list[int]] = {}
     for head in mask.dropped:
         gone.setdefault(head.layer, []).append(head.index)
-    asked = {"threads": torch.get_num_threads(), "layers": options.layers, "gone": gone}
+    request = {"threads": torch.get_num_threads(), "layers": options.layers, "gone": gone}
     with subprocess.Popen(
         [python, "-c", PEER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as peer:
         send = asker(peer)
-        number = send(json.dumps({**asked, "tokens": tokens.tolist()}))
+        number = send(json.dumps({**request, "tokens": tokens.tolist()}))
         ways = [
             TimedVariant(name="headcount dense", run=lambda: dense(tokens)),
             TimedVariant(name="headcount removed", run=lambda: small(tokens)),
@@ -127,15 +127,15 @@ def asker(peer: subprocess.Popen[str]) -> Callable[[str], str]:
     return ask
 
 
-def show(found: Bench, peer: dict[str, Any] | None) -> None:
-    for row in found.rows:
+def show(bench: BenchResult, peer: dict[str, Any] | None) -> None:
+    for row in bench.rows:
         line = f"{row.name:20} {row.ratio.median:.3f} [{row.ratio.low:.3f}, {row.ratio.high:.3f}]"
         line += f"  ideal {row.ideal:.3f}"
         if row.kind == "removed" and row.over_ideal:
             verdict = "within" if row.over_ideal <= BOUND else "NOT within"
             line += f"  {row.over_ideal:.3f} x the ideal, {verdict} {BOUND}"
         print(line)
-    print(f"{'every head':20} ideal {1 / (found.ceiling or 1):.3f} ({found.ceiling:.2f} x as fast)")
+    print(f"{'every head':20} ideal {1 / (bench.ceiling or 1):.3f} ({bench.ceiling:.2f} x as fast)")
     if peer is None:
         print("prune_heads: not compared; HEADCOUNT_V4 names no Python with transformers 4.")
         return
@@ -159,28 +159,28 @@ def main() -> int:
     if options.quick:
         options.batch, options.length, options.rounds, options.layers = 1, 16, 6, 2
     torch.manual_seed(0)
-    found = against_ideal(options)
+    bench = against_ideal(options)
     python = os.environ.get("HEADCOUNT_V4")
     peer = against_transformers_4(options, python) if python else None
     setting = {
         "torch": torch.__version__,
         "transformers": transformers.__version__,
-        "threads": found.threads,
-        "batch": found.batch,
-        "length": found.length,
+        "threads": bench.threads,
+        "batch": bench.batch,
+        "length": bench.length,
         "layers": options.layers,
-        "rounds": found.rounds,
+        "rounds": bench.rounds,
         "clock": "cpu" if options.cpu else "wall",
     }
     if options.json:
         rows = [
             {"name": row.name, "ideal": row.ideal, "over_ideal": row.over_ideal, **vars(row.ratio)}
-            for row in found.rows
+            for row in bench.rows
         ]
         print(json.dumps({**setting, "rows": rows, "peer": peer}, indent=2))
     else:
         print(", ".join(f"{name} {value}" for name, value in setting.items()))
-        show(found, peer)
+        show(bench, peer)
     return 0
 
 

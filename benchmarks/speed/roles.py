@@ -30,9 +30,12 @@ def measure(rounds: int, rows: int, length: int, layers: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     config = BertConfig(
-        hidden_size=384, num_hidden_layers=layers, num_attention_heads=12, intermediate_size=1536,
+        hidden_size=384,
+        num_hidden_layers=layers,
+        num_attention_heads=12,
+        intermediate_size=1536,
         attn_implementation="eager",
-    )  # fmt: skip
+    )
     model = BertModel(config).eval()
     ids = torch.randint(1000, 30000, (rows, length))
     batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
@@ -61,10 +64,10 @@ def measure(rounds: int, rows: int, length: int, layers: int) -> dict[str, Any]:
                     best[name] = min(best[name], time.process_time() - start)
     start = time.process_time()
     looks.outputs.solve(1e-3)
-    found = {f"ms, {name}": round(1000 * seconds, 1) for name, seconds in best.items()}
-    found |= {f"{name} / forward": best[name] / best["forward"] for name in list(calls)[1:]}
+    results = {f"ms, {name}": round(1000 * seconds, 1) for name, seconds in best.items()}
+    results |= {f"{name} / forward": best[name] / best["forward"] for name in list(calls)[1:]}
     solving = round(time.process_time() - start, 2)
-    return found | {"s to solve, once": solving, "blocks": looks.outputs.blocks}
+    return results | {"s to solve, once": solving, "blocks": looks.outputs.blocks}
 
 
 def main() -> None:
@@ -72,12 +75,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true")
-    asked = parser.parse_args()
-    found = measure(1, 2, 16, 1) if asked.quick else measure(asked.rounds, 16, 128, 6)
-    if asked.json:
-        print(json.dumps(found))
+    options = parser.parse_args()
+    results = measure(1, 2, 16, 1) if options.quick else measure(options.rounds, 16, 128, 6)
+    if options.json:
+        print(json.dumps(results))
     else:
-        for name, value in found.items():
+        for name, value in results.items():
             print(f"{name:30} {value:.4g}")
 
 

@@ -28,8 +28,8 @@ GOAL = 1.7
 def seconds(executor: str, workers: int, study: dict[str, Any]) -> float:
     """How long the runs take, from the first that began to the last that ended."""
     with tempfile.TemporaryDirectory() as folder:
-        found = hc.study(study, folder)
-        found.run(ExecutorOptions(executor=executor, workers=workers))  # pyright: ignore
+        opened = hc.study(study, folder)
+        opened.run(ExecutorOptions(executor=executor, workers=workers))  # pyright: ignore
         ends = [path.stat().st_mtime for path in Path(folder).glob("runs/*/record.json")]
         began = min(ends) - float(study["runs"]["each"]["options"]["work"])
         return max(ends) - began
@@ -40,13 +40,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Two workers against one.")
     parser.add_argument("--quick", action="store_true", help="see that it runs")
     parser.add_argument("--only", default="processes,ray")
-    asked = parser.parse_args()
-    work, count = (0.1, 4) if asked.quick else (2.0, 8)
-    each = {"kind": "probe", "model": "none", "seeds": count, "options": {"work": work}}
-    study = {"name": "work", "runs": {"each": each}}
+    options = parser.parse_args()
+    work, count = (0.1, 4) if options.quick else (2.0, 8)
+    group = {"kind": "probe", "model": "none", "seeds": count, "options": {"work": work}}
+    study = {"name": "work", "runs": {"each": group}}
     missed = 0
     print(f"{count} runs of {work:g} s, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    for executor in asked.only.split(","):
+    for executor in options.only.split(","):
         if any(extra.name == executor and extra.missing for extra in EXTRAS):
             print(f"{executor}: not installed")
             continue
@@ -56,7 +56,7 @@ def main() -> int:
             f"{executor}: one worker {one:.1f} s, two {two:.1f} s: {one / two:.2f} × "
             f"({time.monotonic() - began:.1f} s with starting and ending)"
         )
-        missed += not asked.quick and one / two < GOAL
+        missed += not options.quick and one / two < GOAL
     return 1 if missed else 0
 
 

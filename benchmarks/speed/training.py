@@ -171,7 +171,7 @@ def evaluation(fresh: Callable[[], Any], tokenizer: Any, turns: int) -> dict[str
     )
     trainer.remove_callback(transformers.PrinterCallback)
     theirs: list[float] = []
-    own: list[float] = []
+    headcounts: list[float] = []
 
     def plain() -> Seconds:
         seconds, value = clock(lambda: trainer.evaluate(items))  # pyright: ignore[reportArgumentType]
@@ -180,11 +180,11 @@ def evaluation(fresh: Callable[[], Any], tokenizer: Any, turns: int) -> dict[str
 
     def ours() -> Seconds:
         seconds, value = clock(lambda: evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN))
-        own.append(value.score)
+        headcounts.append(value.score)
         return seconds
 
     best = in_turns({"Trainer.evaluate": plain, "evaluate": ours}, turns)
-    assert abs(theirs[0] - own[0]) < 1e-9, "the two must agree"
+    assert abs(theirs[0] - headcounts[0]) < 1e-9, "the two must agree"
     return best
 
 
@@ -205,8 +205,8 @@ def many_masks(
 
     def run(share: bool) -> Seconds:
         settings = {"tokenizer": tokenizer, "scoring": PLAIN, "share": share}
-        seconds, found = clock(lambda: evaluate(model, task, masks, **settings))
-        answers[share] = np.stack([each.predictions["logits"] for each in found])
+        seconds, scored = clock(lambda: evaluate(model, task, masks, **settings))
+        answers[share] = np.stack([evaluation.predictions["logits"] for evaluation in scored])
         return seconds
 
     best = in_turns({"one by one": lambda: run(False), "one pass": lambda: run(True)}, turns)
@@ -225,13 +225,13 @@ def main() -> None:
         "torch": torch.__version__,
         "transformers": transformers.__version__,
     }
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
 
     def tell(name: str, best: dict[str, Seconds]) -> None:
         (first, slow), (second, fast) = best.items()
         ratio = slow / fast
-        found[name] = {key: value.round(4).tolist() for key, value in best.items()}
-        found[name]["ratio"] = ratio.round(3).tolist()
+        results[name] = {key: value.round(4).tolist() for key, value in best.items()}
+        results[name]["ratio"] = ratio.round(3).tolist()
         if "--json" not in sys.argv:
             text = f"{first} {slow[0]:.3f} s, {second} {fast[0]:.3f} s"
             print(f"{name:38s} {text}: {ratio[0]:.2f} x, processor {ratio[1]:.2f} x", flush=True)
@@ -252,7 +252,7 @@ def main() -> None:
         if not named or any(name.startswith(word) for word in named):
             tell(name, part())
     if "--json" in sys.argv:
-        print(json.dumps({**about, "results": found}, indent=2))
+        print(json.dumps({**about, "results": results}, indent=2))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ def bag_of_words(
     """The task's metric on `dev` of a linear model on word (or n-gram) counts.
 
     A pair gives the counts of each side, and for every word how often both sides have it and by
-    how much they differ: all that a model can know which does not look at places.
+    how much they differ: all that a model can know that ignores positions.
     """
     about = POCKET_TASKS[task]
     counter = CountVectorizer(ngram_range=(1, ngrams), token_pattern=r"\S+", lowercase=False)
@@ -27,11 +27,11 @@ def bag_of_words(
     inputs, tests = (_features(counter, about.fields, rows) for rows in (train, dev))
     labels, truth = (np.array([row["label"] for row in rows]) for rows in (train, dev))
     if about.kind == "regression":
-        found = Ridge(alpha=10.0).fit(inputs, labels).predict(tests)
+        predicted = Ridge(alpha=10.0).fit(inputs, labels).predict(tests)
     else:
         model = LogisticRegression(C=0.3, max_iter=5000).fit(inputs, labels)
-        found = model.predict(tests)
-    return float(get_metric(about.metric).score(np.asarray(found), truth))
+        predicted = model.predict(tests)
+    return float(get_metric(about.metric).score(np.asarray(predicted), truth))
 
 
 def _features(counter: CountVectorizer, fields: tuple[str, ...], rows: list[dict[str, Any]]) -> Any:

@@ -87,12 +87,12 @@ def build_bert(folder: Path, plans: tuple[Plan, Plan] = BERT_PLANS, *, say: Say)
 
 def bert_loss(model: Any, batch: Batch) -> torch.Tensor:
     """Hidden words, and next sentences where any are asked for: BERT's own loss is NaN for none."""
-    asked = batch["next_sentence_label"]
+    labels = batch["next_sentence_label"]
     given = {name: value for name, value in batch.items() if "label" not in name}
     out = model(**given)
     loss = cross_entropy(out.prediction_logits.flatten(0, 1), batch["labels"].flatten())
-    if (asked != IGNORED).any():
-        loss = loss + cross_entropy(out.seq_relationship_logits, asked)
+    if (labels != IGNORED).any():
+        loss = loss + cross_entropy(out.seq_relationship_logits, labels)
     return loss
 
 

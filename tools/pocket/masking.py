@@ -44,12 +44,12 @@ def mask_tokens(
     bare = paired & ~unasked & (dice[:, 0] > 1 - masking.bare)
     rate = torch.where(bare[:, None], 0.0, rate)
     chosen = (torch.rand(ids.shape, generator=generator) < rate) & ~special
-    how = torch.rand(ids.shape, generator=generator)
+    chance = torch.rand(ids.shape, generator=generator)
     words = torch.randint(
         len(tokenizer.all_special_ids), len(tokenizer), ids.shape, generator=generator
     )
-    shown = torch.where(chosen & (how < masking.replaced), tokenizer.mask_token_id, ids)
-    noisy = chosen & (how >= masking.replaced) & (how < masking.replaced + masking.random)
+    shown = torch.where(chosen & (chance < masking.replaced), tokenizer.mask_token_id, ids)
+    noisy = chosen & (chance >= masking.replaced) & (chance < masking.replaced + masking.random)
     shown = torch.where(noisy, words, shown)
     return {
         **batch,
@@ -81,8 +81,8 @@ def corpus_batches(
     rows.sort(key=lambda row: len(row["text"].split()) + len((row["text_b"] or "").split()))
     generator = torch.Generator().manual_seed(seed * 1_000_003 + pool)
     batches: list[dict[str, Tensor]] = []
-    for place in torch.randperm(count, generator=generator).tolist():
-        part = rows[place * size : (place + 1) * size]
+    for at in torch.randperm(count, generator=generator).tolist():
+        part = rows[at * size : (at + 1) * size]
         encoded = _encode(tokenizer, part)
         batches.append(mask_tokens(encoded, tokenizer, generator, masking))
     return batches

@@ -26,7 +26,7 @@ def _fast(
     """A lower-casing tokenizer of words or word pieces; the template places special tokens."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    ids = {word: place for place, word in enumerate(words)}
+    ids = {word: index for index, word in enumerate(words)}
     kind = models.WordPiece if pieces else models.WordLevel
     tokenizer = Tokenizer(kind(ids, unk_token=unknown))
     tokenizer.normalizer = normalizers.Lowercase()

@@ -30,6 +30,6 @@ def translation_batches(
     rows.sort(key=lambda row: len(row["target"].split()))
     generator = torch.Generator().manual_seed(seed * 1_000_003 + pool)
     return [
-        encode_translations(tokenizer, rows[place * size : (place + 1) * size])
-        for place in torch.randperm(count, generator=generator).tolist()
+        encode_translations(tokenizer, rows[at * size : (at + 1) * size])
+        for at in torch.randperm(count, generator=generator).tolist()
     ]

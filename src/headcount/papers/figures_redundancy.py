@@ -154,7 +154,7 @@ def groups_of_layers(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     for name in SEVEN:
         mean = np.mean([value[name].values for value in measured], axis=0)
         gap, groups = layer_gap(mean, layers), layer_clusters(mean, layers)
-        lines[name] = {float(at): [each] for at, each in zip(gap.gaps, gap.means, strict=True)}
+        lines[name] = {float(at): [mean] for at, mean in zip(gap.gaps, gap.means, strict=True)}
         labels = "".join(map(str, groups.labels))
         contiguous = "yes" if groups.contiguous else "no"
         clusters = [labels, contiguous, groups.adjusted_rand]

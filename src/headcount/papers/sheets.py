@@ -58,11 +58,11 @@ class Sheet:
 
         A task has no column where the paper has no number for any row.
         """
-        tasks = dict.fromkeys(str(each.at.get("task", "")) for each in printed.where(metric))
-        numbers = {
-            task: [_number(printed, metric, task, place) for place in places] for task in tasks
-        }
-        numbers = {task: column for task, column in numbers.items() if any(column)}
+        numbers: dict[str, list[Number | None]] = {}
+        for task in dict.fromkeys(str(one.at.get("task", "")) for one in printed.where(metric)):
+            column = [_number(printed, metric, task, at) for at in places]
+            if any(column):
+                numbers[task] = column
         return replace(
             self,
             columns=[*self.columns, *(f"paper: {task}" if task else "paper" for task in numbers)],
@@ -145,7 +145,9 @@ def printed_sheet(printed: PrintedTable) -> Sheet | None:
 
 
 def _number(
-    printed: PrintedTable, metric: str | None, task: str, place: Mapping[str, object]
+    printed: PrintedTable, metric: str | None, task: str, at: Mapping[str, object]
 ) -> Number | None:
-    at = ({"task": task} if task else {}) | dict(place)
-    return next(iter(printed.where(metric, **at)), None) if at.get("task", task) == task else None
+    if at.get("task", task) != task:
+        return None
+    numbers = printed.where(metric, **(({"task": task} if task else {}) | dict(at)))
+    return next(iter(numbers), None)
