@@ -39,7 +39,7 @@ def test_files_and_table(cli, folder, tmp_path):
     names = {path.name for path in (tmp_path / "c").iterdir()}
     assert names == {
         "curve.png", "curve.svg", "curve.json", "curve.parquet", "chance.png", "chance.svg",
-        "full.json", "runs", "settings.json",
+        "full.json", "runs", "studies", "claims", "work",
     }  # fmt: skip
     runs = {path: path.read_bytes() for path in (tmp_path / "c" / "runs").rglob("record.json")}
     assert len(runs) == 12
@@ -198,3 +198,43 @@ def test_a_model_that_is_not_a_number_has_no_curve(cli, folder, tmp_path):
     ran = cli("curve", tmp_path / "nan", *SMALL, "--methods", "random", "--out", tmp_path / "c")
     assert ran.code != 0
     assert "NaN" in ran.err
+
+
+def keys_of(folder):
+    return {path.parent.name for path in (folder / "runs").rglob("record.json")}
+
+
+def test_by_any_executor_it_is_the_same_and_a_study_file_finds_it(cli, folder, tmp_path):
+    few = (*LINE, "--methods", "random,importance", "--ratios", "0.5,0.75", "--seeds", 1)
+    here, there = tmp_path / "here", tmp_path / "there"
+    ran = cli("curve", folder, *few, "--out", here, "--json")
+    assert ran.code == 0, ran.err
+    many = cli(
+        "curve", folder, *few, "--executor", "processes", "--workers", 2, "--out", there, "--json"
+    )
+    assert many.code == 0, many.err
+    assert keys_of(here) == keys_of(there)
+    one, other = (json.loads(each.out) for each in (ran, many))
+    assert [point["score"] for point in one["points"]] == [
+        point["score"] for point in other["points"]
+    ]
+    stored = json.loads((here / "studies" / "curve.json").read_text())
+    assert stored["command"].startswith("headcount curve")
+    assert set(stored["runs"]) == keys_of(here)
+    scoring = {"limit": 40, "bootstrap": 20}
+    runs = {
+        "kind": "prune", "model": str(folder), "task": "pocket-sentiment", "seeds": 1,
+        "methods": ["random", "importance"], "ratios": [0.5, 0.75],
+        "options": {
+            "gated": True, "baseline": 0, "scoring": scoring, "calibration": {"samples": 16},
+        },
+    }  # fmt: skip
+    file = tmp_path / "same.json"
+    file.write_text(json.dumps({"runs": {"points": runs}}))
+    plan = json.loads(cli("study", "plan", file, "--out", here, "--json").out)
+    assert (plan["runs"], plan["done"]) == (4, 4)
+    other_way = tmp_path / "file first"
+    assert cli("study", "run", file, "--out", other_way).code == 0
+    before = {path: path.stat().st_mtime_ns for path in other_way.rglob("record.json")}
+    assert cli("curve", folder, *few, "--out", other_way).code == 0
+    assert {path: path.stat().st_mtime_ns for path in other_way.rglob("record.json")} == before

@@ -39,7 +39,7 @@ def test_files_and_table(cli, line, tmp_path):
     }  # fmt: skip
     assert {path.name for path in (tmp_path / "s").iterdir()} == {
         "sweep.png", "sweep.svg", "sweep.json", "sweep.parquet", "full.json", "runs",
-        "settings.json",
+        "studies", "claims", "work",
     }  # fmt: skip
     runs = {path: path.read_bytes() for path in (tmp_path / "s" / "runs").rglob("record.json")}
     assert len(runs) == 4

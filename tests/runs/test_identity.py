@@ -160,15 +160,17 @@ def test_the_same_question_goes_on_and_other_versions_are_told(begun, study, cap
     again = asked | {"model": tiny(asked["tokenizer"])}  # the same, made anew
     STUDIES[study](**again, out=folder)
     assert caplog.messages == []
-    settings = json.loads((folder / "settings.json").read_text())
-    assert set(settings["versions"]) >= {"headcount", "torch", "transformers"}
-    settings["versions"]["torch"] = "1.0"
-    kept = (folder / "settings.json").read_text()
+    path = folder / "studies" / f"{study}.json"
+    kept = path.read_text()
+    asked_for = json.loads(kept)
+    versions = asked_for["about"]["versions"]
+    assert set(versions) >= {"headcount", "torch", "transformers"}
+    versions["torch"] = "1.0"
     try:
-        (folder / "settings.json").write_text(json.dumps(settings))
+        path.write_text(json.dumps(asked_for))
         STUDIES[study](**again, out=folder)
     finally:
-        (folder / "settings.json").write_text(kept)
+        path.write_text(kept)
     assert "versions.torch was 1.0, now" in caplog.text
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ from headcount.heads import Layout
 from headcount.pruning.cluster import Cluster
 from headcount.pruning.methods import MethodInputs
 from headcount.runs.cutting import PruningRun
+from headcount.runs.run import InMemory
 from headcount.studies.curve import pruning_chance
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
@@ -52,7 +54,7 @@ def test_points_are_what_evaluate_gives(asked, model, task, tokenizer):
 def test_finished_points_are_reused_and_a_curve_can_grow(asked, tmp_path, monkeypatch):
     first = curve(methods=["random"], ratios=[0.5], out=tmp_path, **asked)
     _, lost = sorted((tmp_path / "runs").iterdir())
-    (lost / "record.json").unlink()  # as a kill before it was written leaves it
+    shutil.rmtree(lost)  # as a kill before it was published leaves it
     scored: list[int] = []
     plain = PruningRun.score_masks
 
@@ -61,7 +63,7 @@ def test_finished_points_are_reused_and_a_curve_can_grow(asked, tmp_path, monkey
         return plain(self, masks, seeds)
 
     monkeypatch.setattr(PruningRun, "score_masks", counting)
-    monkeypatch.setattr(PruningRun, "score_full", lambda self: pytest.fail("scored again"))
+    monkeypatch.setattr(PruningRun, "_score_full", lambda self: pytest.fail("scored again"))
     again = curve(methods=["random"], ratios=[0.5], out=tmp_path, **asked)
     assert again.points == first.points
     assert scored == [1]
@@ -168,3 +170,16 @@ def test_a_function_is_a_method_of_a_curve(asked, tmp_path):
     records = [hc.load_record(path) for path in (tmp_path / "runs").iterdir()]
     notes = [note for record in records for note in record.notes]
     assert sum("cannot be repeated from the record alone" in note for note in notes) == 2
+
+
+def test_a_model_in_memory_stays_in_this_process(asked, tmp_path):
+    options = hc.ExecutorOptions(executor="processes")
+    with pytest.raises(UsageError, match="cannot reach a model, rows or a method"):
+        curve(methods=["random"], ratios=[0.5], out=tmp_path, executor_options=options, **asked)
+    found = curve(methods=["random"], ratios=[0.5], out=tmp_path, **asked)
+    record = hc.load_record(next((tmp_path / "runs").iterdir()))
+    assert isinstance(record.run.model, InMemory)
+    assert {path.name for path in (tmp_path / "runs").iterdir()} >= {record.run.key}
+    with pytest.raises(UsageError, match="was in the memory of the process"):
+        hc.run(record.run)
+    assert len(found.points) == 2

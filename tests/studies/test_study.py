@@ -147,8 +147,8 @@ def test_processes_give_the_same_table(tmp_path: Path):
 SLOW = {**PROBES, "runs": {"slow": {"kind": "probe", "model": "none", "seeds": 4,
                                     "options": {"wait": 1.5}}}}  # fmt: skip
 DRIVE = (
-    "import sys, headcount as hc; from headcount.studies.executors.protocol import Executing\n"
-    "hc.study(sys.argv[1], sys.argv[2]).run(Executing(executor=sys.argv[3]))"
+    "import sys, headcount as hc\n"
+    "hc.study(sys.argv[1], sys.argv[2]).run(hc.ExecutorOptions(executor=sys.argv[3]))"
 )
 
 
@@ -274,13 +274,13 @@ def test_a_model_that_changes_during_its_run_is_not_published(tmp_path: Path, mo
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
     study = opened(tmp_path, {"name": "p", "runs": {"a": {"kind": "probe", "model": "model"}}})
-    measure = worker._probe
+    measure = worker.execute
 
     def changing(run: Any) -> Any:
         (tmp_path / "model" / "config.json").write_text('{"other": 1}')
         return measure(run)
 
-    monkeypatch.setattr(worker, "_probe", changing)
+    monkeypatch.setattr(worker, "execute", changing)
     found = study.run()
     assert (found.done, len(found.failed)) == (0, 1)
     assert os.listdir(tmp_path / "out" / "work") == []  # nothing to go on from

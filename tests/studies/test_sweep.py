@@ -19,7 +19,6 @@ from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.runs.cutting import PruningRun
 from headcount.statistics import rank_correlation
-from headcount.studies.many import SubjectStudy
 from headcount.studies.points import Point
 from headcount.studies.sweep import Sweep
 from headcount.training.evaluate import evaluate
@@ -127,13 +126,13 @@ def test_finished_runs_are_kept(model, task, tokenizer, tmp_path, monkeypatch):
     first = sweep(model, task, "mu", CLOSING[1:], **how)
     assert any(run.all_closed for run in first.points)
     asked = []
-    once = SubjectStudy._one
+    once = PruningRun.decide
 
-    def asking(self, wanted, *more):
-        asked.append((wanted.value, wanted.seed))
-        return once(self, wanted, *more)
+    def asking(self):
+        asked.append((self.options.method.mu, self.seed))
+        return once(self)
 
-    monkeypatch.setattr(SubjectStudy, "_one", asking)
+    monkeypatch.setattr(PruningRun, "decide", asking)
     again = sweep(model, task, "mu", CLOSING[1:], **how)
     assert asked == []
     assert again.points == first.points
@@ -165,15 +164,14 @@ def test_what_one_value_left_unfinished_is_not_taken_up_by_another(
         patch.setattr(PruningRun, "score", killed)
         with pytest.raises(KeyboardInterrupt):
             sweep(model, task, "mu", [0.4, 0.2], **how)
-    (left,) = (tmp_path / "runs").iterdir()
-    assert left.name.endswith(".work")
+    (left,) = (tmp_path / "work").iterdir()
     before = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}
     other = sweep(model, task, "mu", [0.1, 0.2], **how)
     assert [run.value for run in other.points] == [0.1, 0.2]
     assert {path: path.read_bytes() for path in left.rglob("*") if path.is_file()} == before
     sweep(model, task, "mu", [0.4, 0.2], **how)
     assert not left.exists()
-    assert (left.parent / left.name[1:].removesuffix(".work") / "record.json").is_file()
+    assert (tmp_path / "runs" / left.name.partition("-")[0] / "record.json").is_file()
 
 
 def made(values, sparsities) -> Sweep:

@@ -27,6 +27,7 @@ def compare(
     methods: tuple[str, ...] = METHODS,
     seeds: int = 5,
     cut: cuts.CutOptions = cuts.CUT,
+    executor_options: groups.ExecutorFlags = groups.EXECUTOR_FLAGS,
     as_json: Json = False,
 ) -> None:
     """Cut a fine-tuned model by several methods, train each cut alike, and test against random.
@@ -72,6 +73,8 @@ def compare(
             train=cut.train(), calibration=cut.calibration.on(), scoring=cut.rows(), out=out,
             overwrite=cut.overwrite, progress=progress, note=warn,
             logging=cut.logging.on(),
+            executor_options=executor_options.on(),
+            command=groups.command_line(),
         )  # fmt: skip
     found.save(out, "compare", groups.command_line())
     emit(found.to_json() | {"out": out}, as_json=as_json, table=compare_table(found))

@@ -28,6 +28,7 @@ def curve(
     recover: bool = False,
     finetune: bool = False,
     cut: cuts.CutOptions = cuts.CUT,
+    executor_options: groups.ExecutorFlags = groups.EXECUTOR_FLAGS,
     as_json: Json = False,
 ) -> None:
     """Score a model at many ratios and by several methods, several seeds each.
@@ -87,6 +88,8 @@ def curve(
             progress=progress,
             note=warn,
             logging=cut.logging.on(),
+            executor_options=executor_options.on(),
+            command=groups.command_line(),
         )
     after = f", {describe_repairs(repair)}" if repair else ""
     found.save(out, "curve", groups.command_line())

@@ -24,6 +24,7 @@ from headcount.likeness.options import AgreementOptions, DistanceOptions
 from headcount.models.model_options import ModelOptions
 from headcount.runs.run import Run
 from headcount.sensitivity.options import GradientOptions
+from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.search_options import SearchOptions
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.input_options import InputOptions
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     ExportFlags = TypedOptions
     SearchFlags = TypedOptions
     LoggingFlags = TypedOptions
+    ExecutorFlags = TypedOptions
 else:
     ModelFlags = typed(ModelOptions, "Model")
     SourceFlags = typed(Source, "Data")
@@ -68,6 +70,7 @@ else:
     ExportFlags = typed(ModelOptions, "Model", leave_out=("device",))
     SearchFlags = typed(SearchOptions, "Searching")
     LoggingFlags = typed(Logging, "Logging", leave_out=("run",))
+    ExecutorFlags = typed(ExecutorOptions, "Where")
 
 MODEL_FLAGS = ModelFlags()
 SOURCE_FLAGS = SourceFlags()
@@ -84,6 +87,7 @@ WEIGHT_FLAGS = WeightFlags()
 EXPORT_FLAGS = ExportFlags()
 SEARCH_FLAGS = SearchFlags()
 LOGGING_FLAGS = LoggingFlags()
+EXECUTOR_FLAGS = ExecutorFlags()
 
 Model = Annotated[str, Parameter(help="A model folder, a name on the hub, or a shipped model.")]
 TaskName = Annotated[str, Parameter(help="Which task; see `headcount ls tasks`.")]
@@ -167,14 +171,15 @@ def open_subject(
     from headcount.tasks.loading import hush
 
     hush()
-    rows = open_task(task, source)
-    how: Any = {
-        "source": source.on(),
-        "model_options": model_options.on(),
-        "trains": trains,
-        "seed": seed,
-    }
-    return make_subject(model, rows, **how)
+    open_task(task, source)
+    return make_subject(
+        model,
+        task,
+        source=source.on(),
+        model_options=model_options.on(),
+        trains=trains,
+        seed=seed,
+    )
 
 
 def run_of(

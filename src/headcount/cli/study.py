@@ -8,31 +8,26 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from headcount.base.errors import StudyError
+from headcount.cli import groups
 from headcount.cli.common import Json, emit, say, warn
 from headcount.cli.progress import bar
-from headcount.cli.typed import TypedOptions, typed
-from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.views.tables import study as tables
 
 if TYPE_CHECKING:
     from headcount.studies.study import Study
-
-    Executed = TypedOptions
-else:
-    Executed = typed(ExecutorOptions, "Where")
 
 study = App(name="study", help="Many runs from one file: plan them, run them anywhere, watch them.")
 File = Annotated[Path, Parameter(help="A study file (YAML, TOML, JSON), or a shipped study.")]
 Out = Annotated[Path | None, Parameter(help="The study's folder, in place of the file's own.")]
 Flag = Parameter(negative=())
 Yes = Annotated[bool, Parameter(negative=(), help="Allow more than 100,000 runs.")]
-EXECUTED = Executed()
 EVERY = 2.0
 """Seconds between two looks of `watch`."""
 IDLE = 60.0
@@ -68,7 +63,7 @@ def run(
     /,
     *,
     out: Out = None,
-    executor_options: Executed = EXECUTED,
+    executor_options: groups.ExecutorFlags = groups.EXECUTOR_FLAGS,
     retry_failed: Annotated[bool, Flag] = False,
     restart_failed: Annotated[bool, Flag] = False,
     update: Annotated[bool, Flag] = False,
@@ -96,7 +91,7 @@ def run(
     update
         Go on although the study file has changed.
     """
-    found = _open(file, out, yes)
+    found = replace(_open(file, out, yes), command=groups.command_line())
     again = "restart" if restart_failed else "retry" if retry_failed else None
     try:
         with _ended_by_kill(), bar(f"study {found.asked.name}") as progress:

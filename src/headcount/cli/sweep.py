@@ -23,6 +23,7 @@ def sweep(
     method: str = "straight-through",
     seeds: int = 3,
     cut: cuts.SweepOptions = cuts.SWEEP,
+    executor_options: groups.ExecutorFlags = groups.EXECUTOR_FLAGS,
     as_json: Json = False,
 ) -> None:
     """Train gates with several values of one of their options: how many heads stay, and the score.
@@ -69,6 +70,8 @@ def sweep(
             subject, None, option, values, method=named, seeds=seeds, train=cut.train(),
             scoring=cut.rows(), out=out, overwrite=cut.overwrite, progress=progress, note=warn,
             logging=cut.logging.on(),
+            executor_options=executor_options.on(),
+            command=groups.command_line(),
         )  # fmt: skip
     found.save(out, "sweep", groups.command_line())
     if figures:

@@ -87,7 +87,13 @@ def _files(folder: Path) -> list[Path]:
     if (folder / "config.json").is_file():
         return files
     folders = (each for each in inside if each.is_dir() and not each.name.startswith("."))
-    return files + [file for each in folders for file in sorted(each.iterdir()) if file.is_file()]
+    return files + [
+        file
+        for each in folders
+        if not (each / "studies").is_dir()  # what a study writes beside data is no part of it
+        for file in sorted(each.iterdir())
+        if file.is_file() and not file.name.startswith(".")
+    ]
 
 
 def _counts(path: Path) -> bool:

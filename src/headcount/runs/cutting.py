@@ -119,11 +119,13 @@ class PruningRun:
         asked, drawn = self.options.calibration, method.needs in ("calibration", "labels")
         seed = self.seed if drawn else 0
         key = content([method, seed, asked.samples, self.options.scoring.max_length])
-        found = self.prepared.get(key)
+        shared = self.subject.prepared
+        prepared = self.prepared if shared is None else shared
+        found = prepared.get(key)
         if found is None or found.calibration.rows is not asked.rows:
             calibration = replace(self, budget=Budget(), used={})
             found = PreparedMethod(calibration._look(), calibration.budget, calibration.used, asked)
-            self.prepared[key] = found
+            prepared[key] = found
         return found
 
     def _look(self) -> Decide:
@@ -266,13 +268,11 @@ class PruningRun:
 
     def score_full(self) -> Evaluation:
         """The model with all its heads; trained first where its task head is new."""
-        repair, scoring = self.options.repair, self.options.scoring
-        if self.subject.fresh and training_of(repair) is None:
+        if self.subject.fresh and training_of(self.options.repair) is None:
             raise UsageError("A new task head must be trained: pass --finetune.")
-        trained = repair if self.subject.fresh else None
         if not self.subject.by_name:  # whoever holds the model may have changed it since
             return self._score_full()
-        return self.subject.once(("full", scoring, trained), self._score_full)
+        return self.subject.once(full_key(self.subject, self.options), self._score_full)
 
     def _score_full(self) -> Evaluation:
         if not self.subject.fresh:
@@ -345,6 +345,11 @@ class PruningRun:
             "repair": [],
             "heads": {"before": len(mask.layout), "after": len(mask), "kept": mask.pattern},
         }
+
+
+def full_key(subject: Subject, options: Prune) -> tuple[object, ...]:
+    """What the score of the full model depends on, but for the model."""
+    return "full", options.scoring, options.repair if subject.fresh else None
 
 
 def dataset_of(task: str) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def identity(
         **{name: value for method in methods for name, value in own_options(method).items()},
         **plugin_code([to_plain([asked, *methods]), list(map(name_of, methods))], PLUGGABLE),
         "layout": subject.layout.to_json(),
-        **fingerprint.identity(subject.model, subject.tokenizer),
+        **subject.fingerprint(),
     }
 
 

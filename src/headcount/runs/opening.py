@@ -13,13 +13,19 @@ from headcount.models.numbers import read_mask
 from headcount.models.shipped import locate
 from headcount.runs.contents import content_of
 from headcount.runs.identity import computed
-from headcount.runs.run import Run
+from headcount.runs.kinds.prune import Prune
+from headcount.runs.run import InMemory, Run
 from headcount.runs.subject import Subject, Subjects, make_subject
 from headcount.tasks import TASKS, Task
 
 
 def name_of(run: Run) -> str:
     """The model of a run that starts from no other one, or from one that is done."""
+    if isinstance(run.model, InMemory):
+        raise UsageError(
+            f"The model '{run.model.name}' of this run was in the memory of the process that asked "
+            "for it: name a folder or a model of the hub to have it run again, or elsewhere."
+        )
     assert isinstance(run.model, str)
     return run.model
 
@@ -31,26 +37,43 @@ def task_of(run: Run) -> Task:
     return TASKS[run.task](run.source)
 
 
-def open_run(run: Run, subjects: Subjects | None = None, *, trains: bool = False) -> Subject:
-    """What a run is about, opened, or as it was opened for an earlier run that named the same."""
-    name = name_of(run)
+def open_run(
+    run: Run, subjects: Subjects | None = None, *, trains: bool = False, seed: int | None = None
+) -> Subject:
+    """What a run is about, opened, or as it was opened for an earlier run that named the same.
+
+    `seed` is that of a new task head: the run's when left out.
+    """
+    seed = run.seed if seed is None else seed
 
     def opened() -> Subject:
-        task = None if run.task is None else task_of(run)
         return make_subject(
-            name,
-            task,
+            name_of(run),
+            run.task,
             source=run.source,
             model_options=run.model_options,
             trains=trains,
-            seed=run.seed,
+            seed=seed,
         )
 
     if subjects is None:
         return opened()
-    content = content_of(locate(name))
-    parts = (name, content, run.task, run.source, run.model_options, trains and run.seed)
-    return subjects.get(repr(parts), opened)
+    return subjects.get(subject_key(run, trains=trains, seed=seed), opened)
+
+
+def open_pruned(run: Run, subjects: Subjects | None) -> Subject:
+    """The subject of a prune; a new task head has the seed of the full model: scoring's."""
+    options = run.options_as(Prune)
+    return open_run(run, subjects, trains=options.trains, seed=options.scoring.seed)
+
+
+def subject_key(run: Run, *, trains: bool, seed: int) -> str:
+    """What tells the subject of a run from those of others."""
+    if isinstance(run.model, InMemory):
+        return run.model.fingerprint
+    name = name_of(run)
+    parts = (name, content_of(locate(name)), run.task, run.source, run.model_options)
+    return repr((*parts, trains and seed))
 
 
 def mask_of(text: str, subject: Subject) -> Mask:

@@ -14,7 +14,7 @@ from headcount.base.errors import UsageError
 from headcount.runs.kinds import KINDS
 from headcount.runs.kinds.kind import MODEL
 from headcount.runs.record import FILE, Record, load_record
-from headcount.runs.run import Best, Run
+from headcount.runs.run import Best, InMemory, Run
 from headcount.tasks.metrics import get_metric
 
 
@@ -52,6 +52,8 @@ def on_inputs(run: Run, folder_of: Callable[[Run], Path]) -> Run:
 def _model(run: Run, folders: Mapping[str, Path]) -> str:
     if isinstance(run.model, str):
         return run.model
+    if isinstance(run.model, InMemory):
+        raise UsageError("A run on a model in memory starts from no other run.")
     chosen = run.model
     if isinstance(chosen, Best):
         chosen = best_of([(run, load_record(folders[run.key])) for run in chosen.runs])

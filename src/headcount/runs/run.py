@@ -34,8 +34,12 @@ from headcount.runs.kinds import KINDS
 from headcount.runs.kinds.kind import RunKind
 from headcount.tasks.catalog import TASKS
 from headcount.tasks.source import Source
+from headcount.training.options import SAVING as SAVING_OPTIONS
+from headcount.training.options import TrainOptions
 
 Kind = TypeVar("Kind", bound=RunKind)
+SAVING = {name: getattr(TrainOptions, name) for name in SAVING_OPTIONS}
+"""How often a training saves, where nothing is said."""
 MODEL_FILE = re.compile(r"config\.json$|tokenizer|vocab|.*\.(model|spm|safetensors|bin)$")
 """Names of files that only a folder of a model or tokenizer has."""
 
@@ -52,13 +56,30 @@ class Best:
 
 
 @dataclass(frozen=True)
+class InMemory:
+    """In place of a model: one that only this process holds, named by its content.
+
+    The fingerprint covers everything about it that a run depends on: weights, config, tokenizer,
+    and the rows of its task.
+    """
+
+    fingerprint: str
+    name: str = field(default="", compare=False)
+    """What it is called in tables and records."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data; `read_model` gives it back."""
+        return {"in_memory": self.fingerprint, "name": self.name}
+
+
+@dataclass(frozen=True)
 class Run:
     """One run: a kind, its options, and its inputs, which may be other runs."""
 
     kind: str
     """What is done; see `headcount ls runs`."""
-    model: str | Run | Best
-    """A folder, a name on the hub, a shipped model, or the run whose model it is."""
+    model: str | Run | Best | InMemory
+    """A folder, a name on the hub, a shipped model, the run whose model it is, or one in memory."""
     options: RunKind = field(kw_only=True)
     """The options of this kind."""
     task: str | None = field(default=None, kw_only=True)
@@ -107,11 +128,13 @@ class Run:
         }
         plain["made"] = [(path, run.key) for path, run in self.option_runs]
         plain["inputs"] = [run.key for run in self.inputs]
-        if not isinstance(self.model, str):
+        if isinstance(self.model, InMemory):
+            plain["model"] = {"in_memory": self.model.fingerprint}
+        elif not isinstance(self.model, str):
             plain["model"] = type(self.model).__name__
         if code := plugin_code(plain, (METHODS, REPAIRS, TASKS, DISTANCES)):
             plain["plugins"] = code
-        return plain_digest(by_content(plain, self.files))
+        return plain_digest(by_content(_without_saving(plain), self.files))
 
     @property
     def files(self) -> set[str]:
@@ -127,8 +150,9 @@ class Run:
     @property
     def inputs(self) -> tuple[Run, ...]:
         """The runs that must be done before this one."""
-        first = {str: (), Run: (self.model,), Best: getattr(self.model, "runs", ())}
-        return (*first[type(self.model)], *(run for _, run in self.option_runs))
+        model = self.model
+        first = (model,) if isinstance(model, Run) else getattr(model, "runs", ())
+        return (*first, *(run for _, run in self.option_runs))
 
     def with_products(self, model: str, paths: Sequence[str]) -> Run:
         """The run on what its inputs made: the model, and a path for each of `option_runs`."""
@@ -194,19 +218,21 @@ def _is_here(name: str) -> bool:
 PARTS = ("kind", "model", "task", "source", "model_options", "seed", "options")
 
 
-def read_model(data: object, where: str) -> str | Run | Best | None:
+def read_model(data: object, where: str) -> str | Run | Best | InMemory | None:
     """A model as it is named in plain data; None where it is not."""
     if isinstance(data, Mapping) and isinstance(data.get("best"), Sequence):
         runs = [Run.read(run, f"{where}.best") for run in data["best"]]
         if not runs:
             raise UsageError(f"{where}.best names no run.")
         return Best(tuple(runs))
+    if isinstance(data, Mapping) and isinstance(data.get("in_memory"), str):
+        return InMemory(data["in_memory"], str(data.get("name", "")))
     if isinstance(data, Mapping):
         return Run.read(data, where)
-    return data if isinstance(data, str | Run | Best) else None
+    return data if isinstance(data, str | Run | Best | InMemory) else None
 
 
-def _a_model(data: object, where: str) -> str | Run | Best:
+def _a_model(data: object, where: str) -> str | Run | Best | InMemory:
     model = read_model(data, where)
     if model is None:
         raise UsageError(f"{where} names no model.")
@@ -267,6 +293,14 @@ def _with_seed(options: Kind, seed: int) -> Kind:
         return options
     changed: Any = {part: replace(getattr(options, part), seed=seed)}
     return replace(options, **changed)
+
+
+def _without_saving(value: Any) -> Any:
+    """A nest in which trainings save as usual: how often they do changes nothing that comes out."""
+    if isinstance(value, Mapping):
+        usual = SAVING if SAVING.keys() <= value.keys() else {}
+        return {name: _without_saving(item) for name, item in {**value, **usual}.items()}
+    return [_without_saving(item) for item in value] if isinstance(value, list) else value
 
 
 def _put(data: Any, path: Sequence[str], value: Any) -> None:

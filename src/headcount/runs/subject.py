@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 from headcount.base.errors import UsageError
 from headcount.base.files import LINES, expanded, read_text
 from headcount.heads import Layout
+from headcount.models import fingerprint
 from headcount.models.find import layout
 from headcount.models.model_options import ModelOptions
 from headcount.runs.values import content, told
@@ -48,6 +49,10 @@ class Subject:
     """The model's task head is new: without training it says nothing."""
     by_name: bool = False
     """It was opened here, so nobody else holds the model."""
+    named: bool = False
+    """Model, tokenizer and task were opened by their names: another process can open the same."""
+    prepared: dict[str, Any] | None = None
+    """What methods have measured on it, shared by the runs of a study; None shares nothing."""
     _made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -112,6 +117,12 @@ class Subject:
             ("scored", scoring), lambda: scored_rows(self.model, task, self.tokenizer, scoring)
         )
 
+    def fingerprint(self) -> dict[str, Any]:
+        """Class, weights, config and tokenizer; in a study, where nobody changes them, once."""
+        if self.prepared is None:
+            return fingerprint.identity(self.model, self.tokenizer)
+        return self.once("fingerprint", lambda: fingerprint.identity(self.model, self.tokenizer))
+
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """What was made for this key before, or now."""
         if key not in self._made:
@@ -155,6 +166,7 @@ def make_subject(
         return Subject(
             model=loaded, tokenizer=tokenizer or found, task=rows, name=name, source=source,
             model_options=model_options, fresh=fresh, by_name=True,
+            named=tokenizer is None and isinstance(task, str | None),
         )  # fmt: skip
     held: PreTrainedModel = model_for(model, "headcount", rows)
     if tokenizer is None and rows is not None:
@@ -169,10 +181,14 @@ class Subjects:
 
     def __init__(self, most: int = 8, size: int = 2**30) -> None:
         self.most, self.size = most, size
+        self.held: dict[str, Subject] = {}
+        """Subjects that the caller has opened; they are not closed here."""
         self._kept: dict[str, Subject] = {}
 
     def get(self, key: str, make: Callable[[], Subject]) -> Subject:
         """The subject of this key, opened where it is not among the last ones."""
+        if key in self.held:
+            return self.held[key]
         if key in self._kept:
             self._kept[key] = self._kept.pop(key)  # the last to go
             return self._kept[key]

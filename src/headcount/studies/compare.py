@@ -27,10 +27,12 @@ from headcount.repair.recover import Recover
 from headcount.runs.identity import identity
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
-from headcount.runs.subject import Subject, make_subject
-from headcount.studies.many import Progress, StudyCell, SubjectStudy, check_labels, check_seeds
+from headcount.runs.subject import Subject
+from headcount.studies.driver import Progress
+from headcount.studies.executors.protocol import ExecutorOptions
+from headcount.studies.plan import Plan
 from headcount.studies.points import Point, StudyResult, versus_random
-from headcount.studies.store import opened
+from headcount.studies.prunes import PruneRuns, PruneStudy, check_labels, check_seeds, open_study
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
@@ -100,37 +102,52 @@ def compare(
     scoring: Scoring | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
+    executor_options: ExecutorOptions | None = None,
+    command: str | None = None,
     progress: Progress | None = None,
     note: Note = log,
     logging: Logging | None = None,
 ) -> Comparison:
-    """Cut by every method with every seed, train each alike, score, and compare with random.
+    """Prune by every method with every seed, train each alike, score, and compare with random.
 
     A method is a name, which may end in "+recover", a value as in `hc.Importance(step=0.05)`,
-    or a function; a mapping gives values such names. `note` is called with what must not be missed,
-    `logging` says which trackers are told of training and of finished runs.
+    or a function; a mapping gives values such names. The other arguments are those of `hc.curve`.
     """
-    subject = make_subject(model, task, tokenizer=tokenizer)
+    subject = open_study(model, task, tokenizer)
     like = Prune(
-        method=as_method("random"), ratio=ratio, repair=(Finetune.of(train or TrainOptions()),),
-        calibration=calibration or Calibration(), scoring=scoring or Scoring(), baseline=0,
-    )  # fmt: skip
+        method=as_method("random"),
+        ratio=ratio,
+        repair=(Finetune.of(train or TrainOptions()),),
+        calibration=calibration or Calibration(),
+        scoring=scoring or Scoring(),
+        baseline=0,
+    )
     if not isinstance(methods, Mapping):
-        pairs = [labelled(each) for each in methods]
+        pairs = [labelled(method) for method in methods]
         check_labels([label for label, _ in pairs])
         methods = dict(pairs)
     chosen = {label: as_method(method) for label, method in methods.items()}
-    wanted = cuts(like, chosen, seeds)
+    plan = compare_plan(PruneRuns.of(subject, like), chosen, seeds)
     about = identity(subject, like, list(chosen.values()), ratio=ratio)
-    with opened(out, about, overwrite=overwrite, note=note) as store:
-        study = SubjectStudy(
-            subject=subject, store=store, about=about, note=note, progress=progress,
-            logging=logging or Logging(),
-        )  # fmt: skip
-        study.check(wanted)
-        full = study.full(wanted[0]).to_json()
-        found = study.points(wanted)
-    points = [point for place in range(len(methods)) for point in found[place :: len(methods)]]
+    records = PruneStudy(
+        subject=subject,
+        like=like,
+        about=about,
+        plan=plan,
+        out=out,
+        overwrite=overwrite,
+        executor_options=executor_options or ExecutorOptions(),
+        command=command,
+        progress=progress,
+        note=note,
+        logging=logging or Logging(),
+    ).records()
+    points = [
+        Point.of(record, str(cell.axes["method"]))
+        for cell, record in zip(plan.cells, records, strict=True)
+    ]
+    full = records[0].result["scores"]["before"]
+    points = [point for first in range(len(chosen)) for point in points[first :: len(chosen)]]
     return Comparison(about=about, full=full, points=points)
 
 
@@ -146,25 +163,32 @@ def labelled(method: AnyMethod) -> tuple[str, Method]:
     return name_of(value), value
 
 
-def cuts(like: Prune, methods: Mapping[str, Method], seeds: int) -> list[StudyCell]:
-    """The cuts of a comparison, seed by seed, so that one that is stopped is even."""
+def compare_plan(runs: PruneRuns, methods: Mapping[str, Method], seeds: int) -> Plan:
+    """The runs of a comparison, seed by seed, so that one that is stopped is even."""
     if not methods:
         raise UsageError("A comparison needs at least one method.")
     check_seeds("A comparison", seeds)
-    assert isinstance(like.ratio, float | int)
-    Layout(()).kept_at(like.ratio)
+    assert isinstance(runs.like.ratio, float | int)
+    Layout(()).kept_at(runs.like.ratio)
+    options = {}
     for label, method in methods.items():
         if method.ratio == "none" and label != ALL:
             raise UsageError(
                 f"The method '{name_of(method)}' has no ratio, so it cannot be compared."
             )
-    asked = {}
-    for label, method in methods.items():
-        repair = (Recover(), *like.repair) if label.endswith(RECOVER) else like.repair
-        ratio = None if label == ALL else like.ratio
-        asked[label] = replace(like, method=method, ratio=ratio, repair=repair)
-    return [
-        StudyCell(label=label, asked=each, seed=seed)
-        for seed in range(seeds)
-        for label, each in asked.items()
-    ]
+        repair = runs.like.repair
+        repair = (Recover(), *repair) if label.endswith(RECOVER) else repair
+        ratio = None if label == ALL else float(runs.like.ratio)
+        options[label] = replace(runs.like, method=method, ratio=ratio, repair=repair)
+    return runs.plan(
+        "compare",
+        [
+            (
+                {"method": label, "seed": seed},
+                options[label],
+                "recover" if label.endswith(RECOVER) else "",
+            )
+            for seed in range(seeds)
+            for label in methods
+        ],
+    )

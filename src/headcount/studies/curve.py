@@ -7,7 +7,7 @@ same call again, or one with more methods, ratios or seeds, computes only what i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,16 @@ from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.pruning.methods import AnyMethod, Decide, Method, as_method, name_of
 from headcount.repair.repairs import Repair, as_repairs
+from headcount.runs.cutting import PruningRun
 from headcount.runs.identity import identity
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
-from headcount.runs.subject import Subject, make_subject
-from headcount.studies.many import Progress, StudyCell, SubjectStudy, check_labels, check_seeds
+from headcount.runs.subject import Subject
+from headcount.studies.driver import Progress
+from headcount.studies.executors.protocol import ExecutorOptions
+from headcount.studies.plan import Plan
 from headcount.studies.points import Point, StudyResult, versus_random
-from headcount.studies.store import opened
+from headcount.studies.prunes import PruneRuns, PruneStudy, check_labels, check_seeds, open_study
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
@@ -83,81 +86,93 @@ def curve(
     scoring: Scoring | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
+    executor_options: ExecutorOptions | None = None,
+    command: str | None = None,
     progress: Progress | None = None,
     note: Note = log,
     logging: Logging | None = None,
 ) -> Curve:
-    """The score of every method at every ratio, with `seeds` cuts each, beside the full model.
+    """The score of every method at every ratio, with `seeds` runs each, beside the full model.
 
     A method is a name, a value as in `hc.Importance(step=0.05)`, or a function. A seed is a draw
     (random), a clustering (cluster), or a sample of the rows that gradients are taken on
-    (importance), and the seed of training. `scoring` is the same for all. `note` is called with
-    what must not be missed, `logging` says which trackers are told of training and of finished
-    runs.
+    (importance), and the seed of training. `scoring` is the same for all. `executor_options` says
+    where the runs are carried out: one after the other in this process when left out. `command` is
+    kept with the study. `note` is called with what must not be missed, `logging` says which
+    trackers are told of training and of finished runs.
     """
     steps = as_repairs(repair)
     trains = any(step.needs == "training" for step in steps)
-    subject = make_subject(model, task, tokenizer=tokenizer, trains=trains)
+    subject = open_study(model, task, tokenizer, trains=trains)
     like = Prune(
-        method=as_method("random"), repair=steps, calibration=calibration or Calibration(),
-        scoring=scoring or Scoring(), baseline=0,
-    )  # fmt: skip
-    chosen = [as_method(each) for each in methods]
-    wanted = cuts(like, chosen, ratios, seeds)
+        method=as_method("random"),
+        repair=steps,
+        calibration=calibration or Calibration(),
+        scoring=scoring or Scoring(),
+        baseline=0,
+    )
+    chosen = [as_method(method) for method in methods]
+    plan = curve_plan(PruneRuns.of(subject, like), chosen, ratios, seeds)
     about = identity(subject, like, chosen)
-    with opened(out, about, overwrite=overwrite, note=note) as store:
-        study = SubjectStudy(
-            subject=subject, store=store, about=about, note=note, progress=progress,
-            logging=logging or Logging(),
-        )  # fmt: skip
-        study.check(wanted)
-        full = study.full(wanted[0]).to_json()
-        found = study.points(wanted)  # seed by seed: gradients of one sample serve all ratios
-        chance = {}
-        if any(name_of(method) == "cluster" for method in chosen):
-            first = next(each for each in wanted if each.label == "cluster")
-            decide = study.cutting(first).prepare().decide
-            chance = {
-                float(ratio): pruning_chance(decide, ratio, subject.layout) for ratio in ratios
-            }
-    points = by_ratio(found, len(ratios), seeds)
+    records = PruneStudy(
+        subject=subject,
+        like=like,
+        about=about,
+        plan=plan,
+        out=out,
+        overwrite=overwrite,
+        executor_options=executor_options or ExecutorOptions(),
+        command=command,
+        progress=progress,
+        note=note,
+        logging=logging or Logging(),
+    ).records()
+    chance = {}
+    if cluster := next((each for each in chosen if name_of(each) == "cluster"), None):
+        decide = PruningRun(subject=subject, options=replace(like, method=cluster)).prepare().decide
+        chance = {float(ratio): pruning_chance(decide, ratio, subject.layout) for ratio in ratios}
+    points = [
+        Point.of(record, str(cell.axes["method"]))
+        for cell, record in zip(plan.cells, records, strict=True)
+    ]
+    full = records[0].result["scores"]["before"]
+    points = by_ratio(points, len(ratios), seeds)
     return Curve(about=about, full=full, points=points, chance=chance)
 
 
-def cuts(
-    like: Prune, methods: Sequence[Method], ratios: Sequence[float], seeds: int
-) -> list[StudyCell]:
-    """The cuts of a curve, or a refusal of what has none."""
+def curve_plan(
+    runs: PruneRuns, methods: Sequence[Method], ratios: Sequence[float], seeds: int
+) -> Plan:
+    """The runs of a curve, seed by seed: gradients of one sample serve all ratios."""
     if not methods or not ratios:
         raise UsageError("A curve needs at least one method and one ratio.")
     check_seeds("A curve", seeds)
     for ratio in ratios:
         Layout(()).kept_at(ratio)
-    labels = [name_of(method) for method in methods]
-    check_labels(labels)
-    for method, name in zip(methods, labels, strict=True):
+    check_labels([name_of(method) for method in methods])
+    for method in methods:
         if method.ratio == "none":
             raise UsageError(
-                f"The method '{name}' has no ratio, so it has no curve; use headcount prune."
+                f"The method '{name_of(method)}' has no ratio, so it has no curve; use headcount "
+                "prune."
             )
-    return [
-        StudyCell(label=name, asked=_at(like, method, float(ratio)), seed=seed)
-        for method, name in zip(methods, labels, strict=True)
-        for seed in range(seeds)
-        for ratio in ratios
-    ]
-
-
-def _at(like: Prune, method: Method, ratio: float) -> Prune:
-    gated = not like.repair and method.needs != "training"
-    return Prune(
-        method=method,
-        ratio=ratio,
-        repair=like.repair,
-        calibration=like.calibration,
-        scoring=like.scoring,
-        baseline=0,
-        gated=gated,
+    return runs.plan(
+        "curve",
+        [
+            (
+                {"method": name_of(method), "seed": seed, "ratio": float(ratio)},
+                replace(
+                    runs.like,
+                    method=method,
+                    ratio=float(ratio),
+                    gated=not runs.like.repair and method.needs != "training",
+                ),
+                "",
+            )
+            for method in methods
+            for seed in range(seeds)
+            for ratio in ratios
+        ],
     )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from headcount.base.errors import HeadcountError
 from headcount.runs.products import has_product, leaves_model
@@ -48,6 +48,8 @@ class Driver:
     executor: Executor
     note: Callable[[str], None]
     progress: Progress = lambda done, total: None
+    logging: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `Logging` for its runs."""
     settled: dict[str, str] = field(default_factory=dict)
     """Key -> done, failed or not run."""
     why: dict[str, str] = field(default_factory=dict)
@@ -149,11 +151,15 @@ class Driver:
             self._settle(key, state.name, _why(state))
         else:
             job = Job(
-                run=cell.run.to_plain(), key=key, keep=cell.keep, launch=cell.launch,
-                threads=settings.threads, lease=settings.lease,
+                run=cell.run, key=key, keep=cell.keep, launch=cell.launch,
+                threads=settings.threads, lease=settings.lease, logging=self._logging(cell),
             )  # fmt: skip
             self.submitted.add(key)
             self.executor.submit(key, job, waits)
+
+    def _logging(self, cell: Cell) -> dict[str, Any]:
+        name = " ".join(word for word in (str(self.logging.get("run", "")), cell.label) if word)
+        return {**self.logging, "run": name or None} if self.logging else {}
 
     def _lacks_its_model(self, cell: Cell) -> bool:
         folder = self.ledger.folder_of(cell.key)

@@ -13,6 +13,7 @@ may share a folder: a run that two of them ask for is done once.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterable, Mapping
@@ -23,11 +24,13 @@ from typing import Any, Literal
 
 from headcount.base.errors import HeadcountError, UsageError
 from headcount.base.faults import danger
-from headcount.base.files import LOCK, cannot_write, expanded, read_json, write_json
+from headcount.base.files import LOCK, cannot_write, discard, expanded, read_json, write_json
 from headcount.runs.record import FILE, require_format
 from headcount.studies.lease import NAME, Lease, is_gone, read_holder, take
 
 RUNS, CLAIMS, WORK, STUDIES, DAMAGED = "runs", "claims", "work", "studies", "damaged"
+KEY = re.compile("[0-9a-f]{16}")
+"""The name of a run's folder."""
 CLOCK = ".now-"
 StateName = Literal["planned", "running", "stale", "done", "failed"]
 
@@ -225,6 +228,13 @@ class Ledger:
             danger()
             # the epoch stays, so that nobody who had the run before takes it for his
             path.replace(path.with_name(path.name.replace("failed", "again")))
+
+    def discard(self, key: str) -> None:
+        """Delete a run, and what there is of the work on it."""
+        if not KEY.fullmatch(key):
+            raise UsageError(f"'{key}' is no run of {self.folder}.")
+        discard(self.folder_of(key))
+        self.tidy(key)
 
     def record(self, key: str) -> dict[str, Any]:
         """The record of a run that is done, as it is in its file."""

@@ -81,9 +81,7 @@ def from_file(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
     """A run with paths as they are meant by a file in this folder."""
     found = dict(asked)
     if isinstance(found.get("model"), str):
-        name = found["model"]
-        own = os.path.isfile(folder / name / "config.json")
-        found["model"] = name if is_shipped(name) and not own else _path(name, folder)
+        found["model"] = absolute(found["model"], folder)
     source = found.get("source")
     if isinstance(source, Mapping):
         names = ("data", "train", "dev")
@@ -92,6 +90,12 @@ def from_file(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
             for key, value in source.items()
         }
     return found
+
+
+def absolute(model: str, folder: Path) -> str:
+    """A model as it is meant from this folder: where it lies, or the name of a shipped one."""
+    here = os.path.isfile(folder / model / "config.json")
+    return model if is_shipped(model) and not here else _path(model, folder)
 
 
 def _path(text: str, folder: Path) -> str:

@@ -69,6 +69,8 @@ class Cell:
     """What starts the run as several processes, such as accelerate launch."""
     keep: bool = False
     """Keep the model it makes."""
+    label: str = ""
+    """What a log calls it, where its method and ratio do not tell it from others."""
     seconds: float | None = None
     """What the file says a run of the group takes; finished runs know it better."""
 

@@ -6,23 +6,29 @@ study.plan(); study.run(executor="processes", workers=4); study.status(); study.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headcount.base.errors import UsageError
-from headcount.base.files import expanded, read_json, write_json
+from headcount.base.files import discard, expanded, read_json, write_json
 from headcount.runs.notes import log
+from headcount.runs.run import InMemory
 from headcount.studies.driver import Again, Driver, DriveResult, Progress
 from headcount.studies.executors.protocol import Executor, ExecutorOptions, make_executor
+from headcount.studies.executors.serial import Serial
 from headcount.studies.gather import StudyTable, gather
-from headcount.studies.ledger import STUDIES, Ledger, State, holder_of
+from headcount.studies.ledger import RUNS, STUDIES, Ledger, State, holder_of
 from headcount.studies.plan import Plan
 from headcount.studies.planned import read_plan
+
+if TYPE_CHECKING:
+    from headcount.runs.subject import Subjects
 
 Note = Callable[[str], None]
 STATES = ("done", "running", "stale", "failed", "not run", "planned")
@@ -87,6 +93,10 @@ class Study:
 
     asked: Plan
     folder: Path
+    about: Mapping[str, Any] | None = None
+    """What all its runs depend on, where more runs of the same may be added; None for a file."""
+    command: str | None = None
+    """The command that asks for it."""
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -125,23 +135,70 @@ class Study:
         update: bool = False,
         note: Note = log,
         progress: Progress | None = None,
+        subjects: Subjects | None = None,
+        logging: Mapping[str, Any] | None = None,
     ) -> DriveResult:
         """Carry out what is missing; what failed is tried again where that is asked for.
 
         `again` is "retry", from where a failed run was, or "restart", from its beginning. `update`
-        goes on with a study file that has changed.
+        goes on with a study file that has changed. `subjects` has models that are opened already,
+        `logging` says which trackers are told of its runs.
         """
         is_new = self._require_same(update, note)
-        how = executor_options or ExecutorOptions()
-        settings = self.asked.settings
-        executor = make_executor(self.folder, how, settings.threads)
+        executor_options = executor_options or ExecutorOptions()
+        self._require_portable(executor_options)
+        executor = make_executor(self.folder, executor_options, self.asked.settings.threads)
+        if isinstance(executor, Serial) and subjects is not None:
+            executor.subjects, executor.note = subjects, note
         if is_new:  # written when there is somebody to carry it out
             self._write_asked(executor)
         driver = Driver(
-            plan=self.asked, ledger=self.ledger, executor=executor, note=note,
+            plan=self.asked,
+            ledger=self.ledger,
+            executor=executor,
+            note=note,
             progress=progress or (lambda done, total: None),
-        )  # fmt: skip
+            logging=logging or {},
+        )
         return driver.drive(again)
+
+    def _require_portable(self, executor_options: ExecutorOptions) -> None:
+        """Refuse a model in memory where its runs would go to other processes."""
+        held = any(isinstance(cell.run.model, InMemory) for cell in self.asked.cells)
+        if held and executor_options.executor != "serial":
+            raise UsageError(
+                f"The executor '{executor_options.executor}' cannot reach a model, rows or a "
+                "method that are in this process's memory: save them and pass their names."
+            )
+
+    def begin(self, executor_options: ExecutorOptions, note: Note = log) -> None:
+        """Write down what is asked, or refuse it where the folder was begun with something else."""
+        self._require_portable(executor_options)
+        if self._require_same(False, note):
+            write_json(self._file, self._now)
+
+    def discard(self, results: Sequence[str] = ()) -> None:
+        """Delete the study in this folder: results, its runs but for those of others, its file."""
+        old = self._written()
+        if old is None:
+            for path in (self.folder / name for name in (*results, RUNS)):
+                if os.path.lexists(path):
+                    raise UsageError(
+                        f"{path} is nothing that this study wrote, so --overwrite does not delete "
+                        "it: choose another --out, or delete it yourself."
+                    )
+            return
+        for name in results:
+            discard(self.folder / name)
+        others = {
+            key
+            for path in (self.folder / STUDIES).glob("*.json")
+            if path != self._file
+            for key in _runs_in(path)
+        }
+        for key in sorted(set(old["runs"]) - others):
+            self.ledger.discard(key)
+        discard(self._file)
 
     def status(self) -> Status:
         """What became of each run."""
@@ -168,6 +225,10 @@ class Study:
                 if names[key] != "failed"
             ],
         )
+
+    def is_done(self) -> bool:
+        """Whether every run is done."""
+        return all(state.name == "done" for state in self._states().values())
 
     def is_worked_on(self, now: Status) -> bool:
         """Whether a run is under way, or a SLURM job for one is to come."""
@@ -196,12 +257,17 @@ class Study:
 
     def _require_same(self, update: bool, note: Note) -> bool:
         """Refuse a study file that asks for other runs than it did; whether it is a new one."""
-        path = self._file
-        if not path.is_file():
+        old, now = self._written(), self._now
+        if old is None:
             return True
-        then, now = read_json(path, "study"), self._now
-        if not isinstance(then, dict) or not isinstance(then.get("runs"), list):
-            raise UsageError(f"{path} is damaged: delete it, and the study goes on.")
+        if self.about is not None:
+            from headcount.runs.identity import require_same
+
+            if text := require_same(old.get("about"), self.about, self.folder):
+                note(text)
+            now["runs"] = sorted({*now["runs"], *old["runs"]})  # they stay this study's
+            return (old["runs"], old.get("command")) != (now["runs"], now["command"])
+        then = old
         if (then["runs"], then.get("threads")) == (now["runs"], now["threads"]):
             return False
         said = _difference(then, now)
@@ -214,6 +280,15 @@ class Study:
         note(f"The study goes on with another file: {said}.")
         return True
 
+    def _written(self) -> dict[str, Any] | None:
+        """What the folder says of the study of this name."""
+        if not self._file.is_file():
+            return None
+        data = read_json(self._file, "study")
+        if not isinstance(data, dict) or not isinstance(data.get("runs"), list):
+            raise UsageError(f"{self._file} is damaged: delete it, and the study goes on.")
+        return data
+
     @property
     def _file(self) -> Path:
         return self.folder / STUDIES / f"{self.asked.name}.json"
@@ -223,8 +298,10 @@ class Study:
         """What the study file asks for."""
         return {
             "name": self.asked.name,
+            "command": self.command,
             "threads": self.asked.settings.threads,
             "asked": _flat(self.asked.data),
+            "about": self.about,
             "runs": sorted(self.asked.by_key),
         }
 
@@ -235,6 +312,12 @@ class Study:
         except BaseException:
             executor.close()
             raise
+
+
+def _runs_in(path: Path) -> list[str]:
+    """The runs that another study in the folder asks for."""
+    data = read_json(path, "study")
+    return data["runs"] if isinstance(data, dict) and isinstance(data.get("runs"), list) else []
 
 
 def _flat(data: Any, place: str = "") -> dict[str, Any]:

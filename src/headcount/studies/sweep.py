@@ -30,11 +30,13 @@ from headcount.repair.finetune import Finetune
 from headcount.runs.identity import identity
 from headcount.runs.kinds.prune import FREE, Prune
 from headcount.runs.notes import Note, log
-from headcount.runs.subject import Subject, make_subject
+from headcount.runs.subject import Subject
 from headcount.statistics import compare_groups, interval, rank_correlation
-from headcount.studies.many import Progress, StudyCell, SubjectStudy, check_seeds
+from headcount.studies.driver import Progress
+from headcount.studies.executors.protocol import ExecutorOptions
+from headcount.studies.plan import Plan
 from headcount.studies.points import Point, StudyResult, by_seed
-from headcount.studies.store import opened
+from headcount.studies.prunes import PruneRuns, PruneStudy, check_seeds, open_study
 from headcount.tasks.metrics import get_metric, step_of
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
@@ -111,55 +113,70 @@ def sweep(
     scoring: Scoring | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
+    executor_options: ExecutorOptions | None = None,
+    command: str | None = None,
     progress: Progress | None = None,
     note: Note = log,
     logging: Logging | None = None,
 ) -> Sweep:
     """Train the method's gates with every value of its option `over`, `seeds` times each.
 
-    `note` is called with what must not be missed,
-    `logging` says which trackers are told of training and of finished runs.
+    The other arguments are those of `hc.curve`.
     """
-    subject = make_subject(model, task, tokenizer=tokenizer)
+    subject = open_study(model, task, tokenizer)
     like = Prune(
-        method=as_method(method), ratio=FREE, repair=(Finetune.of(train or TrainOptions()),),
-        scoring=scoring or Scoring(), baseline=0,
-    )  # fmt: skip
-    wanted = cuts(like, over, values, seeds)
+        method=as_method(method),
+        ratio=FREE,
+        repair=(Finetune.of(train or TrainOptions()),),
+        scoring=scoring or Scoring(),
+        baseline=0,
+    )
+    plan = sweep_plan(PruneRuns.of(subject, like), over, values, seeds)
     about = identity(subject, like, [like.method], method=like.name, over=over)
-    with opened(out, about, overwrite=overwrite, note=note) as store:
-        study = SubjectStudy(
-            subject=subject,
-            store=store,
-            about=about,
-            note=note,
-            progress=progress,
-            may_close=True,
-            logging=logging or Logging(),
-        )
-        study.check(wanted)
-        full = study.full(wanted[0]).to_json()
-        found = study.points(wanted)
-    points = [point for place in range(len(values)) for point in found[place :: len(values)]]
+    records = PruneStudy(
+        subject=subject,
+        like=like,
+        about=about,
+        plan=plan,
+        out=out,
+        overwrite=overwrite,
+        executor_options=executor_options or ExecutorOptions(),
+        command=command,
+        progress=progress,
+        note=note,
+        logging=logging or Logging(),
+    ).records()
+    points = [
+        Point.of(record, like.name, cell.axes[over])
+        for cell, record in zip(plan.cells, records, strict=True)
+    ]
+    full = records[0].result["scores"]["before"]
+    points = [point for first in range(len(values)) for point in points[first :: len(values)]]
     return Sweep(about=about, full=full, points=points)
 
 
-def cuts(like: Prune, over: str, values: Sequence[float], seeds: int) -> list[StudyCell]:
-    """The cuts of a sweep, seed by seed, or a refusal of what says nothing."""
-    check_sweep(like.method, over, values, seeds)
-    asked = [(value, _with(like.method, over, float(value))) for value in values]
-    if any(method.ratio == "needed" for _, method in asked):
+def sweep_plan(runs: PruneRuns, over: str, values: Sequence[float], seeds: int) -> Plan:
+    """The runs of a sweep, seed by seed, or a refusal of what says nothing."""
+    method = runs.like.method
+    check_sweep(method, over, values, seeds)
+    methods = {float(value): _with(method, over, float(value)) for value in values}
+    if any(each.ratio == "needed" for each in methods.values()):
         raise UsageError(
-            f"The method '{like.name}' keeps exactly as many heads as it is asked for, so there "
-            "is no sparsity to sweep: use straight-through or hard-concrete."
+            f"The method '{runs.like.name}' keeps exactly as many heads as it is asked for, so "
+            "there is no sparsity to sweep: use straight-through or hard-concrete."
         )
-    return [
-        StudyCell(
-            label=like.name, asked=replace(like, method=method), seed=seed, value=float(value)
-        )
-        for seed in range(seeds)
-        for value, method in asked
-    ]
+    return runs.plan(
+        "sweep",
+        [
+            (
+                {over: value, "seed": seed},
+                replace(runs.like, method=each),
+                f"{over}={value:g}",
+            )
+            for seed in range(seeds)
+            for value, each in methods.items()
+        ],
+    )
 
 
 def _with(method: Method, option: str, value: float) -> Method:

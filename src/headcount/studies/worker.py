@@ -19,10 +19,10 @@ import threading
 import traceback
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headcount.base.errors import HeadcountError, StudyError, disk_is_full, in_words
 from headcount.base.faults import danger
@@ -31,6 +31,7 @@ from headcount.base.plugins import load_plugin, loaded_plugins
 from headcount.runs.execute import execute
 from headcount.runs.kinds.kind import RunContext
 from headcount.runs.kinds.prune import FREE, Prune
+from headcount.runs.notes import Note, log
 from headcount.runs.products import leaves_model, on_inputs, target_of
 from headcount.runs.record import FILE, Record, load_record
 from headcount.runs.run import Run
@@ -51,7 +52,8 @@ SMALL = 2**20
 class Job:
     """A run, and how it is carried out, in plain data."""
 
-    run: Mapping[str, Any]
+    run: Run | Mapping[str, Any]
+    """The run itself, or, where it goes to another process, its plain form."""
     key: str | None = None
     """The run's key when it was planned; what it names may have changed since."""
     keep: bool = False
@@ -64,18 +66,38 @@ class Job:
     """Take it up although it failed before."""
     plugins: tuple[str, ...] = field(default_factory=loaded_plugins)
     """Scripts to execute first (`--plugin`)."""
+    logging: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `Logging`: where its training and its scores are logged."""
+
+    def read(self) -> Run:
+        """The run, with a key that is computed anew."""
+        return replace(self.run) if isinstance(self.run, Run) else Run.read(self.run)
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data; `Job(**plain)` gives it back."""
-        return asdict(self)
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return plain | {"run": self.read().to_plain()}
 
 
-def work(folder: str | Path, job: Job | Mapping[str, Any]) -> dict[str, Any]:
+class Bench(Protocol):
+    """What a process has at hand for the runs that it works on."""
+
+    subjects: Subjects | None
+    note: Note
+
+    def record(self, key: str) -> Record | None:
+        """The record of a run that was scored together with another one."""
+        ...
+
+
+def work(
+    folder: str | Path, job: Job | Mapping[str, Any], bench: Bench | None = None
+) -> dict[str, Any]:
     """Carry a run out, unless it is done or another worker's; how that ended."""
     job = job if isinstance(job, Job) else Job(**job)
     for script in job.plugins:
         load_plugin(script)
-    ledger, run = Ledger(folder, job.lease), Run.read(job.run)
+    ledger, run = Ledger(folder, job.lease), job.read()
     key = job.key or run.key
     lease: Lease | None = None
     try:
@@ -84,7 +106,7 @@ def work(folder: str | Path, job: Job | Mapping[str, Any]) -> dict[str, Any]:
         if lease is None:
             return {"key": key, "state": ledger.state(key).name, "error": None}
         made = ledger.work_of(key, lease.epoch) / MADE
-        _carry(ledger, run, replace(job, key=key), made)
+        _carry(ledger, run, replace(job, key=key), made, bench)
         with _undisturbed():
             ledger.publish(key, lease, made)
         return {"key": key, "state": "done", "error": None}
@@ -143,7 +165,7 @@ def _failed(ledger: Ledger, key: str, lease: Lease, error: BaseException) -> dic
     return {"key": key, "state": "failed", "error": said}
 
 
-def _carry(ledger: Ledger, run: Run, job: Job, made: Path) -> None:
+def _carry(ledger: Ledger, run: Run, job: Job, made: Path, bench: Bench | None) -> None:
     """Fill the folder of a run with its record and what it leaves."""
     if (made / FILE).is_file() and (made.parent / f".{MADE}.done").is_file():
         return  # all was there when its worker died
@@ -154,7 +176,7 @@ def _carry(ledger: Ledger, run: Run, job: Job, made: Path) -> None:
     elif not run.options.opens_model:
         record = execute(ready).record
     else:
-        record = _measured(ready, job, made)
+        record = _measured(ready, job, made, bench)
     _require_unchanged(job, made.parent)
     made.mkdir(parents=True, exist_ok=True)
     replace(record, run=run).save(made)
@@ -166,7 +188,7 @@ def _carry(ledger: Ledger, run: Run, job: Job, made: Path) -> None:
 
 def _require_unchanged(job: Job, work: Path) -> None:
     """Refuse a run on other files than were planned with; nothing is left to go on from."""
-    run = Run.read(job.run)
+    run = job.read()
     if run.key != job.key:
         shutil.rmtree(work, ignore_errors=True)
         names = ", ".join(sorted(_files(run))) or "a model or data"
@@ -183,19 +205,27 @@ def _files(run: Run) -> set[str]:
     return own.union(*map(_files, run.inputs))
 
 
-def _measured(run: Run, job: Job, made: Path) -> Record:
+def _measured(run: Run, job: Job, made: Path, bench: Bench | None) -> Record:
     import torch
 
     from headcount.tasks.loading import hush
+    from headcount.training.logging import Logging
 
     hush()
     torch.set_num_threads(job.threads)
-    target = target_of(run, made)
+    if bench is not None and (record := bench.record(job.key or run.key)) is not None:
+        return record
+    subjects, note = (None, log) if bench is None else (bench.subjects, bench.note)
+    subjects = subjects or opened_subjects()
+    target, logging = target_of(run, made), Logging(**job.logging)
     if run.kind != "prune" or job.keep or target is None:
-        return execute(run, RunContext(out=target, subjects=_subjects())).record
+        context = RunContext(out=target, subjects=subjects, note=note, logging=logging)
+        return execute(run, context).record
     free = isinstance(run.options, Prune) and run.options.ratio == FREE
-    work = made.parent / "cutting"
-    found = execute(run, RunContext(work=work, subjects=_subjects(), may_close=free))
+    context = RunContext(
+        work=made.parent / "cutting", subjects=subjects, may_close=free, note=note, logging=logging
+    )
+    found = execute(run, context)
     if (trace := getattr(found.value, "trace", None)) is not None:
         made.mkdir(parents=True, exist_ok=True)
         trace.save(made / "gates.npz")
@@ -203,7 +233,7 @@ def _measured(run: Run, job: Job, made: Path) -> Record:
 
 
 @cache
-def _subjects() -> Subjects:
+def opened_subjects() -> Subjects:
     """What this process has opened for its last runs."""
     from headcount.runs.subject import Subjects
 

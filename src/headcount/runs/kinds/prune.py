@@ -85,10 +85,10 @@ class Prune(RunKind):
         from headcount.learned.keeper import AllClosedError
         from headcount.runs.cutting import PruningRun
         from headcount.runs.notes import rows_sentence
-        from headcount.runs.opening import open_run
+        from headcount.runs.opening import open_pruned
         from headcount.runs.prune import identity_of, prune_subject
 
-        subject = open_run(run, context.subjects, trains=self.trains)
+        subject = open_pruned(run, context.subjects)
         pruning = PruningRun(subject=subject, options=self, seed=run.seed, note=context.note)
         identity = identity_of(subject, self, run.seed)
         if self.gated:

@@ -38,7 +38,10 @@ def _kinds(subject: PageSubject, found: ReportInput) -> dict[str, tuple[str, str
     """Folders of runs that are no study that was stopped, and what made them."""
     run = "headcount study run {}.yaml"
     files = {
-        item.folder.parent.name: ("study", run.format(text(item.data["name"], 60)))
+        item.folder.parent.name: (
+            "study",
+            command_in(item.data) or run.format(text(item.data["name"], 60)),
+        )
         for item in found.of("file")
     }
     searches = {

@@ -1,0 +1,91 @@
+"""Prunes that only close gates, scored in one pass over the rows: many masks of one model.
+
+records = prune_together([run, ...], subjects)       # one for each run, in their order
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from headcount.base.errors import HeadcountError
+from headcount.pruning.methods import Decision
+from headcount.runs.cutting import PruningRun
+from headcount.runs.kinds.prune import Prune
+from headcount.runs.notes import Note, log, rows_sentence
+from headcount.runs.opening import open_pruned
+from headcount.runs.prune import identity_of
+from headcount.runs.record import Record
+from headcount.runs.run import Run
+from headcount.runs.subject import Subjects
+from headcount.training.logging import Logging
+from headcount.training.tracker import log_run
+
+
+def share_a_pass(run: Run, other: Run) -> bool:
+    """Whether two runs only close gates, and are scored on the same rows of the same model."""
+    if not isinstance(run.options, Prune) or not isinstance(other.options, Prune):
+        return False
+    gated = run.options.gated and other.options.gated
+    return gated and _rows_of(run, run.options) == _rows_of(other, other.options)
+
+
+def _rows_of(run: Run, options: Prune) -> tuple[object, ...]:
+    return run.model, run.task, run.source, run.model_options, options.scoring
+
+
+def prune_together(
+    runs: Sequence[Run], subjects: Subjects, note: Note = log
+) -> list[Record | HeadcountError]:
+    """The record of every run, or why its heads could not be chosen."""
+    started = time.monotonic()
+    subject = open_pruned(runs[0], subjects)
+    prunes = [
+        PruningRun(subject=subject, options=run.options_as(Prune), seed=run.seed, note=note)
+        for run in runs
+    ]
+    decisions = [_decision(prune) for prune in prunes]
+    before = prunes[0].score_full()
+    masks = [each.mask for each in decisions if isinstance(each, Decision)]
+    scores = iter(prunes[0].score_masks(masks, [0] * len(masks)) if masks else [])
+    seconds = round((time.monotonic() - started) / len(runs), 1)
+    records: list[Record | HeadcountError] = []
+    for run, prune, decision in zip(runs, prunes, decisions, strict=True):
+        if isinstance(decision, HeadcountError):
+            records.append(decision)
+            continue
+        result = prune.result(decision, {}, before, next(scores))
+        result["rows_said"] = rows_sentence(prune.used)
+        records.append(
+            Record(
+                run=run,
+                identity=identity_of(subject, prune.options, run.seed),
+                result=result,
+                rows=prune.used,
+                notes=prune.notes(),
+                seconds=seconds,
+            )
+        )
+    return records
+
+
+def _decision(prune: PruningRun) -> Decision | HeadcountError:
+    try:
+        return prune.decide()
+    except HeadcountError as error:
+        return error
+
+
+def log_record(logging: Logging, record: Record) -> None:
+    """A finished prune, to where it is logged."""
+    result, scores = record.result, record.result["scores"]
+    request = {name: result[name] for name in ("model", "method", "ratio", "seed")}
+    request |= {name: scores[name] for name in ("task", "split", "metric")}
+    numbers = {
+        "score": scores["after"]["score"],
+        "full": scores["before"]["score"],
+        "difference": scores["difference"]["value"],
+        "kept": result["heads"]["after"],
+    }
+    words = (result["method"], result["ratio"], "seed", result["seed"], "scored")
+    log_run(logging.named(*words), request, numbers)
