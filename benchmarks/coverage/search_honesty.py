@@ -103,7 +103,7 @@ def once(base: Path, task: Task, seed: int, arguments: argparse.Namespace) -> di
     assert last is not None
     truth = within(task.metric, first, [last], drop.value, relative=drop.relative)
     return row | {
-        "held": truth.holds,
+        "held": truth.within_bound,
         "there": truth.chance,
         "untouched": truth.difference.value,
         "n": sides[0].n,

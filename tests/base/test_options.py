@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -8,6 +9,10 @@ import pytest
 
 from headcount.base.errors import UsageError
 from headcount.base.options import docs_of, read, to_plain, types_of
+from headcount.learned.methods import StraightThrough
+from headcount.tasks.calibration import Calibration
+from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,3 +88,18 @@ def test_help_is_the_docstring_below_the_field() -> None:
     assert docs["name"] == "What it is called, over two lines."
     assert "steps" not in docs
     assert list(types_of(Outer))[:3] == ["rate", "name", "steps"]
+
+
+def test_a_text_for_a_number_is_one_sentence_in_every_class_of_options() -> None:
+    for kind, options, said in (
+        (Scoring, {"limit": "50"}, "Scoring.limit is a number, not the text '50'."),
+        (Scoring, {"seed": "1"}, "Scoring.seed is a whole number, not the text '1'."),
+        (TrainOptions, {"epochs": "3"}, "TrainOptions.epochs is a number, not the text '3'."),
+        (Calibration, {"samples": "9"}, "Calibration.samples is a whole number, not the text '9'."),
+        (StraightThrough, {"mu": "0.1"}, "StraightThrough.mu is a number, not the text '0.1'."),
+        (TrainOptions, {"like_lengths": "no"}, "like_lengths is true or false, not the text 'no'."),
+    ):
+        with pytest.raises(UsageError, match=re.escape(said)):
+            kind(**options)
+    assert Scoring(split="dev", limit=0.5).split == "dev"
+    assert TrainOptions(precision="fp32", freeze=None).freeze is None

@@ -17,8 +17,8 @@ from headcount.behaviour.words import ATTENTION
 from headcount.models.capture import collect
 from headcount.models.remove import remove
 from headcount.tasks import open_task
+from headcount.tasks.calibration import InputOptions
 from headcount.tasks.encoding import EncodedRows
-from headcount.tasks.input_options import InputOptions
 from headcount.tasks.loading import load_tokenizer
 from models.zoo import build
 

@@ -14,7 +14,7 @@ from headcount.changes.options import DriftOptions
 from headcount.changes.study import transfer_study
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
-from headcount.tasks.input_options import InputOptions
+from headcount.tasks.calibration import InputOptions
 from headcount.tasks.inputs import read_inputs
 from training.conftest import tiny
 

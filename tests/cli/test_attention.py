@@ -87,7 +87,7 @@ def test_three_stacks_have_a_figure_each(cli, tmp_path):
 def test_a_text_that_is_cut_is_told(cli, folders):
     ran = cli("attention", folders[0], "--text", TEXT, "--max-length", 4, "--json")
     assert ran.code == 0
-    assert "3 tokens were cut" in ran.err
+    assert "3 tokens were truncated" in ran.err
     assert json.loads(ran.out)["cut"] == 3
 
 

@@ -68,7 +68,7 @@ def test_refusals(cli, folder, tmp_path):
     line = ("compare", folder, *TASK, "--out", tmp_path / "c")
     ran = cli(*line, "--methods", "random", "--gate-lr", 0.1)
     assert ran.code == 2
-    assert "--gate-lr is no option of random" in ran.err
+    assert "--gate-lr is not an option of random" in ran.err
     (tmp_path / "file").write_text("")
     ran = cli(*line[:-1], tmp_path / "file", "--methods", "random")
     assert ran.code == 2

@@ -78,7 +78,7 @@ def test_dry_run(cli, folder, tmp_path):
         (("--methods", "layers", "--empty", "odd"), "has no curve"),
         (("--methods", "all-heads"), "'all-heads' has no ratio, so it has no curve"),
         (("--methods", "random,clustr"), "Did you mean 'cluster'"),
-        (("--methods", "random", "--step", "0.1"), "--step is no option of random"),
+        (("--methods", "random", "--step", "0.1"), "--step is not an option of random"),
         (("--seeds", "0"), "at least one seed"),
         (("--methods", "random", "--leave", "-1"), "not negative"),
     ],

@@ -64,7 +64,7 @@ def test_the_rows_of_a_task_are_verified(cli, tmp_path):
     assert "tokenizer.json" in ran.out
     ran = cli("export", tmp_path / "whole", "--to", "onnx", "--out", tmp_path / "b", "--data", ".")
     assert (ran.code, ran.out) == (2, "")
-    assert "go with --task" in ran.err
+    assert "need --task" in ran.err
 
 
 def test_another_dtype(cli, small, tmp_path):

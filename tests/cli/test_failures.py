@@ -111,7 +111,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_done(
     ]
     assert len(told) == 1, ran.err
     assert told[0].startswith("headcount: Cannot write")
-    assert told[0].endswith("Make room or choose another place, and run the same command again.")
+    assert told[0].endswith("Free some space or write elsewhere, and run the same command again.")
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert not [path for path in left if ".partial" in path.name or ".safetensors" in path.name]
     if words[0] not in RESUMED:

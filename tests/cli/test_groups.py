@@ -15,7 +15,6 @@ from headcount.cli.groups import (
     MODEL_FLAGS,
     SCORING_FLAGS,
     CalibrationFlags,
-    ModelFlags,
     ScoringFlags,
     SourceFlags,
     open_model,
@@ -49,7 +48,7 @@ def test_what_was_typed_makes_the_options():
 
 def test_data_without_a_task_is_refused():
     assert open_typed(None, SourceFlags()) is None
-    with pytest.raises(UsageError, match="go with --task, and there is none: --data, --label"):
+    with pytest.raises(UsageError, match="need --task, which is missing: --data, --label"):
         open_typed(None, SourceFlags(data=Path("x"), label="y"))
     task = open_typed("pocket-sentiment", SourceFlags(size=12))
     assert task is not None
@@ -57,14 +56,14 @@ def test_data_without_a_task_is_refused():
 
 
 def test_a_model_is_opened_in_one_way():
-    model, tokenizer, fresh = open_model("pocket", ModelFlags(dtype="bfloat16", device="cpu"))
+    model, tokenizer, fresh = open_model("pocket", ModelOptions(dtype="bfloat16", device="cpu"))
     weight: Any = next(model.parameters())
     assert str(weight.dtype) == "torch.bfloat16"
     assert (len(tokenizer) > 1, fresh) == (True, False)
     task = open_typed("pocket-sentiment", SourceFlags(size=12))
     with pytest.raises(UsageError, match="without a head for classification"):
-        open_model("pocket", MODEL_FLAGS, task)
-    assert open_model("pocket", MODEL_FLAGS, task, trains=True)[2] is True
+        open_model("pocket", ModelOptions(), task)
+    assert open_model("pocket", ModelOptions(), task, trains=True)[2] is True
 
 
 def options_of(words: list[str]) -> dict[str, Argument]:

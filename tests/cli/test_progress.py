@@ -48,7 +48,7 @@ def test_a_command_that_says_nothing_is_spoken_for(
 ) -> None:
     command(monkeypatch, lambda: said("headcount slow, 0:0"), "slow")
     assert cli("slow").code == 0
-    assert all(thread.name != progress.TELLER for thread in threading.enumerate())
+    assert all(thread.name != progress.REPORTER for thread in threading.enumerate())
 
 
 def test_what_it_is_at_is_told(
@@ -90,7 +90,7 @@ def test_nobody_is_told_twice(monkeypatch: pytest.MonkeyPatch, why: str) -> None
     else:
         monkeypatch.setenv("RANK", "1")
     with progress.alive("x"):
-        assert all(thread.name != progress.TELLER for thread in threading.enumerate())
+        assert all(thread.name != progress.REPORTER for thread in threading.enumerate())
 
 
 def test_an_ordinary_command_stays_silent(cli: Any) -> None:

@@ -155,7 +155,7 @@ def test_dry_run(cli, folder, tmp_path):
         (("--method", "pattern", "--keep", "44"), 2, "counts 2 layers; the encoder has 3"),
         (("--method", "pattern", "--keep", "cross=2"), 2, "no cross heads"),
         (("--method", "random", "--ratio", 0.5, "--stack", "cross"), 2, "no cross heads"),
-        (("--method", "random", "--ratio", 0.5, "--keep", "444"), 2, "--keep is no option of"),
+        (("--method", "random", "--ratio", 0.5, "--keep", "444"), 2, "--keep is not an option of"),
         (("--method", "importance", "--ratio", 0.5), 2, "needs data with labels"),
         (
             ("--method", "cluster", "--ratio", 1, "--redundancy", "no.npz"),

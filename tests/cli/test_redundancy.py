@@ -58,7 +58,7 @@ def test_random_tokens_by_default(cli: Cli, folder: Path, tmp_path: Path) -> Non
     assert cli(*line, "--out", out).code == 0  # the same question
     other = cli(*line, "--out", out, "--seed", 1)
     assert other.code == 2
-    assert "is no answer to the same question: pass --overwrite" in other.err
+    assert "is not the result of the same run: pass --overwrite" in other.err
     assert hc.load_redundancy(out).provenance == value.provenance
     assert cli(*line, "--out", out, "--seed", 1, "--overwrite").code == 0
     table = cli(*line)
@@ -115,7 +115,7 @@ def test_interrupted_it_goes_on(
     monkeypatch.setattr(measure_room.RunningMoments, "add", interrupt)
     ran = cli(*line, "--out", out)
     assert ran.code == 130
-    assert "the same command again goes on" in ran.err
+    assert "run the same command again to resume" in ran.err
     assert not out.exists()
     calls.clear()
     other = cli(*line, "--out", out, "--seed", 1)
@@ -195,10 +195,10 @@ def test_bad_files_to_compare(cli: Cli, folder: Path, tmp_path: Path) -> None:
     [
         (["--distances", "jss"], 2, "There is no distance 'jss'. Did you mean 'js'?"),
         (["--task", "cola", "--random", "3"], 2, "one of --task, --calibration and --random"),
-        (["--data", "x"], 2, "go with --task"),
+        (["--data", "x"], 2, "need --task"),
         (["--calibration", "nowhere.txt"], 4, "There is no file 'nowhere.txt'"),
-        (["--random", "0"], 2, "At least one random row"),
-        (["--calibration-samples", "0"], 2, "At least one"),
+        (["--random", "0"], 2, "The number of random rows is at least 1"),
+        (["--calibration-samples", "0"], 2, "The number of inputs is at least 1"),
         (["--figure", "heads.jpg"], 2, "ends in .png or .svg"),
         (["--tolerance", "-1", "--random", "3"], 2, "above 0"),
         (["--task", "colla"], 2, "Did you mean 'cola'?"),

@@ -43,7 +43,7 @@ def test_a_file_of_another_question_stays(cli: Cli, tmp_path: Path) -> None:
     assert cli(*line).code == 0  # the same question
     ran = cli(*line, "--seed", 1)
     assert ran.code == 2
-    assert f"{out} is there already, and is no answer to the same question" in ran.err
+    assert f"{out} exists, and is not the result of the same run" in ran.err
     assert hc.load_record(out).run.seed == 0
     assert cli(*line, "--seed", 1, "--overwrite").code == 0
     assert hc.load_record(out).run.seed == 1
@@ -83,14 +83,14 @@ def test_examples_before_and_after_a_cut(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        (["--alone"], 2, "rows of a task: pass one (--task)"),
+        (["--alone"], 2, "rows of a task: pass --task"),
         (["--limit", 3], 2, "--limit is of the rows that --alone scores"),
         (["--task", "cola", "--random", 3], 2, "one of --task, --calibration and --random"),
         (["--calibration", "nowhere.txt"], 4, "There is no file 'nowhere.txt'"),
         (["--examples", -1], 2, "not negative"),
         (["--figure", "a.pdf"], 2, "ends in .png or .svg"),
         (["--task", "colla"], 2, "Did you mean 'cola'?"),
-        (["--data", "x"], 2, "go with --task"),
+        (["--data", "x"], 2, "need --task"),
     ],
     ids=lambda value: str(value)[:24],
 )

@@ -230,11 +230,11 @@ def test_a_test_file_as_dev_is_said_and_recorded_and_no_inner_name_stands_in_a_s
     ran = cli("search", folder, *rows, *few, "--max-drop", "50%", "--out", tmp_path / "s")
     assert ran.code == 0, ran.err
     (note,) = [line for line in ran.err.splitlines() if "test.csv" in line]
-    assert "'test.csv' is taken as dev" in note
+    assert "'test.csv' is used as dev" in note
     data = json.loads((tmp_path / "s" / "search.json").read_text())
     model = json.loads((tmp_path / "s" / "model" / "record.json").read_text())
     for kept in (data, model):
-        assert [each for each in kept["notes"] if "'test.csv' is taken as dev" in each]
+        assert [each for each in kept["notes"] if "'test.csv' is used as dev" in each]
     card = (tmp_path / "s" / "model" / "README.md").read_text()
     page = json.dumps(gather(walk([tmp_path / "s"])))
     assert "half of dev (held-out set, 32 rows)" in ran.out

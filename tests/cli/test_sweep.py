@@ -82,7 +82,7 @@ def test_an_option_is_named_as_elsewhere(cli, line, tmp_path):
         (("--over", "mu=0.1,1", "--method", "stright-through"), "Did you mean 'straight-through'"),
         (("--over", "hot=0.5,1", "--method", "subset"), "exactly as many heads"),
         (("--over", "mu=0.1,1", "--seeds", "0"), "at least one seed"),
-        (("--over", "mu=0.1,1", "--beta", "0.5"), "--beta is no option of straight-through"),
+        (("--over", "mu=0.1,1", "--beta", "0.5"), "--beta is not an option of straight-through"),
     ],
     ids=lambda value: str(value)[-30:],
 )

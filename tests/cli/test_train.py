@@ -67,14 +67,14 @@ def test_train_evaluate_and_again(cli: Callable[..., Any], folder: Path, tmp_pat
 
 
 def test_a_preset_changes_only_where_nothing_was_typed() -> None:
-    from headcount.cli.train import Training
+    from headcount.cli.train import TrainingFlags
     from headcount.training.options import PRESETS, TrainOptions
 
-    typed = Training(epochs=3.0, schedule="linear")
+    typed = TrainingFlags(epochs=3.0, schedule="linear")
     chosen = typed.on(PRESETS["translation"])
     assert (chosen.epochs, chosen.schedule) == (3.0, "linear")
     assert chosen.beta2 == PRESETS["translation"].beta2
-    assert Training().on(PRESETS["finetune"]) == TrainOptions()
+    assert TrainingFlags().on(PRESETS["finetune"]) == TrainOptions()
 
 
 def test_the_preset_and_options_reach_the_plan(cli: Callable[..., Any], folder: Path) -> None:
@@ -176,7 +176,7 @@ def test_translation_from_scratch_with_a_new_tokenizer(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ([], "no checkpoint was saved yet, so the same command starts anew; --save-minutes and"),
+        ([], "no checkpoint was saved yet, so the same command starts over; --save-minutes and"),
         (["--save-every", 2], "the same command again goes on from step 2 in "),
         (["--save-minutes", 1e-9], "the same command again goes on from step 3 in "),
     ],

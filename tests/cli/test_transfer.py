@@ -184,7 +184,7 @@ def test_a_dry_run(cli, folders):
         (("--recall", *TASK), "pass --task and --pretraining-task"),
         (("--calibration", "x", "--random", 3), "not both"),
         (("--pretraining-data", "x"), "goes with --pretraining-task"),
-        (("--split", "dev"), "go with --task"),
+        (("--split", "dev"), "need --task"),
         ((*BOTH, "--share", 1.5), "above 0 and at most 1, not 1.5"),
         ((*BOTH, "--points", 0), "At least one number of heads"),
         ((*TASK, "--normalize", "l3"), "none, l1 or l2"),

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headcount.learned.kinds import Kind
+from headcount.learned.kinds import GateKind
 from headcount.learned.methods import HardConcrete, StraightThrough, Subset
 
 KINDS = [StraightThrough().kind(), HardConcrete().kind(), Subset().kind()]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_kind_does_what_the_keeper_asks(kind: Kind) -> None:
+def test_every_kind_does_what_the_keeper_asks(kind: GateKind) -> None:
     random = torch.Generator().manual_seed(0)
     values = kind.start(6, random).requires_grad_()
     gates = kind.draw(values, random, 0.5, 3)

@@ -372,7 +372,7 @@ def test_a_run_is_not_mixed_with_another_and_has_one_writer(task, tokenizer, tmp
     with pytest.raises(KeyboardInterrupt):
         learn(interrupt(tiny(tokenizer), 3), task, Subset(), 0.5, **settings)
     other = tiny(tokenizer, hidden_act="relu")
-    advice = r"config.hidden_act was gelu, now relu\. .* or delete it to start anew"
+    advice = r"config.hidden_act was gelu, now relu\. .* or delete it to start over"
     with pytest.raises(UsageError, match=advice):
         learn(other, task, Subset(), 0.5, **settings)
     with locked(tmp_path), pytest.raises(UsageError, match="is being worked on by process"):

@@ -19,7 +19,7 @@ from headcount.runs.kinds.train import Train
 from headcount.runs.kinds.transfer import TransferOptions
 from headcount.runs.run import Run
 from headcount.sensitivity.options import GradientOptions
-from headcount.tasks.input_options import InputOptions
+from headcount.tasks.calibration import InputOptions
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 from runs.options import with_another

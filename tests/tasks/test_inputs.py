@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 from headcount.base.errors import UsageError
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
-from headcount.tasks.input_options import InputOptions
+from headcount.tasks.calibration import InputOptions
 from headcount.tasks.inputs import read_inputs
 from training.conftest import tiny
 

@@ -28,3 +28,35 @@ def test_bad_text_files(tmp_path: Path) -> None:
         open_task("masked-lm", data=tmp_path / "blank.txt").load()
     with pytest.raises(NotFoundError, match="no folder"):
         open_task("masked-lm", data=tmp_path / "gone.txt")
+
+
+def test_parallel_files(tmp_path: Path) -> None:
+    for stem, lines in {"train": 3, "val": 2, "test_2016": 1}.items():
+        for language in ("en", "de"):
+            (tmp_path / f"{stem}.{language}").write_text(f"{language}\n" * lines)
+    task = open_task("translation", data=tmp_path, languages=("en", "de"))
+    assert task.splits == ("train", "dev", "test")
+    assert [len(task.load(split)) for split in task.splits] == [3, 2, 1]
+    assert task.load().texts == (["en"] * 2, ["de"] * 2)
+    (tmp_path / "val.de").write_text("nur eine\n")
+    with pytest.raises(UsageError, match=r"has 2 lines and .* has 1"):
+        task.load("dev")
+
+
+def test_a_table_with_two_columns(tmp_path: Path) -> None:
+    (tmp_path / "dev.csv").write_text("a,b\nyes,ja\n")
+    task = open_task("translation", data=tmp_path, columns=("a", "b"))
+    assert task.load().texts == (["yes"], ["ja"])
+    with pytest.raises(UsageError, match="two text columns"):
+        open_task("translation", data=tmp_path, columns="a")
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--languages en de"):
+        open_task("translation", data=tmp_path)
+    with pytest.raises(UsageError, match="needs a folder"):
+        open_task("translation", languages=("en", "de"))
+    with pytest.raises(NotFoundError, match=r"No parallel files like train.en and train.de"):
+        open_task("translation", data=tmp_path, languages=("en", "de"))
+    with pytest.raises(UsageError, match="two languages"):
+        open_task("translation", data=tmp_path, languages=("en",))

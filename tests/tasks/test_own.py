@@ -114,7 +114,7 @@ def test_a_test_file_that_is_taken_as_dev_is_said(tmp_path, caplog, name, noted)
     assert task.evaluation == "dev"
     assert bool(task.notes) == noted
     assert [record.getMessage() for record in caplog.records] == list(task.notes)
-    assert all("'test.csv' is taken as dev" in note for note in task.notes)
+    assert all("'test.csv' is used as dev" in note for note in task.notes)
     named = open_task(
         "classification", train=tmp_path / "train.csv", dev=tmp_path / name, columns="body",
         label="y",

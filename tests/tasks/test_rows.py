@@ -8,10 +8,9 @@ from transformers import AutoTokenizer
 
 from headcount.base.errors import UsageError
 from headcount.models.shipped import locate
-from headcount.tasks import open_task
+from headcount.tasks import Examples, Task, open_task
 from headcount.tasks.encoding import EncodedRows
-from headcount.tasks.rows import labelled_rows
-from headcount.tasks.sampling import rows_of
+from headcount.tasks.rows import labelled_rows, rows_of
 from models.zoo import build
 
 
@@ -51,6 +50,46 @@ def test_a_task_without_other_rows_is_refused(tokenizer: Any, tmp_path: Path) ->
     (tmp_path / "text.txt").write_text("the cat\n" * 4)
     task = open_task("masked-lm", data=tmp_path / "text.txt")
     model = build("distilbert", vocab_size=len(tokenizer))
-    with pytest.raises(UsageError, match="no rows to decide on but those that are scored"):
+    with pytest.raises(UsageError, match="no rows for calibration besides those that are scored"):
         labelled_rows(model, task, tokenizer)
     assert len(labelled_rows(model, task, tokenizer, split="dev")) == 4
+
+
+WORDS = ["the cat sleeps .", "", "a dog runs .", "", "the big king sings ."]
+
+
+def lines(kind: str, texts: list[str], *, packed: bool = False) -> Task:
+    return Task(
+        name="lines",
+        kind=kind,  # type: ignore[arg-type]
+        texts=("text",),
+        metrics=("perplexity",),
+        loader=lambda _: Examples((texts,), None),
+        packed=packed,
+    )
+
+
+def test_as_many_rows_as_asked_though_some_have_nothing_to_ask(tokenizer: Any) -> None:
+    task = lines("masked-lm", WORDS * 20)
+    for seed in range(3):
+        examples, rows = rows_of(task, tokenizer, "dev", limit=20, seed=seed)
+        assert len(rows) == len(examples) == 20
+        assert all(examples.texts[0])
+    with pytest.raises(UsageError, match="No row has a token to predict"):
+        rows_of(lines("masked-lm", ["", ""]), tokenizer, "dev")
+
+
+def test_the_same_seed_takes_the_same_rows(tokenizer: Any) -> None:
+    task = lines("masked-lm", [f"the {word} sleeps ." for word in ("cat", "dog", "king")] * 30)
+    one, two, other = (
+        rows_of(task, tokenizer, "dev", limit=9, seed=seed)[1].columns["input_ids"]
+        for seed in (1, 1, 2)
+    )
+    assert one == two
+    assert one != other
+
+
+def test_of_a_packed_text_blocks_are_counted_not_lines(tokenizer: Any) -> None:
+    task = lines("causal-lm", ["the cat chases the dog ."] * 4000, packed=True)
+    _, rows = rows_of(task, tokenizer, "dev", limit=3, max_length=16)
+    assert [len(row) for row in rows.columns["input_ids"]] == [16, 16, 16]

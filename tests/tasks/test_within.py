@@ -46,7 +46,7 @@ def test_the_chance_is_that_of_a_plain_loop(metric, relative, labels) -> None:
     assert found.chance == pytest.approx(np.mean(kept), abs=0.07)
     assert 0 < found.chance < 1
     whole = [score(labels, each.predictions) for each in (before, after)]
-    assert found.holds == (whole[0] - whole[1] <= (bound * whole[0] if relative else bound))
+    assert found.within_bound == (whole[0] - whole[1] <= (bound * whole[0] if relative else bound))
     assert found.difference == difference(metric, before, after, bootstrap=draws, seed=7)
 
 
@@ -67,7 +67,7 @@ def test_of_perplexity_the_loss_is_a_rise() -> None:
     assert within("perplexity", worse, [before], 0.01, relative=True).chance == 1
     rise = np.exp(nll.sum() * 1.2 / 800) / np.exp(nll.sum() / 800) - 1
     for bound, holds in ((rise * 0.99, False), (rise * 1.01, True)):
-        assert within("perplexity", before, [worse], bound, relative=True).holds is holds
+        assert within("perplexity", before, [worse], bound, relative=True).within_bound is holds
 
 
 @pytest.mark.parametrize(("rows", "chance"), [(8, 0.08), (60, 0.45), (250, 0.92)])
@@ -76,14 +76,14 @@ def test_that_no_row_changed_is_no_certainty(rows: int, chance: float) -> None:
     labels = np.arange(rows) % 2
     one = Outcome(labels, labels)
     found = within("accuracy", one, [one], 0.01)
-    assert (found.holds, found.difference.value) == (True, 0.0)
+    assert (found.within_bound, found.difference.value) == (True, 0.0)
     assert found.chance == pytest.approx(chance, abs=0.03)
 
 
 def test_no_rows_show_that_nothing_at_all_is_lost(labels) -> None:
     one = answers(0.2, 1, labels)
     found = within("accuracy", one, [one], 0.0)
-    assert (found.chance, found.holds) == (0.0, True)
+    assert (found.chance, found.within_bound) == (0.0, True)
 
 
 def test_where_rows_are_too_few_there_is_no_chance() -> None:
@@ -110,7 +110,7 @@ def test_several_models_are_drawn_as_rows_are(labels) -> None:
 def test_without_draws_there_is_no_chance(labels) -> None:
     found = within("accuracy", answers(0.1, 1, labels), [answers(0.2, 2, labels)], 0.5, bootstrap=0)
     assert math.isnan(found.chance)
-    assert found.holds
+    assert found.within_bound
 
 
 def test_other_rows_are_refused(labels) -> None:

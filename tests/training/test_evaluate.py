@@ -237,7 +237,7 @@ def test_answers_that_are_no_numbers_are_refused(model: Any, tokenizer: Any, tas
         model.classifier.weight.fill_(3e38)
     with pytest.raises(UsageError, match=r"NaN or infinite for 96 of 96 rows, although"):
         evaluate(model, task, tokenizer=tokenizer, scoring=PLAIN)
-    with pytest.raises(UsageError, match="with heads 444: what it says is NaN"):
+    with pytest.raises(UsageError, match="with heads 444: its predictions are NaN"):
         evaluate(model, task, Mask.full(layout(model)), tokenizer=tokenizer, scoring=PLAIN)
 
 
@@ -245,7 +245,7 @@ def test_a_translator_that_says_no_numbers_is_refused() -> None:
     model, words = translator()
     with torch.no_grad():
         model.model.decoder.layers[-1].final_layer_norm.weight.fill_(3e38)
-    with pytest.raises(UsageError, match="what it says is NaN or infinite"):
+    with pytest.raises(UsageError, match="its predictions are NaN or infinite"):
         evaluate(
             model,
             "pocket-translation",

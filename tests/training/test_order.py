@@ -7,13 +7,13 @@ import numpy as np
 from headcount.tasks import open_task
 from headcount.tasks.encoding import EncodedRows, encode
 from headcount.tasks.kinds import task_kind
-from headcount.training.order import EpochOrder, Rows, examples_seen
+from headcount.training.order import EpochOrder, TrainingRows, examples_seen
 
 
-def rows(count: int = 10, **settings: Any) -> Rows:
+def rows(count: int = 10, **settings: Any) -> TrainingRows:
     ids = [[1] * (1 + i % 7) for i in range(count)]
     encoded = EncodedRows({"input_ids": ids}, np.arange(count))
-    return Rows(encoded, task_kind("classification"), None, **settings)
+    return TrainingRows(encoded, task_kind("classification"), None, **settings)
 
 
 def test_every_epoch_has_its_own_order_and_all_rows() -> None:
@@ -52,7 +52,7 @@ def test_like_lengths_lie_together_and_nothing_is_lost() -> None:
 def test_masking_changes_with_the_epoch_and_only_with_it(tokenizer: Any) -> None:
     task = open_task("pocket-corpus")
     encoded = encode(task, task.load(limit=5), tokenizer, masked=False)
-    data = Rows(encoded, task_kind("masked-lm"), tokenizer, seed=1)
+    data = TrainingRows(encoded, task_kind("masked-lm"), tokenizer, seed=1)
     order = EpochOrder(data, seed=1, batch=2)
     first = data[3]
     assert first == data[3]
@@ -67,7 +67,7 @@ def test_masking_changes_with_the_epoch_and_only_with_it(tokenizer: Any) -> None
 def test_an_example_of_several_rows_is_ordered_and_batched_as_one() -> None:
     ids, owners = [[1] * n for n in (2, 9, 3, 3, 5)], np.array([0, 1, 1, 2, 2])
     encoded = EncodedRows({"input_ids": ids}, np.arange(5), examples=owners)
-    data = Rows(encoded, task_kind("classification"), None)
+    data = TrainingRows(encoded, task_kind("classification"), None)
     order = EpochOrder(data, seed=0, batch=2, like_lengths=True, fill=True)
     assert (len(data), len(order)) == (3, 4)
     assert data.lengths.tolist() == [2, 9, 5]

@@ -162,7 +162,7 @@ def test_a_folder_for_work_is_gone_on_with_and_holds_no_model(
     with pytest.raises(KeyboardInterrupt):
         finetune(interrupt(tiny(tokenizer), 3), task, work=tmp_path, **settings)
     changed = settings | {"options": replace(OPTIONS, seed=1)}
-    with pytest.raises(UsageError, match=r"seed was 0, now 1\. .* or delete it to start anew"):
+    with pytest.raises(UsageError, match=r"seed was 0, now 1\. .* or delete it to start over"):
         finetune(tiny(tokenizer), task, work=tmp_path, **changed)
     again = finetune(tiny(tokenizer), task, work=tmp_path, **settings)
     third = finetune(tiny(tokenizer), task, work=tmp_path, **settings)

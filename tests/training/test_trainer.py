@@ -9,7 +9,7 @@ from headcount.tasks.encoding import encode
 from headcount.tasks.kinds import task_kind
 from headcount.training.curve import LearningCurve
 from headcount.training.options import TrainOptions
-from headcount.training.order import Rows
+from headcount.training.order import TrainingRows
 from headcount.training.trainer import DivergedError, TaskTrainer, training_arguments
 
 OPTIONS = TrainOptions(steps=2, batch_size=8, accumulate=2, learning_rate=1e-3)
@@ -17,7 +17,7 @@ OPTIONS = TrainOptions(steps=2, batch_size=8, accumulate=2, learning_rate=1e-3)
 
 def trainer_for(model: Any, task: Any, tokenizer: Any, folder: Any) -> TaskTrainer:
     kind = task_kind(task.kind)
-    rows = Rows(encode(task, task.load("train"), tokenizer), kind, tokenizer)
+    rows = TrainingRows(encode(task, task.load("train"), tokenizer), kind, tokenizer)
     arguments = training_arguments(OPTIONS, str(folder), device="cpu")
     arguments.per_device_train_batch_size = 4
     return TaskTrainer(

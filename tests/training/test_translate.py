@@ -9,7 +9,7 @@ from headcount.models.load import load
 from headcount.models.remove import remove
 from headcount.tasks import open_task
 from headcount.tasks.loading import load_tokenizer
-from headcount.tasks.sampling import rows_of
+from headcount.tasks.rows import rows_of
 from headcount.training.translate import generation_settings, translate
 
 

@@ -6,7 +6,8 @@ and what a config or study file holds:
     to_plain(TrainOptions(epochs=1))                 # {"epochs": 1.0, "steps": None, ...}
     read(TrainOptions, {"epochs": 1}, "record.json") # the value; all mistakes are told at once
 
-A field's docstring, the string below it, is its help on the command line and in the docs.
+A field's docstring, the string below it, is its help on the command line and in the docs. A class
+that is `checked` refuses texts for numbers when it is made in Python.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class Options(Protocol):
 
 
 Kind = TypeVar("Kind", bound=Options)
+Checked = TypeVar("Checked")
+TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
 PLAIN = {type(None), bool, int, float, str}
@@ -177,6 +180,37 @@ def read(kind: type[Kind], data: object, where: str) -> Kind:
     return kind(**values)
 
 
+def checked(kind: type[Checked]) -> type[Checked]:
+    """Let a class of options refuse texts for numbers; goes below `@dataclass`.
+
+    `Scoring(limit="50")` would otherwise fail far from where it was written, or not at all. The
+    types are checked before the class's own `__post_init__` looks at the values.
+    """
+    post_init = getattr(kind, "__post_init__", None)
+
+    def check(options: Any) -> None:
+        for name, wanted in types_of(type(options)).items():
+            value = getattr(options, name)
+            if isinstance(value, str) and (number := _number_type(wanted)):
+                raise UsageError(
+                    f"{type(options).__name__}.{name} is {TYPE_NAMES[number]}, not the text "
+                    f"{value!r:.60}."
+                )
+        if post_init is not None:
+            post_init(options)
+
+    kind.__post_init__ = check  # pyright: ignore[reportAttributeAccessIssue]
+    return kind
+
+
+@cache
+def _number_type(wanted: Any) -> type | None:
+    """The number that a field takes; None where it may be a text."""
+    union = get_origin(wanted) in (Union, types.UnionType)
+    kinds = [kind for kind in (get_args(wanted) if union else (wanted,)) if kind is not type(None)]
+    return kinds[-1] if kinds and all(kind in (bool, int, float) for kind in kinds) else None
+
+
 def needed_of(kind: type[Options]) -> list[str]:
     """The options that have no default."""
     return [
@@ -228,14 +262,13 @@ def _one_of(value: Any, kinds: Sequence[Any], where: str) -> Any:
 
 
 def _simple(value: Any, wanted: Any) -> Any:
-    names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
     if wanted is Path and isinstance(value, str | Path):
         return Path(value)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     exact = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
     if not exact:
-        raise UsageError(f"{value!r} is not {names.get(wanted, wanted.__name__)}.")
+        raise UsageError(f"{value!r} is not {TYPE_NAMES.get(wanted, wanted.__name__)}.")
     return value
 
 

@@ -37,8 +37,8 @@ from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
 from headcount.models.hooks import evaluating
 from headcount.tasks import Task, open_task
+from headcount.tasks.calibration import InputOptions
 from headcount.tasks.encoding import EncodedRows
-from headcount.tasks.input_options import InputOptions
 from headcount.tasks.inputs import read_inputs
 from headcount.tasks.loading import tokenizer_of
 from headcount.training.scoring import Scoring

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class RoleOptions:
     """What else is measured of every head, and how much of it is kept."""
 

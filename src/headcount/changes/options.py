@@ -7,11 +7,13 @@ from pathlib import Path
 
 from headcount.base.errors import UsageError
 from headcount.base.names import require
+from headcount.base.options import checked
 from headcount.heads import STACKS
 from headcount.sensitivity.options import require_norm
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Sentence:
     """A text that a model reads, and the heads that are shown of it."""
 
@@ -36,6 +38,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class DriftOptions:
     """What is asked of two checkpoints beside their drift."""
 

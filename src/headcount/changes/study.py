@@ -17,8 +17,8 @@ from headcount.changes.options import DriftOptions
 from headcount.changes.recall import rank_heads, score_counts
 from headcount.heads import Scores
 from headcount.tasks import Task
+from headcount.tasks.calibration import InputOptions
 from headcount.tasks.encoding import EncodedRows
-from headcount.tasks.input_options import InputOptions
 from headcount.tasks.loading import match
 from headcount.tasks.rows import labelled_rows
 from headcount.training.scoring import Scoring

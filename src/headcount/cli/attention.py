@@ -1,4 +1,4 @@
-"""`headcount attention MODEL [PRUNED] --text …`: where each head looks, before and after a cut."""
+"""`headcount attention MODEL [PRUNED] --text …`: attention before and after pruning."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def attention(
     pruned: Annotated[str | None, Parameter(help="The same model with heads removed.")] = None,
     /,
     *,
-    text: Annotated[str, Parameter(help="What the model reads.")],
-    calibration: groups.SentenceFlags = groups.SENTENCE_FLAGS,
+    text: Annotated[str, Parameter(help="The text that the model reads.")],
+    sentence: groups.SentenceFlags = groups.SENTENCE_FLAGS,
     out: Annotated[Path | None, Parameter(help="Write attention.json and figures here.")] = None,
     model_options: groups.ModelFlags = groups.MODEL_FLAGS,
     as_json: Json = False,
 ) -> None:
-    """Show the attention of one text: of all heads of a model, or before and after a cut.
+    """Show the attention of one text: of all heads of a model, or before and after pruning.
 
-    With --out the maps are drawn (PNG and SVG, a figure for each stack): all heads small, layers ×
-    heads, those that are gone hatched in their place; with --layer or --head large, with tokens.
+    With --out the maps are drawn (PNG and SVG, a figure for each stack): all heads in a grid of
+    layers × heads, removed ones hatched; with --layer or --head large, with tokens.
 
-    For each head it tells the entropy of its attention in bits, how many tokens away it looks, and
-    what it looks at most; with two models also how far they differ (Jensen–Shannon, in bits).
+    For each head it prints the entropy of its attention in bits, the mean distance in tokens, and
+    the token it attends to most; with two models also the Jensen–Shannon divergence in bits.
 
     **Examples:**
 
@@ -40,26 +40,26 @@ def attention(
     """
     figures = out is not None and can_draw()
     given = [model] if pruned is None else [model, pruned]
-    loaded, tokenizer = groups.open_several(given, model_options)
+    loaded, tokenizer = groups.open_several(given, model_options.on())
     from headcount.changes.sentence import attention as look
     from headcount.views.attention import save
     from headcount.views.tables.scores import attention_table
 
-    asked = calibration.on()
+    options = sentence.on()
     maps = look(
         loaded[0],
         text,
         pruned=loaded[1] if pruned is not None else None,
-        pair=asked.pair,
-        target=asked.target,
+        pair=options.pair,
+        target=options.target,
         tokenizer=tokenizer,
-        max_length=asked.max_length,
-    ).only(stack=asked.stack, layers=asked.layer, heads=asked.head)
+        max_length=options.max_length,
+    ).only(stack=options.stack, layers=options.layer, heads=options.head)
     if maps.cut:
-        warn(f"{maps.cut} tokens were cut: more than --max-length, or than the model.")
+        warn(f"{maps.cut} tokens were truncated: more than --max-length, or than the model takes.")
     named = {"model": model, "pruned": pruned, "command": groups.command_line()}
     data = plain({**named, **maps.to_json()})
     if out is not None:
-        names, large = [Path(name).name for name in given], bool(asked.layer or asked.head)
+        names, large = [Path(name).name for name in given], bool(options.layer or options.head)
         save(maps, data, out, names, large, figures=figures)
     emit(data, as_json=as_json, table=attention_table(data))

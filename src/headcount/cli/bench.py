@@ -1,9 +1,9 @@
-"""`headcount bench MODEL [PRUNED]`: is it really faster? Dense, masked and removed, in one run."""
+"""`headcount bench MODEL [PRUNED]`: dense, masked and pruned, timed in one run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import RenderableType
@@ -18,11 +18,11 @@ from headcount.runs.kinds.bench import BenchOptions
 from headcount.views.tables.bench import bench_table, plan_table
 
 if TYPE_CHECKING:
-    Asked = TypedOptions
-    Loaded = TypedOptions
+    TimingFlags = TypedOptions[BenchOptions]
+    DeviceFlags = TypedOptions[ModelOptions]
 else:
-    Asked = typed(BenchOptions, "Timing", leave_out=("pruned",))
-    Loaded = typed(ModelOptions, "Model", leave_out=("tokenizer", "dtype"))
+    TimingFlags = typed(BenchOptions, "Timing", leave_out=("pruned",))
+    DeviceFlags = typed(ModelOptions, "Model", leave_out=("tokenizer", "dtype"))
 
 
 def bench(
@@ -30,18 +30,18 @@ def bench(
     pruned: Annotated[str | None, Parameter(help="The same model with heads removed.")] = None,
     /,
     *,
-    asked: Asked = Asked(),  # noqa: B008
-    model_options: Loaded = Loaded(),  # noqa: B008
+    timing: TimingFlags = TimingFlags(),  # noqa: B008
+    model_options: DeviceFlags = DeviceFlags(),  # noqa: B008
     seed: cuts.Seed = 0,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Time one forward pass: dense, masked, with heads removed, and in onnxruntime.
 
-    All run in turn, round after round, so a busy machine slows all of them; what is printed is
-    how many times as fast as the dense model each is (the median over rounds, with its 95 %
-    interval), beside what the FLOPs allow. Rounds go on until the intervals are within ± 10 %.
-    Without PRUNED, heads are removed at random: which ones makes no difference to time.
+    All variants run in turn, round after round, so that a busy machine slows all of them. The
+    speedup over the dense model is printed (the median over rounds, with its 95 % interval),
+    beside what the FLOPs allow. Rounds go on until the intervals are within ± 10 %. Without
+    PRUNED, random heads are removed: which ones makes no difference to time.
 
     **Examples:**
 
@@ -51,11 +51,10 @@ def bench(
     """
     from headcount.costs.speed import check_bench, plan
 
-    options = asked.on(BenchOptions(pruned=pruned))
+    options = timing.on(BenchOptions(pruned=pruned))
     check_bench(pruned, options.ratio, options.batch, options.length, options.repeats)
     if dry_run:
-        how: Any = {"ratio": options.ratio, "length": options.length, "seed": seed}
-        ahead = plan(model, pruned, **how)
+        ahead = plan(model, pruned, ratio=options.ratio, length=options.length, seed=seed)
         show(ahead.notes, ahead.to_json(), as_json, plan_table(ahead))
         return
     run = groups.run_of("bench", model, options, None, groups.SOURCE_FLAGS, model_options, seed)
@@ -65,13 +64,15 @@ def bench(
             prepared()
             yield from progress(rounds, f"timing, at least {options.repeats} rounds")
 
-        found = groups.executed(run, report=track)
-    data = found.record.to_json() | {"notes": list(found.value.notes)}
-    show(found.value.notes, data, as_json, bench_table(found.value))
+        result = groups.executed(run, report=track)
+    data = result.record.to_json() | {"notes": list(result.value.notes)}
+    show(result.value.notes, data, as_json, bench_table(result.value))
 
 
-def show(notes: Iterable[str], data: dict[str, Any], as_json: bool, table: RenderableType) -> None:
-    """What is to be known first, on stderr; then what was found."""
+def show(
+    notes: Iterable[str], data: Mapping[str, object], as_json: bool, table: RenderableType
+) -> None:
+    """Notes on stderr; then the results."""
     for note in notes:
         warn(note)
     emit(data, as_json=as_json, table=table)

@@ -1,4 +1,4 @@
-"""`headcount claims`: what finished runs say of the papers' claims."""
+"""`headcount claims`: the papers' claims, tested on finished runs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from headcount.cli.typed import TypedOptions, typed
 from headcount.papers.scales import DataPaths
 
 if TYPE_CHECKING:
-    Placed = TypedOptions
+    DataPathFlags = TypedOptions[DataPaths]
 else:
-    Placed = typed(DataPaths, "Real data and weights")
+    DataPathFlags = typed(DataPaths, "Real data and weights")
 
-PLACED = Placed()
+DATA_PATH_FLAGS = DataPathFlags()
 
 
 def claims(
     folders: Annotated[
-        list[Path] | None, Parameter(help="Folders of headcount reproduce; reproduce/* if none.")
+        list[Path] | None, Parameter(help="Folders of headcount reproduce; reproduce/* by default.")
     ] = None,
     /,
     *,
-    paths: Placed = PLACED,
+    paths: DataPathFlags = DATA_PATH_FLAGS,
     as_json: Json = False,
 ) -> None:
-    """Every claim of the four papers: holds, does not, undecided, or not run.
+    """Test every claim of the four papers: it holds, does not hold, is undecided, or was not run.
 
     A claim is undecided where the interval of its statistic includes both sides of the threshold,
     and not run while one of its runs is missing.
@@ -45,7 +45,7 @@ def claims(
 
     verdicts = judged(*(folders or ()), paths=paths.on())
     if not verdicts:
-        raise NotFoundError("There are no runs to judge by: headcount reproduce --all makes them.")
+        raise NotFoundError("There are no finished runs: run headcount reproduce --all first.")
     data = [verdict.to_json() for verdict in verdicts]
     emit(data, as_json=as_json, table=tables.claims_table(verdicts))
     say(f"headcount: {tables.counts_line(count_verdicts(verdicts))}.")

@@ -51,14 +51,14 @@ def _console(width: int) -> Console:
 
 
 def say(text: str) -> None:
-    """One line of talk, on stderr."""
+    """One line on stderr."""
     with suppress(OSError):  # a log on a full disk: nobody can be told, the work goes on
         sys.stderr.write(printable(text, lines=True) + "\n")
         sys.stderr.flush()
 
 
 def warn(text: str) -> None:
-    """What must not be missed, on stderr."""
+    """A line on stderr with the program's name."""
     say(f"headcount: {text}")
 
 
@@ -69,7 +69,7 @@ class _Notes(logging.Handler):
 
 @contextmanager
 def notes() -> Generator[None]:
-    """What the library notes as it works, on stderr like the command's own warnings."""
+    """Inside, warnings of the library go to stderr like the command's own."""
     handler, talk = _Notes(), logging.getLogger("headcount")
     if any(isinstance(other, _Notes) for other in talk.handlers):  # a command inside the demo
         yield
@@ -81,7 +81,7 @@ def notes() -> Generator[None]:
         talk.removeHandler(handler)
 
 
-def emit(data: Any, *, as_json: bool, table: RenderableType) -> None:
+def emit(data: object, *, as_json: bool, table: RenderableType) -> None:
     """Print `data` as one JSON object, or `table` for people, to stdout."""
     if as_json:
         text = json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)

@@ -30,7 +30,7 @@ SHOWN = 8
 
 
 def read(path: Path, filled: dict[str, list[str]] | None = None) -> Provider:
-    """What hands the options in `path` to cyclopts; all mistakes of the file are said at once.
+    """What hands the options in `path` to cyclopts; all mistakes of the file are reported at once.
 
     `filled` takes those that were handed over as words of a command line, by their option.
     """
@@ -73,10 +73,10 @@ def _section(data: dict[str, Any], commands: tuple[str, ...], path: Path) -> dic
         known = [key for key, value in section.items() if isinstance(value, dict)]
         if name not in known:
             title = ".".join(commands[: at + 1])
-            there = ", ".join(f"[{key}]" for key in known[:SHOWN]) or "none"
-            there += f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
+            listed = ", ".join(f"[{key}]" for key in known[:SHOWN]) or "none"
+            listed += f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
             raise UsageError(
-                f"The config file '{path}' has no section [{title}]; its sections: {there}."
+                f"The config file '{path}' has no section [{title}]; its sections: {listed}."
             )
         section = section[name]
     return section
@@ -98,16 +98,16 @@ def _keys(argument: Argument) -> list[str]:
     return named or [argument.name.lower().replace("_", "-")]
 
 
-def _fill(argument: Argument, key: str, value: Any, source: str) -> Iterator[str]:
+def _fill(argument: Argument, key: str, value: object, source: str) -> Iterator[str]:
     """Give the option its value; what is wrong with it, as a sentence."""
     several = kind_of(argument.hint)[1]
     items = value if several and isinstance(value, list) else [value]
     if any(isinstance(item, dict | list) for item in items):
         yield f"'{key}' is {'a list of values' if several else 'one value'}, not {value}."
         return
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         text = str(item).lower() if isinstance(item, bool) else str(item)
-        argument.tokens.append(Token(keyword=f"[{key}]", value=text, source=source, index=place))
+        argument.tokens.append(Token(keyword=f"[{key}]", value=text, source=source, index=index))
     try:
         tidy_argument(argument)
         if argument.tokens:
@@ -117,7 +117,7 @@ def _fill(argument: Argument, key: str, value: Any, source: str) -> Iterator[str
         yield str(error)
 
 
-def _words(argument: Argument, value: Any) -> tuple[str, list[str]]:
+def _words(argument: Argument, value: object) -> tuple[str, list[str]]:
     """(The option, nothing for an argument by its place; it and its value as they are typed.)"""
     name = next((name for name in argument.names if name.startswith("--")), "")
     if isinstance(value, bool):
@@ -145,7 +145,7 @@ def write(app: App, commands: tuple[str, ...], bound: inspect.BoundArguments) ->
     return "\n".join(lines) + "\n"
 
 
-def _line(name: str, value: Any) -> str:
+def _line(name: str, value: object) -> str:
     value = plain(value.name if isinstance(value, Enum) else value)
     if value is None or value == []:
         return f"# {name} ="  # TOML has no null: not set

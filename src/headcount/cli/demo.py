@@ -1,4 +1,4 @@
-"""`headcount demo`: how many heads does the shipped model need? Told step by step, offline."""
+"""`headcount demo`: how many heads the shipped model needs, step by step, offline."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ INDENT = "   "
 
 
 def demo(*, out: groups.NewFolder = Path("demo")) -> int:
-    """Train the pocket model, find out how many heads it needs, and put all of it on one page.
+    """Train the pocket model, find out how many heads it needs, and write a report.
 
-    It takes about three minutes and no network. Every step is a command that you can give yourself.
+    It takes about three minutes and no network. Every step is a command you can run yourself.
     """
     from headcount.cli.main import main
 
@@ -39,12 +39,12 @@ def demo(*, out: groups.NewFolder = Path("demo")) -> int:
         if code:
             warn(f"The demo stopped at: headcount {shlex.join(words)}")
             return code
-        found = json.loads(printed.getvalue())
+        result = json.loads(printed.getvalue())
         if step.file is not None:
-            write_json(out / step.file, found)
-        said = step.describe(found)
-        answer = said if words[0] == "search" else answer
-        _print(_filled(f"→ {said}", first=INDENT))
+            write_json(out / step.file, result)
+        summary = step.describe(result)
+        answer = summary if words[0] == "search" else answer
+        _print(_filled(f"→ {summary}", first=INDENT))
     page = (out / "report.html").absolute()
     _print(f"\n{textwrap.fill(answer, WIDE)}\n\nThe page is {page}: open it in a browser.")
     _print("\nNext, with a model of yours:")

@@ -1,4 +1,4 @@
-"""`headcount doctor`: does headcount work here, and what does it have to work with?"""
+"""`headcount doctor`: does headcount work here, and with what?"""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from headcount.cli.common import Json, emit, warn
 
 
 def doctor(*, as_json: Json = False) -> int:
-    """Look at this installation: versions, devices, extras, and a small self-check.
+    """Check this installation: versions, devices, extras, and a small self-check.
 
-    Leaves with 0 when the core works, 3 when a package is missing, 1 when something else is wrong.
+    Exit code 0: the core works; 3: a package is missing; 1: something else is wrong.
     """
     from headcount.models.diagnosis import examine
     from headcount.views.tables.doctor import doctor_table
 
-    found = examine()
-    emit(found, as_json=as_json, table=doctor_table(found))
-    for problem in found["problems"]:
+    diagnosis = examine()
+    emit(diagnosis, as_json=as_json, table=doctor_table(diagnosis))
+    for problem in diagnosis["problems"]:
         warn(problem["problem"])
-    return max((problem["exit_code"] for problem in found["problems"]), default=0)
+    return max((problem["exit_code"] for problem in diagnosis["problems"]), default=0)

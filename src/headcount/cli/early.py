@@ -1,4 +1,4 @@
-"""What is wrong with a command line and can be told at once, before torch takes its seconds.
+"""Checks of a command line that need no torch, so that mistakes are reported at once.
 
 Options of one name mean the same in every command, so they are checked by their names.
 """
@@ -20,6 +20,8 @@ from headcount.models.shipped import require_model
 from headcount.runs.advice import choose
 from headcount.runs.kinds.prune import FREE, read_ratio
 
+Arguments = Mapping[str, Any]
+"""Values by parameter or option."""
 MODELS = ("model", "pruned", "pretrained", "finetuned")
 NEW = ("prune", "remove", "export", "demo")
 """Commands whose --out is a folder that must be new or empty."""
@@ -29,11 +31,11 @@ WRITTEN = ("out", "figure", "predictions", "page", "store", "record", "folder", 
 """Options and arguments whose paths are written to, or whose folder may be."""
 
 
-def check(command: str, arguments: Mapping[str, Any]) -> None:
+def check(command: str, arguments: Arguments) -> None:
     """Refuse unknown names, ratios out of range, models and folders that cannot be."""
     for group in _groups(arguments):
         group.on()  # options refuse what is wrong with themselves
-    given = dict(_flat(arguments))
+    given: Arguments = dict(_flat(arguments))
     for name, look in CHECKS.items():
         if given.get(name) is not None:
             look(given[name])
@@ -48,12 +50,12 @@ def check(command: str, arguments: Mapping[str, Any]) -> None:
             require_model(given[name])
     _data(given)
     if command == "prune" and "model" in given:
-        _say_how_many(given)
+        _require_ratio(given)
     if command == "search":
         _bound(given)
 
 
-def _groups(arguments: Mapping[str, Any]) -> Iterable[TypedOptions]:
+def _groups(arguments: Arguments) -> Iterable[TypedOptions[Any]]:
     """The options that were typed, class by class."""
     for value in arguments.values():
         if isinstance(value, TypedOptions):
@@ -62,7 +64,7 @@ def _groups(arguments: Mapping[str, Any]) -> Iterable[TypedOptions]:
             yield from _groups({field.name: getattr(value, field.name) for field in fields(value)})
 
 
-def _flat(arguments: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def _flat(arguments: Arguments) -> Iterable[tuple[str, object]]:
     """Every option with its value; those of a group by their own names."""
     for name, value in arguments.items():
         if is_dataclass(value):
@@ -71,11 +73,11 @@ def _flat(arguments: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
             yield name, value
 
 
-def _several(value: Any) -> list[Any]:
+def _several(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _methods(value: Any, command: str) -> None:
+def _methods(value: object, command: str) -> None:
     from headcount.pruning.methods import METHODS
 
     for name in _several(value):
@@ -90,14 +92,14 @@ def _task(name: str) -> None:
     TASKS.require(name)
 
 
-def _ratio(value: Any) -> None:
+def _ratio(value: object) -> None:
     for ratio in _several(value):
         if ratio != FREE:
             Layout(()).kept_at(ratio)
 
 
-def _say_how_many(given: Mapping[str, Any]) -> None:
-    """How many heads go is for the user to say."""
+def _require_ratio(given: Arguments) -> None:
+    """The user must say how many heads to remove, where the method does not."""
     from headcount.pruning.methods import METHODS
 
     kind: Any = METHODS[given["method"]] if given.get("method") is not None else None
@@ -106,7 +108,7 @@ def _say_how_many(given: Mapping[str, Any]) -> None:
         read_ratio(choice.method, given.get("ratio"))
 
 
-def _bound(given: Mapping[str, Any]) -> None:
+def _bound(given: Arguments) -> None:
     """One bound that can be read, and methods that can be asked for any number of heads."""
     from headcount.studies.bounds import read_bound
     from headcount.studies.search_options import METHODS_TRIED, check_methods
@@ -116,7 +118,7 @@ def _bound(given: Mapping[str, Any]) -> None:
     check_methods(given.get("methods", METHODS_TRIED), bound)
 
 
-def _distances(names: Any) -> None:
+def _distances(names: object) -> None:
     from headcount.likeness.names import check_names
 
     if names:
@@ -129,7 +131,7 @@ def _preset(name: str) -> None:
     require("preset", name, PRESETS)
 
 
-def _data(given: Mapping[str, Any]) -> None:
+def _data(given: Arguments) -> None:
     """Files of data that are there, with the columns that are named."""
     names = ["rows", "pretraining_data"]
     names += ["data", "train", "dev"] if given.get("task") is not None else []
@@ -151,13 +153,13 @@ def _stack(name: str) -> None:
     require("stack", name, STACKS)
 
 
-def _file(value: Any) -> None:
+def _file(value: object) -> None:
     for path in map(require_place, _several(value)):
         if path.is_dir():
             raise UsageError(f"{path} is a folder, not a file to write.")
 
 
-def _out(path: Path, command: str, given: Mapping[str, Any]) -> None:
+def _out(path: Path, command: str, given: Arguments) -> None:
     overwrite = bool(given.get("overwrite"))
     require_apart(path, _inputs(given), overwrite=overwrite)
     if command in FILE:
@@ -173,13 +175,13 @@ def _out(path: Path, command: str, given: Mapping[str, Any]) -> None:
         _require_trained(path)
 
 
-def _inputs(given: Mapping[str, Any]) -> Iterable[Any]:
+def _inputs(given: Arguments) -> Iterable[str | Path]:
     """Files and folders that are read: models, and options that are paths."""
     for name, value in given.items():
         if name in MODELS or name == "tokenizer":
             yield from [value] if value is not None else []
         elif name not in WRITTEN:
-            yield from (each for each in _several(value) if isinstance(each, Path))
+            yield from (path for path in _several(value) if isinstance(path, Path))
 
 
 def _require_trained(path: Path) -> None:

@@ -22,21 +22,25 @@ def evaluate(
     task: groups.TaskName,
     source: groups.SourceFlags = groups.SOURCE_FLAGS,
     mask: Annotated[
-        list[MaskText] | None, Parameter(help=f"{groups.KEEP}; may come again.")
+        list[MaskText] | None, Parameter(help=f"{groups.KEEP}; may be repeated.")
     ] = None,
     scoring: groups.ScoringFlags = groups.SCORING_FLAGS,
-    fraction: Annotated[float | None, Parameter(help="Score this share of the rows.")] = None,
-    tokens: Annotated[int | None, Parameter(help="Tokens per batch; as suits the device.")] = None,
-    beams: Annotated[int, Parameter(help="Translations kept while translating.")] = 1,
-    predictions: Annotated[Path | None, Parameter(help="Parquet file to write them to.")] = None,
+    fraction: Annotated[float | None, Parameter(help="Fraction of the rows to score.")] = None,
+    tokens: Annotated[
+        int | None, Parameter(help="Tokens per batch; by default, depends on the device.")
+    ] = None,
+    beams: Annotated[int, Parameter(help="Beam size of translations.")] = 1,
+    predictions: Annotated[
+        Path | None, Parameter(help="Write the predictions to this Parquet file.")
+    ] = None,
     model_options: groups.ModelFlags = groups.MODEL_FLAGS,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Score a model on a task, with a 95 % interval.
 
-    Several masks are scored in one pass over the data, together with the full model; the
-    difference from all heads has an interval of its own, on the same rows.
+    Several masks are scored in one pass over the data, together with the full model; differences
+    from the full model have paired intervals on the same rows.
 
     **Examples:**
 
@@ -46,16 +50,16 @@ def evaluate(
     if scoring.given().get("limit") is not None and fraction is not None:
         raise UsageError("Pass --limit or --fraction, not both.")
     options = scoring.on() if fraction is None else replace(scoring.on(), limit=fraction)
-    asked = Evaluate(scoring=options, masks=tuple(mask or ()), tokens=tokens, beams=beams)
-    run = groups.run_of("evaluate", model, asked, task, source, model_options, options.seed)
+    evaluation = Evaluate(scoring=options, masks=tuple(mask or ()), tokens=tokens, beams=beams)
+    run = groups.run_of("evaluate", model, evaluation, task, source, model_options, options.seed)
     if dry_run:
         groups.would_run("score", run, as_json)
         return
-    found = groups.executed(run)
+    result = groups.executed(run)
     from headcount.training.evaluation import save_predictions
     from headcount.views.tables.scores import evaluation_table
 
-    scores, lost = found.value
+    scores, lost = result.value
     if predictions is not None:
         save_predictions(scores, predictions)
-    emit(found.record.to_json(), as_json=as_json, table=evaluation_table(scores, lost))
+    emit(result.record.to_json(), as_json=as_json, table=evaluation_table(scores, lost))

@@ -1,4 +1,4 @@
-"""`headcount export MODEL --to FORMAT --out DIR`: a model for those who do not have headcount."""
+"""`headcount export MODEL --to FORMAT --out DIR`: a model that runs without headcount."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def export(
 ) -> None:
     """Write a model, pruned or not, so that it runs without headcount.
 
-    What is written is read back and must answer text pairs (and rows of --task) as the model
-    does; if not, nothing is left. Graphs take every input that the tokenizer gives.
+    The export is read back and must give the model's outputs on text pairs (and rows of --task);
+    otherwise nothing is written. Graphs take every input that the tokenizer gives.
     """
     FORMATS.require(to)
     opened = groups.open_task(task, source)
     from headcount.exports.export import check
     from headcount.exports.export import export as write
-    from headcount.tasks.rows import batches_to_look_at
+    from headcount.tasks.rows import sample_batches
 
     check(to, out)
     with waiting(f"writing {out} and reading it back"):
         loaded, tokenizer, _ = groups.open_model(model, model_options.on(CPU), opened)
-        rows = [] if opened is None else batches_to_look_at(loaded, opened, tokenizer)
+        rows = [] if opened is None else sample_batches(loaded, opened, tokenizer)
         done = write(loaded, to, out, rows=rows, tokenizer=tokenizer)
     emit({"model": model, **vars(done)}, as_json=as_json, table=export_table(done))

@@ -25,7 +25,7 @@ PACKAGES = {module: name for name, module in CORE.items()}
 INTERRUPTED = 130
 LINES = 100
 """Mistakes of a study file that are shown, one a line."""
-ADVICE = "Make room or choose another place, and run the same command again."
+ADVICE = "Free some space or write elsewhere, and run the same command again."
 NAMED: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
@@ -65,7 +65,7 @@ def explain(error: BaseException) -> tuple[str, int]:
     if _out_of_memory(error):
         return "Not enough memory. Try a smaller batch, a smaller --limit or another --device.", 1
     name = type(error).__name__
-    return f"Unexpected {name}: {error} (run again with --debug for the whole story).", 1
+    return f"Unexpected {name}: {error} (run again with --debug for the traceback).", 1
 
 
 def _missing(error: MissingArgumentError, name: str) -> str:
@@ -91,7 +91,7 @@ def _in_words(kind: object) -> str:
     'a number or free'
     """
     if get_origin(kind) in (Union, UnionType):
-        return " or ".join(_in_words(each) for each in get_args(kind) if each is not type(None))
+        return " or ".join(_in_words(one) for one in get_args(kind) if one is not type(None))
     if get_origin(kind) is Literal:
         return " or ".join(map(str, get_args(kind)))
     return NAMED.get(kind, "something else")

@@ -1,4 +1,4 @@
-"""Options as commands take them: each class of typed options is made once, here.
+"""Option groups as commands take them: each class of typed options is made once, here.
 
 def evaluate(model, *, scoring: ScoringFlags = SCORING_FLAGS): ...
 scoring.on()                                 # Scoring, with what was typed
@@ -26,39 +26,41 @@ from headcount.runs.run import Run
 from headcount.sensitivity.options import GradientOptions
 from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.search_options import SearchOptions
-from headcount.tasks.calibration import Calibration
-from headcount.tasks.input_options import InputOptions
+from headcount.tasks.calibration import Calibration, InputOptions
 from headcount.tasks.source import Source
 from headcount.training.logging import Logging
 from headcount.training.scoring import Scoring
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
     from headcount.runs.kinds.kind import RunKind, RunResult
     from headcount.runs.subject import Subject
     from headcount.tasks import Task
+    from headcount.tasks.opening import OpenModel
 
-    ModelFlags = TypedOptions
-    SourceFlags = TypedOptions
-    ScoringFlags = TypedOptions
-    CalibrationFlags = TypedOptions
-    InputFlags = TypedOptions
-    GradientFlags = TypedOptions
-    DistanceFlags = TypedOptions
-    RoleFlags = TypedOptions
-    AgreementFlags = TypedOptions
-    SentenceFlags = TypedOptions
-    DriftFlags = TypedOptions
-    WeightFlags = TypedOptions
-    ExportFlags = TypedOptions
-    SearchFlags = TypedOptions
-    LoggingFlags = TypedOptions
-    ExecutorFlags = TypedOptions
+    ModelFlags = TypedOptions[ModelOptions]
+    SourceFlags = TypedOptions[Source]
+    ScoringFlags = TypedOptions[Scoring]
+    CalibrationFlags = TypedOptions[Calibration]
+    InputFlags = TypedOptions[InputOptions]
+    GradientFlags = TypedOptions[GradientOptions]
+    DistanceFlags = TypedOptions[DistanceOptions]
+    RoleFlags = TypedOptions[RoleOptions]
+    AgreementFlags = TypedOptions[AgreementOptions]
+    SentenceFlags = TypedOptions[Sentence]
+    DriftFlags = TypedOptions[DriftOptions]
+    WeightFlags = TypedOptions[ModelOptions]
+    ExportFlags = TypedOptions[ModelOptions]
+    SearchFlags = TypedOptions[SearchOptions]
+    LoggingFlags = TypedOptions[Logging]
+    ExecutorFlags = TypedOptions[ExecutorOptions]
 else:
     ModelFlags = typed(ModelOptions, "Model")
     SourceFlags = typed(Source, "Data")
     ScoringFlags = typed(Scoring, "Scoring")
-    CalibrationFlags = typed(Calibration, "Rows to look at")
+    CalibrationFlags = typed(Calibration, "Calibration")
     InputFlags = typed(InputOptions, "Inputs")
     GradientFlags = typed(GradientOptions, "Measuring")
     DistanceFlags = typed(DistanceOptions, "Measuring")
@@ -90,69 +92,73 @@ LOGGING_FLAGS = LoggingFlags()
 EXECUTOR_FLAGS = ExecutorFlags()
 
 Model = Annotated[str, Parameter(help="A model folder, a name on the hub, or a shipped model.")]
-TaskName = Annotated[str, Parameter(help="Which task; see `headcount ls tasks`.")]
-AnyTask = Annotated[str | None, Parameter(help="Which task; see `headcount ls tasks`.")]
-KEEP = "Heads that stay, as 777322, 6x12, JSON or mask.json"
-Keep = Annotated[str | None, Parameter(name=("--keep", "--mask"), help=f"{KEEP}; all if left out.")]
+TaskName = Annotated[str, Parameter(help="Name of the task; see `headcount ls tasks`.")]
+AnyTask = Annotated[str | None, Parameter(help="Name of the task; see `headcount ls tasks`.")]
+KEEP = "Heads to keep: 777322, 6x12, JSON or mask.json"
+Keep = Annotated[str | None, Parameter(name=("--keep", "--mask"), help=f"{KEEP}; default all.")]
 NewFolder = Annotated[Path, Parameter(help="The folder to write; it must be new or empty.")]
-Figures = Annotated[list[Path] | None, Parameter(help="Draw it to these files, .png or .svg.")]
-DryRun = Annotated[bool, Parameter(negative=(), help="Say what would be done, and stop.")]
+Figures = Annotated[
+    list[Path] | None, Parameter(help="Draw figures to these files (.png or .svg).")
+]
+DryRun = Annotated[bool, Parameter(negative=(), help="Print what would be done, and stop.")]
 OverFile = Annotated[
     bool,
-    Parameter(name="--overwrite", negative=(), help="Replace --out even if it answers another."),
+    Parameter(
+        name="--overwrite", negative=(), help="Replace --out even if it has results of another run."
+    ),
 ]
 """Types of parameters that mean the same in every command."""
 
 
 def open_model(
-    name: str, model_options: TypedOptions | ModelOptions, task: Task | None = None, **how: Any
-) -> tuple[Any, Any, bool]:
-    """(model on its device, tokenizer, whether its task head is new), quietly."""
+    name: str, model_options: ModelOptions, task: Task | None = None, *, trains: bool = False
+) -> OpenModel:
+    """The model with its tokenizer, without transformers' own messages."""
     from headcount.tasks.loading import hush
     from headcount.tasks.opening import open_model as opened
 
     hush()
-    options = model_options.on() if isinstance(model_options, TypedOptions) else model_options
-    return opened(name, options, task, **how)
+    return opened(name, model_options, task, trains=trains)
 
 
 def open_several(
-    names: Sequence[str], model_options: TypedOptions, tasks: Sequence[Task | None] | None = None
-) -> tuple[list[Any], Any]:
-    """(models on their device, the one tokenizer they have): two checkpoints of one model."""
+    names: Sequence[str], model_options: ModelOptions
+) -> tuple[list[PreTrainedModel], PreTrainedTokenizerBase]:
+    """(models on their device, the tokenizer they share): two checkpoints of one model."""
     from headcount.tasks.loading import hush
     from headcount.tasks.opening import open_several as opened
 
     hush()
-    return opened(names, model_options.on(), tasks)
+    return opened(names, model_options)
 
 
 @overload
-def open_task(name: str, source: TypedOptions, split: str | None = None) -> Task: ...
+def open_task(name: str, source: TypedOptions[Source], split: str | None = None) -> Task: ...
 @overload
-def open_task(name: str | None, source: TypedOptions, split: str | None = None) -> Task | None: ...
-def open_task(name: str | None, source: TypedOptions, split: str | None = None) -> Task | None:
+def open_task(
+    name: str | None, source: TypedOptions[Source], split: str | None = None
+) -> Task | None: ...
+def open_task(
+    name: str | None, source: TypedOptions[Source], split: str | None = None
+) -> Task | None:
     """The task with the user's data; data or a split without a task is refused."""
-    from headcount.base.errors import UsageError
     from headcount.tasks import TASKS
 
     if name is not None:
         return TASKS[name](source.on())
     if given := [*source.given(), *(["split"] if split else [])]:
-        said = ", ".join(f"--{each.replace('_', '-')}" for each in given)
-        raise UsageError(f"Data and splits go with --task, and there is none: {said}.")
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(f"Data and splits need --task, which is missing: {options}.")
     return None
 
 
-def read_of(input_options: TypedOptions, task: str | None, source: TypedOptions) -> InputOptions:
-    """What is read, from one place: a task, a file or chance."""
-    from headcount.base.errors import UsageError
-
-    read: InputOptions = input_options.on()
+def read_of(
+    input_options: TypedOptions[InputOptions], task: str | None, source: TypedOptions[Source]
+) -> InputOptions:
+    """The inputs, from one source: a task, a file or random tokens."""
+    read = input_options.on()
     if task is not None and not (read.rows is None and read.random is None):
-        raise UsageError(
-            "Pass one of --task, --calibration and --random: inputs come from one place."
-        )
+        raise UsageError("Pass one of --task, --calibration and --random: inputs have one source.")
     open_task(task, source, read.split)
     return read
 
@@ -160,13 +166,13 @@ def read_of(input_options: TypedOptions, task: str | None, source: TypedOptions)
 def open_subject(
     model: str,
     task: str | None,
-    source: TypedOptions,
-    model_options: TypedOptions,
+    source: TypedOptions[Source],
+    model_options: TypedOptions[ModelOptions],
     *,
     trains: bool = False,
     seed: int = 0,
 ) -> Subject:
-    """What a run is about, opened by its names, quietly."""
+    """The model and the task of a run, opened by their names."""
     from headcount.runs.subject import make_subject
     from headcount.tasks.loading import hush
 
@@ -187,11 +193,11 @@ def run_of(
     model: str,
     options: RunKind,
     task: str | None,
-    source: TypedOptions,
-    model_options: TypedOptions,
+    source: TypedOptions[Source],
+    model_options: TypedOptions[ModelOptions],
     seed: int = 0,
 ) -> Run:
-    """What was typed, as a run."""
+    """The run of a command line."""
     return Run(
         kind,
         model,
@@ -203,8 +209,8 @@ def run_of(
     )
 
 
-def require_same_question(run: Run, out: Path | None, record: Path | None, overwrite: bool) -> None:
-    """Refuse to write over a file that is no earlier answer to the same; `record` says what it is.
+def require_same_run(run: Run, out: Path | None, record: Path | None, overwrite: bool) -> None:
+    """Refuse to write over a file that is no earlier result of the same run, by its `record`.
 
     With `overwrite` it may be any.
     """
@@ -218,8 +224,8 @@ def require_same_question(run: Run, out: Path | None, record: Path | None, overw
         before = None
     if before is None or before.key != run.key:
         raise UsageError(
-            f"{out} is there already, and is no answer to the same question: pass --overwrite to "
-            "replace it, or choose another --out."
+            f"{out} exists, and is not the result of the same run: pass --overwrite to replace it, "
+            "or choose another --out."
         )
 
 
@@ -257,14 +263,14 @@ def command_line() -> str:
 
 
 def would(what: str, plan: dict[str, Any], as_json: bool) -> None:
-    """What a dry run says; the options of training come first, for those who read."""
+    """Print what a dry run would do; the options of training come first in the table."""
     shown = {**plan.get("options", {}), **plan}
     rows = [(name, value) for name, value in shown.items() if name != "options"]
     emit(plan, as_json=as_json, table=table([f"would {what}", ""], rows))
 
 
 def would_run(what: str, run: Run, as_json: bool) -> None:
-    """What a dry run of a run says."""
+    """Print what a run would do."""
     from headcount.runs.execute import plan
     from headcount.tasks.loading import hush
 

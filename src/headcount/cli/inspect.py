@@ -10,7 +10,7 @@ from headcount.cli.common import Json, emit, say
 from headcount.views.tables.inspect import cost_table
 
 Length = Annotated[
-    int | None, Parameter(help="Tokens that the FLOPs are counted for; 128, or what fits.")
+    int | None, Parameter(help="Sequence length of the FLOPs; 128, or as many tokens as fit.")
 ]
 
 
@@ -27,7 +27,7 @@ def inspect(model: str, /, *, length: Length = None, as_json: Json = False) -> N
     """
     from headcount.costs.cost import inspect as look
 
-    found = look(model, length=length)
-    emit(found.to_json(), as_json=as_json, table=cost_table(found))
-    if found.uncounted:
-        say(f"headcount: {found.uncounted}")
+    cost = look(model, length=length)
+    emit(cost.to_json(), as_json=as_json, table=cost_table(cost))
+    if cost.uncounted:
+        say(f"headcount: {cost.uncounted}")

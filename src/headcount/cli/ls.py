@@ -1,4 +1,4 @@
-"""`headcount ls [KIND]`: what there is to choose from."""
+"""`headcount ls [KIND]`: the available methods, tasks, models and so on."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def listing(kind: str) -> list[dict[str, str]]:
 
 
 def ls(kind: str | None = None, *, as_json: Json = False) -> None:
-    """List what there is to choose from.
+    """List the available methods, tasks, distances, models and so on.
 
     `headcount ls` lists everything, `headcount ls extras` one kind.
 
@@ -59,7 +59,7 @@ def ls(kind: str | None = None, *, as_json: Json = False) -> None:
     """
     data = {name: listing(name) for name in ([kind] if kind else kinds())}
     rows = [(name, row["name"], row["summary"]) for name, rows in data.items() for row in rows]
-    emit(data, as_json=as_json, table=table(["kind", "name", "what it is"], rows))
+    emit(data, as_json=as_json, table=table(["kind", "name", "description"], rows))
 
 
 def _exists(module: str) -> bool:

@@ -1,4 +1,4 @@
-"""What commands that cut share: the methods' own options, training, and what is asked of a cut."""
+"""What commands that prune share: options of methods and repairs, calibration, training."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from headcount.cli import groups
 from headcount.cli.common import say
 from headcount.cli.typed import TypedOptions, make_typed, typed
 from headcount.heads.as_mask import mask_text
+from headcount.models.model_options import ModelOptions
 from headcount.pruning.methods import METHODS, Method, make_method
 from headcount.repair.finetune import Finetune
 from headcount.repair.repairs import REPAIRS, Repairs, as_repairs, make_repair
+from headcount.tasks.calibration import Calibration
+from headcount.tasks.source import Source
 from headcount.training.logging import Logging
 from headcount.training.options import PRESETS, TrainOptions
 from headcount.training.scoring import Scoring
@@ -27,29 +30,29 @@ from headcount.training.scoring import Scoring
 if TYPE_CHECKING:
     from headcount.runs.subject import Subject
 
-Overwrite = Annotated[bool, Parameter(negative=(), help="Forget what is in --out; start anew.")]
+Overwrite = Annotated[bool, Parameter(negative=(), help="Ignore what is in --out; start over.")]
 Seed = Annotated[int, Parameter(help="Seed of everything random in the run.")]
-PRESET = Parameter(help="finetune, translation or pocket: how training starts.")
+PRESET = Parameter(help="Training options to start from: finetune, translation or pocket.")
 REPAIR = Parameter(
-    help="What is done after the cut, in order: recover, finetune; see `headcount ls repairs`.",
+    help="Steps after pruning, in order: recover, finetune; see `headcount ls repairs`.",
     negative_iterable=(),
 )
 
 
 class PruneFlags:
-    """What every command that cuts takes, as it was typed."""
+    """The options of every command that prunes, as they were typed."""
 
     seed: int
-    chosen: TypedOptions
-    calibration: TypedOptions
-    scoring: TypedOptions
-    source: TypedOptions
-    model_options: TypedOptions
+    chosen: TypedOptions[Any]
+    calibration: TypedOptions[Calibration]
+    scoring: TypedOptions[Scoring]
+    source: TypedOptions[Source]
+    model_options: TypedOptions[ModelOptions]
     repair: tuple[str, ...]
-    repairing: TypedOptions
+    repairing: TypedOptions[Any]
     preset: str
-    training: TypedOptions
-    logging: TypedOptions
+    training: TypedOptions[TrainOptions]
+    logging: TypedOptions[Logging]
     overwrite: bool
     dry_run: bool
 
@@ -59,13 +62,13 @@ class PruneFlags:
     __hash__ = object.__hash__
 
     def rows(self) -> Scoring:
-        """What is scored; the seed is that of the whole run."""
+        """The options of scoring; the seed is that of the whole run."""
         return replace(self.scoring.on(), seed=self.seed)
 
     def train(self) -> TrainOptions:
         """The preset with what was typed; length and seed are those of the whole run."""
-        whole = {"seed": self.seed, "max_length": self.rows().max_length}
-        return replace(self.training.on(PRESETS[self.preset]), **whole)
+        options = self.training.on(PRESETS[self.preset])
+        return replace(options, seed=self.seed, max_length=self.rows().max_length)
 
     def methods(self, names: Sequence[str]) -> list[Method]:
         """The methods with their options of those that were typed; what none has is refused."""
@@ -75,8 +78,8 @@ class PruneFlags:
             given["keep"] = mask_text(given["keep"])
         for option in given:
             if not any(option in known for known in takes.values()):
-                said = f"--{option.replace('_', '-')}"
-                raise UsageError(f"{said} is no option of {' or '.join(names)}.")
+                flag = f"--{option.replace('_', '-')}"
+                raise UsageError(f"{flag} is not an option of {' or '.join(names)}.")
         return [
             make_method(name, {option: given[option] for option in given if option in takes[name]})
             for name in names
@@ -109,40 +112,41 @@ class PruneFlags:
 
     def subject(self, model: str, task: str | None, *, trains: bool = False) -> Subject:
         """The model and the task, opened."""
-        how: Any = {"trains": trains, "seed": self.seed}
-        return groups.open_subject(model, task, self.source, self.model_options, **how)
+        return groups.open_subject(
+            model, task, self.source, self.model_options, trains=trains, seed=self.seed
+        )
 
 
 def cut_options(
     shown: frozenset[str] | None = None,
     *,
     trains: bool = True,
-    looks: bool = True,
+    calibrates: bool = True,
     packages: bool = True,
-) -> Any:
+) -> type[PruneFlags]:
     """A class of these options: the help has those of methods in `shown`, and of training.
 
     Without `packages` it has no options of plugins that are installed, and imports none.
     """
     kinds, repairs = METHODS.loaded(packages=packages), REPAIRS.loaded(packages=packages)
-    return _cut_options(tuple(kinds.items()), tuple(repairs.items()), shown, trains, looks)
+    return _cut_options(tuple(kinds.items()), tuple(repairs.items()), shown, trains, calibrates)
 
 
 @cache
 def _cut_options(
-    kinds: tuple[tuple[str, Any], ...],
-    repairs: tuple[tuple[str, Any], ...],
+    kinds: tuple[tuple[str, type], ...],
+    repairs: tuple[tuple[str, type], ...],
     shown: frozenset[str] | None,
     trains: bool,
-    looks: bool,
-) -> Any:
+    calibrates: bool,
+) -> type[PruneFlags]:
     chosen = make_typed("MethodOptions", "Method", dict(kinds), shown=shown)
     scored = typed(Scoring, "Scoring", leave_out=("seed",))
-    how: Any = {"leave_out": ("seed", "max_length"), "shown": None if trains else ()}
-    trained = typed(TrainOptions, "Training", **how)
+    hidden = None if trains else ()
+    trained = typed(TrainOptions, "Training", leave_out=("seed", "max_length"), shown=hidden)
     steps = {name: kind for name, kind in repairs if not issubclass(kind, TrainOptions)}
     repairing = make_typed("RepairOptions", "Repair", steps)
-    logged = typed(Logging, "Logging", leave_out=("run",), shown=None if trains else ())
+    logged = typed(Logging, "Logging", leave_out=("run",), shown=hidden)
     parts: list[tuple[str, Any, Any]] = [
         ("seed", Seed, 0),
         ("chosen", chosen, chosen()),
@@ -158,13 +162,17 @@ def _cut_options(
         ("overwrite", Overwrite, False),
         ("dry_run", groups.DryRun, False),
     ]
-    fields = [(name, kind, field(default=usual)) for name, kind, usual in parts
-              if looks or name not in ("calibration", "repair", "repairing")]  # fmt: skip
-    made = make_dataclass(
+    left_out = () if calibrates else ("calibration", "repair", "repairing")
+    fields = [
+        (name, kind, field(default=default))
+        for name, kind, default in parts
+        if name not in left_out
+    ]
+    result = make_dataclass(
         "CutOptions", fields, bases=(PruneFlags,), frozen=True, kw_only=True, eq=False
     )
-    made.__module__ = __name__  # cyclopts looks there for the types
-    return Parameter(name="*")(made)
+    result.__module__ = __name__  # cyclopts looks there for the types
+    return Parameter(name="*")(result)
 
 
 if TYPE_CHECKING:
@@ -172,12 +180,12 @@ if TYPE_CHECKING:
     SweepOptions = PruneFlags
 else:
     CutOptions = cut_options(packages=False)
-    SweepOptions = cut_options(looks=False, packages=False)
+    SweepOptions = cut_options(calibrates=False, packages=False)
 CUT, SWEEP = CutOptions(), SweepOptions()
 
 
 def help_for(function: Any, tokens: Iterable[str]) -> None:
-    """Let the help show the options of the methods that are named, and training where it is asked.
+    """Let the help show the options of the methods that are named, and of training where it is.
 
     All of them are understood; there are too many to read at once.
     """
@@ -189,16 +197,16 @@ def help_for(function: Any, tokens: Iterable[str]) -> None:
     kinds: list[Any] = [METHODS[entry.name] for entry in METHODS if entry.name in named]
     trains = not {"--finetune", "--preset"}.isdisjoint(words) or "finetune" in named
     trains = trains or any(kind.needs == "training" for kind in kinds)
-    own = frozenset(name for kind in kinds for name in types_of(kind))
-    looks = hasattr(function.__kwdefaults__["cut"], "calibration")
-    types["cut"] = cut_options(own, trains=trains, looks=looks)
+    shown = frozenset(name for kind in kinds for name in types_of(kind))
+    calibrates = hasattr(function.__kwdefaults__["cut"], "calibration")
+    types["cut"] = cut_options(shown, trains=trains, calibrates=calibrates)
 
 
 @contextmanager
 def going_on(out: Path) -> Generator[None]:
-    """Tell what an interruption leaves."""
+    """Say how to resume after an interruption."""
     try:
         yield
     except KeyboardInterrupt:
-        say(f"headcount: the same command again goes on with the runs in {out}.")
+        say(f"headcount: run the same command again to resume from the runs in {out}.")
         raise

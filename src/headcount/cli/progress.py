@@ -1,6 +1,6 @@
-"""Signs of life: a bar on a terminal; elsewhere a plain line now and then, whatever runs.
+"""Progress: a bar on a terminal; elsewhere a plain line now and then.
 
-`alive` is around every command. A command says what it is at through `bar`, `progress`, `waiting`
+`alive` is around every command. A command reports its progress through `bar`, `progress`, `waiting`
 or `talk`; where stderr is no terminal, the last of it is repeated in one line every half a minute.
 """
 
@@ -24,13 +24,13 @@ Item = TypeVar("Item")
 
 EVERY = 30.0
 """Seconds between two lines."""
-TELLER = "headcount teller"
-"""Name of the thread that tells."""
+REPORTER = "headcount reporter"
+"""Name of the thread that prints the lines."""
 
 
 @dataclass
 class Activity:
-    """What is being done; set by the command, read by the thread that tells it."""
+    """What is being done; set by the command, read by the thread that prints it."""
 
     command: str = ""
     words: Sequence[str] = ()
@@ -47,7 +47,7 @@ class Activity:
         return f"headcount {self.command}, {minutes}:{seconds:02} so far{at}"
 
 
-_doing: list[Activity] = []  # a command may run others, as the demo does: the last one tells
+_doing: list[Activity] = []  # a command may run others, as the demo does: the last one counts
 
 
 @contextmanager
@@ -55,21 +55,21 @@ def alive(command: str, words: Sequence[str] = ()) -> Generator[None]:
     """Around a command: lines on stderr while it runs, unless a terminal shows bars."""
     _doing.append(Activity(command, words))
     stop = threading.Event()
-    teller = threading.Thread(target=_tell, args=(stop,), name=TELLER, daemon=True)
-    # of several processes the first speaks for all; a command inside another has a teller already
-    told = not sys.stderr.isatty() and os.environ.get("RANK", "0") == "0" and len(_doing) == 1
-    if told:
-        teller.start()
+    reporter = threading.Thread(target=_report, args=(stop,), name=REPORTER, daemon=True)
+    # of several processes the first reports for all; a command inside another has one already
+    reports = not sys.stderr.isatty() and os.environ.get("RANK", "0") == "0" and len(_doing) == 1
+    if reports:
+        reporter.start()
     try:
         yield
     finally:
         _doing.pop()
         stop.set()
-        if told:
-            teller.join()
+        if reports:
+            reporter.join()
 
 
-def _tell(stop: threading.Event) -> None:
+def _report(stop: threading.Event) -> None:
     while not stop.wait(EVERY):
         for doing in _doing[-1:]:
             say(doing.line())

@@ -1,4 +1,4 @@
-"""`headcount prune MODEL --method M --ratio R --out DIR`: cut a model, and say what it cost."""
+"""`headcount prune MODEL --method M --ratio R --out DIR`: prune a model and score the result."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def prune(
     cut: cuts.CutOptions = cuts.CUT,
     as_json: Json = False,
 ) -> None:
-    """Decide which heads stay, remove the others, repair if asked, score, and save.
+    """Select the heads to keep, remove the others, repair the model if wanted, score and save it.
 
-    Of H heads ⌈H (1 - ratio)⌉ stay. A method's own options: `headcount prune --method NAME --help`;
-    those of training: `headcount prune --finetune --help`. The same command again goes on after a
-    crash.
+    Of H heads ⌈H (1 - ratio)⌉ are kept. Options of a method: `headcount prune --method NAME
+    --help`; of training: `headcount prune --finetune --help`. After a crash, run the same command
+    again to resume.
 
     **Examples:**
 
@@ -51,17 +51,17 @@ def prune(
     out
         The folder to write: model, mask.json, record.json, card.
     method
-        See `headcount ls methods`; surgeon with a task, cluster without.
+        See `headcount ls methods`; by default surgeon with a task, cluster without.
     ratio
-        Share of heads to remove, 0 to 1, or free.
+        Fraction of heads to remove, 0 to 1, or free.
     task
-        What to score on, before and after; see `headcount ls tasks`.
+        Task to score on, before and after; see `headcount ls tasks`.
     recover
         Short for --repair recover: solve the output projections again, without training.
     finetune
-        Short for --repair finetune: train on the task after the cut.
+        Short for --repair finetune: train on the task after pruning.
     baseline
-        Random cuts of the same size to compare with.
+        Number of random prunings of the same size to compare with.
     """
     from headcount.runs.prune import prune as run
     from headcount.training.processes import is_first
@@ -82,18 +82,28 @@ def prune(
         plan = {"class": type(subject.model).__name__, "heads": len(subject.layout), "kept": kept}
         plan |= {"method": name_of(choice.method), "repair": list(map(repair_name, repair))}
         if is_first():
-            groups.would("cut", plan, as_json)
+            groups.would("prune", plan, as_json)
         return
     figures = choice.method.needs == "training" and is_first() and can_draw()
-    found = run(
-        subject, named, ratio, repair=repair, learning=trains, calibration=cut.calibration.on(),
-        scoring=rows, baseline=baseline, seed=cut.seed, out=out,
-        overwrite=cut.overwrite, command=groups.command_line(), report=talk if is_first() else None,
+    pruned = run(
+        subject,
+        named,
+        ratio,
+        repair=repair,
+        learning=trains,
+        calibration=cut.calibration.on(),
+        scoring=rows,
+        baseline=baseline,
+        seed=cut.seed,
+        out=out,
+        overwrite=cut.overwrite,
+        command=groups.command_line(),
+        report=talk if is_first() else None,
         note=warn if is_first() else lambda text: None,
         logging=cut.logging.on(),
-    )  # fmt: skip
-    if is_first():  # one of several processes speaks for all
-        if found.trace is not None and figures:
-            save_figures(found.trace, out)
-        data = {**found.record.to_json(), "out": out}
+    )
+    if is_first():  # one of several processes prints for all
+        if pruned.trace is not None and figures:
+            save_figures(pruned.trace, out)
+        data = {**pruned.record.to_json(), "out": out}
         emit(data, as_json=as_json, table=Group(prune_table(data), kept_grid(data["mask"])))

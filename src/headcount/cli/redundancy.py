@@ -1,4 +1,4 @@
-"""`headcount redundancy MODEL`: how alike its heads are; `redundancy compare FILE…`: who agrees."""
+"""`headcount redundancy MODEL`: the distances between its heads; `redundancy compare FILE…`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headcount.views.figures import check_figures, save_all
 
 redundancy = App(name="redundancy")
 Files = Annotated[
-    list[Path], Parameter(required=True, help="What `headcount redundancy --out` wrote.")
+    list[Path], Parameter(required=True, help="Files written by `headcount redundancy --out`.")
 ]
 
 
@@ -36,10 +36,10 @@ def measure(
     dry_run: groups.DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """How alike a model's heads are: a distance for every pair, with its standard error.
+    """Measure how similar a model's heads are: a distance for every pair, with its standard error.
 
-    Inputs are random tokens, or the texts of a task or a file; a sample is even over lengths.
-    With --out, the same command again goes on after an interruption.
+    Inputs are random tokens, or texts of a task or a file, sampled evenly over lengths. With
+    --out, an interrupted command resumes when it is run again.
 
     **Examples:**
 
@@ -49,36 +49,35 @@ def measure(
     """
     read = groups.read_of(input_options, task, source)
     check_figures(figure or [])
-    asked = RedundancyOptions(input_options=read, distance_options=distance_options.on())
-    run = groups.run_of("redundancy", model, asked, task, source, model_options, read.seed)
+    options = RedundancyOptions(input_options=read, distance_options=distance_options.on())
+    run = groups.run_of("redundancy", model, options, task, source, model_options, read.seed)
     if dry_run:
         groups.would_run("measure", run, as_json)
         return
     state = None if out is None else out.with_name(f".{out.name}.unfinished")
     record = None if out is None else out.with_suffix(".record.json")
     if state is None or not state.exists():
-        groups.require_same_question(run, out, record, overwrite)
+        groups.require_same_run(run, out, record, overwrite)
     try:
-        with bar("measuring") as told:
-            executed = groups.executed(run, out, report=told, work=state)
+        with bar("measuring") as report:
+            result = groups.executed(run, out, report=report, work=state)
     except KeyboardInterrupt:
         if state is not None and state.exists():
-            warn("the same command again goes on from here.")
+            warn("run the same command again to resume.")
         raise
     from headcount.views.redundancy import heat_maps
     from headcount.views.tables.redundancy import redundancy_json, redundancy_table
 
-    found = executed.value
+    matrices = result.value
     if record is not None:
-        write_json(record, executed.record.to_json())
+        write_json(record, result.record.to_json())
     if figure:
-        save_all(heat_maps(found), figure)
+        save_all(heat_maps(matrices), figure)
     if state is not None:
-        discard(state)  # until here the same command again would go on
-    data = (
-        executed.record.to_json() | redundancy_json(found) | {"out": out, "figures": figure or []}
-    )
-    emit(data, as_json=as_json, table=redundancy_table(found, out))
+        discard(state)  # until here the same command would resume
+    data = result.record.to_json() | redundancy_json(matrices)
+    data |= {"out": out, "figures": figure or []}
+    emit(data, as_json=as_json, table=redundancy_table(matrices, out))
 
 
 @redundancy.command
@@ -109,8 +108,8 @@ def compare(
 
     options = agreement_options.on()
     track = lambda jobs: progress(jobs, "comparing")  # noqa: E731
-    found = compared(load_several(files), **vars(options), track=track)
+    comparison = compared(load_several(files), **vars(options), track=track)
     if figure:
-        save_all(comparison_figure(found), figure)
+        save_all(comparison_figure(comparison), figure)
     more = {"permutations": options.permutations, "seed": options.seed, "figures": figure or []}
-    emit(found.to_json() | more, as_json=as_json, table=comparison_table(found))
+    emit(comparison.to_json() | more, as_json=as_json, table=comparison_table(comparison))

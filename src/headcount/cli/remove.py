@@ -1,4 +1,4 @@
-"""`headcount remove MODEL --keep HEADS --out DIR`: take heads out of a model and save the rest."""
+"""`headcount remove MODEL --keep HEADS --out DIR`: remove heads from a model and save it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from headcount.cli import groups
 from headcount.cli.common import Json, emit
-from headcount.cli.masks import mask_of
 from headcount.views.tables.pruning import removed_table
 
 
@@ -21,7 +20,7 @@ def remove(
     model_options: groups.WeightFlags = groups.WEIGHT_FLAGS,
     as_json: Json = False,
 ) -> None:
-    """Take heads out of a model, verify what is left against the masked model, and save it.
+    """Remove heads from a model, verify the result against the masked model, and save it.
 
     A number keeps the first heads of its layer.
 
@@ -32,13 +31,14 @@ def remove(
     - `headcount remove ./nmt --keep "encoder:888888 cross:444444" --out small`
     - `headcount remove ./bert --keep mask.json --out small`
     """
+    from headcount.models.find import layout
     from headcount.models.load import load
-    from headcount.models.numbers import original_mask
-    from headcount.models.remove import remove as cut
+    from headcount.models.numbers import original_mask, read_mask
+    from headcount.models.remove import remove as remove_heads
 
     full = load(model, **model_options.on().loading)
-    mask = mask_of(keep, full)
-    small = cut(full, mask)
+    mask = read_mask(keep, full, layout(full))
+    small = remove_heads(full, mask)
     small.save_pretrained(out)
     before, after = full.num_parameters(), small.num_parameters()
     kept, sizes = original_mask(small, mask), {"before": before, "after": after}

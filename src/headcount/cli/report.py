@@ -1,4 +1,4 @@
-"""`headcount report DIR… -o report.html`: one page of what was found."""
+"""`headcount report DIR… -o report.html`: one page of all results."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def report(
 ) -> None:
     """Write one self-contained HTML page: the answer, the heads, curves, matrices and all results.
 
-    It is made of the records, masks, matrices and traces that are found in the folders, and opens
-    without a network. Files that cannot be read are named and left out.
+    It shows the records, masks, matrices and traces in the folders, and opens without a network.
+    Files that cannot be read are listed and left out.
 
     **Examples:**
 
@@ -38,9 +38,7 @@ def report(
     """
     from headcount.views.page.report import report as write
 
-    found = write(*folders, out=out, note=warn)
-    said = [f"{found.out}: {found.size / 1e6:.1f} MB, made from {found.files} files"]
-    said += [
-        f"{name}: {answer}" for name, answer in zip(found.subjects, found.answers, strict=True)
-    ]
-    emit(found.to_json(), as_json=as_json, table=Text("\n\n".join(map(printable, said))))
+    page = write(*folders, out=out, note=warn)
+    lines = [f"{page.out}: {page.size / 1e6:.1f} MB, made from {page.files} files"]
+    lines += [f"{name}: {answer}" for name, answer in zip(page.subjects, page.answers, strict=True)]
+    emit(page.to_json(), as_json=as_json, table=Text("\n\n".join(map(printable, lines))))

@@ -15,12 +15,14 @@ from headcount.papers.scales import DataPaths
 from headcount.studies.executors.protocol import ExecutorOptions
 
 if TYPE_CHECKING:
-    Executed = Placed = TypedOptions
+    ExecutorFlags = TypedOptions[ExecutorOptions]
+    DataPathFlags = TypedOptions[DataPaths]
 else:
-    Executed, Placed = typed(ExecutorOptions, "Where"), typed(DataPaths, "Real data and weights")
+    ExecutorFlags = typed(ExecutorOptions, "Executor")
+    DataPathFlags = typed(DataPaths, "Real data and weights")
 
 Flag = Parameter(negative=())
-EXECUTED, PLACED = Executed(), Placed()
+EXECUTOR_FLAGS, DATA_PATH_FLAGS = ExecutorFlags(), DataPathFlags()
 
 
 def reproduce(
@@ -32,8 +34,8 @@ def reproduce(
     *,
     scale: str = "pocket",
     out: Path | None = None,
-    paths: Placed = PLACED,
-    executor_options: Executed = EXECUTED,
+    paths: DataPathFlags = DATA_PATH_FLAGS,
+    executor_options: ExecutorFlags = EXECUTOR_FLAGS,
     every: Annotated[bool, Parameter(name="--all", negative=())] = False,
     listed: Annotated[bool, Parameter(name="--list", negative=())] = False,
     plan: Annotated[bool, Flag] = False,
@@ -41,10 +43,11 @@ def reproduce(
     write_docs: Path | None = None,
     as_json: Json = False,
 ) -> int | None:
-    """Carry out the runs behind a table or figure of the four papers, and draw it beside theirs.
+    """Run the experiments behind a table or figure of the four papers, and draw it beside theirs.
 
     pocket is offline and takes minutes, small needs real weights and data (--weights, --data),
-    paper a GPU or a cluster. Runs are shared by all items and kept: the same command goes on.
+    paper a GPU or a cluster. All items share their runs, which are kept: run the same command
+    again to resume.
 
     **Examples:**
 
@@ -58,15 +61,15 @@ def reproduce(
     scale
         pocket, small or paper.
     out
-        Folder of the runs and of what is drawn; reproduce/SCALE when left out.
+        Folder of the runs and figures; reproduce/SCALE by default.
     every
         All items of all papers, as one study.
     listed
-        List what there is, and stop.
+        List papers and items, and stop.
     plan
-        Count the runs and say how long they may take, and stop.
+        Count the runs and estimate how long they take, and stop.
     drawn
-        Run nothing: draw what is there.
+        Run nothing: draw from finished runs.
     write_docs
         Write the page of all claims and items from the runs in --out to this Markdown file.
     """
@@ -76,27 +79,32 @@ def reproduce(
 
     if listed:
         items = work.select_items(paper, item)
-        data = [each.to_json() for each in items]
+        data = [one.to_json() for one in items]
         emit(data, as_json=as_json, table=tables.items_table(items))
         return None
     if paper is None and not every and write_docs is None:
-        raise UsageError("Name a paper and an item, or pass --all; --list says what there is.")
+        raise UsageError("Name a paper and an item, or pass --all; --list shows them.")
     where = {"scale": scale, "out": out, "paths": paths.on()}
     if plan:
-        found = work.plan_summary(paper, item, **where)
-        emit(found.to_json(), as_json=as_json, table=plan_table(found))
+        summary = work.plan_summary(paper, item, **where)
+        emit(summary.to_json(), as_json=as_json, table=plan_table(summary))
         return None
     if write_docs is not None:
         return _page(write_docs, out, paths.on(), as_json)
     with bar(f"{scale} runs") as progress:
         done = work.reproduce(
-            paper, item, **where, executor_options=executor_options.on(), run=not drawn, note=warn,
+            paper,
+            item,
+            **where,
+            executor_options=executor_options.on(),
+            run=not drawn,
+            note=warn,
             progress=progress,
-        )  # fmt: skip
+        )
     one = len(done) == 1
-    data = done[0].to_json() if one else [each.to_json() for each in done]
+    data = done[0].to_json() if one else [result.to_json() for result in done]
     emit(data, as_json=as_json, table=(tables.reproduced_page if one else tables.summary)(done))
-    return 6 if any(each.drawn is None for each in done) else None
+    return 6 if any(result.drawn is None for result in done) else None
 
 
 def _page(path: Path, out: Path | None, paths: DataPaths, as_json: bool) -> None:
@@ -104,7 +112,7 @@ def _page(path: Path, out: Path | None, paths: DataPaths, as_json: bool) -> None
     from headcount.papers.page import write_page
     from headcount.views.tables.columns import table
 
-    found = write_page(path, [] if out is None else [out], paths)
-    rows = [(name, number) for name, number in found.counts.items()]
-    emit(found.to_json(), as_json=as_json, table=table(["claims", "number"], rows))
-    say(f"headcount: {path} is written, with {found.figures} figures.")
+    page = write_page(path, [] if out is None else [out], paths)
+    rows = list(page.counts.items())
+    emit(page.to_json(), as_json=as_json, table=table(["claims", "number"], rows))
+    say(f"headcount: {path} is written, with {page.figures} figures.")

@@ -19,12 +19,12 @@ from headcount.views.figures import check_figures, save_all
 def roles(
     model: groups.Model,
     pruned: Annotated[
-        str | None, Parameter(help="The same model with heads removed: for examples after the cut.")
+        str | None, Parameter(help="The same model with heads removed, for examples after pruning.")
     ] = None,
     /,
     *,
     role_options: groups.RoleFlags = groups.ROLE_FLAGS,
-    out: Annotated[Path | None, Parameter(help="Write the record to this JSON file, too.")] = None,
+    out: Annotated[Path | None, Parameter(help="Also write the record to this JSON file.")] = None,
     task: groups.AnyTask = None,
     input_options: groups.InputFlags = groups.INPUT_FLAGS,
     source: groups.SourceFlags = groups.SOURCE_FLAGS,
@@ -33,35 +33,34 @@ def roles(
     overwrite: groups.OverFile = False,
     as_json: Json = False,
 ) -> None:
-    """What each head does: where it looks, what others could do in its place, what it costs.
+    """What each head does: where it attends, how replaceable it is, what it costs.
 
     Attention to the previous, next, same and first token, to separators, duplicates and by
-    induction, with entropy and reach: means over inputs with 95 % intervals. A head has a role
-    where one of these is clearly more than chance. Inputs are random tokens, each row said twice,
-    or the texts of a task or a file. With a pruned model, the examples tell where its heads look,
-    too.
+    induction, with entropy and distance: means over inputs with 95 % intervals. A head has a role
+    where one of these is clearly above chance. Inputs are random tokens, each row repeated, or
+    texts of a task or a file. With a pruned model, the examples also show where its heads attend.
 
     **Examples:**
 
     - `headcount roles bert-base-uncased --calibration texts.txt`
     - `headcount roles ./run --task sst2 --alone --time --out roles.json --figure roles.png`
     """
-    read, asked = groups.read_of(input_options, task, source), role_options.on()
-    if asked.alone and task is None:
-        raise UsageError("Heads are scored alone on the rows of a task: pass one (--task).")
+    read, described = groups.read_of(input_options, task, source), role_options.on()
+    if described.alone and task is None:
+        raise UsageError("--alone scores heads on the rows of a task: pass --task.")
     check_figures(figure or [])
-    options = RolesOptions(input_options=read, role_options=asked, pruned=pruned)
+    options = RolesOptions(input_options=read, role_options=described, pruned=pruned)
     run = groups.run_of("roles", model, options, task, source, model_options, read.seed)
-    groups.require_same_question(run, out, out, overwrite)
-    with bar("looking") as told:
-        executed = groups.executed(run, report=told)
+    groups.require_same_run(run, out, out, overwrite)
+    with bar("measuring") as report:
+        result = groups.executed(run, report=report)
     from headcount.views.roles import heat_maps
     from headcount.views.tables.roles import roles_table
 
-    data = executed.record.to_json()
+    data = result.record.to_json()
     if out is not None:
         write_json(out, plain(data), indent=None)
     if figure:
-        save_all(heat_maps(executed.value), figure)
+        save_all(heat_maps(result.value), figure)
     more = {"out": out, "figures": figure or []}
-    emit(data | more, as_json=as_json, table=roles_table(executed.value, out))
+    emit(data | more, as_json=as_json, table=roles_table(result.value, out))

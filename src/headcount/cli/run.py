@@ -1,4 +1,4 @@
-"""`headcount run RECORD --out DIR`: what a record asked, asked again."""
+"""`headcount run RECORD --out DIR`: execute the run of a record again."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def run(
     overwrite: cuts.Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Carry out the run of a record, or a run that is written down, again.
+    """Execute the run of a record again, or a run in a file of its own.
 
-    A record holds what was asked in full: model, task, options, seed. The result is the same where
-    the model and the data are the same; it is held against the record's own, and a difference in
-    what it depends on is told.
+    A record has the whole run: model, task, options, seed. The result is the same where the model
+    and the data are the same; what it depends on is compared with the record, and differences are
+    reported.
 
     **Examples:**
 
@@ -36,21 +36,21 @@ def run(
     record
         A record.json, a folder with one, or a JSON file with a run alone.
     out
-        Where what there is to write goes.
+        Folder for what the run writes.
     store
-        Where runs that this one starts from are kept; beside --out when left out.
+        Folder of the runs that this one starts from; beside --out by default.
     """
     from headcount.runs.record import Record, read_run
 
-    asked, then = read_run(record)  # before torch takes its seconds
+    request, before = read_run(record)  # before torch is imported
     from headcount.runs.execute import run as run_again
     from headcount.tasks.loading import hush
 
     hush()
-    with waiting(f"running {asked.kind} again"):
-        found = run_again(
-            asked, out, store=store, overwrite=overwrite, command=groups.command_line(), note=warn
+    with waiting(f"running {request.kind} again"):
+        result = run_again(
+            request, out, store=store, overwrite=overwrite, command=groups.command_line(), note=warn
         )
-    if isinstance(then, Record) and (changed := then.changed(found)):
-        warn(f"This depends on something else than the record did: {changed}.")
-    emit(found.to_json() | {"out": out}, as_json=as_json, table=record_table(found))
+    if isinstance(before, Record) and (changed := before.changed(result)):
+        warn(f"The result depends on something other than the record: {changed}.")
+    emit(result.to_json() | {"out": out}, as_json=as_json, table=record_table(result))

@@ -17,11 +17,11 @@ from headcount.training.options import PRESETS, TRANSLATION, TrainOptions
 from headcount.views.tables.records import train_table
 
 if TYPE_CHECKING:
-    Asked = TypedOptions
-    Training = TypedOptions
+    StartFlags = TypedOptions[Train]
+    TrainingFlags = TypedOptions[TrainOptions]
 else:
-    Asked = typed(Train, "Rows and weights", leave_out=("training",))
-    Training = typed(TrainOptions, "Training")
+    StartFlags = typed(Train, "Rows and weights", leave_out=("training",))
+    TrainingFlags = typed(TrainOptions, "Training")
 
 
 def train(
@@ -31,8 +31,8 @@ def train(
     task: groups.TaskName,
     out: Path,
     preset: Literal["finetune", "translation", "pocket"] = "finetune",
-    asked: Asked = Asked(),  # noqa: B008
-    training: Training = Training(),  # noqa: B008
+    start: StartFlags = StartFlags(),  # noqa: B008
+    training: TrainingFlags = TrainingFlags(),  # noqa: B008
     source: groups.SourceFlags = groups.SOURCE_FLAGS,
     model_options: groups.ModelFlags = groups.MODEL_FLAGS,
     logging: groups.LoggingFlags = groups.LOGGING_FLAGS,
@@ -42,8 +42,8 @@ def train(
 ) -> None:
     """Fine-tune a model on a task, or train it from scratch.
 
-    The same command again goes on after a crash, or does nothing when the run is done. Several
-    processes: `accelerate launch -m headcount train …`.
+    Run the same command again to resume after a crash; it does nothing when the run is done.
+    Several processes: `accelerate launch -m headcount train …`.
 
     **Examples:**
 
@@ -57,13 +57,13 @@ def train(
     model
         A model folder or a name on the hub; with --from-scratch also a config.json.
     out
-        Where the run goes: checkpoints, learning curve, and the finished model.
+        Folder of the run: checkpoints, learning curve, and the finished model.
     preset
-        Where options start from: the papers' fine-tuning, a Transformer for translation, or
-        fine-tuning with the larger steps that the shipped pocket models need.
+        Options to start from: the papers' fine-tuning, a Transformer for translation, or
+        fine-tuning with the higher learning rate that the shipped pocket models need.
     """
     options = training.on(PRESETS[preset])
-    chosen = asked.on(Train(training=options))
+    chosen = start.on(Train(training=options))
     run = groups.run_of("train", model, chosen, task, source, model_options, options.seed)
     if chosen.new_tokenizer is not None and run.model_options.tokenizer is not None:
         raise UsageError("--new-tokenizer goes with --from-scratch, and without --tokenizer.")
@@ -76,11 +76,14 @@ def train(
     from headcount.training.processes import is_first
 
     try:
-        with bar(f"training on {task}") as told:
+        with bar(f"training on {task}") as report:
             record = groups.executed(
-                run, out, overwrite=overwrite, logging=logging.on(),
-                report=lambda step, steps, point: told(step, steps, _loss(point)),
-            ).record  # fmt: skip
+                run,
+                out,
+                overwrite=overwrite,
+                logging=logging.on(),
+                report=lambda step, steps, point: report(step, steps, _loss(point)),
+            ).record
     except KeyboardInterrupt:
         if is_first():
             warn(goes_on(expanded(out)))

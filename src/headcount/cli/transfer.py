@@ -1,4 +1,4 @@
-"""`headcount transfer PRETRAINED FINETUNED`: what fine-tuning changed, head by head."""
+"""`headcount transfer PRETRAINED FINETUNED`: what fine-tuning changed in each head."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def transfer(
 
     For every layer and head: the Jensen–Shannon divergence (base 2) between the two models'
     attention on the same inputs, the L2 between their hidden states, and the mean absolute change
-    of query, key and value weights. With --task, the second model's, also how drift goes with
-    importance, and with --recall how many of the heads the task needs are kept when the pre-trained
-    model is pruned on its own task. Frozen lower layers: `headcount train --freeze`.
+    of query, key and value weights. With --task, the second model's, also the correlation of drift
+    with importance, and with --recall how many of the heads the task needs are kept when the
+    pre-trained model is pruned on its own task. To freeze lower layers: `headcount train --freeze`.
 
     **Examples:**
 
@@ -48,17 +48,17 @@ def transfer(
     if options.recall and task is None:
         raise UsageError("--recall compares two tasks: pass --task and --pretraining-task.")
     groups.open_task(task, source, read.split)
-    asked = TransferOptions(finetuned=finetuned, input_options=read, drift_options=options)
-    run = groups.run_of("transfer", pretrained, asked, task, source, model_options, read.seed)
+    request = TransferOptions(finetuned=finetuned, input_options=read, drift_options=options)
+    run = groups.run_of("transfer", pretrained, request, task, source, model_options, read.seed)
     if dry_run:
         groups.would_run("compare", run, as_json)
         return
     figures = out is not None and can_draw()
-    found = groups.executed(run, report=bar)
+    result = groups.executed(run, report=bar)
     from headcount.views.tables.transfer import transfer_table
     from headcount.views.transfer import save
 
-    data = plain(found.record.to_json())
+    data = plain(result.record.to_json())
     if out is not None:
-        save(found.value, data, out, figures=figures)
-    emit(data, as_json=as_json, table=transfer_table(found.value))
+        save(result.value, data, out, figures=figures)
+    emit(data, as_json=as_json, table=transfer_table(result.value))

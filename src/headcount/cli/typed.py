@@ -1,7 +1,7 @@
 """Options on the command line: a class whose fields may be left out, made of any options class.
 
-    Scored = typed(Scoring, "Scoring", leave_out=("seed",))
-    def evaluate(..., scoring: Scored = Scored()): ...
+    ScoringFlags = typed(Scoring, "Scoring", leave_out=("seed",))
+    def evaluate(..., scoring: ScoringFlags = ScoringFlags()): ...
     scoring.on(Scoring(seed=3))                  # with what was typed
     scoring.on()                                 # the same on the class's defaults
 
@@ -11,17 +11,21 @@ Help and defaults come from the options class: a new option is one field there, 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, field, make_dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from cyclopts import Parameter
 
 from headcount.base.options import Options, docs_of, types_of
 
+OptionsT = TypeVar("OptionsT", bound=Options)
+Owner = tuple[str, str, Field[Any]]
+"""Whose an option is, its help, and its field."""
 
-class TypedOptions:
-    """What was typed of some options; a field that was left out is None."""
+
+class TypedOptions(Generic[OptionsT]):
+    """The options that were typed; a field that was left out is None."""
 
     kind: ClassVar[Any] = None
     """The options class, where it is one."""
@@ -34,49 +38,59 @@ class TypedOptions:
 
     def given(self) -> dict[str, Any]:
         """The options that were typed, by name."""
-        every = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}  # pyright: ignore[reportArgumentType]
-        return {name: value for name, value in every.items() if value is not None}
+        fields = dataclasses.fields(self)  # pyright: ignore[reportArgumentType]
+        values = {field.name: getattr(self, field.name) for field in fields}
+        return {name: value for name, value in values.items() if value is not None}
 
-    def on(self, options: Any = None) -> Any:
+    def on(self, options: OptionsT | None = None) -> OptionsT:
         """The options, or the class's defaults, with what was typed."""
-        return replace(options or self.kind(), **self.given())
+        start: Any = options or self.kind()
+        return replace(start, **self.given())
 
 
 def typed(
-    kind: type[Options],
+    kind: type[OptionsT],
     group: str,
     *,
     leave_out: Collection[str] = (),
     shown: Collection[str] | None = None,
-) -> Any:
+) -> type[TypedOptions[OptionsT]]:
     """A class of the same options for a command, each of them optional."""
-    made = make_typed(f"Typed{kind.__name__}", group, {"": kind}, leave_out, shown)
-    made.kind = kind
-    return made
+    result = make_typed(f"Typed{kind.__name__}", group, {"": kind}, leave_out, shown)
+    result.kind = kind
+    return result
 
 
 def make_typed(
     name: str,
     group: str,
-    kinds: dict[str, type[Options]],
-    leave_out: Iterable[str] = (),
+    kinds: Mapping[str, type[Options]],
+    leave_out: Collection[str] = (),
     shown: Collection[str] | None = None,
-) -> Any:
+) -> type[TypedOptions[Any]]:
     """One class of the options of several; a key names whose they are in the help.
 
     `shown` are the options that the help has, None for all: the others are understood as well.
     """
-    made: dict[str, list[tuple[str, Any, str, Field[Any]]]] = {}
+    owners: dict[str, list[Owner]] = {}
+    types: dict[str, Any] = {}
     for owner, kind in kinds.items():
-        docs, types = docs_of(kind), types_of(kind)
-        for each in dataclasses.fields(kind):
-            if each.init and each.name not in leave_out:
-                wanted = each.metadata.get("typed", types[each.name])
-                made.setdefault(each.name, []).append(
-                    (owner, wanted, docs.get(each.name, ""), each)
-                )
+        docs, known = docs_of(kind), types_of(kind)
+        for option in dataclasses.fields(kind):
+            if option.init and option.name not in leave_out:
+                types.setdefault(option.name, option.metadata.get("typed", known[option.name]))
+                help = docs.get(option.name, "")
+                owners.setdefault(option.name, []).append((owner, help, option))
     fields = [
-        _field(name, owners, group, shown is None or name in shown) for name, owners in made.items()
+        (
+            option,
+            Annotated[
+                types[option] | None,
+                _parameter(whose, group, show=shown is None or option in shown),
+            ],
+            field(default=None),
+        )
+        for option, whose in owners.items()
     ]
     result = make_dataclass(
         name, fields, bases=(TypedOptions,), frozen=True, kw_only=True, eq=False
@@ -85,27 +99,25 @@ def make_typed(
     return Parameter(name="*")(result)
 
 
-def _field(
-    name: str, owners: list[tuple[str, Any, str, Field[Any]]], group: str, show: bool
-) -> Any:
-    _, wanted, doc, _ = owners[0]
-    said = ", ".join(owner for owner, *_ in owners if owner)
-    shown = sorted({_default(each) for *_, each in owners} - {""})
-    parts = [f"{said}: {doc[:1].lower()}{doc[1:]}" if said else doc]
-    parts += [f"[default: {' or '.join(shown)}]"] if shown else []
-    named = owners[0][3].metadata.get("names")
-    parameter = Parameter(
-        name=named, help=" ".join(parts), group=group, show=show, show_default=False,
+def _parameter(owners: Sequence[Owner], group: str, *, show: bool) -> Parameter:
+    _, help, option = owners[0]
+    names = ", ".join(owner for owner, *_ in owners if owner)
+    defaults = sorted({_default(field) for *_, field in owners} - {""})
+    parts = [f"{names}: {help[:1].lower()}{help[1:]}" if names else help]
+    parts += [f"[default: {' or '.join(defaults)}]"] if defaults else []
+    return Parameter(
+        name=option.metadata.get("names"),
+        help=" ".join(parts),
+        group=group,
+        show=show,
+        show_default=False,
         negative_iterable=(),
-    )  # fmt: skip
-    return name, Annotated[wanted | None, parameter], field(default=None)
+    )
 
 
-def _default(each: Field[Any]) -> str:
-    if each.default is MISSING or each.default in (None, "", ()):
-        return ""
-    value = each.default
-    if isinstance(value, bool):
+def _default(option: Field[Any]) -> str:
+    value = option.default
+    if value is MISSING or value in (None, "", ()) or isinstance(value, bool):
         return ""
     if isinstance(value, tuple):
         return " ".join(map(str, value))

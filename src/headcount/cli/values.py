@@ -35,7 +35,7 @@ def tidy_argument(argument: Argument) -> None:
             for token in argument.tokens
             for part in _parts(token.value, kind)
         ]
-        argument.tokens[:] = [part.evolve(index=place) for place, part in enumerate(parts)]
+        argument.tokens[:] = [part.evolve(index=index) for index, part in enumerate(parts)]
     if kind is int:
         for token in argument.tokens:
             if "." in token.value and not _whole(token.value):
@@ -49,14 +49,14 @@ def _as_named(token: Token) -> Token:
 def kind_of(hint: Any) -> tuple[Any, bool]:
     """(type of a value, whether there are several): `list[int] | None` has several int."""
     if get_origin(hint) in (Union, UnionType):
-        hints = [each for each in get_args(hint) if each is not type(None)]
+        hints = [part for part in get_args(hint) if part is not type(None)]
         return kind_of(hints[0]) if len(hints) == 1 else (hint, False)
     if get_origin(hint) in (list, tuple):
         return get_args(hint)[0], True
     return hint, False
 
 
-def _parts(text: str, kind: Any) -> list[str]:
+def _parts(text: str, kind: object) -> list[str]:
     if kind is MaskText or (kind is Path and Path(text).exists()):
         return [text]
     return [part.strip() for part in text.split(",") if part.strip()]

@@ -7,11 +7,11 @@ Neither changes the run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
 from headcount.tasks import Task
@@ -23,10 +23,18 @@ from headcount.training.scoring import Scoring
 if TYPE_CHECKING:
     from headcount.learned.keeper import Keeper
 
+Measurement = dict[str, float | str]
+"""Numbers by name, as they stand in a trace or a result."""
+
 
 def gap_measure(
-    model: PreTrainedModel, task: Task, tokenizer: Any, options: TrainOptions, *, draws: int
-) -> Callable[[Keeper], dict[str, Any]] | None:
+    model: PreTrainedModel,
+    task: Task,
+    tokenizer: PreTrainedTokenizerBase,
+    options: TrainOptions,
+    *,
+    draws: int,
+) -> Callable[[Keeper], Measurement] | None:
     """A measurement for the keeper, or None where the task has no rows but those of training."""
     if task.evaluation == "train":
         return None
@@ -34,7 +42,7 @@ def gap_measure(
     scoring = Scoring(max_length=options.max_length, bootstrap=0)
     scorer = RowScorer(model, task, tokenizer, scoring)
 
-    def measure(keeper: Keeper) -> dict[str, Any]:
+    def measure(keeper: Keeper) -> Measurement:
         # noise of its own: measuring must not change the run
         random = torch.Generator().manual_seed(keeper.seed + 1)
         many = draws if keeper.kind.noisy else 1
@@ -58,8 +66,13 @@ def gap_measure(
 
 
 def score_measure(
-    model: PreTrainedModel, task: Task, tokenizer: Any, options: TrainOptions, *, rows: int
-) -> Callable[[], dict[str, Any]]:
+    model: PreTrainedModel,
+    task: Task,
+    tokenizer: PreTrainedTokenizerBase,
+    options: TrainOptions,
+    *,
+    rows: int,
+) -> Callable[[], Measurement]:
     """A measurement of the model as it is, on one seeded sample of the evaluation split."""
     if task.evaluation == "train":
         raise UsageError(
@@ -69,9 +82,9 @@ def score_measure(
     scoring = Scoring(limit=rows, max_length=options.max_length, seed=options.seed, bootstrap=0)
     scorer = RowScorer(model, task, tokenizer, scoring)
 
-    def measure() -> dict[str, Any]:
+    def measure() -> Measurement:
         with own_randomness():
-            found = scorer.score()
-        return {"score": found.score, "n": found.n}
+            evaluation = scorer.score()
+        return {"score": evaluation.score, "n": evaluation.n}
 
     return measure

@@ -3,7 +3,7 @@
 Every step it sets the gates (leaves of the autograd graph, multiplied onto the heads), and once
 Trainer has the gradients of the weights it takes those of the gates, moves the values behind them
 with an optimizer of their own, and notes what closed and what reopened. After the search the
-gates are fixed at exactly the asked number, and the weights train on.
+gates are fixed at exactly the target number, and the weights train on.
 
 Values, optimizer, random state and trace go into every checkpoint, so a killed run ends in the
 same mask. With several processes gradients are averaged and noise is drawn from one seed, so the
@@ -15,15 +15,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState
+from transformers import (
+    PreTrainedModel,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 
 from headcount.base.errors import HeadcountError, UsageError
 from headcount.heads import Layout, Mask, Scores
+from headcount.learned.gap import Measurement
 from headcount.learned.methods import GateOptions
 from headcount.learned.trace import Trace, load_trace
 from headcount.models.gates import gate, open_gates
@@ -57,8 +63,8 @@ class Keeper(TrainerCallback):
         keep: int | None = None,
         seed: int = 0,
         device: torch.device | str = "cpu",
-        measure_gap: Callable[[Keeper], dict[str, Any]] | None = None,
-        measure_score: Callable[[], dict[str, Any]] | None = None,
+        measure_gap: Callable[[Keeper], Measurement] | None = None,
+        measure_score: Callable[[], Measurement] | None = None,
     ) -> None:
         self.layout, self.options, self.keep = layout, options, keep
         self.kind = kind = options.kind()
@@ -73,7 +79,9 @@ class Keeper(TrainerCallback):
         self.leaves = open_gates(layout, device=device)
         self._flat = [leaf for leaves in self.leaves.values() for leaf in leaves]
         if options.gate_optimizer == "adam":
-            self.optimizer: Any = torch.optim.Adam([self.values], lr=options.gate_lr)
+            self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
+                [self.values], lr=options.gate_lr
+            )
         else:
             self.optimizer = torch.optim.SGD(
                 [self.values], lr=options.gate_lr, momentum=options.gate_momentum
@@ -81,9 +89,9 @@ class Keeper(TrainerCallback):
         self.trace = Trace(layout)
         self.mask: Mask | None = None
         """The heads that stay, once the search is over."""
-        self.route: dict[str, Any] = {}
+        self.route: dict[str, object] = {}
         """How the final number of heads came about."""
-        self.gap: dict[str, Any] | None = None
+        self.gap: Measurement | None = None
         self.scale: Callable[[], float] = lambda: 1.0
         """What the loss was multiplied by before its gradients were taken (fp16)."""
         self.search = self.every = 1
@@ -114,18 +122,18 @@ class Keeper(TrainerCallback):
     def numbers(self) -> dict[str, float]:
         """How many gates are open, the share that is closed, and the gap once it was measured."""
         count = int(self.open().sum())
-        found = {"gates_open": count, "gates_sparsity": 1 - count / len(self.layout)}
-        return found if self.gap is None else found | {"gates_gap": self.gap["gap"]}
+        numbers = {"gates_open": count, "gates_sparsity": 1 - count / len(self.layout)}
+        return numbers if self.gap is None else numbers | {"gates_gap": float(self.gap["gap"])}
 
     def target(self, step: int) -> int:
-        """How many gates may be open after this step: falls from all to the asked number."""
+        """How many gates may be open after this step: falls from all to the target number."""
         assert self.keep is not None
         whole = self.options.reach * self.search
         left = 1 - min(1.0, step / whole) if whole >= 1 else 0.0
         return self.keep + round((len(self.layout) - self.keep) * left**3)
 
     def on_train_begin(
-        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Plan the search; go on from the checkpoint that Trainer goes on from."""
         total = state.max_steps
@@ -134,14 +142,14 @@ class Keeper(TrainerCallback):
         many = self.options.score_points
         self._score_at = {round(total * point / many) for point in range(many + 1)} if many else ()
         if state.global_step:
-            self._load(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+            self._load(Path(str(args.output_dir)) / f"checkpoint-{state.global_step}")
         else:
             self.trace.note(0, self.values.detach().numpy(), self.open())
             self._score(state)
         self.show(torch.from_numpy(self.open()).float())
 
     def on_step_begin(
-        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """This step's gates."""
         if self.mask is None:
@@ -157,7 +165,7 @@ class Keeper(TrainerCallback):
         return self.kind.draw(self.values, random, min(done, 1.0), keep)
 
     def on_pre_optimizer_step(
-        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Trainer has the gradients: move the values behind the gates."""
         if self.mask is not None or self._drawn is None:
@@ -203,7 +211,7 @@ class Keeper(TrainerCallback):
         return self.options.mu if int(self.open().sum()) > self.target(step + 1) else 0.0
 
     def on_step_end(
-        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Note the gates; fix them when the search is over."""
         step = state.global_step
@@ -229,7 +237,7 @@ class Keeper(TrainerCallback):
             self.trace.scores.append(point)
 
     def chosen(self) -> Mask:
-        """The heads that stay if the search ends now: exactly as many as asked, removable."""
+        """The heads that stay if the search ends now: exactly the target number, removable."""
         scores = Scores(self.layout, tuple(self.values.detach().tolist()))
         if self.keep is not None:
             return keep_best(scores, self.keep)
@@ -255,23 +263,25 @@ class Keeper(TrainerCallback):
     def _rule(self) -> str:
         if self.keep is None:
             return "free: the heads whose gates were open when the search was over"
-        how = {
+        rule = {
             "shift": "all values shifted alike in every step so that as many gates are open as the "
             "schedule allows",
             "penalty": "penalised while more gates are open than the schedule allows",
         }[self.options.hold]
         if self.kind.name == "subset":
-            how = "exactly the asked number open in every step"
-        return f"{how}; at the end the best by value stay"
+            rule = "exactly the target number open in every step"
+        return f"{rule}; at the end the best by value stay"
 
     def _mask_of(self, state: np.ndarray) -> Mask:
-        kept = (head for head, there in zip(self.layout, state, strict=True) if there)
+        kept = (head for head, is_open in zip(self.layout, state, strict=True) if is_open)
         return Mask(self.layout, frozenset(kept))
 
-    def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
         """Trainer has written a checkpoint: put the gates beside it."""
         if state.is_world_process_zero:
-            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
             torch.save(
                 {
                     "values": self.values.detach(),

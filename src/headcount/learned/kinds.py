@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 
-class Kind(Protocol):
+class GateKind(Protocol):
     """One way to learn gates."""
 
     @property

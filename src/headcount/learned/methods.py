@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from headcount.base.errors import UsageError
 from headcount.base.names import unknown
+from headcount.base.options import checked
 from headcount.heads import Layout
 from headcount.pruning.counts import require_ratio
 from headcount.pruning.methods import Decide, Decision, MethodInputs
@@ -22,15 +23,16 @@ from headcount.pruning.select import as_model
 if TYPE_CHECKING:
     from torch import nn
 
-    from headcount.learned.kinds import Kind
+    from headcount.learned.kinds import GateKind
     from headcount.training.setting import TrainingInputs
 
 COARSE = ("softplus", "softplus-derivative", "linear", "relu", "clipped-relu")
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class GateOptions:
-    """What all of them have: how gates are trained, and what is noted meanwhile."""
+    """What all of them share: how gates are trained, and what is traced meanwhile."""
 
     name: ClassVar[str]
     needs: ClassVar = "training"
@@ -50,12 +52,12 @@ class GateOptions:
     settle: float = 0.4
     """Share of all steps at the end in which gates are fixed and weights train on."""
     trace: int = 40
-    """About so many times the values of all gates are noted."""
+    """How many times, about, the values of all gates are traced."""
     score_points: int = 0
-    """So many times over the run, and before it, the score with the gates of that moment is
-    measured on the task's evaluation split, for gates-path.png; 0 measures none."""
+    """How many times over the run the score with the current gates is measured on the task's
+    evaluation split, for gates-path.png; 0 for none."""
     score_rows: int = 512
-    """Rows of that split behind each such score: one seeded sample for all of them."""
+    """Rows of that split behind each of these scores: one seeded sample for all."""
 
     def __post_init__(self) -> None:
         if problems := [text for wrong, text in self._checks() if wrong]:
@@ -79,7 +81,7 @@ class GateOptions:
             _unknown("way to hold a ratio", self.hold, ("penalty", "shift")),
         ]
 
-    def kind(self) -> Kind:
+    def kind(self) -> GateKind:
         """What is trained for each head, and how a gate comes of it."""
         raise UsageError("Choose straight-through, hard-concrete or subset gates.")
 
@@ -106,7 +108,7 @@ class GateOptions:
             if self.ratio == "needed":
                 require_ratio(self.name, ratio)
             work = training.work
-            found = learn(
+            gates = learn(
                 whole,
                 training.task,
                 self,
@@ -118,7 +120,7 @@ class GateOptions:
                 report=training.report,
                 logging=training.logging,
             )
-            return Decision(mask=found.mask, model=found.model, learned=found)
+            return Decision(mask=gates.mask, model=gates.model, learned=gates)
 
         return decide
 
@@ -146,7 +148,7 @@ class StraightThrough(GateOptions):
     gate_spread: float = 0.1
     """Its standard deviation."""
     reach: float = 0.5
-    """Share of the search in which the number of open gates falls to the asked one."""
+    """Share of the search in which the number of open gates falls to the target."""
     hold: Literal["penalty", "shift"] = "shift"
     """With a ratio: how the number of open gates gets there."""
 
@@ -162,7 +164,7 @@ class StraightThrough(GateOptions):
             *super()._checks(),
         ]
 
-    def kind(self) -> Kind:
+    def kind(self) -> GateKind:
         """Step gates."""
         from headcount.learned.straight import StepGates
 
@@ -188,7 +190,7 @@ class HardConcrete(GateOptions):
     zeta: float = 1.1
     """Right end of the stretch, above 1."""
     reach: float = 0.5
-    """Share of the search in which the number of open gates falls to the asked one."""
+    """Share of the search in which the number of open gates falls to the target."""
     hold: Literal["penalty", "shift"] = "penalty"
     """With a ratio: how the number of open gates gets there."""
 
@@ -203,7 +205,7 @@ class HardConcrete(GateOptions):
             *super()._checks(),
         ]
 
-    def kind(self) -> Kind:
+    def kind(self) -> GateKind:
         """Hard-concrete gates."""
         from headcount.learned.concrete import ConcreteGates
 
@@ -212,7 +214,7 @@ class HardConcrete(GateOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Subset(GateOptions):
-    """Sets of exactly the asked number of heads, drawn less and less at random."""
+    """Sets of exactly the target number of heads, drawn less and less at random."""
 
     name: ClassVar[str] = "subset"
     ratio: ClassVar = "needed"
@@ -224,10 +226,10 @@ class Subset(GateOptions):
 
     def _checks(self) -> list[tuple[bool, str]]:
         wrong = _bad(self.hot) or _bad(self.cold)
-        told = f"temperatures are above 0, not {self.hot} and {self.cold}"
-        return [(wrong, told), *super()._checks()]
+        problem = f"temperatures are above 0, not {self.hot} and {self.cold}"
+        return [(wrong, problem), *super()._checks()]
 
-    def kind(self) -> Kind:
+    def kind(self) -> GateKind:
         """Subset gates."""
         from headcount.learned.subset import SubsetGates
 
@@ -239,5 +241,5 @@ def _bad(value: float) -> bool:
 
 
 def _unknown(what: str, name: str, known: tuple[str, ...]) -> tuple[bool, str]:
-    told = str(unknown(f"there is no {what} '{name}'", name, known))
-    return name not in known, told.rstrip(".")
+    problem = str(unknown(f"there is no {what} '{name}'", name, known))
+    return name not in known, problem.rstrip(".")

@@ -1,10 +1,10 @@
-"""What a run of gates came to, and its files in the run's folder."""
+"""The result of a run of gates, and its files in the run's folder."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 from transformers import PreTrainedModel
 
@@ -32,9 +32,9 @@ class LearnedGates:
     examples: int
     """Rows seen, each as often as it was."""
     seconds: float
-    route: dict[str, Any]
+    route: dict[str, object]
     """How the final number of heads came about."""
-    gap: dict[str, Any] | None = None
+    gap: dict[str, float | str] | None = None
     """Score with training gates minus score with test gates, at the end of the search."""
     resumed_from: int | None = None
 
@@ -43,7 +43,7 @@ class LearnedGates:
         keeps = f"keeps {len(self.mask)} of {len(self.mask.layout)} heads"
         return line(f"LearnedGates({self.mask!r}; {done})", f"LearnedGates({keeps}; {done})")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict, without the weights."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
         return {**numbers, "seconds": round(self.seconds, 3), **self.trace.summary()}

@@ -1,7 +1,7 @@
 """Train gates and weights together on a task, and come out with a mask and trained weights.
 
-    found = learn(model, "mrpc", StraightThrough(), ratio=0.5, train=TrainOptions(epochs=2))
-    small = hc.remove(found.model, found.mask)
+    gates = learn(model, "mrpc", StraightThrough(), ratio=0.5, train=TrainOptions(epochs=2))
+    small = hc.remove(gates.model, gates.mask)
 
 The model given stays as it is: a copy is trained. With a folder the run survives a crash: the
 same call again goes on from the last checkpoint.
@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any
 
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
 from headcount.base.files import write_json
@@ -26,7 +25,6 @@ from headcount.learned.result import LearnedGates, finished
 from headcount.models.find import layout as layout_of_model
 from headcount.pruning.choose import keep_best
 from headcount.tasks import Task
-from headcount.training import checkpoints
 from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 from headcount.training.order import examples_seen
@@ -42,7 +40,7 @@ def learn(
     ratio: float | None = None,
     *,
     train: TrainOptions | None = None,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     device: str = "auto",
     out: str | Path | None = None,
     gap: int = 3,
@@ -53,8 +51,8 @@ def learn(
 
     `ratio` is met exactly; without it μ and the gates' learning rate decide how many heads stay.
     The seed of `train` is also that of the gates. `gap` is the number of draws behind the
-    training score of noisy gates; 0 does not measure the gap. `logging` says which trackers are
-    told.
+    training score of noisy gates; 0 does not measure the gap. `logging` names the trackers
+    to log to.
     """
     options = train or TrainOptions()
     layout = layout_of_model(model)
@@ -81,13 +79,13 @@ def learn(
             measure_gap=gap_measure(*measured, draws=gap) if gap else None,
             measure_score=score,
         )
-        keeper.trace.about = {key: said for key, said in about.items() if key != "config"}
+        keeper.trace.about = {key: value for key, value in about.items() if key != "config"}
         session.set_up(callbacks=[keeper], report=report, numbers=keeper.numbers)
         keeper.scale = session.loss_scale or keeper.scale
         _train(session, keeper)
-        found = _learned(session, keeper)
-        session.finish(found.save)
-        return found
+        learned = _learned(session, keeper)
+        session.finish(learned.save)
+        return learned
 
 
 def _train(session: Session, keeper: Keeper) -> None:
@@ -116,7 +114,7 @@ def _learned(session: Session, keeper: Keeper) -> LearnedGates:
         seconds=session.seconds,
         route=keeper.route,
         gap=keeper.gap,
-        resumed_from=checkpoints.step_of(session.checkpoint),
+        resumed_from=session.resumed_from,
     )
 
 

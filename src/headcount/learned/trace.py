@@ -81,14 +81,14 @@ class Trace:
     def left(self) -> dict[str, np.ndarray]:
         """Stack -> (noted step, layer): heads left per layer."""
         states = np.array(self.states, dtype=bool).reshape(len(self.states), len(self.layout))
-        found, start = {}, 0
+        left, start = {}, 0
         for stack in self.layout.stacks:
             columns = []
             for heads in stack.heads:
                 columns.append(states[:, start : start + heads].sum(1))
                 start += heads
-            found[stack.name] = np.stack(columns, 1)
-        return found
+            left[stack.name] = np.stack(columns, 1)
+        return left
 
     def summary(self) -> dict[str, Any]:
         """For the record: gates closed, reopened, and reopened ones that stayed."""
@@ -104,7 +104,7 @@ class Trace:
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything as arrays; what is no array is JSON text."""
         heads = len(self.layout)
-        said = {"layout": self.layout.to_json(), "about": self.about, "scores": self.scores}
+        text = {"layout": self.layout.to_json(), "about": self.about, "scores": self.scores}
         return {
             "steps": np.array(self.steps, dtype=np.int64),
             "values": np.array(self.values, dtype=np.float32).reshape(-1, heads),
@@ -113,19 +113,19 @@ class Trace:
             "closings": np.array(self.closings, dtype=np.int64),
             "reopenings": np.array(self.reopenings, dtype=np.int64),
             "ever": self.ever,
-            "said": np.array(json.dumps(said, default=str)),
+            "said": np.array(json.dumps(text, default=str)),
         }
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Trace:
         """The trace that `to_arrays` gave."""
-        said = parse_json(str(arrays["said"]), "what it says of itself")
-        layout = Layout.from_json(said["layout"])
+        text = parse_json(str(arrays["said"]), "its JSON part")
+        layout = Layout.from_json(text["layout"])
         _require_shapes(arrays, len(layout))
-        _require_points(said["scores"])
+        _require_points(text["scores"])
         return cls(
             layout=layout,
-            about=dict(said["about"]),
+            about=dict(text["about"]),
             steps=arrays["steps"].tolist(),
             values=list(arrays["values"].astype(np.float32)),
             states=list(arrays["states"].astype(bool)),
@@ -133,7 +133,7 @@ class Trace:
             closings=arrays["closings"].tolist(),
             reopenings=arrays["reopenings"].tolist(),
             ever=arrays["ever"].astype(bool),
-            scores=said["scores"],
+            scores=text["scores"],
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 from headcount.likeness.names import check_names
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class DistanceOptions:
     """Which distances, and how exactly."""
 
@@ -26,6 +28,7 @@ class DistanceOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class AgreementOptions:
     """How matrices of several files are compared."""
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 from headcount.heads import Head, Layout, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, share_out
@@ -51,6 +52,7 @@ talk = logging.getLogger("headcount")
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Cluster:
     """The representatives of clusters, drawn anew for every seed.
 

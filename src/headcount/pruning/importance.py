@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 from headcount.heads import Layout, Mask, Scores
 from headcount.pruning.choose import keep_best
 from headcount.pruning.counts import require_ratio
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Importance:
     """Keep the highest scores, estimated on rows with labels, or given.
 

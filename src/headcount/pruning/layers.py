@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 from headcount.heads import Layout, Mask
 from headcount.pruning.counts import require_no_ratio
 from headcount.pruning.methods import Decide, Decision, MethodInputs
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Layers:
     """The layers named lose all their heads.
 

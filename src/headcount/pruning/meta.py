@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 from headcount.heads import Layout
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, require_ratio, share_out, size_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Meta:
     """The best heads of every layer by a scorer's mean score over the task's rows or inputs."""
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from headcount.base.errors import UsageError
 from headcount.base.names import unknown
+from headcount.base.options import checked
 from headcount.heads import Layout, Mask, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import Place, require_no_ratio
@@ -31,6 +32,7 @@ PICK = ("random", "first")
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Pattern:
     """So many heads in each layer or component, drawn by seed, or the `first` of each.
 

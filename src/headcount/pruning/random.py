@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 from headcount.heads import Layout, Scores
 from headcount.pruning.choose import keep_in_parts
 from headcount.pruning.counts import kept_in, parts_of, require_ratio, share_out, size_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Random:
     """A draw of heads for every seed.
 

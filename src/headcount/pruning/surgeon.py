@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 from headcount.heads import Head, Layout, Scores
 from headcount.pruning.choose import keep_best
 from headcount.pruning.counts import Place, require_ratio
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Surgeon:
     """Keep the heads whose removal costs most, the others having been solved again."""
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 from headcount.repair.repairs import RepairInputs, RepairNeed, RepairReport
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Recover:
     """Solve the output projections again, without training."""
 

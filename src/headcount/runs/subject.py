@@ -27,7 +27,7 @@ from headcount.tasks.calibration import Calibration
 from headcount.tasks.encoding import EncodedRows, encode_texts, examples_fingerprint
 from headcount.tasks.loading import match, room, tokenizer_of
 from headcount.tasks.opening import model_for, open_model
-from headcount.tasks.rows import ScoredRows, labelled_rows, split_to_look_at
+from headcount.tasks.rows import ScoredRows, calibration_split, labelled_rows
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples
 from headcount.training.scored import scored_rows
@@ -74,7 +74,7 @@ class Subject:
     @property
     def looked_at(self) -> str:
         """The split that methods, recovery and training take their rows from."""
-        return split_to_look_at(self.need_task())
+        return calibration_split(self.need_task())
 
     def rows_of(self, split: str) -> str:
         """How many rows a split has, and a short name for exactly these."""

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 
 from headcount.base.errors import UsageError
 from headcount.base.names import did_you_mean
+from headcount.base.options import checked
 
 NORMALIZE = ("none", "l1", "l2")
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class GradientOptions:
     """Which rows of a task are measured on, and how the scores are normalised."""
 

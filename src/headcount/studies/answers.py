@@ -189,7 +189,7 @@ def stated(asked: SearchRequest, judge: Judge, made: PruneOutput) -> dict[str, A
         "difference": shown(found.difference),
         "guess": guessed(asked.stating, full=before, score=after),
         "chance": None if bound is None else known(found.chance),
-        "holds": found.holds if bound is not None else None,
+        "holds": found.within_bound if bound is not None else None,
         "random": record["scores"].get("random"),
         "parameters": record["parameters"],
         "rows": rows,

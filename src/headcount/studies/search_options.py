@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 from headcount.costs.shapes import SEVERAL, check_timing, shapes_of, unlisted
 from headcount.pruning.methods import METHODS
 from headcount.studies.bounds import Bound, MaxDrop
@@ -20,6 +21,7 @@ METHODS_TRIED = ("surgeon",)
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class SearchOptions:
     """The options of a search."""
 

@@ -8,18 +8,19 @@ its name. Anything else gets one sentence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
 from headcount.base.names import did_you_mean
 from headcount.tasks.catalog import TASKS, open_task
 from headcount.tasks.encoding import EncodedRows, encode_texts, pad_token
 from headcount.tasks.loading import match, room, tokenizer_of
-from headcount.tasks.rows import labelled_rows
-from headcount.tasks.sampling import rows_of
+from headcount.tasks.rows import labelled_rows, rows_of
 from headcount.tasks.task import Limit, Task
 
 TAKEN = (
@@ -28,16 +29,17 @@ TAKEN = (
 )
 LABELS = ("labels", "label")
 Data = EncodedRows | Task | str | Iterable[object] | Mapping[str, object]
-"""What `as_rows` takes."""
+"""What `as_rows` takes; None as a tokenizer where the data are tokens already."""
+Tokenizer = PreTrainedTokenizerBase | None
 Rows = EncodedRows | Iterable[Mapping[str, Any]]
 """What it gives: rows of tokens, or batches as they came."""
 
 
 def as_rows(
     model: Any,
-    data: Any,
+    data: Data,
     *,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     labels: bool = True,
     split: str | None = None,
     limit: Limit = None,
@@ -46,38 +48,40 @@ def as_rows(
 ) -> Rows:
     """Data of any kind as rows of tokens, or as the batches that were given.
 
-    `split`, `limit` and `seed` choose the rows of a task: with `labels` those to decide on, of its
-    train split; without, its evaluation split as it is in use, nothing masked. `max_length` cuts
-    texts.
+    `split`, `limit` and `seed` choose the rows of a task: with `labels` calibration rows of its
+    train split; without, rows of its evaluation split with nothing masked. Texts are truncated to
+    `max_length` tokens.
     """
     if isinstance(data, EncodedRows):
         return data
     if isinstance(data, Task) or (isinstance(data, str) and data):
         if isinstance(data, str) and data not in TASKS:
             raise UsageError(
-                f"There is no task '{data}'.{did_you_mean(data, [each.name for each in TASKS])} "
+                f"There is no task '{data}'.{did_you_mean(data, [entry.name for entry in TASKS])} "
                 f"Data are {TAKEN}."
             )
         task = open_task(data)
         tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
         if labels:
-            how = {"split": split, "limit": limit, "seed": seed, "max_length": max_length}
-            return labelled_rows(model, task, tokenizer, **how)
+            return labelled_rows(
+                model, task, tokenizer, split=split, limit=limit, seed=seed, max_length=max_length
+            )
         match(model, tokenizer)
-        longest = room(model, max_length)
-        how = {"limit": limit, "seed": seed, "max_length": longest, "masked": False}
-        return rows_of(task, tokenizer, split, **how)[1]
+        length = room(model, max_length)
+        return rows_of(
+            task, tokenizer, split, limit=limit, seed=seed, max_length=length, masked=False
+        )[1]
     if hasattr(data, "column_names") and hasattr(data, "__getitem__"):
         data = _columns(data)
     if isinstance(data, Mapping):
         return _of_columns(data, tokenizer, max_length)
     if not isinstance(data, Iterable) or isinstance(data, Tensor | np.ndarray | bytes | str):
-        raise UsageError(f"Data are {TAKEN}, not {_kind(data)}.")
+        raise UsageError(f"Data are {TAKEN}, not a {type(data).__name__}.")
     return _of_items(data, tokenizer, max_length)
 
 
-def are_rows(data: Any) -> bool:
-    """Whether `as_rows` makes nothing of it: rows, or batches of tensors, as they are."""
+def are_rows(data: Data) -> bool:
+    """Whether `as_rows` would return it unchanged: rows, or batches of tensors."""
     if isinstance(data, EncodedRows):
         return True
     if isinstance(data, Mapping):
@@ -87,7 +91,7 @@ def are_rows(data: Any) -> bool:
     return not hasattr(data, "column_names")  # a DataLoader
 
 
-def _of_items(data: Iterable[Any], tokenizer: Any, max_length: int) -> Rows:
+def _of_items(data: Iterable[Any], tokenizer: Tokenizer, max_length: int) -> Rows:
     """A list or stream: what its first item is decides."""
     if not isinstance(data, Sequence):
         if not isinstance(data, Iterator):
@@ -111,10 +115,10 @@ def _of_items(data: Iterable[Any], tokenizer: Any, max_length: int) -> Rows:
         return _encoded({name: [row[name] for row in data] for name in names}, tokenizer)
     if isinstance(first, Sequence) and first and isinstance(first[0], int):
         return _encoded({"input_ids": list(data)}, tokenizer)
-    raise UsageError(f"Data are {TAKEN}; this list begins with {_kind(first)}.")
+    raise UsageError(f"Data are {TAKEN}; this list begins with a {type(first).__name__}.")
 
 
-def _is_row(item: Mapping[str, Any]) -> bool:
+def _is_row(item: Mapping[str, object]) -> bool:
     """Whether it is one row of token numbers, not a batch of several."""
     ids = item.get("input_ids")
     if isinstance(ids, Tensor | np.ndarray):
@@ -122,14 +126,14 @@ def _is_row(item: Mapping[str, Any]) -> bool:
     return isinstance(ids, Sequence) and bool(len(ids)) and isinstance(ids[0], int | np.integer)
 
 
-def _of_columns(data: Mapping[str, Any], tokenizer: Any, max_length: int) -> Rows:
+def _of_columns(data: Mapping[Any, Any], tokenizer: Tokenizer, max_length: int) -> Rows:
     """What a tokenizer gave for several texts, one batch of tensors, or columns of texts."""
     if not data:
         raise UsageError("There is no data: not a single row or batch.")
     if any(isinstance(value, Tensor) for value in data.values()):
         return [data]
     if "input_ids" in data:
-        return _encoded(dict(data), tokenizer)
+        return _encoded(data, tokenizer)
     texts = [column for column in data.values() if len(column) and isinstance(column[0], str)]
     if not 1 <= len(texts) <= 2:
         raise UsageError(
@@ -137,8 +141,7 @@ def _of_columns(data: Mapping[str, Any], tokenizer: Any, max_length: int) -> Row
             "texts: keep one, or two for pairs."
         )
     rows = list(texts[0]) if len(texts) == 1 else list(zip(*texts, strict=True))
-    made = encode_texts(rows, tokenizer, max_length=max_length)
-    return EncodedRows(made.columns, _labels(data), made.padding, made.left)
+    return replace(encode_texts(rows, tokenizer, max_length=max_length), labels=_labels(data))
 
 
 def _columns(data: Any) -> dict[str, Any]:
@@ -150,7 +153,7 @@ def _columns(data: Any) -> dict[str, Any]:
     return {name: list(data[name]) for name in data.column_names}
 
 
-def _encoded(columns: dict[str, Any], tokenizer: Any) -> EncodedRows:
+def _encoded(columns: Mapping[str, Any], tokenizer: Tokenizer) -> EncodedRows:
     """Tokenised rows: what a tokenizer gives, without padding, with labels where there are some."""
     rows = {
         name: [list(map(int, row)) for row in columns[name]]
@@ -187,13 +190,9 @@ def _labels(columns: Mapping[str, Any]) -> np.ndarray | list[list[int]] | None:
     return np.asarray(given)
 
 
-def _without_padding(column: list[list[int]], mask: Sequence[Any]) -> list[list[int]]:
+def _without_padding(column: list[list[int]], mask: Sequence[Sequence[int]]) -> list[list[int]]:
     """(row, token) what the attention mask keeps; labels of other tokens (a decoder's) stay."""
     return [
         np.asarray(row)[np.asarray(keep, dtype=bool)].tolist() if len(row) == len(keep) else row
         for row, keep in zip(column, mask, strict=True)
     ]
-
-
-def _kind(value: Any) -> str:
-    return f"a {type(value).__name__}"

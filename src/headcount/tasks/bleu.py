@@ -28,14 +28,14 @@ def sentence_counts(hypotheses: Sequence[str], references: Sequence[str]) -> np.
     """(row, 10) lengths of hypothesis and reference, matching and all n-grams of 1 to 4 words."""
     bleu = _sacrebleu().BLEU(effective_order=True)
     rows = np.empty((len(hypotheses), 10))
-    for row, (said, right) in enumerate(zip(hypotheses, references, strict=True)):
-        one = bleu.sentence_score(said, [right])
-        rows[row] = [one.sys_len, one.ref_len, *one.counts, *one.totals]
+    for row, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True)):
+        score = bleu.sentence_score(hypothesis, [reference])
+        rows[row] = [score.sys_len, score.ref_len, *score.counts, *score.totals]
     return rows
 
 
 def from_counts(sums: np.ndarray) -> np.ndarray:
-    """BLEU of summed counts (draw, 10) -> (draw,), smoothed as sacrebleu does ("exp")."""
+    """BLEU of summed counts (resample, 10) -> (resample,), smoothed as sacrebleu does ("exp")."""
     length, reference, counts, totals = sums[:, 0], sums[:, 1], sums[:, 2:6], sums[:, 6:10]
     zero = (counts == 0) & (totals > 0)
     halved = 0.5 ** np.cumsum(zero, axis=1)

@@ -1,4 +1,4 @@
-"""Calibration data: what methods and repairs may see of a task, before and after heads go."""
+"""Calibration data: the rows that methods, repairs and measurements read, as options."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
+
+COUNT = 1000
+"""Inputs when no number is given, as in the paper."""
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Calibration:
     """Calibration rows: never those that are scored, where there are others."""
 
@@ -24,3 +29,42 @@ class Calibration:
             raise UsageError(f"There is at least one calibration row, not {self.samples}.")
         if isinstance(self.rows, Iterator):  # it can be gone through once
             object.__setattr__(self, "rows", list(self.rows))
+
+
+@dataclass(frozen=True, kw_only=True)
+@checked
+class InputOptions:
+    """Inputs without labels: lines of a file, texts of a task, or random tokens."""
+
+    rows: Path | None = field(default=None, metadata={"names": "--calibration"})
+    """Calibration texts: a file with one on each line."""
+    random: int | None = None
+    """Use this many rows of random tokens; 1000 if no other inputs are given."""
+    split: str | None = None
+    """Split of the task that the inputs are taken from; dev by default."""
+    samples: int | None = field(default=None, metadata={"names": "--calibration-samples"})
+    """Number of inputs, sampled evenly over lengths; 1000 by default."""
+    max_length: int = 128
+    """Tokens per input; longer ones are truncated."""
+    seed: int = 0
+    """Seed of the sample, of random tokens and of everything else random."""
+
+    def __post_init__(self) -> None:
+        if self.rows is not None and self.random is not None:
+            raise UsageError("Pass --calibration or --random, not both: inputs have one source.")
+        if self.random is not None and self.random < 1:
+            raise UsageError(f"The number of random rows is at least 1, not {self.random}.")
+        if self.samples is not None and self.samples < 1:
+            raise UsageError(f"The number of inputs is at least 1, not {self.samples}.")
+        if self.max_length < 2:
+            raise UsageError(f"max_length must be at least 2, not {self.max_length}.")
+
+    @property
+    def count(self) -> int:
+        """Inputs to sample from, at least."""
+        return self.random or self.samples or COUNT
+
+    @property
+    def most(self) -> int:
+        """Inputs that are used, where there are as many."""
+        return self.samples or self.count

@@ -37,7 +37,7 @@ TASKS.add("masked-lm", "headcount.tasks.language:masked_lm", "any text; recall@1
 TASKS.add("causal-lm", "headcount.tasks.language:causal_lm", "any text; perplexity")
 TASKS.add(
     "translation",
-    "headcount.tasks.translation:translation",
+    "headcount.tasks.language:translation",
     "parallel text files or a table; BLEU",
 )
 for _name, _pocket in POCKET_TASKS.items():

@@ -1,20 +1,21 @@
-"""The rows of a metric drawn again: what every interval and every probability is made from.
+"""Bootstrap resamples of a metric's rows, behind every interval and every probability.
 
-Rows of classes are counted, equal ones together, and what was not among them is a row on which one
-more answer is wrong, or right. Rows that are numbers (correlations, perplexity, BLEU) are each
-their own; the most telling of them comes once more. Where two models say the same in every such
-row, the unseen row is one on which the one gives the answer that belongs to another row.
+Rows of classes are counted, equal ones together, and what was not seen among them is a row on which
+one more prediction is wrong, or right. Rows that are numbers (correlations, perplexity, BLEU) stay
+apart; the most telling of them comes once more. Where two models predict the same in every such
+row, the unseen row is one on which one of them predicts what belongs to another row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headcount.statistics import Sides, draw_sides, most_telling, widening
+from headcount.tasks.formulas import Values
 
 if TYPE_CHECKING:
     from headcount.tasks.metrics import Metric
@@ -24,38 +25,45 @@ if TYPE_CHECKING:
 class Table:
     """Rows, those that were not seen among them, and how often each counts."""
 
-    labels: Any
-    models: Sequence[Any]
-    """What each model said, row by row."""
+    labels: Values
+    models: Sequence[Values]
+    """The predictions of each model, row by row."""
     counts: np.ndarray
     unseen: tuple[np.ndarray, np.ndarray] | None
     """(row,) what is added for the lower and for the upper end; None: the most telling row."""
 
 
 def draw(
-    metric: Metric, labels: Any, models: Sequence[Any], *, paired: bool, bootstrap: int, seed: int
+    metric: Metric,
+    labels: Values,
+    models: Sequence[Values],
+    *,
+    paired: bool,
+    bootstrap: int,
+    seed: int,
 ) -> Sides:
-    """Scores in all draws: (draw, 1) the models' mean, or (draw, 2) the first and the others' mean.
+    """Scores in all resamples: (resample, 1) the models' mean; `paired`, (resample, 2) the first
+    model and the mean of the others.
 
     Several models are seeds: they are drawn as rows are, the same rows for all of them.
     """
     table = table_of(metric, labels, models, paired=paired)
-    each = [metric.weighted(said, table.labels) for said in table.models]
+    weighted = [metric.weighted(predictions, table.labels) for predictions in table.models]
     first = int(paired)
 
     def together(weights: np.ndarray) -> np.ndarray:
-        return np.column_stack([score(weights) for score in each])
+        return np.column_stack([score(weights) for score in weighted])
 
     def target(weights: np.ndarray) -> np.ndarray:
-        found = together(weights)
-        return found[:, first:].mean(1) - (found[:, 0] if paired else 0.0)
+        scores = together(weights)
+        return scores[:, first:].mean(1) - (scores[:, 0] if paired else 0.0)
 
     lower, upper = table.unseen or most_telling(target, table.counts)
-    found = draw_sides(together, table.counts, lower, upper, bootstrap=bootstrap, seed=seed)
+    drawn = draw_sides(together, table.counts, lower, upper, bootstrap=bootstrap, seed=seed)
     point = together(table.counts[None].astype(float))[0]
     wide = 1.0 if metric.classes else widening(len(labels))
     sides = []
-    for side in (found.lower, found.upper):
+    for side in (drawn.lower, drawn.upper):
         # rounding and widening go past what the metric can be
         values = (point + wide * (side - point)).clip(*metric.range)
         sides.append(_over_seeds(values, first, seed).clip(*metric.range))
@@ -63,23 +71,23 @@ def draw(
 
 
 def _over_seeds(values: np.ndarray, first: int, seed: int) -> np.ndarray:
-    """(draw, model) -> (draw, first + 1): the mean of the models after the first, drawn again."""
+    """(resample, model) -> (resample, first + 1): the later models resampled, their mean."""
     many = values.shape[1] - first
     if many == 1:
         return values
     drawn = np.random.default_rng((seed, 2)).integers(many, size=(len(values), many))
     after = values[:, first:]
     mean = after.mean(1)
-    # a draw of few is less spread than they are
+    # a resample of few is less spread than they are
     spread = np.take_along_axis(after, drawn, axis=1).mean(1) - mean
     return np.column_stack([values[:, :first], mean + spread * np.sqrt(many / (many - 1))])
 
 
-def table_of(metric: Metric, labels: Any, models: Sequence[Any], *, paired: bool) -> Table:
-    """The rows to draw from."""
+def table_of(metric: Metric, labels: Values, models: Sequence[Values], *, paired: bool) -> Table:
+    """The rows to resample."""
     if metric.classes:
-        return _of_classes(np.asarray(labels), [np.asarray(said) for said in models], paired)
-    same = paired and all(_equal(models[0], said) for said in models[1:])
+        return _of_classes(np.asarray(labels), [np.asarray(values) for values in models], paired)
+    same = paired and all(_equal(models[0], other) for other in models[1:])
     if same:
         return _of_same(labels, models)
     return Table(labels, models, np.ones(len(labels)), None)
@@ -104,37 +112,37 @@ def _of_classes(labels: np.ndarray, models: Sequence[np.ndarray], paired: bool) 
     return Table(columns[0], columns[1:], counts, (ends[0], ends[1]))
 
 
-def _of_same(labels: Any, models: Sequence[Any]) -> Table:
-    """Two rows more: one on which the models after give another row's answer, or the one before.
+def _of_same(labels: Values, models: Sequence[Values]) -> Table:
+    """Two rows more, on which the later models, or the first, predict what belongs to another row.
 
     The two rows are the most unlike: nothing is known of a change that was never seen.
     """
     at, other = _extremes(models[0], labels)
-    own = models[0][at : at + 1]
-    wrong = models[0][other : other + 1]
-    if np.ndim(own) == 2:  # sums over tokens: so many of the other's as this row has
-        wrong = wrong * (labels[at] / labels[other])
-    asked = labels[at : at + 1]
-    said = [_joined(models[0], own, wrong), *(_joined(each, wrong, own) for each in models[1:])]
+    first, label = models[0], labels[at : at + 1]
+    right, wrong = first[at : at + 1], first[other : other + 1]
+    if isinstance(wrong, np.ndarray) and wrong.ndim == 2:
+        # sums over tokens: so many of the other's as this row has
+        wrong = wrong * (labels[at] / labels[other])  # pyright: ignore[reportOperatorIssue]
+    joined = [_joined(first, right, wrong), *(_joined(rows, wrong, right) for rows in models[1:])]
     counts = np.concatenate([np.ones(len(labels)), np.zeros(2)])
-    return Table(_joined(labels, asked, asked), said, counts, None)
+    return Table(_joined(labels, label, label), joined, counts, None)
 
 
-def _extremes(said: Any, labels: Any) -> tuple[int, int]:
-    """The two rows whose answers are the furthest apart; of sentences, the first that differ."""
-    if not isinstance(said, np.ndarray):
-        return 0, next((at for at, each in enumerate(said) if each != said[0]), 0)
-    values = said[:, 1] / labels if said.ndim == 2 else said
+def _extremes(predictions: Values, labels: Values) -> tuple[int, int]:
+    """The two rows with the most different predictions; of sentences, the first that differ."""
+    if not isinstance(predictions, np.ndarray):
+        return 0, next((at for at, text in enumerate(predictions) if text != predictions[0]), 0)
+    values = predictions[:, 1] / labels if predictions.ndim == 2 else predictions
     return int(values.argmin()), int(values.argmax())
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(one: Values, other: Values) -> bool:
     if isinstance(one, np.ndarray):
         return bool(np.array_equal(one, other))
     return list(one) == list(other)
 
 
-def _joined(rows: Any, *more: Any) -> Any:
+def _joined(rows: Values, *more: Values) -> Values:
     if isinstance(rows, np.ndarray):
-        return np.concatenate([rows, *more])
-    return [*rows, *(each for some in more for each in some)]
+        return np.concatenate([rows, *map(np.asarray, more)])
+    return [*rows, *(str(text) for texts in more for text in texts)]

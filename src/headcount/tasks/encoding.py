@@ -26,6 +26,8 @@ from headcount.models.tokenizers import tokenizing
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.task import Examples, Task
 
+RowItem = dict[str, Any]
+"""One row by column: token numbers or an array, its label or token labels, its example."""
 IGNORED = -100
 """The label of what does not count: padding, and tokens that were not masked."""
 
@@ -35,8 +37,8 @@ class EncodedRows:
     """Rows of token numbers, ready to be padded; also a torch Dataset of rows."""
 
     columns: dict[str, list[Any]]
-    """What is given for each row: token numbers (input_ids, and token_type_ids where the tokenizer
-    has them), or arrays of one shape such as pixel_values."""
+    """The model's inputs, row by row: token numbers (input_ids, and token_type_ids where the
+    tokenizer has them), or arrays of one shape such as pixel_values."""
     labels: np.ndarray | list[list[int]] | None = None
     """(row,) classes or scores, or token labels for each row."""
     padding: dict[str, int] = field(default_factory=dict)
@@ -64,8 +66,8 @@ class EncodedRows:
         labels = "" if self.labels is None else ", labels"
         return line(f"{type(self).__name__}({len(self)} rows: {', '.join(self.columns)}{labels})")
 
-    def __getitem__(self, row: int) -> dict[str, Any]:
-        item: dict[str, Any] = {name: column[row] for name, column in self.columns.items()}
+    def __getitem__(self, row: int) -> RowItem:
+        item: RowItem = {name: column[row] for name, column in self.columns.items()}
         if self.labels is not None:
             item["labels"] = self.labels[row]
         if self.examples is not None:
@@ -100,7 +102,7 @@ class EncodedRows:
             labels = [labels[i] for i in rows]
         return replace(self, columns=columns, labels=labels, examples=numbers)
 
-    def collate(self, items: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
+    def collate(self, items: Sequence[RowItem]) -> dict[str, Tensor]:
         """Padded tensors of these rows, with their attention mask."""
         batch: dict[str, Tensor] = {}
         for name in self.columns:
@@ -126,11 +128,9 @@ class EncodedRows:
     def _pad(self, rows: Sequence[Sequence[int]], value: int) -> Tensor:
         width = max(len(row) for row in rows)
         padded = np.full((len(rows), width), value, dtype=np.int64)
-        for place, row in enumerate(rows):
-            if self.left:
-                padded[place, width - len(row) :] = row
-            else:
-                padded[place, : len(row)] = row
+        for number, row in enumerate(rows):
+            start = width - len(row) if self.left else 0
+            padded[number, start : start + len(row)] = row
         return torch.from_numpy(padded)
 
     def batches(
@@ -156,7 +156,7 @@ class RowOptions:
     seed: int = 0
     """Of what is drawn: the hidden tokens of a masked LM."""
     masked: bool = True
-    """Not for training, which draws anew in every epoch, and where nothing is asked."""
+    """Not for training, which masks anew in every epoch, nor where nothing is predicted."""
     packed: bool = False
     """Texts are joined and cut into blocks."""
 
@@ -227,7 +227,7 @@ def plan_examples(
 def encode(
     task: Task,
     examples: Examples,
-    processor: Any,
+    processor: PreTrainedTokenizerBase,
     *,
     max_length: int = 128,
     seed: int = 0,
@@ -240,7 +240,9 @@ def encode(
 
 
 @tokenizing()
-def encode_texts(texts: list[Any], tokenizer: Any, *, max_length: int = 128) -> EncodedRows:
+def encode_texts(
+    texts: Sequence[Any], tokenizer: PreTrainedTokenizerBase | None, *, max_length: int = 128
+) -> EncodedRows:
     """Texts, or pairs of texts, as rows of tokens."""
     if tokenizer is None:
         raise UsageError("Texts need the model's tokenizer: pass tokenizer=.")
@@ -255,14 +257,14 @@ def encode_texts(texts: list[Any], tokenizer: Any, *, max_length: int = 128) -> 
     return tokenized(tokenizer, *columns, length=_limit(tokenizer, max_length))
 
 
-def _limit(processor: Any, max_length: int) -> int:
+def _limit(processor: PreTrainedTokenizerBase, max_length: int) -> int:
     if max_length < 2:
         raise UsageError(f"At least 2 tokens are needed, not {max_length}.")
     return min(max_length, getattr(processor, "model_max_length", max_length))
 
 
 def tokenized(
-    tokenizer: Any,
+    tokenizer: PreTrainedTokenizerBase,
     first: Sequence[str | None],
     second: Sequence[str | None] | None = None,
     *,
@@ -271,7 +273,7 @@ def tokenized(
 ) -> EncodedRows:
     """Rows of at most so many tokens; a second text of None makes the row a single one."""
 
-    def call(*texts: list[Any]) -> dict[str, list[list[int]]]:
+    def call(*texts: Any) -> dict[str, list[list[int]]]:
         out = tokenizer(*texts, truncation=True, max_length=length, return_attention_mask=False)
         return {name: out[name] for name in out if name in ("input_ids", "token_type_ids")}
 
@@ -310,9 +312,14 @@ def padded_rows(
     return EncodedRows(columns, labels, padding, tokenizer.padding_side == "left")
 
 
-def pad_token(tokenizer: Any) -> int:
+def pad_token(tokenizer: PreTrainedTokenizerBase) -> int:
     """What to pad with; a tokenizer without a padding token lends its end token."""
-    for number in (tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.unk_token_id):
+    numbers: tuple[Any, ...] = (
+        tokenizer.pad_token_id,
+        tokenizer.eos_token_id,
+        tokenizer.unk_token_id,
+    )
+    for number in numbers:
         if number is not None:
             return int(number)
     return 0

@@ -9,12 +9,15 @@ import csv
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headcount.base.arrays import PACKED
 from headcount.base.errors import HeadcountError, NotFoundError, UsageError
 from headcount.base.files import LARGEST, parse_json
 from headcount.base.names import did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Table = dict[str, list[str]]
 SUFFIXES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
@@ -91,15 +94,13 @@ def read_delimited(
             lines = csv.reader(_readable(file, path), delimiter=delimiter, quoting=quoting)  # pyright: ignore[reportArgumentType]
             names = list(header) if header else next(lines, [])
             _must_have(columns, names, path)
-            places = [names.index(column) for column in columns]
+            numbers = [names.index(column) for column in columns]
             rows = list(_rows(lines, names, path, first_line=1 if header else 2, skip=skip_short))
     except csv.Error as error:
         raise UsageError(f"'{path}' is not a table: {error}.") from error
     if not rows:
         raise NotFoundError(f"'{path}' has no rows.")
-    return {
-        column: [row[place] for row in rows] for column, place in zip(columns, places, strict=True)
-    }
+    return {column: [row[at] for row in rows] for column, at in zip(columns, numbers, strict=True)}
 
 
 def read_lines(path: Path) -> list[str]:
@@ -219,7 +220,7 @@ def _parquet(path: Path, columns: Sequence[str]) -> Table:
     return table
 
 
-def _rows_at_once(fields: Sequence[Any], path: Path) -> int:
+def _rows_at_once(fields: Sequence[pa.Field], path: Path) -> int:
     """Rows of a batch: few where each is wide; refuses columns whose values have parts."""
     import pyarrow as pa
 
@@ -233,17 +234,17 @@ def _rows_at_once(fields: Sequence[Any], path: Path) -> int:
     return max(1, min(ROWS, 2**26 // max(1, widest)))
 
 
-def _column_texts(column: Any) -> list[str]:
+def _column_texts(column: pa.Array) -> list[str]:
     """The values of a batch as text; one that the file has only once is made only once."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
         return [_text(value) for value in column.to_pylist()]
-    places = column.indices.to_pylist()
-    used = sorted({place for place in places if place is not None})
-    made = column.dictionary.take(pa.array(used, column.indices.type)).to_pylist()
-    words: dict[Any, str] = dict(zip(used, map(_text, made), strict=True))
-    return [words[place] if place is not None else "" for place in places]
+    indices: list[int | None] = column.indices.to_pylist()
+    used = sorted({index for index in indices if index is not None})
+    values = column.dictionary.take(pa.array(used, column.indices.type)).to_pylist()
+    words = dict(zip(used, map(_text, values), strict=True))
+    return [words[index] if index is not None else "" for index in indices]
 
 
 def _text(value: object) -> str:

@@ -14,7 +14,7 @@ from headcount.tasks.task import Examples, Task
 
 SIZES = {"train": 4000, "dev": 1000, "test": 1000}
 FOREIGN = ("data", "train", "dev", "hub", "columns", "label", "languages")
-"""What a source may say, and these tasks have no use for."""
+"""Options of a source that these tasks have no use for."""
 METRICS = {
     "matthews": ("matthews", "accuracy"),
     "f1": ("f1", "accuracy"),
@@ -35,7 +35,7 @@ def pocket_task(name: str, source: Source) -> Task:
     if source.size is not None and source.size < 1:
         raise UsageError(f"A split has at least one row, not {source.size}.")
     task = POCKET_TASKS[name]
-    named = [each for each in FOREIGN if getattr(source, each) not in (None, ())]
+    named = [option for option in FOREIGN if getattr(source, option) not in (None, ())]
     if named:
         raise UsageError(
             f"The task '{name}' makes its own rows: --{named[0]} is for tasks that read theirs."

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headcount.base.errors import NotFoundError
 from headcount.base.names import unknown
 
+if TYPE_CHECKING:
+    from datasets import Dataset
+
 DEV = ("dev", "validation", "valid", "test")
 
 
-def fetch(name: str, config: str | None, split: str, task: str) -> Any:
+def fetch(name: str, config: str | None, split: str, task: str) -> Dataset:
     """One split as a `datasets.Dataset`; one clear sentence when it cannot be had."""
     import datasets
     from datasets.exceptions import DatasetsError
@@ -32,21 +35,21 @@ def split_names(name: str, config: str | None, task: str) -> dict[str, str]:
     from datasets.exceptions import DatasetsError
 
     try:
-        there = datasets.get_dataset_split_names(name, config)
+        available = datasets.get_dataset_split_names(name, config)
     except (OSError, LookupError, ValueError, DatasetsError) as error:
         raise NotFoundError(
             f"No data for task '{task}': '{name}' cannot be fetched "
             f"({(str(error) or type(error).__name__).splitlines()[0][:160]})."
         ) from error
-    found = {"train": "train"} if "train" in there else {}
-    dev = next((other for other in DEV if other in there), None)
-    found |= {"dev": dev} if dev else {}
-    if not found:
-        raise NotFoundError(f"'{name}' has no train or dev split; it has {', '.join(there)}.")
-    return found
+    splits = {"train": "train"} if "train" in available else {}
+    dev = next((other for other in DEV if other in available), None)
+    splits |= {"dev": dev} if dev else {}
+    if not splits:
+        raise NotFoundError(f"'{name}' has no train or dev split; it has {', '.join(available)}.")
+    return splits
 
 
-def columns(rows: Any, names: Sequence[str], where: str) -> dict[str, list[str]]:
+def columns(rows: Dataset, names: Sequence[str], where: str) -> dict[str, list[str]]:
     """The named columns as text; class numbers become their names, nested columns are `a.b`."""
     from datasets import ClassLabel
 

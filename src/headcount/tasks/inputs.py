@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
+from headcount.tasks.calibration import InputOptions
 from headcount.tasks.encoding import EncodedRows, encode_texts
 from headcount.tasks.files import read_lines
-from headcount.tasks.input_options import InputOptions
 from headcount.tasks.loading import match, room
 from headcount.tasks.masking import random_tokens
-from headcount.tasks.sampling import rows_of
+from headcount.tasks.rows import rows_of
 from headcount.tasks.task import Task, sample
 
 POOL = 20
-"""Rows that are tokenized for each input that is looked at, at most: enough to be even over."""
+"""Rows that are tokenized for each input that is sampled, at most: enough for even lengths."""
 SHORTEST = 5
 """Random tokens have at least so many in a row."""
 
 
 def read_inputs(
     model: PreTrainedModel,
-    tokenizer: Any,
+    tokenizer: PreTrainedTokenizerBase,
     input_options: InputOptions,
     task: Task | None = None,
     *,
     decides: bool = False,
 ) -> tuple[EncodedRows, str]:
-    """(rows, what they are); where they `decide` which heads go, no row that is scored is taken."""
+    """(rows, their name); where they `decide` which heads go, no scored row is among them."""
     match(model, tokenizer)
     longest = room(model, input_options.max_length)
     if input_options.rows is not None:
-        return _lines(
-            input_options.rows, tokenizer, input_options, longest
-        ), input_options.rows.name
+        lines = [line for line in read_lines(input_options.rows) if line.strip()]
+        if not lines:
+            raise UsageError(f"'{input_options.rows}' has no lines with text.")
+        chosen = sample(len(lines), POOL * input_options.count, input_options.seed)
+        texts = [lines[number] for number in chosen]
+        return encode_texts(texts, tokenizer, max_length=longest), input_options.rows.name
     if task is None or input_options.random is not None:
         generator = torch.Generator().manual_seed(input_options.seed)
         shortest = min(SHORTEST, longest)
@@ -46,17 +46,9 @@ def read_inputs(
     split = input_options.split
     if split is None and decides and task.parts is not None:
         split = "train"
-    how = {"limit": POOL * input_options.count, "seed": input_options.seed, "max_length": longest}
-    # nothing is masked: attention is looked at as it is in use
-    return rows_of(task, tokenizer, split, **how, masked=False)[1], task.name
-
-
-def _lines(path: Path, tokenizer: Any, input_options: InputOptions, longest: int) -> EncodedRows:
-    """The lines of a text file that say something."""
-    lines = [line for line in read_lines(path) if line.strip()]
-    if not lines:
-        raise UsageError(f"'{path}' has no lines with text.")
-    lines = [
-        lines[place] for place in sample(len(lines), POOL * input_options.count, input_options.seed)
+    most, seed = POOL * input_options.count, input_options.seed
+    # nothing is masked: attention is measured as it is in use
+    rows = rows_of(task, tokenizer, split, limit=most, seed=seed, max_length=longest, masked=False)[
+        1
     ]
-    return encode_texts(lines, tokenizer, max_length=longest)
+    return rows, task.name

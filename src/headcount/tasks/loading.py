@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
 from headcount.models.config import load_config, model_class
@@ -35,16 +35,16 @@ def load_for_task(
     *,
     from_scratch: bool = False,
     new_head: bool = True,
-    new_tokenizer: Any = None,
+    new_tokenizer: PreTrainedTokenizerBase | None = None,
     seed: int = 0,
     **options: Any,
 ) -> PreTrainedModel:
     """The model with a head for the task; what is new (a head, or all of it) is drawn by `seed`.
 
     A checkpoint that has the task's classes already keeps them and their names; one with as many
-    others keeps its head and is given the task's names. Without
-    `new_head`, one that has none is refused: there is no point in scoring random weights.
-    From scratch, `new_tokenizer` decides the vocabulary and the special tokens.
+    others keeps its head and is given the task's names. Without `new_head`, one that has none is
+    refused: there is no point in scoring random weights. From scratch, `new_tokenizer` decides the
+    vocabulary and the special tokens. `options` go to `models.load.load`.
     """
     require_text(name)
     config, kind = load_config(name), task_kind(task.kind)
@@ -57,9 +57,9 @@ def load_for_task(
         if from_scratch:
             config = load_config(name, **changes)
             _adopt(config, new_tokenizer)
-            made: Any = model_class(config, kind.head)(config).eval()
-            wanted = options.get("dtype")
-            return made if wanted is None else made.to(getattr(torch, wanted))
+            model: Any = model_class(config, kind.head)(config).eval()
+            dtype = options.get("dtype")
+            return model if dtype is None else model.to(getattr(torch, dtype))
         return load(name, head=kind.head, new_head=True, **changes, **options)
 
 
@@ -78,7 +78,7 @@ def require_text(name: str | os.PathLike[str]) -> None:
         )
 
 
-def _adopt(config: Any, tokenizer: Any) -> None:
+def _adopt(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase | None) -> None:
     """Size the vocabulary for a new tokenizer and name its special tokens."""
     if tokenizer is None:
         return
@@ -99,7 +99,7 @@ def hush() -> None:
     logging.disable_progress_bar()
 
 
-def load_tokenizer(name: str | os.PathLike[str]) -> Any:
+def load_tokenizer(name: str | os.PathLike[str]) -> PreTrainedTokenizerBase:
     """The tokenizer of a model folder, a shipped model or a hub name."""
     name = locate(name)
     folder = Path(name)
@@ -107,35 +107,30 @@ def load_tokenizer(name: str | os.PathLike[str]) -> Any:
         raise NotFoundError(f"No tokenizer in '{name}': pass --tokenizer FOLDER.")
     try:
         tokenizer = open_tokenizer(name)
-        with tokenizing():
-            _try_out(tokenizer)
+        with tokenizing():  # fail here when it cannot do what every task needs
+            length = min(8, tokenizer.model_max_length)
+            tokenizer(["a b", ""], truncation=True, max_length=length)
+            pad_token(tokenizer)
+            max(tokenizer.get_vocab().values(), default=0)
         return tokenizer
     except (HeadcountError, OSError, ImportError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NotFoundError(f"No tokenizer in '{name}': {reason[:400]}") from error
 
 
-def _try_out(tokenizer: Any) -> None:
-    """Fail here when it cannot do what every task asks of it."""
-    tokenizer(["a b", ""], truncation=True, max_length=min(8, tokenizer.model_max_length))
-    pad_token(tokenizer)
-    max(tokenizer.get_vocab().values(), default=0)
-
-
-def tokenizer_of(model: PreTrainedModel) -> Any:
+def tokenizer_of(model: PreTrainedModel) -> PreTrainedTokenizerBase:
     """The tokenizer from where the model was loaded."""
     if not model.name_or_path:
         raise UsageError("This model was not loaded from a folder: pass its tokenizer as well.")
     return load_tokenizer(model.name_or_path)
 
 
-def match(model: PreTrainedModel, tokenizer: Any) -> None:
+def match(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """Refuse a tokenizer with more tokens than the model; name the padding token to the model.
 
     A model that reads its last token (GPT-2) must know what padding looks like.
     """
-    table: Any = model.get_input_embeddings()
-    known = getattr(table, "num_embeddings", None)
+    known = getattr(model.get_input_embeddings(), "num_embeddings", None)
     largest = max(tokenizer.get_vocab().values(), default=0)
     if known is not None and largest >= known:
         raise UsageError(
@@ -147,16 +142,16 @@ def match(model: PreTrainedModel, tokenizer: Any) -> None:
         model.config.pad_token_id = pad_token(tokenizer)
 
 
-def room(model: PreTrainedModel, asked: int) -> int:
-    """How many tokens fit: what was asked for, or as many as the model has positions."""
+def room(model: PreTrainedModel, max_length: int) -> int:
+    """How many tokens fit: `max_length`, or as many as the model has positions."""
     positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     if not isinstance(positions, int) or positions < 1:
-        return asked  # relative positions have no end
+        return max_length  # relative positions have no end
     for name, module in model.named_modules():
         padding = getattr(module, "padding_idx", None)
         if name.endswith("position_embeddings") and isinstance(padding, int) and padding:
-            return min(asked, positions - padding - 1)  # RoBERTa counts from behind it
-    return min(asked, positions)
+            return min(max_length, positions - padding - 1)  # RoBERTa counts from behind it
+    return min(max_length, positions)
 
 
 def require_finite(model: PreTrainedModel) -> None:
@@ -172,7 +167,7 @@ def require_finite(model: PreTrainedModel) -> None:
 
 
 def class_order(model: PreTrainedModel, task: Task, labels: np.ndarray | None = None) -> np.ndarray:
-    """(task class,) -> the model's number for it: as the user said, by name, or by number.
+    """(task class,) -> the model's number for it: as the user named it, by name, or by number.
 
     Numbers are trusted where the model's names say nothing (LABEL_0) and the task's numbers mean
     something. `labels` are the classes that occur: only those must be known to the model.
@@ -222,39 +217,33 @@ def _match_classes(known: Sequence[str], task: Task) -> list[int] | None:
 
 
 def _class_numbers(names: Sequence[str], task: Task) -> list[int] | None:
-    said = dict(task.called)
-    if said:
+    called = {label: name.lower() for label, name in task.called}
+    labels = [label.lower() for label in task.labels]
+    if called:
         # a label that was left out is known by its name alone: its number may be another's
         return [
-            _place(said[label].lower(), names)
-            if label in said
+            _number_of(called[label], names, by_number=True)
+            if label in called
             else _number_of(label.lower(), names)
             for label in task.labels
         ]
-    wanted = [label.lower() for label in task.labels]
-    if set(wanted) & set(names):
-        return [_number_of(name, names) for name in wanted]
+    if set(labels) & set(names):
+        return [_number_of(label, names) for label in labels]
     if any(name not in (f"label_{i}", str(i)) for i, name in enumerate(names)):
         return None
-    if all(name.isdecimal() for name in wanted):
-        return [_place(name, names) for name in wanted]
-    if task.numbered:
-        return [i if i < len(names) else -1 for i in range(len(wanted))]
-    return None
+    if all(label.isdecimal() for label in labels):
+        return [_number_of(label, names, by_number=True) for label in labels]
+    return [i if i < len(names) else -1 for i in range(len(labels))] if task.numbered else None
 
 
-def _number_of(name: str, names: Sequence[str]) -> int:
-    return names.index(name) if name in names else -1
-
-
-def _place(name: str, names: Sequence[str]) -> int:
-    """Where a class is, by its name or its number."""
+def _number_of(name: str, names: Sequence[str], *, by_number: bool = False) -> int:
+    """The class of this name, or, where that counts, of this number; -1 for none."""
     if name in names:
         return names.index(name)
-    return int(name) if name.isdecimal() and int(name) < len(names) else -1
+    return int(name) if by_number and name.isdecimal() and int(name) < len(names) else -1
 
 
-def has_classes(config: Any, task: Task) -> bool:
+def has_classes(config: PreTrainedConfig, task: Task) -> bool:
     """Whether a checkpoint has the task's classes already."""
     saved = (getattr(config, "architectures", None) or [""])[0]
     if "ForSequenceClassification" not in saved or config.num_labels != len(task.labels):
@@ -268,25 +257,25 @@ def require_head(model: PreTrainedModel, task: Task) -> None:
 
     A class of your own answers for itself, and so does one that writes texts.
     """
-    kind: Any = getattr(type(model), "base_class", type(model))
-    asked = task_kind(task.kind)
-    writes = asked.writes and model.can_generate()
-    if writes or not kind.__module__.startswith("transformers."):
+    model_type: Any = getattr(type(model), "base_class", type(model))
+    kind = task_kind(task.kind)
+    writes = kind.writes and model.can_generate()
+    if writes or not model_type.__module__.startswith("transformers."):
         return
     try:
-        wanted = model_class(model.config, asked.head)
+        wanted = model_class(model.config, kind.head)
     except UnsupportedError:
         wanted = ()
     if not isinstance(model, wanted):
         name = model.name_or_path or "MODEL"
         raise UsageError(
-            f"{kind.__name__} has no head for {task.kind}, which {task.name} needs: "
+            f"{model_type.__name__} has no head for {task.kind}, which {task.name} needs: "
             f"hc.train('{name}', '{task.name}') trains one, and hc.load('{name}', "
-            f"head='{asked.head}') loads one that was saved."
+            f"head='{kind.head}') loads one that was saved."
         )
 
 
-def _require_head(name: str | os.PathLike[str], config: Any, task: Task) -> None:
+def _require_head(name: str | os.PathLike[str], config: PreTrainedConfig, task: Task) -> None:
     saved = " ".join(getattr(config, "architectures", None) or ["nothing"])
     if not any(mark in saved for mark in task_kind(task.kind).saved_as):
         raise UsageError(

@@ -11,49 +11,52 @@ from headcount.base.errors import UsageError
 
 if TYPE_CHECKING:
     import torch
+    from transformers import PreTrainedTokenizerBase
 
     from headcount.tasks.encoding import EncodedRows
 
 IGNORED = -100
 SHARE = 0.15
-"""Share of a row's tokens that are asked for, as in BERT's pre-training."""
+"""Share of a row's tokens to predict, as in BERT's pre-training."""
 
 
 def mask_tokens(
-    ids: list[int], tokenizer: Any, generator: np.random.Generator
+    ids: list[int], tokenizer: PreTrainedTokenizerBase, generator: np.random.Generator
 ) -> tuple[list[int], list[int]]:
-    """(tokens with some hidden, labels): 15 % asked for, at least one; of those 80 % become the
-    mask token, 10 % a random one, 10 % stay. Special tokens are never asked for.
+    """(tokens with some hidden, labels): 15 % have labels, at least one; of those 80 % become the
+    mask token, 10 % a random one, 10 % stay. Special tokens never have a label.
     """
-    if tokenizer.mask_token_id is None:
+    mask: Any = tokenizer.mask_token_id
+    if mask is None:
         raise UsageError("This tokenizer has no mask token, so the model is no masked LM.")
     special = frozenset(tokenizer.all_special_ids)
-    places = np.array([i for i, token in enumerate(ids) if token not in special], dtype=np.int64)
+    text = np.array([i for i, token in enumerate(ids) if token not in special], dtype=np.int64)
     labels = [IGNORED] * len(ids)
-    if not len(places):
+    if not len(text):
         return list(ids), labels
-    count = max(1, round(SHARE * len(places)))
+    count = max(1, round(SHARE * len(text)))
     hidden = list(ids)
     words = ordinary_tokens(tokenizer)
-    for place in generator.permutation(places)[:count]:
-        labels[place] = ids[place]
+    for at in generator.permutation(text)[:count]:
+        labels[at] = ids[at]
         draw = generator.random()
         if draw < 0.8:
-            hidden[place] = tokenizer.mask_token_id
+            hidden[at] = mask
         elif draw < 0.9:
-            hidden[place] = int(words[generator.integers(len(words))])
+            hidden[at] = int(words[generator.integers(len(words))])
     return hidden, labels
 
 
 @lru_cache(maxsize=8)
-def ordinary_tokens(tokenizer: Any) -> np.ndarray:
+def ordinary_tokens(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
     """Every token number that stands for text: neither special nor added."""
-    special = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+    added: Any = tokenizer.get_added_vocab
+    special = {*tokenizer.all_special_ids, *added().values()}
     return np.array(sorted(set(tokenizer.get_vocab().values()) - special), dtype=np.int64)
 
 
 def random_tokens(
-    tokenizer: Any,
+    tokenizer: PreTrainedTokenizerBase,
     count: int,
     min_length: int,
     max_length: int,
@@ -88,7 +91,7 @@ def random_tokens(
     return EncodedRows({"input_ids": rows}, None, padding, tokenizer.padding_side == "left")
 
 
-def _frame(tokenizer: Any) -> tuple[list[int], list[int]]:
+def _frame(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
     """The special tokens the tokenizer puts before and behind a text, seen on a one-word text."""
     text = tokenizer.decode([int(ordinary_tokens(tokenizer)[-1])])
     bare = tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -96,4 +99,4 @@ def _frame(tokenizer: Any) -> tuple[list[int], list[int]]:
     for start in range(len(full) - len(bare) + 1):
         if full[start : start + len(bare)] == bare:
             return full[:start], full[start + len(bare) :]
-    raise UsageError("This tokenizer's special tokens cannot be told from its text tokens.")
+    raise UsageError("This tokenizer's special tokens cannot be separated from its text tokens.")

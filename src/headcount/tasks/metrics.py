@@ -2,8 +2,8 @@
 
 The scores themselves come from scikit-learn, scipy and sacrebleu. For the interval, rows are
 weighted anew (`tasks/drawing.py`); every metric is written as a function of such weights, so that a
-thousand draws are one matrix product. A metric that the rows cannot tell (Matthews where they have
-one class only) is not a number: undefined. Where rows are too few for an interval that is right 19
+thousand resamples are one matrix product. A metric that the rows do not define (Matthews where they
+have one class only) is NaN: undefined. Where rows are too few for an interval that is right 19
 times in 20, there is none, and `no_interval` says how many it takes.
 """
 
@@ -12,30 +12,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from headcount.base.errors import UsageError
 from headcount.base.names import require
 from headcount.statistics import Sides, Weighted, interval
-from headcount.tasks import bleu, classes, ranks
+from headcount.tasks import bleu
+from headcount.tasks import formulas as f
 from headcount.tasks.drawing import draw
+from headcount.tasks.formulas import Values, from_sums, ratio
 from headcount.tasks.scores import Difference, Score
-from headcount.tasks.sums import from_sums, ratio
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a model said beside what was right, one row per example.
+    """What a model predicted beside what was right, one row per example.
 
     Classification: class numbers. Regression: numbers. Translation: sentences. Language modelling:
     predictions are (row, 2) correct tokens and summed negative log-likelihood, labels the number
-    of tokens that were asked for.
+    of tokens with a label.
     """
 
-    predictions: np.ndarray | Sequence[str]
-    labels: np.ndarray | Sequence[str]
+    predictions: Values
+    labels: Values
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -46,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Metric:
-    """A score, and the same score under weightings (draw, row) of the rows."""
+    """A score, and the same score under weightings (resample, row) of the rows."""
 
     score: Callable[[Any, Any], float]
     weighted: Callable[[Any, Any], Weighted]
@@ -62,10 +63,10 @@ class Metric:
 def score(
     metric: str, outcome: Outcome | Sequence[Outcome], *, bootstrap: int = 1000, seed: int = 0
 ) -> Score:
-    """The metric with its 95 % interval; without draws the interval is empty.
+    """The metric with its 95 % interval; without resamples the interval is empty.
 
     Several outcomes are those of several seeds on the same rows: the metric is their mean, and
-    both seeds and rows are drawn.
+    both seeds and rows are resampled.
     """
     known, outcomes = get_metric(metric), _same_rows(metric, outcome)
     value = _mean(known, outcomes)
@@ -83,13 +84,14 @@ def difference(
 ) -> Difference:
     """After minus before, with its 95 % interval.
 
-    Both are scored on the same rows, and every draw takes the same rows of both: what makes a row
-    hard for the one makes it hard for the other and cancels out, so that the interval is far
+    Both are scored on the same rows, and every resample takes the same rows of both: what makes a
+    row hard for one makes it hard for the other and cancels out, so that the interval is far
     narrower than those of the two scores apart. Several outcomes after are those of several seeds:
-    the difference is their mean, and both seeds and rows are drawn.
+    the difference is their mean, and both seeds and rows are resampled.
     """
     known = get_metric(metric)
-    outcomes = _same_rows(metric, [before, *_listed(after)])
+    afters = [after] if isinstance(after, Outcome) else after
+    outcomes = _same_rows(metric, [before, *afters])
     value = _mean(known, outcomes[1:]) - _mean(known, [before])
     ends = _interval(known, outcomes, value, paired=True, bootstrap=bootstrap, seed=seed)
     return Difference(metric=metric, value=value, **ends)
@@ -98,22 +100,32 @@ def difference(
 def drawn(
     metric: Metric, outcomes: Sequence[Outcome], *, paired: bool, bootstrap: int, seed: int
 ) -> Sides:
-    """All draws of the outcomes' mean, or of the first and of the others' mean."""
-    said = [each.predictions for each in outcomes]
-    return draw(metric, outcomes[0].labels, said, paired=paired, bootstrap=bootstrap, seed=seed)
+    """All resamples of the outcomes' mean, or of the first and of the others' mean."""
+    models = [outcome.predictions for outcome in outcomes]
+    return draw(metric, outcomes[0].labels, models, paired=paired, bootstrap=bootstrap, seed=seed)
 
 
-def ends_of(sides: Sides) -> dict[str, Any]:
-    """`low` and `high` of draws, as they stand in a score or a difference."""
-    low, high = sides.interval(_told)
+class Ends(TypedDict):
+    """The ends of an interval, as they stand in a score or a difference."""
+
+    low: float
+    high: float
+    no_interval: str
+
+
+def no_ends(reason: str = "") -> Ends:
+    """No interval, and why."""
+    return {"low": math.nan, "high": math.nan, "no_interval": reason}
+
+
+def ends_of(sides: Sides) -> Ends:
+    """The interval of resamples: of scores (resample, 1), or second minus first (resample, 2)."""
+    low, high = sides.interval(
+        lambda values: values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
+    )
     if high - low > 1e-12:
-        return {"low": low, "high": high}
-    return {"low": math.nan, "high": math.nan, "no_interval": "the rows have no spread"}
-
-
-def _told(values: np.ndarray) -> np.ndarray:
-    """A score (draw, 1), or the second minus the first (draw, 2)."""
-    return values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
+        return {"low": low, "high": high, "no_interval": ""}
+    return no_ends("the rows have no spread")
 
 
 def too_few(metric: Metric, rows: int) -> str:
@@ -122,24 +134,24 @@ def too_few(metric: Metric, rows: int) -> str:
 
 
 def _interval(
-    metric: Metric, outcomes: Sequence[Outcome], value: float, *, paired: bool, **how: int
-) -> dict[str, Any]:
-    """`low`, `high` and why they are not known; `how` has `draws` and `seed`."""
-    none = {"low": math.nan, "high": math.nan}
-    if not how["bootstrap"] or math.isnan(value):
-        return none
+    metric: Metric,
+    outcomes: Sequence[Outcome],
+    value: float,
+    *,
+    paired: bool,
+    bootstrap: int,
+    seed: int,
+) -> Ends:
+    if not bootstrap or math.isnan(value):
+        return no_ends()
     if few := too_few(metric, len(outcomes[0])):
-        return none | {"no_interval": few}
-    return ends_of(drawn(metric, outcomes, paired=paired, **how))
-
-
-def _listed(outcome: Outcome | Sequence[Outcome]) -> Sequence[Outcome]:
-    return [outcome] if isinstance(outcome, Outcome) else outcome
+        return no_ends(few)
+    return ends_of(drawn(metric, outcomes, paired=paired, bootstrap=bootstrap, seed=seed))
 
 
 def _same_rows(metric: str, outcome: Outcome | Sequence[Outcome]) -> Sequence[Outcome]:
     """All outcomes; refuse none, no rows, and other rows in one than in the first."""
-    outcomes = _listed(outcome)
+    outcomes = [outcome] if isinstance(outcome, Outcome) else outcome
     if not outcomes or len(outcomes[0]) == 0:
         raise UsageError(f"There is nothing to score by {metric}: no rows.")
     first = outcomes[0]
@@ -153,7 +165,7 @@ def _same_rows(metric: str, outcome: Outcome | Sequence[Outcome]) -> Sequence[Ou
 
 
 def _mean(metric: Metric, outcomes: Sequence[Outcome]) -> float:
-    return float(np.mean([metric.score(each.predictions, each.labels) for each in outcomes]))
+    return float(np.mean([metric.score(one.predictions, one.labels) for one in outcomes]))
 
 
 def get_metric(name: str) -> Metric:
@@ -177,20 +189,21 @@ NUMBERS = 60
 """Rows that an interval of numbers takes: with 30 a stated 95 % was false in over 5 %."""
 METRICS: dict[str, Metric] = {
     "accuracy": Metric(
-        classes.accuracy, from_sums(classes.hits, lambda s: ratio(s[:, 0], s[:, 1])), classes=True
+        f.accuracy, from_sums(f.hits, lambda s: ratio(s[:, 0], s[:, 1])), classes=True
     ),
-    "f1": Metric(classes.f1, from_sums(classes.positives, classes.f1_sums), classes=True),
+    "f1": Metric(f.f1, from_sums(f.positives, f.f1_sums), classes=True),
     "accuracy_f1": Metric(
-        lambda p, y: (classes.accuracy(p, y) + classes.f1(p, y)) / 2,
-        from_sums(classes.positives, lambda s: (ratio(s[:, 0], s[:, 1]) + classes.f1_sums(s)) / 2),
+        lambda p, y: (f.accuracy(p, y) + f.f1(p, y)) / 2,
+        from_sums(f.positives, lambda s: (ratio(s[:, 0], s[:, 1]) + f.f1_sums(s)) / 2),
         classes=True,
     ),
-    "matthews": Metric(
-        classes.matthews, classes.weighted_matthews, range=(-1.0, 1.0), classes=True
-    ),
-    "spearman": Metric(ranks.spearman, ranks.weighted_spearman, range=(-1.0, 1.0), rows=NUMBERS),
+    "matthews": Metric(f.matthews, f.weighted_matthews, range=(-1.0, 1.0), classes=True),
+    "spearman": Metric(f.spearman, f.weighted_spearman, range=(-1.0, 1.0), rows=NUMBERS),
     "pearson": Metric(
-        ranks.pearson, from_sums(ranks.moments, ranks.pearson_sums), range=(-1.0, 1.0), rows=NUMBERS
+        f.pearson,
+        from_sums(f.moments, f.pearson_sums),
+        range=(-1.0, 1.0),
+        rows=NUMBERS,
     ),
     "recall@1": Metric(
         _recall, from_sums(_tokens, lambda s: ratio(s[:, 0], s[:, 2])), rows=NUMBERS
@@ -216,7 +229,7 @@ def over_seeds(
 ) -> tuple[float, float, float]:
     """Mean of a metric, or of differences in it, over seeds, with an interval inside its range.
 
-    >>> [round(each, 3) for each in over_seeds("accuracy", [0.8, 0.8], 100)]
+    >>> [round(value, 3) for value in over_seeds("accuracy", [0.8, 0.8], 100)]
     [0.8, 0.774, 0.826]
     """
     low, high = get_metric(metric).range

@@ -59,13 +59,13 @@ def evaluated(splits: Iterable[str]) -> str:
 
 
 def test_as_dev(splits: Mapping[str, Path], source: Source) -> tuple[str, ...]:
-    """The note, given once here, that the rows of a test split are those that are scored as dev."""
+    """A note, logged here, that a test split is scored as dev."""
     path = splits.get("dev")
     if path is None or path.stem != "test" or "train" not in splits or source.dev is not None:
         return ()
     note = (
-        f"'{path.name}' is taken as dev, because there is no dev or validation split: what is "
-        "chosen by its score is chosen on test rows. Pass --train and --dev for other files."
+        f"'{path.name}' is used as dev, because there is no dev or validation split: what is "
+        "selected by its score is selected on test rows. Pass --train and --dev for other files."
     )
     talk.warning("%s", note)
     return (note,)
@@ -76,17 +76,17 @@ def find_splits(source: Source, suffixes: tuple[str, ...] | None = None) -> dict
 
     A single file is split into parts by who reads it.
     """
-    found = {"train": source.train, "dev": source.dev}
+    files = {"train": source.train, "dev": source.dev}
     if source.data is not None and source.data.is_file():
-        found["dev"] = found["dev"] or source.data
+        files["dev"] = files["dev"] or source.data
     elif source.data is not None:
         folder = source.folder()
         for split, stems in STEMS.items():
             picked = pick(folder, stems, suffixes) if suffixes else pick(folder, stems)
-            found[split] = found[split] or picked
-        if not any(found.values()):
+            files[split] = files[split] or picked
+        if not any(files.values()):
             raise NotFoundError(f"No train or dev file in '{folder}'; found {listing(folder)}.")
-    present = {split: path for split, path in found.items() if path is not None}
+    present = {split: path for split, path in files.items() if path is not None}
     for path in present.values():
         if not path.is_file():
             raise NotFoundError(f"There is no file '{path}'.")
@@ -99,10 +99,10 @@ def read_splits(source: Source, columns: list[str], kind: str) -> dict[str, tupl
         name, _, config = source.hub.partition(":")
         return {
             split: (
-                Path(name) / there,
-                hub.columns(hub.fetch(name, config or None, there, kind), columns, name),
+                Path(name) / hub_split,
+                hub.columns(hub.fetch(name, config or None, hub_split, kind), columns, name),
             )
-            for split, there in hub.split_names(name, config or None, kind).items()
+            for split, hub_split in hub.split_names(name, config or None, kind).items()
         }
     files = _files(source, kind)
     return {split: (path, read_table(path, columns)) for split, path in files.items()}

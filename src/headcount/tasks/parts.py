@@ -1,12 +1,12 @@
-"""One file as two parts that share no row: one to decide and train on, one to be scored.
+"""One file as two parts that share no row: one to select and train on, one to be scored.
 
-Heads that were chosen, projections that were solved or weights that were trained on some rows look
-better on those rows than on any others. So a task that comes as a single file is never scored on
-what decided: its parts are drawn once, always with the same seed, for every command alike.
+Heads that were selected, projections that were solved or weights that were trained on some rows
+look better on those rows than on any others. So a task that comes as a single file is never scored
+on what was used to decide: it is split once, always with the same seed, for every command alike.
 
-Any split can be drawn into two halves as well, by a name that says how: `dev:chosen:0.5:0` and
-`dev:scored:0.5:0` are the rows of dev that choose among cuts and those that are scored after, half
-of them, drawn with seed 0.
+Any split can be divided into two halves as well, by a name that says how: `dev:chosen:0.5:0` and
+`dev:scored:0.5:0` are its selection set and its held-out set, half of the rows each, drawn with
+seed 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -47,11 +46,11 @@ class Parts:
         decide, scored = len(self.rows["train"]), len(self.rows["dev"])
         return (
             f"'{self.file}' is a single file and was split (seed {self.seed}): {decide} of its "
-            f"rows may decide and train (split train), {scored} others are scored (split dev). "
+            f"rows are for selection and training (split train), {scored} are scored (split dev). "
             "Pass --split all to score every row, or --train and --dev for files of your own."
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict, with the number of rows in each part."""
         sizes = {split: len(rows) for split, rows in self.rows.items()}
         return {"file": self.file, "seed": self.seed, "rows": sizes}
@@ -90,14 +89,14 @@ def half_name(split: str, side: str, share: float, seed: int) -> str:
 
 def read_half(name: str) -> tuple[str, str, float, int] | None:
     """What `half_name` was given; None where it is the name of no half."""
-    found = HALF.fullmatch(name)
-    if found is None:
+    match = HALF.fullmatch(name)
+    if match is None:
         return None
     try:
-        share = float(found[3])
+        share = float(match[3])
     except ValueError:
         return None
-    return (found[1], found[2], share, int(found[4])) if 0 < share < 1 else None
+    return (match[1], match[2], share, int(match[4])) if 0 < share < 1 else None
 
 
 def half_of(rows: Examples, name: str, *, packed: bool = False) -> Examples:
@@ -126,7 +125,7 @@ def _rows_apart(
     keys: Sequence[tuple[str | None, ...]], share: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the two parts, each ascending; equal rows are never on two sides."""
-    number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    number = {key: index for index, key in enumerate(dict.fromkeys(keys))}
     group = np.array([number[key] for key in keys])
     order = np.random.default_rng(seed).permutation(len(number))
     sizes = np.cumsum(np.bincount(group)[order])
@@ -142,8 +141,8 @@ def _stretch_apart(lines: Sequence[str], share: float, seed: int) -> tuple[np.nd
     start = np.random.default_rng(seed).random() * (ends[-1] - size)
     first, last = np.searchsorted(ends, [start, start + size], side="right")
     inside = np.arange(first, max(last, first + 1))
-    there = {lines[place] for place in inside}
-    around = [place for place, line in enumerate(lines) if line not in there]
+    scored = {lines[number] for number in inside}
+    around = [number for number, line in enumerate(lines) if line not in scored]
     return np.array(around, dtype=np.int64), inside
 
 

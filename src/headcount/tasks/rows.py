@@ -1,14 +1,14 @@
-"""A task's rows as a model takes them, for what is measured before a cut."""
+"""The rows of a task as a model takes them: sampled, encoded, with labels in its numbers."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
@@ -16,8 +16,84 @@ from headcount.tasks import Task
 from headcount.tasks.encoding import EncodedRows, encode, rows_fingerprint
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, room
-from headcount.tasks.sampling import rows_of
-from headcount.tasks.task import Examples, Limit
+from headcount.tasks.task import Examples, Limit, sample
+
+POOL = 64
+"""Blocks of a long text that are made for each one that is sampled."""
+LETTERS = 4
+"""Letters of a token, about; only how much of a long text is read depends on it."""
+
+
+def rows_of(
+    task: Task,
+    tokenizer: PreTrainedTokenizerBase,
+    split: str | None = None,
+    *,
+    limit: Limit = None,
+    seed: int = 0,
+    max_length: int = 128,
+    masked: bool = True,
+) -> tuple[Examples, EncodedRows]:
+    """The rows of a split and their tokens; `limit` counts what the model is given.
+
+    In language modelling that is not what the file has: packed lines become blocks, and a line
+    without a token to ask for is no row.
+    """
+
+    def encoded(examples: Examples) -> EncodedRows:
+        return encode(task, examples, tokenizer, max_length=max_length, seed=seed, masked=masked)
+
+    if task.packed and limit is not None:
+        return _blocks(task.load(split), encoded, limit, seed, max_length)
+    examples = task.load(split, limit=limit, seed=seed)
+    rows = encoded(examples)
+    if not task_kind(task.kind).asks_tokens or rows.labels is None:
+        return examples, rows
+    kept = _with_labels(rows)
+    if len(kept) < len(rows) and limit is not None:
+        # others replace those without a token to predict
+        whole = task.load(split)
+        every = encoded(whole)
+        useful = _with_labels(every)
+        kept = useful[sample(len(useful), len(rows), seed)] if len(useful) else useful
+        examples, rows = whole, every
+    if not len(kept):
+        raise UsageError("No row has a token to predict.")
+    return (examples, rows) if len(kept) == len(rows) else (examples.take(kept), rows.take(kept))
+
+
+def _with_labels(rows: EncodedRows) -> np.ndarray:
+    """Rows with a token to predict: a masked-LM row of special tokens only has none."""
+    labels = rows.labels if isinstance(rows.labels, list) else []
+    useful = [row for row, tokens in enumerate(labels) if any(label >= 0 for label in tokens)]
+    return np.array(useful, dtype=np.int64)
+
+
+def _blocks(
+    examples: Examples,
+    encoded: Callable[[Examples], EncodedRows],
+    limit: int | float,
+    seed: int,
+    max_length: int,
+) -> tuple[Examples, EncodedRows]:
+    """A sample of the blocks; of a text that is far longer than needed a stretch is read."""
+    part = examples
+    if not isinstance(limit, float):
+        part = _stretch(examples, POOL * LETTERS * max(1, limit) * max_length, seed)
+    rows = encoded(part)
+    if not isinstance(limit, float) and len(rows) < limit and len(part) < len(examples):
+        rows = encoded(examples)
+    return examples, rows.take(sample(len(rows), limit, seed))
+
+
+def _stretch(examples: Examples, letters: int, seed: int) -> Examples:
+    """Neighbouring lines with at least so many letters, from a random start on."""
+    ends = np.cumsum([len(str(line)) + 1 for line in examples.texts[0]])
+    if ends[-1] <= letters:
+        return examples
+    start = np.random.default_rng((seed, 1)).integers(ends[-1] - letters)
+    first, last = np.searchsorted(ends, [start, start + letters], side="right")
+    return examples.take(np.arange(first, last + 1))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,7 +107,7 @@ class ScoredRows:
     order: np.ndarray | None = None
     """(task class,) the model's number for it; None without classes."""
     fingerprint: str
-    """What was asked, in 16 digits: texts and labels, or in language modelling the very tokens."""
+    """A digest of texts and labels, or in language modelling of the very tokens."""
 
     def __len__(self) -> int:
         return self.rows.count
@@ -41,12 +117,12 @@ class ScoredRows:
         rows, examples = self.rows.take(numbers), self.examples
         if len(examples) == len(self):  # packed lines are blocks, and belong to no row
             examples = examples.take(numbers)
-        name = asked_fingerprint(self.task, examples, rows)
+        name = scored_fingerprint(self.task, examples, rows)
         return replace(self, examples=examples, rows=rows, fingerprint=name)
 
 
-def asked_fingerprint(task: Task, examples: Examples, rows: EncodedRows) -> str:
-    """A short name for what is asked of a model."""
+def scored_fingerprint(task: Task, examples: Examples, rows: EncodedRows) -> str:
+    """A digest of what a model is scored on."""
     if task_kind(task.kind).asks_tokens:
         return rows_fingerprint(rows)
     labels = None if examples.labels is None else examples.labels.tolist()
@@ -64,15 +140,15 @@ def in_model_numbers(
     return rows if order is None else replace(rows, labels=order[rows.labels])
 
 
-def split_to_look_at(task: Task) -> str:
-    """Where methods, recovery and training take their rows from."""
+def calibration_split(task: Task) -> str:
+    """The split that methods, recovery and training take their rows from."""
     return "train" if "train" in task.splits else task.evaluation
 
 
 def labelled_rows(
     model: PreTrainedModel,
     task: Task,
-    tokenizer: Any,
+    tokenizer: PreTrainedTokenizerBase,
     *,
     split: str | None = None,
     limit: Limit = None,
@@ -82,12 +158,12 @@ def labelled_rows(
     """A seeded sample of rows with labels in the model's own numbers.
 
     They come from the train split, so that what is decided on them is scored on others; a task
-    without other rows than those that are scored is refused, unless the split is named.
+    whose only rows are those that are scored is refused, unless the split is named.
     """
     if split is None and ("train" not in task.splits or task.evaluation == "train"):
         raise UsageError(
-            f"Task '{task.name}' has no rows to decide on but those that are scored: pass --train "
-            "FILE as well."
+            f"Task '{task.name}' has no rows for calibration besides those that are scored: pass "
+            "--train FILE as well."
         )
     split = split or "train"
     match(model, tokenizer)
@@ -96,8 +172,8 @@ def labelled_rows(
     return in_model_numbers(model, task, examples, rows)
 
 
-def batches_to_look_at(
-    model: PreTrainedModel, task: Task, tokenizer: Any, count: int = 64
+def sample_batches(
+    model: PreTrainedModel, task: Task, tokenizer: PreTrainedTokenizerBase, count: int = 64
 ) -> list[dict[str, Tensor]]:
     """A few rows of the task's evaluation split as the model takes them, of several lengths."""
     match(model, tokenizer)

@@ -12,21 +12,36 @@ from headcount.base.text import line
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score:
-    """One metric's value with its 95 % interval; not a number where the metric is undefined.
-
-    >>> print(Score(metric="f1", value=0.5, low=0.4, high=0.6))
-    f1 0.5000 [0.4000, 0.6000]
-    >>> print(Score(metric="f1", value=math.nan, low=math.nan, high=math.nan))
-    f1 undefined
-    """
+class Estimate:
+    """A number in a metric's unit with its 95 % interval; NaN where it is undefined."""
 
     metric: str
     value: float
     low: float
     high: float
     no_interval: str = ""
-    """Why there is none, where rows cannot tell it."""
+    """Why there is no interval."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict; what is undefined is None, and a reason is left out where there is none."""
+        return {
+            name: defined(value)
+            for name, value in asdict(self).items()
+            if name != "no_interval" or value
+        }
+
+    def _reason(self) -> str:
+        return f"(no interval: {self.no_interval})" if self.no_interval else ""
+
+
+class Score(Estimate):
+    """One metric's value with its 95 % interval.
+
+    >>> print(Score(metric="f1", value=0.5, low=0.4, high=0.6))
+    f1 0.5000 [0.4000, 0.6000]
+    >>> print(Score(metric="f1", value=math.nan, low=math.nan, high=math.nan))
+    f1 undefined
+    """
 
     @property
     def shown(self) -> str:
@@ -35,9 +50,9 @@ class Score:
 
     @property
     def interval(self) -> str:
-        """The interval to read, or why there is none; empty where none was asked for."""
+        """The interval to read, or why there is none; empty where none was computed."""
         if math.isnan(self.low):
-            return _why(self.no_interval)
+            return self._reason()
         return f"[{self.low:.4f}, {self.high:.4f}]"
 
     def __str__(self) -> str:
@@ -45,10 +60,6 @@ class Score:
 
     def __repr__(self) -> str:
         return line(f"Score({self})")
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain dict; what is undefined is None."""
-        return _plain(asdict(self))
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Score:
@@ -64,41 +75,20 @@ class Score:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
+class Difference(Estimate):
     """How much more a metric is after than before on the same rows, with its 95 % interval.
 
     >>> print(Difference(metric="accuracy", value=-0.003, low=-0.0112, high=0.004))
     −0.003 [−0.011, +0.004]
     """
 
-    metric: str
-    value: float
-    low: float
-    high: float
-    no_interval: str = ""
-    """Why there is none, where rows cannot tell it."""
-
     def __str__(self) -> str:
         if math.isnan(self.low):
-            return f"{_signed(self.value)} {_why(self.no_interval)}".rstrip()
+            return f"{_signed(self.value)} {self._reason()}".rstrip()
         return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]"
 
     def __repr__(self) -> str:
         return line(f"Difference({self.metric} {self})")
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain dict; what is undefined is None."""
-        return _plain(asdict(self))
-
-
-def _plain(data: dict[str, Any]) -> dict[str, Any]:
-    """Without what is undefined; a reason stands where there is one."""
-    return defined({name: value for name, value in data.items() if name != "no_interval" or value})
-
-
-def _why(no_interval: str) -> str:
-    return f"(no interval: {no_interval})" if no_interval else ""
 
 
 def _signed(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Where a task's rows come from, when not from the task's usual place."""
+"""Where a task's rows come from: files, a folder, or a data set of the hub."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ class Source:
     """A user's own data. Everything is optional; a task says what it needs."""
 
     data: Path | None = None
-    """Folder of the splits (`train.tsv`, `dev.csv` …), or a single file, which is split."""
+    """Folder with the splits (`train.tsv`, `dev.csv` …), or a single file, which is split."""
     train: Path | None = None
-    """The file of the train split, where it is not in `data`."""
+    """File of the train split, if it is not in `data`."""
     dev: Path | None = None
-    """The file of the dev split, where it is not in `data`."""
+    """File of the dev split, if it is not in `data`."""
     hub: str | None = None
-    """A data set of the hub instead of files: `owner/name` or `owner/name:config`."""
+    """Data set on the hub instead of files: `owner/name` or `owner/name:config`."""
     columns: tuple[str, ...] = ()
     """Names of the text columns, one or two."""
     label: str | None = None
     """Name of the label column."""
     labels: tuple[str, ...] = ()
-    """Which of the model's classes a label is, as in `pos=POSITIVE`."""
+    """The model's class for a label, as in `pos=POSITIVE`."""
     languages: tuple[str, ...] | None = None
-    """Endings of the two parallel files, source first, as in `en de`."""
+    """Suffixes of the two parallel files, source first, as in `en de`."""
     size: int | None = None
-    """Built-in tasks: how many rows are made for the train split."""
+    """Built-in tasks: number of generated rows in the train split."""
 
     def __post_init__(self) -> None:
         if len(self.columns) > 2:
@@ -67,7 +67,7 @@ class Source:
 
 
 def make_source(**settings: object) -> Source:
-    """A source from what a user typed: texts become paths, one name becomes a tuple of one."""
+    """A source from plain settings: texts become paths, one name becomes a tuple of one."""
     clean = {name: value for name, value in settings.items() if value is not None}
     for name in ("data", "train", "dev"):
         if name in clean:

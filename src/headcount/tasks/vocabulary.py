@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headcount.base.errors import UsageError
 from headcount.tasks.task import Task
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
 SPECIAL = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"}
 
 
-def train_tokenizer(texts: Iterable[str], size: int, *, max_length: int = 512) -> Any:
-    """Byte-pair encoding with `size` tokens: any text can be written in it, and read back whole.
+def train_tokenizer(
+    texts: Iterable[str], size: int, *, max_length: int = 512
+) -> PreTrainedTokenizerFast:
+    """Byte-pair encoding with `size` tokens: any text can be encoded, and decoded again unchanged.
 
     Every text ends in `</s>`; `<pad>` is token 0. The same texts give the same tokenizer.
     """
@@ -42,7 +47,7 @@ def train_tokenizer(texts: Iterable[str], size: int, *, max_length: int = 512) -
     return PreTrainedTokenizerFast(tokenizer_object=built, model_max_length=max_length, **SPECIAL)
 
 
-def tokenizer_for(task: Task, size: int) -> Any:
+def tokenizer_for(task: Task, size: int) -> PreTrainedTokenizerFast:
     """A tokenizer trained on all texts of the task's train split."""
     columns = task.load("train").texts
     return train_tokenizer((text for column in columns for text in column if text), size)

@@ -1,7 +1,7 @@
-"""How likely a loss is within a bound: the draws of a difference, held against what is allowed.
+"""How likely a loss is within a bound: bootstrap resamples of a difference against the bound.
 
-found = within("f1", full, [cut], 0.01, relative=True)
-found.difference, found.chance, found.holds
+loss = within("f1", full, [pruned], 0.01, relative=True)
+loss.difference, loss.chance, loss.within_bound
 """
 
 from __future__ import annotations
@@ -9,30 +9,37 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from headcount.base.errors import UsageError
 from headcount.statistics import most_telling
 from headcount.tasks.drawing import table_of
-from headcount.tasks.metrics import Difference, Outcome, drawn, ends_of, get_metric, too_few
+from headcount.tasks.metrics import (
+    Difference,
+    Outcome,
+    drawn,
+    ends_of,
+    get_metric,
+    no_ends,
+    too_few,
+)
 
 CHANGED = 0.05
-"""Share of rows that a pruned model answers otherwise, where nothing is known of it yet."""
+"""Share of rows on which a pruned model predicts something else, where nothing is known yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoundProbability:
-    """What was lost against all heads, and how likely that is within a bound."""
+    """The loss against all heads, and the probability that it is within a bound."""
 
     difference: Difference
     chance: float
-    """That the loss is within the bound: the share of the draws, on the side of a loss, in which it
-    is. Not a number without draws, and where rows are too few."""
+    """The probability: the share of the resamples, on the side of a loss, in which the loss is
+    within the bound. NaN without resamples, and where rows are too few."""
     possible: float
     """The same on the side of a gain: where this is small, more rows would not help."""
-    holds: bool
+    within_bound: bool
     """Whether the loss on the rows themselves is within the bound."""
 
 
@@ -48,35 +55,36 @@ def within(
 ) -> BoundProbability:
     """How likely a loss is at most `bound`: a share of the score before, where it is `relative`.
 
-    `afters` are several models of one kind (seeds) on the same rows: their mean is held against
-    before, and every draw takes rows and models again. Of a metric that is better when it is lower
-    the loss is a rise.
+    `afters` are several models of one kind (seeds) on the same rows: their mean is compared with
+    before, and every resample draws rows and models again. Of a metric that is better when it is
+    lower the loss is a rise.
     """
     known = get_metric(metric)
     sign = 1.0 if known.higher_is_better else -1.0
-    scores = [known.score(each.predictions, each.labels) for each in (before, *afters)]
+    scores = [known.score(one.predictions, one.labels) for one in (before, *afters)]
     for after in afters:
         if not np.array_equal(before.labels, after.labels):
             raise UsageError(f"A difference in {metric} needs the same rows before and after.")
 
-    def inside(first: Any, last: Any) -> Any:
+    def inside(first: np.ndarray | float, last: np.ndarray | float) -> np.ndarray:
         allowed = bound * np.abs(first) if relative else bound
         # rounding must not decide where nothing was lost
-        return sign * (first - last) <= allowed + 1e-12 * np.maximum(1, np.abs(first))
+        return np.asarray(sign * (first - last) <= allowed + 1e-12 * np.maximum(1, np.abs(first)))
 
     mean = float(np.mean(scores[1:]))
-    found = {"metric": metric, "value": mean - scores[0]}
-    holds = bool(inside(scores[0], mean))
+    value, fits = mean - scores[0], bool(inside(scores[0], mean))
     few = too_few(known, len(before)) if bootstrap else ""
     if not bootstrap or few or np.isnan(scores).any():
-        nothing = Difference(**found, low=math.nan, high=math.nan, no_interval=few)
-        return BoundProbability(difference=nothing, chance=math.nan, possible=math.nan, holds=holds)
+        lost = Difference(metric=metric, value=value, **no_ends(few))
+        return BoundProbability(
+            difference=lost, chance=math.nan, possible=math.nan, within_bound=fits
+        )
     sides = drawn(known, [before, *afters], paired=True, bootstrap=bootstrap, seed=seed)
     shares = [float(inside(*side.T).mean()) for side in (sides.lower, sides.upper)]
     # a loss is at the lower end, or, where lower is better, at the upper one
     chance, possible = shares if sign > 0 else shares[::-1]
-    lost = Difference(**found, **ends_of(sides))
-    return BoundProbability(difference=lost, chance=chance, possible=possible, holds=holds)
+    lost = Difference(metric=metric, value=value, **ends_of(sides))
+    return BoundProbability(difference=lost, chance=chance, possible=possible, within_bound=fits)
 
 
 def rows_needed(
@@ -97,7 +105,7 @@ def rows_needed(
     rows = len(full)
     value = known.score(full.predictions, full.labels)
     table = table_of(known, full.labels, [full.predictions] * 2, paired=True)
-    before, after = (known.weighted(each, table.labels) for each in table.models)
+    before, after = (known.weighted(model, table.labels) for model in table.models)
 
     def lost(weights: np.ndarray) -> np.ndarray:
         return after(weights) - before(weights)

@@ -1,6 +1,6 @@
 """What a run leaves in its folder, so that a killed run goes on where it was.
 
-    settings.json       what was asked for; a run with other settings is refused
+    settings.json       what the run depends on; one with other settings is refused
     curve.jsonl         the learning curve
     checkpoint-120/     weights, optimizer, schedule and random states; whole once marked so
     weights.safetensors what it came to, where the finished model is not wanted in the folder
@@ -15,12 +15,11 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from transformers import TrainerCallback, TrainerControl, TrainerState
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import read_json, require_file, share, whole, write_json
@@ -37,7 +36,7 @@ VERSIONS = "versions"
 
 
 def require_same_settings(
-    folder: Path, settings: Mapping[str, Any], anew: str = "--overwrite to start anew"
+    folder: Path, settings: Mapping[str, object], anew: str = "--overwrite to start over"
 ) -> None:
     """Refuse to go on with a run that was started with other settings, naming them.
 
@@ -57,37 +56,37 @@ def require_same_settings(
         )
 
 
-def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Note what a run was asked for and the versions it begins with, unless that is there."""
+def write_settings(folder: Path, settings: Mapping[str, object]) -> None:
+    """Save what a run depends on and the versions it begins with, unless they are saved."""
     if not (folder / SETTINGS).is_file():
         write_json(folder / SETTINGS, {**settings, VERSIONS: versions()})
 
 
 def last_checkpoint(folder: Path, processes: int = 1) -> Path | None:
     """The latest whole checkpoint; those a kill left unfinished are deleted."""
-    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
-    marked = [path for path in found if (path / MARK).is_file()]
-    good = [path for path in marked if len(list(path.glob("rng_state*"))) >= processes]
-    for path in found:
-        if path not in good:
+    last = None
+    for path in sorted(folder.glob("checkpoint-*"), key=step_of):
+        if (path / MARK).is_file() and len(list(path.glob("rng_state*"))) >= processes:
+            last = path
+        else:
             shutil.rmtree(path, ignore_errors=True)
-    return good[-1] if good else None
+    return last
 
 
-def step_of(checkpoint: Path | None) -> int | None:
+def step_of(checkpoint: Path) -> int:
     """The step a checkpoint was saved after."""
-    return None if checkpoint is None else int(checkpoint.name.split("-")[1])
+    return int(checkpoint.name.split("-")[1])
 
 
 def goes_on(folder: Path) -> str:
     """What the same training does after an interruption, in words."""
-    step = step_of(last_checkpoint(folder))
-    if step is None:
+    checkpoint = last_checkpoint(folder)
+    if checkpoint is None:
         return (
-            "no checkpoint was saved yet, so the same command starts anew; --save-minutes and "
+            "no checkpoint was saved yet, so the same command starts over; --save-minutes and "
             "--save-every save sooner."
         )
-    return f"the same command again goes on from step {step} in {folder}."
+    return f"the same command again goes on from step {step_of(checkpoint)} in {folder}."
 
 
 def drop_checkpoints(folder: Path) -> None:
@@ -118,22 +117,22 @@ def save_weights(model: nn.Module, folder: Path) -> None:
     """Every parameter and saved buffer in one file, whole or not at all."""
     kept = {name: value.detach().contiguous() for name, value in model.named_parameters()}
     saved = model.state_dict().keys()
-    kept |= {name: each.clone() for name, each in model.named_buffers() if name in saved}
+    kept |= {name: value.clone() for name, value in model.named_buffers() if name in saved}
     with whole(folder / WEIGHTS) as partial:
         save_file(kept, partial)
 
 
 def load_weights(model: nn.Module, folder: Path) -> None:
     """Put what `save_weights` saved into the model."""
-    own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    tensors = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     weights = read_weights(folder / WEIGHTS)
     if lost := [name for name, _ in model.named_parameters() if name not in weights]:
         raise UsageError(f"{folder / WEIGHTS} lacks weights of the model: {short(lost[0])}.")
     for name, value in weights.items():
-        if name not in own or own[name].shape != value.shape:
+        if name not in tensors or tensors[name].shape != value.shape:
             raise UsageError(f"{folder / WEIGHTS} has other weights than the model: {short(name)}.")
         with torch.no_grad():
-            own[name].copy_(value)
+            tensors[name].copy_(value)
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
@@ -161,31 +160,33 @@ class Saver(TrainerCallback):
         self._step, self._time = 0, time.monotonic()
 
     def on_train_begin(
-        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Nothing is new since the checkpoint that the run goes on from."""
         self._step, self._time = state.global_step, time.monotonic()
 
     def on_step_end(
-        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Save by steps or by time."""
-        due = self._due(state)  # asked in every step: processes agree on the time
+        due = self._due(state)  # evaluated in every step: processes agree on the time
         ends = float(state.epoch).is_integer() or state.global_step >= state.max_steps
         control.should_save = due and not ends
 
     def on_epoch_end(
-        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Save after an epoch, or where a step's turn was its last; and at the end of the run."""
         wanted = self.every is None or self._due(state) or state.global_step >= state.max_steps
         control.should_save = wanted and state.global_step > self._step
 
-    def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
         """Trainer and the other callbacks have saved."""
         self._step, self._time = state.global_step, time.monotonic()
         if state.is_world_process_zero:
-            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
             share(folder)
             write_json(folder / MARK, {"step": state.global_step})
 

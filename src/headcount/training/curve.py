@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import TrainerCallback, TrainerControl, TrainerState
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from headcount.base.errors import UsageError
 from headcount.base.files import (
@@ -36,7 +35,7 @@ talk = logging.getLogger("headcount")
 
 
 def read_curve(path: Path) -> list[Point]:
-    """The points in a file; a last line that a kill cut short is left out, and said."""
+    """The points in a file; a last line that a kill cut short is left out, with a warning."""
     points, cut = read_lines(path, "learning curve")
     if cut:
         talk.warning("The last line of %s was cut short and is left out.", path)
@@ -47,14 +46,14 @@ def read_curve(path: Path) -> list[Point]:
     return points
 
 
-def _read_pending(path: Path, processes: int, own: int) -> tuple[int, float]:
+def _read_pending(path: Path, processes: int, process: int) -> tuple[int, float]:
     """The step of the last line before a checkpoint, and one process's loss since then."""
     saved = read_json(path, "loss of a checkpoint")
     require_fields(saved, {"sums": list, "since": int}, f"{path} is no loss of a checkpoint")
     sums = saved["sums"]
-    if not sums or not all(type(each) in (int, float) and abs(each) < 2**63 for each in sums):
+    if not sums or not all(type(part) in (int, float) and abs(part) < 2**63 for part in sums):
         raise UsageError(f"{path} is no loss of a checkpoint: its sums are {short(sums)}.")
-    return saved["since"], float(sums[own] if len(sums) == processes else sum(sums) / len(sums))
+    return saved["since"], float(sums[process] if len(sums) == processes else sum(sums) / len(sums))
 
 
 class LearningCurve(TrainerCallback):
@@ -83,7 +82,7 @@ class LearningCurve(TrainerCallback):
         self._pending = self._pending + loss.detach()
 
     def on_train_begin(
-        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Take up the curve of a run that goes on, without what came after its checkpoint."""
         self._since = self._began = state.global_step
@@ -95,16 +94,21 @@ class LearningCurve(TrainerCallback):
             with whole(self.path) as partial:
                 text = "".join(json.dumps(point) + "\n" for point in self.points)
                 partial.write_text(text, encoding="utf-8")
-        pending = Path(args.output_dir) / f"checkpoint-{state.global_step}" / PENDING
+        pending = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}" / PENDING
         if pending.is_file():
-            self._since, own = _read_pending(pending, args.world_size, args.process_index)
-            self._pending = torch.tensor(own, device=args.device)
+            self._since, loss = _read_pending(pending, args.world_size, args.process_index)
+            self._pending = torch.tensor(loss, device=args.device)
 
     def on_log(
-        self, args: Any, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, float] | None = None,
+        **_: object,
     ) -> None:
         """A point of the curve: the mean loss since the last one."""
-        if "loss" not in (logs or {}):
+        if logs is None or "loss" not in logs:
             return
         total = self.gather(self._pending).mean().item()
         numbers = {"loss": total / (state.global_step - self._since)}
@@ -113,7 +117,7 @@ class LearningCurve(TrainerCallback):
         self._add(state, numbers)
 
     def on_epoch_end(
-        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Scores after an epoch, unless the run went on from its very end."""
         if self.score is None or not state.is_world_process_zero:
@@ -121,11 +125,13 @@ class LearningCurve(TrainerCallback):
         if state.global_step > self._began:
             self._add(state, self.score())
 
-    def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
         """Put the loss that has no line yet beside the checkpoint."""
         sums = self.gather(self._pending).reshape(-1).tolist()
         if state.is_world_process_zero:
-            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
             write_json(folder / PENDING, {"since": self._since, "sums": sums})
 
     def _add(self, state: TrainerState, numbers: Point) -> None:

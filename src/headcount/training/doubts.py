@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from transformers import PreTrainedTokenizerBase
 
 from headcount.tasks.guessing import against_guessing
 from headcount.tasks.rows import ScoredRows
@@ -14,17 +14,20 @@ MOST = 0.5
 
 
 def doubts_about(
-    found: Evaluation, scored: ScoredRows, tokenizer: Any, scoring: Scoring
+    evaluation: Evaluation,
+    scored: ScoredRows,
+    tokenizer: PreTrainedTokenizerBase | None,
+    scoring: Scoring,
 ) -> list[str]:
     """Sentences about a score that is no better than guessing, and about unknown tokens."""
-    doubts = [unknown_tokens(scored, tokenizer), no_better_than_guessing(found, scoring)]
+    doubts = [unknown_tokens(scored, tokenizer), no_better_than_guessing(evaluation, scoring)]
     return [doubt for doubt in doubts if doubt is not None]
 
 
-def unknown_tokens(scored: ScoredRows, tokenizer: Any) -> str | None:
+def unknown_tokens(scored: ScoredRows, tokenizer: PreTrainedTokenizerBase | None) -> str | None:
     """Whether most tokens of the texts are not in the vocabulary."""
     unknown = getattr(tokenizer, "unk_token_id", None)
-    if unknown is None:
+    if tokenizer is None or unknown is None:
         return None
     special = {*tokenizer.all_special_ids} - {unknown}
     tokens = [
@@ -39,18 +42,20 @@ def unknown_tokens(scored: ScoredRows, tokenizer: Any) -> str | None:
     )
 
 
-def no_better_than_guessing(found: Evaluation, scoring: Scoring) -> str | None:
-    """Whether all heads do no better than one answer throughout."""
-    if found.outcome is None or not scoring.bootstrap:
+def no_better_than_guessing(evaluation: Evaluation, scoring: Scoring) -> str | None:
+    """Whether the model does no better than one constant prediction."""
+    if evaluation.outcome is None or not scoring.bootstrap:
         return None
-    metric, how = found.scores[0].metric, {"bootstrap": scoring.bootstrap, "seed": scoring.seed}
-    held = against_guessing(metric, found.outcome, **how)
-    if held is None or held.better or held.difference.no_interval:
-        return None  # of too few rows nothing is known
-    score = f"{metric} {found.score:.4f}"
-    if held.difference.high < 0:
+    metric = evaluation.scores[0].metric
+    guessing = against_guessing(
+        metric, evaluation.outcome, bootstrap=scoring.bootstrap, seed=scoring.seed
+    )
+    if guessing is None or guessing.better or guessing.difference.no_interval:
+        return None  # too few rows
+    score = f"{metric} {evaluation.score:.4f}"
+    if guessing.difference.high < 0:
         return (
-            f"{score} is worse than guessing ({held.guess:.4f}): labels may be exchanged (see "
+            f"{score} is worse than guessing ({guessing.guess:.4f}): labels may be swapped (see "
             "--labels), or the tokenizer or the task is not the model's."
         )
-    return f"{score} is not better than guessing ({held.guess:.4f}) on these rows."
+    return f"{score} is not better than guessing ({guessing.guess:.4f}) on these rows."

@@ -102,14 +102,20 @@ def evaluate(
         rows = scored_rows(loaded, known, tokenizer, scoring)
     else:
         rows = given_rows(loaded, task, tokenizer, scoring)
-    found = evaluate_rows(
-        loaded, rows, several, tokenizer=tokenizer, scoring=scoring, tokens=tokens, beams=beams,
+    evaluations = evaluate_rows(
+        loaded,
+        rows,
+        several,
+        tokenizer=tokenizer,
+        scoring=scoring,
+        tokens=tokens,
+        beams=beams,
         share=share,
-    )  # fmt: skip
+    )
     if masks is None:
-        for doubt in doubts_about(found[0], rows, tokenizer, scoring):
+        for doubt in doubts_about(evaluations[0], rows, tokenizer, scoring):
             logging.getLogger("headcount").warning(doubt)
-    return found if are_several(masks) else found[0]
+    return evaluations if are_several(masks) else evaluations[0]
 
 
 def evaluate_rows(
@@ -117,7 +123,7 @@ def evaluate_rows(
     scored: ScoredRows,
     masks: Sequence[Mask] | None = None,
     *,
-    tokenizer: Any,
+    tokenizer: PreTrainedTokenizerBase | None,
     scoring: Scoring,
     tokens: int | None = None,
     beams: int = 1,
@@ -126,8 +132,8 @@ def evaluate_rows(
 ) -> list[Evaluation]:
     """Score rows that are loaded: one evaluation of the model as it is, or one for each mask.
 
-    Of `scoring` only the seed and the draws of the interval count here. `report` gets (rows done,
-    all rows), but for translations.
+    Of `scoring` only the seed and the bootstrap of the interval count here. `report` gets (rows
+    done, all rows), but for translations.
     """
     if tokenizer is not None:
         match(model, tokenizer)  # it need not be the model that the rows were made for
@@ -137,32 +143,46 @@ def evaluate_rows(
     started = time.monotonic()
     task, kind = scored.task, task_kind(scored.task.kind)
     if kind.generation:
-        how = {"beams": beams, "tokens": tokens, "inputs": kind.generation}
-        kept = translate(model, scored.rows, tokenizer, masks, **how)
+        assert tokenizer is not None
+        kept = translate(
+            model,
+            scored.rows,
+            tokenizer,
+            masks,
+            beams=beams,
+            tokens=tokens,
+            inputs=kind.generation,
+        )
     else:
         if kind.asks_tokens:
-            tokens = max(1, min(tokens, LOGITS // _words(model, tokenizer)))
+            # how many words it chooses from
+            words = (
+                model.config.get_text_config().vocab_size if tokenizer is None else len(tokenizer)
+            )
+            tokens = max(1, min(tokens, LOGITS // words))
         kept = run_masks(model, scored.rows, kind, masks, tokens=tokens, share=share, report=report)
-        for place, table in enumerate(kept):
-            _require_finite_answers(table, masks[place] if masks else None)
-    results = [kind.score(each, scored) for each in kept]
+        for table, mask in zip(kept, masks or [None], strict=True):
+            _require_finite_answers(table, mask)
+    results = [kind.score(table, scored) for table in kept]
     seconds = (time.monotonic() - started) / len(results)
-    bootstrap = {"bootstrap": scoring.bootstrap, "seed": scoring.seed}
     return [
         Evaluation(
             task=task.name,
             split=scored.split,
-            scores=tuple(score(name, outcome, **bootstrap) for name in task.metrics),
+            scores=tuple(
+                score(name, outcome, bootstrap=scoring.bootstrap, seed=scoring.seed)
+                for name in task.metrics
+            ),
             n=len(outcome),
             seconds=seconds,
             seed=scoring.seed,
-            mask=None if masks is None else masks[place],
+            mask=mask,
             signature=bleu.signature() if "bleu" in task.metrics else None,
             predictions=predictions,
             rows=scored.fingerprint,
             outcome=outcome,
         )
-        for place, (outcome, predictions) in enumerate(results)
+        for mask, (outcome, predictions) in zip(masks or [None], results, strict=True)
     ]
 
 
@@ -170,27 +190,25 @@ class RowScorer:
     """A model in training, scored again and again on rows that are loaded once."""
 
     def __init__(
-        self, model: PreTrainedModel, task: Task, tokenizer: Any, scoring: Scoring
+        self,
+        model: PreTrainedModel,
+        task: Task,
+        tokenizer: PreTrainedTokenizerBase,
+        scoring: Scoring,
     ) -> None:
         self.model, self.task, self.tokenizer, self.scoring = model, task, tokenizer, scoring
         self._rows: ScoredRows | None = None
 
     def score(self, *, bootstrap: int | None = None) -> Evaluation:
-        """The model as it is now; `draws` in place of those it is scored with otherwise."""
+        """The model as it is now; `bootstrap` instead of that of its scoring."""
         if self._rows is None:
             self._rows = scored_rows(self.model, self.task, self.tokenizer, self.scoring)
         scoring = self.scoring if bootstrap is None else replace(self.scoring, bootstrap=bootstrap)
-        how = {"tokenizer": self.tokenizer, "scoring": scoring}
-        return evaluate_rows(self.model, self._rows, **how)[0]
+        return evaluate_rows(self.model, self._rows, tokenizer=self.tokenizer, scoring=scoring)[0]
 
     def point(self) -> dict[str, float]:
         """The scores alone, for a learning curve."""
-        return {each.metric: each.value for each in self.score(bootstrap=0).scores}
-
-
-def _words(model: PreTrainedModel, tokenizer: Any) -> int:
-    """How many words a language model chooses from."""
-    return len(tokenizer) if tokenizer is not None else model.config.get_text_config().vocab_size
+        return {score.metric: score.value for score in self.score(bootstrap=0).scores}
 
 
 def _require_finite_answers(table: np.ndarray, mask: Mask | None) -> None:
@@ -198,7 +216,7 @@ def _require_finite_answers(table: np.ndarray, mask: Mask | None) -> None:
     if wrong:
         masked = "" if mask is None else f" with heads {mask.pattern}"
         raise UsageError(
-            f"The model cannot be scored{masked}: what it says is NaN or infinite for {wrong} of "
-            f"{len(table)} rows, although its weights are numbers. Numbers grow too large inside "
-            "it: load it in float32."
+            f"The model cannot be scored{masked}: its predictions are NaN or infinite for "
+            f"{wrong} of {len(table)} rows, although its weights are finite: its activations "
+            "overflow. Load it in float32."
         )

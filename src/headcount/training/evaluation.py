@@ -65,7 +65,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict, without the predictions; what is undefined is None."""
-        scores = [each.to_json() for each in self.scores]
+        scores = [score.to_json() for score in self.scores]
         data = {
             "task": self.task,
             "split": self.split,
@@ -73,7 +73,7 @@ class Evaluation:
             "score": scores[0]["value"],
             "low": scores[0]["low"],
             "high": scores[0]["high"],
-            "scores": {each["metric"]: each for each in scores},
+            "scores": {score["metric"]: score for score in scores},
             "n": self.n,
             "seconds": round(self.seconds, 3),
             "seed": self.seed,
@@ -98,7 +98,7 @@ class Evaluation:
         return cls(
             task=data["task"],
             split=data["split"],
-            scores=tuple(Score.from_json(each) for each in data["scores"].values()),
+            scores=tuple(Score.from_json(score) for score in data["scores"].values()),
             n=data["n"],
             seconds=data["seconds"],
             seed=data["seed"],
@@ -111,19 +111,19 @@ class Evaluation:
         return save_predictions([self], path)
 
 
-def save_predictions(found: Sequence[Evaluation], path: str | Path) -> Path:
-    """The predictions of several evaluations in one Parquet file; masks are told apart by name."""
+def save_predictions(evaluations: Sequence[Evaluation], path: str | Path) -> Path:
+    """The predictions of several evaluations in one Parquet file, each with its mask's pattern."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     tables = []
-    for each in found:
+    for evaluation in evaluations:
         columns = {
             name: list(values) if getattr(values, "ndim", 1) > 1 else values
-            for name, values in each.predictions.items()
+            for name, values in evaluation.predictions.items()
         }
-        if len(found) > 1:
-            pattern = each.mask.pattern if each.mask is not None else "all"
+        if len(evaluations) > 1:
+            pattern = evaluation.mask.pattern if evaluation.mask is not None else "all"
             columns["heads_kept"] = [pattern] * len(columns["row"])
         tables.append(pa.table(columns))
     with whole(path) as partial:
@@ -143,9 +143,9 @@ def difference(
 
     `metric` is one of the task's, its score when left out.
     """
-    for each in (before, after):
-        if not isinstance(each, Evaluation):
-            raise UsageError(f"hc.difference takes what hc.evaluate gives, not {short(each)}.")
+    for value in (before, after):
+        if not isinstance(value, Evaluation):
+            raise UsageError(f"hc.difference takes what hc.evaluate gives, not {short(value)}.")
     if (before.task, before.split) != (after.task, after.split):
         raise UsageError(
             "A difference needs the same rows before and after, not "
@@ -165,10 +165,15 @@ def difference(
     return metrics.difference(metric, before.outcome, after.outcome, bootstrap=bootstrap, seed=seed)
 
 
-def differences(found: Sequence[Evaluation], scoring: Scoring) -> list[list[Difference]]:
-    """For every evaluation but the first, by how much each of its scores is off the first's."""
-    how = {"bootstrap": scoring.bootstrap, "seed": scoring.seed}
+def differences(evaluations: Sequence[Evaluation], scoring: Scoring) -> list[list[Difference]]:
+    """The differences of every later evaluation from the first, metric by metric."""
+    first, *others = evaluations
     return [
-        [difference(found[0], each, metric=score.metric, **how) for score in each.scores]
-        for each in found[1:]
+        [
+            difference(
+                first, other, metric=score.metric, bootstrap=scoring.bootstrap, seed=scoring.seed
+            )
+            for score in other.scores
+        ]
+        for other in others
     ]

@@ -40,7 +40,7 @@ ADVICE = "Try a lower learning rate, a warm-up or --precision fp32."
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingResult:
-    """What a training run came to."""
+    """The result of a training run."""
 
     model: PreTrainedModel = field(repr=False)
     steps: int
@@ -70,7 +70,7 @@ class TrainingResult:
             "evaluation": self.evaluation.to_json() if self.evaluation else None,
         }
 
-    def save(self, folder: Path, tokenizer: Any = None) -> None:
+    def save(self, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
         """The model, ready to be loaded with its tokenizer, or its weights; then the result."""
         if self.out is not None:
             save_model(self.model, tokenizer, folder)
@@ -102,7 +102,7 @@ def finetune(
     is one for the caller to delete: a killed run goes on there, and a finished one is given again,
     but there is no model to load. `limit` trains on a seeded sample of the rows. `curve_scores`
     adds the dev score after every epoch to the learning curve. `report` is called with (step, all
-    steps, newest point). `logging` says which trackers are told.
+    steps, newest point). `logging` names the trackers to log to.
     """
     if out is not None and work is not None:
         raise UsageError("Pass out or work, not both: a run has one folder.")
@@ -117,8 +117,8 @@ def finetune(
     if home is not None:
         scored = {"evaluation": evaluation, "curve_scores": curve_scores}
         settings = {**session.settings(scored=any(scored.values())), **scored}
-    anew = {} if out is None else {"anew": "--overwrite to start anew"}
-    with session.opened(home, settings, device=device, overwrite=overwrite, **anew):
+    anew = "delete it to start over" if out is None else "--overwrite to start over"
+    with session.opened(home, settings, device=device, overwrite=overwrite, anew=anew):
         if session.is_done:
             return finished(session, model_wanted=out is not None)
         scoring = Scoring(max_length=session.options.max_length, seed=session.options.seed)
@@ -134,11 +134,11 @@ def finetune(
             seconds=session.seconds,
             curve=tuple(session.curve.points),
             evaluation=scorer.score() if wanted else None,
-            resumed_from=checkpoints.step_of(session.checkpoint),
+            resumed_from=session.resumed_from,
             out=None if out is None else session.folder,
         )
         if trained.evaluation is not None:
-            session.log({each.metric: each.value for each in trained.evaluation.scores})
+            session.log({score.metric: score.value for score in trained.evaluation.scores})
         session.finish(lambda folder: trained.save(folder, session.tokenizer))
         return trained
 
@@ -154,7 +154,7 @@ def finished(session: Session, *, model_wanted: bool) -> TrainingResult:
         _load_saved(unwrap(model), folder)
     else:
         checkpoints.load_weights(model, folder)
-    found = result["evaluation"]
+    evaluation = result["evaluation"]
     return TrainingResult(
         model=model.eval(),
         steps=result["steps"],
@@ -162,7 +162,7 @@ def finished(session: Session, *, model_wanted: bool) -> TrainingResult:
         data=rows_fingerprint(session.encoded),
         seconds=result["seconds"],
         curve=tuple(read_curve(folder / CURVE)),
-        evaluation=Evaluation.from_json(found) if found else None,
+        evaluation=Evaluation.from_json(evaluation) if evaluation else None,
         resumed_from=result["resumed_from"],
         out=folder if model_wanted else None,
     )
@@ -170,9 +170,10 @@ def finished(session: Session, *, model_wanted: bool) -> TrainingResult:
 
 def _load_saved(model: Any, folder: Path) -> None:
     """The weights of a model that was saved in a folder; its class knows their names there."""
-    how: Any = {"dtype": model.dtype, "output_loading_info": True, "use_safetensors": True}
     try:
-        saved, report = type(model).from_pretrained(folder, **how)
+        saved, report = type(model).from_pretrained(
+            folder, dtype=model.dtype, output_loading_info=True, use_safetensors=True
+        )
         require_weights(str(folder), saved, report, new_head=False)
         adopt_pooler(saved, model)
         model.load_state_dict(saved.state_dict())

@@ -1,4 +1,4 @@
-"""One pass over the rows with one mask or with many, each answer read out into a small table.
+"""One pass over the rows with one mask or with many, the answers of each read into a small table.
 
 Masks are sorted by their layers from the bottom up. Two neighbours that agree in the lowest k
 layers share everything below layer k (see `Replay`); masks that part at the same layer run side
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import groupby, pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -56,11 +55,11 @@ class GateBoard:
         with gate(self.model, stacks):
             yield
 
-    def show(self, places: Sequence[int]) -> None:
+    def show(self, chosen: Sequence[int]) -> None:
         """Set the gates to masks by number: one for all rows, or one for each copy of the batch."""
         for number, value in enumerate(self.gates):
-            value.resize_(len(places), value.shape[1])
-            value.copy_(torch.stack([self.rows[place][number] for place in places]))
+            value.resize_(len(chosen), value.shape[1])
+            value.copy_(torch.stack([self.rows[which][number] for which in chosen]))
 
 
 def _row(mask: Mask, site: Site) -> Tensor:
@@ -76,7 +75,7 @@ def run_masks(
     *,
     tokens: int,
     share: bool = True,
-    report: Callable[[int, int], Any] | None = None,
+    report: Callable[[int, int], object] | None = None,
 ) -> list[np.ndarray]:
     """A table (row, number) for every mask, or one for the model as it is when `masks` is None.
 
@@ -96,11 +95,11 @@ def run_masks(
 
     tables: list[np.ndarray | None] = [None] * (1 if masks is None else len(masks))
 
-    def put(place: int, numbers: np.ndarray, answers: Tensor, batch: ModelBatch) -> None:
+    def put(which: int, numbers: np.ndarray, answers: Tensor, batch: ModelBatch) -> None:
         part = kind.read(answers, batch).cpu().numpy()
-        table = tables[place]
+        table = tables[which]
         if table is None:
-            table = tables[place] = np.zeros((len(rows), *part.shape[1:]))
+            table = tables[which] = np.zeros((len(rows), *part.shape[1:]))
         table[numbers] = part
 
     with torch.inference_mode(), evaluating(unwrap(model)):
@@ -112,23 +111,27 @@ def run_masks(
             with board.attached():
                 chain = _chain(model, board, rows, kind, masks) if share else None
                 for numbers, batch in batches():
-                    for place, answers in _answers(board, chain, kind, batch.inputs, tokens):
-                        put(place, numbers, answers, batch)
+                    for which, answers in _answers(board, chain, kind, batch.inputs, tokens):
+                        put(which, numbers, answers, batch)
     return [table for table in tables if table is not None]
 
 
 def _answers(
-    board: GateBoard, chain: MaskChain | None, kind: TaskKind, inputs: dict[str, Any], tokens: int
+    board: GateBoard,
+    chain: MaskChain | None,
+    kind: TaskKind,
+    inputs: dict[str, Tensor],
+    tokens: int,
 ) -> Generator[tuple[int, Tensor]]:
-    """(place of the mask, answers) for every mask on one batch."""
+    """(number of the mask, answers) for every mask on one batch."""
     if chain is not None:
         together = max(1, tokens // next(iter(inputs.values())).numel())
         with chain.replay.attached():
             yield from chain.visit(inputs, chain.order, 0, together)
         return
-    for place in range(len(board.rows)):
-        board.show([place])
-        yield place, kind.answers(board.model(**inputs))
+    for which in range(len(board.rows)):
+        board.show([which])
+        yield which, kind.answers(board.model(**inputs))
 
 
 class MaskChain:
@@ -156,31 +159,31 @@ class MaskChain:
         return next((at for at, (a, b) in enumerate(pairs) if a != b), len(self.keys[first]))
 
     def visit(
-        self, inputs: dict[str, Any], places: Sequence[int], start: int, together: int
+        self, inputs: dict[str, Tensor], chosen: Sequence[int], start: int, together: int
     ) -> Generator[tuple[int, Tensor]]:
         """Answers of sorted masks that agree below call `start`, whose outputs are remembered."""
-        head, *rest = places
-        part = {self.keys[place][start] for place in places} if rest else set()
-        if together > 1 and len(part) == len(places) and start < len(self.replay.calls):
-            for at in range(0, len(places), together):
-                yield from self._side_by_side(inputs, places[at : at + together], start)
+        head, *rest = chosen
+        part = {self.keys[which][start] for which in chosen} if rest else set()
+        if together > 1 and len(part) == len(chosen) and start < len(self.replay.calls):
+            for at in range(0, len(chosen), together):
+                yield from self._side_by_side(inputs, chosen[at : at + together], start)
             return
         self.board.show([head])
         answers = self.answers(self.replay.run(inputs, start))
         yield head, answers
-        for depth, group in groupby(rest, lambda place: self.shared(head, place)):
+        for depth, group in groupby(rest, lambda which: self.shared(head, which)):
             if depth == len(self.replay.calls):  # the same mask once more
-                for place in group:
-                    yield place, answers
+                for which in group:
+                    yield which, answers
             else:
                 yield from self.visit(inputs, list(group), depth, together)
 
     def _side_by_side(
-        self, inputs: dict[str, Any], places: Sequence[int], start: int
+        self, inputs: dict[str, Tensor], chosen: Sequence[int], start: int
     ) -> Generator[tuple[int, Tensor]]:
-        self.board.show(places)
-        outputs = self.replay.run(inputs, start, copies=len(places), keep=False)
-        yield from zip(places, self.answers(outputs).chunk(len(places)), strict=True)
+        self.board.show(chosen)
+        outputs = self.replay.run(inputs, start, copies=len(chosen), keep=False)
+        yield from zip(chosen, self.answers(outputs).chunk(len(chosen)), strict=True)
 
 
 def _chain(
@@ -195,10 +198,10 @@ def _chain(
     if len(masks) < 2 or not layers:
         return None
     device = next(model.parameters()).device
-    longest = np.array([rows.lengths[each].max() for each in rows.rows_of(range(rows.count))])
+    longest = np.array([rows.lengths[numbers].max() for numbers in rows.rows_of(range(rows.count))])
     few = rows.take(np.argsort(longest, kind="stable")[[0, rows.count // 2]])
     batch = few.collate([few[row] for row in range(len(few))])
-    inputs = kind.inputs(board.model, {name: each.to(device) for name, each in batch.items()})
+    inputs = kind.inputs(board.model, {name: value.to(device) for name, value in batch.items()})
     board.show([0])
     try:
         chain = MaskChain(
@@ -209,32 +212,32 @@ def _chain(
         return None  # a layer that cannot be driven from outside: the plain loop is always right
 
 
-def _holds(chain: MaskChain, inputs: dict[str, Any], samples: int = 5) -> bool:
+def _holds(chain: MaskChain, inputs: dict[str, Tensor], samples: int = 5) -> bool:
     """Whether replayed answers are the plain ones, on a small batch."""
     steps = np.linspace(0, len(chain.order) - 1, min(samples, len(chain.order))).astype(int)
-    places = [chain.order[step] for step in steps]
+    chosen = [chain.order[step] for step in steps]
     plain: dict[int, Tensor] = {}
-    for place in places:
-        chain.board.show([place])
-        plain[place] = chain.answers(chain.board.model(**inputs)).clone()
+    for which in chosen:
+        chain.board.show([which])
+        plain[which] = chain.answers(chain.board.model(**inputs)).clone()
 
-    def near(place: int, found: Tensor) -> bool:
-        return relative_difference([plain[place]], [found]) < TOLERANCE
+    def near(which: int, answers: Tensor) -> bool:
+        return relative_difference([plain[which]], [answers]) < TOLERANCE
 
     with chain.replay.attached() as replay:
         # from every layer on: a layer that writes into its input spoils what is remembered
-        chain.board.show(places[:1])
+        chain.board.show(chosen[:1])
         depths = range(len(replay.calls))
         answers = (chain.answers(replay.run(inputs, depth)) for depth in depths)
-        if not all(near(places[0], each) for each in answers):
+        if not all(near(chosen[0], answer) for answer in answers):
             return False
-        for place, then in pairwise(places):
-            chain.board.show([place])
+        for which, then in pairwise(chosen):
+            chain.board.show([which])
             replay.run(inputs, 0)
-            start = chain.shared(place, then)
-            pair = list(chain._side_by_side(inputs, [then, place], start))
+            start = chain.shared(which, then)
+            pair = list(chain._side_by_side(inputs, [then, which], start))
             chain.board.show([then])
             alone = chain.answers(replay.run(inputs, start, keep=False))
-            if not (near(then, alone) and all(near(which, found) for which, found in pair)):
+            if not (near(then, alone) and all(near(*answer) for answer in pair)):
                 return False
     return True

@@ -1,6 +1,6 @@
 """Where runs are logged as they go: `hc.train(model, "sst2", logging=hc.Logging(log_to="wandb"))`.
 
-It is no part of what is asked: the same run with other trackers, or none, is the same run.
+It is no part of a run's identity: the same run with other trackers, or none, is the same run.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ TRACKERS = ("trackio", "wandb", "mlflow", "tensorboard")
 
 @dataclass(frozen=True, kw_only=True)
 class Logging:
-    """Which trackers are told of losses, gates, scores and finished runs; none by default."""
+    """Which trackers get losses, gates, scores and finished runs; none by default."""
 
     log_to: tuple[str, ...] = ()
     """Trackers to log to: trackio, wandb, mlflow, tensorboard; several may be named."""
     log_project: str = "headcount"
     """The project that the runs belong to (in MLflow: experiment)."""
     run: str | None = None
-    """What a run is called; None is the name of its folder, or its task."""
+    """Name of the run; by default that of its folder, or its task."""
 
     def __post_init__(self) -> None:
         names = (self.log_to,) if isinstance(self.log_to, str) else tuple(self.log_to)

@@ -7,20 +7,27 @@ processes, sees exactly the same batches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
+from transformers import PreTrainedTokenizerBase
 
-from headcount.tasks.encoding import IGNORED, EncodedRows
+from headcount.tasks.encoding import IGNORED, EncodedRows, RowItem
 from headcount.tasks.kinds.kind import TaskKind
 
 
-class Rows(Dataset[list[dict[str, Any]]]):
+class TrainingRows(Dataset[list[RowItem]]):
     """Examples to train on, and a blank one behind them (see `EpochOrder`)."""
 
-    def __init__(self, rows: EncodedRows, kind: TaskKind, processor: Any, *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        rows: EncodedRows,
+        kind: TaskKind,
+        processor: PreTrainedTokenizerBase,
+        *,
+        seed: int = 0,
+    ) -> None:
         self.rows, self.kind, self.processor = rows, kind, processor
         self.seed = seed
         self.epoch = 0
@@ -35,22 +42,21 @@ class Rows(Dataset[list[dict[str, Any]]]):
         lengths = self.rows.lengths
         return np.array([lengths[rows].max() for rows in self.numbers])
 
-    def __getitem__(self, example: int) -> list[dict[str, Any]]:
+    def __getitem__(self, example: int) -> list[RowItem]:
         """The rows of an example."""
         generator = np.random.default_rng((self.seed, self.epoch, example))
         rows = self.numbers[0 if example == len(self) else example]
         items = [self.kind.draw(self.rows[row], self.processor, generator) for row in rows]
         if example == len(self):
-            return [{**item, "labels": _ignored(item["labels"])} for item in items]
+            for item in items:
+                labels = item["labels"]
+                several = isinstance(labels, list)
+                item["labels"] = [IGNORED] * len(labels) if several else type(labels)(IGNORED)
         return items
 
-    def collate(self, examples: Sequence[list[dict[str, Any]]]) -> dict[str, Tensor]:
+    def collate(self, examples: Sequence[list[RowItem]]) -> dict[str, Tensor]:
         """Padded tensors of their rows."""
         return self.rows.collate([item for items in examples for item in items])
-
-
-def _ignored(labels: Any) -> Any:
-    return [IGNORED] * len(labels) if isinstance(labels, list) else type(labels)(IGNORED)
 
 
 class EpochOrder(Sampler[int]):
@@ -62,7 +68,13 @@ class EpochOrder(Sampler[int]):
     """
 
     def __init__(
-        self, rows: Rows, *, seed: int, batch: int, fill: bool = False, like_lengths: bool = False
+        self,
+        rows: TrainingRows,
+        *,
+        seed: int,
+        batch: int,
+        fill: bool = False,
+        like_lengths: bool = False,
     ) -> None:
         self.rows = rows
         self.seed = seed

@@ -9,11 +9,10 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel, TrainingArguments
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments
 
 from headcount.base.errors import UsageError
 from headcount.base.files import cannot_write, expanded, locked, share
@@ -28,8 +27,8 @@ from headcount.training.processes import is_first
 def run_folder(out: str | Path | None) -> Generator[Path]:
     """The run's folder, held for this run alone; or one that is gone afterwards."""
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="headcount-") as made:
-            yield Path(made)
+        with tempfile.TemporaryDirectory(prefix="headcount-") as path:
+            yield Path(path)
         return
     folder = expanded(out)
     if folder.exists() and not folder.is_dir():
@@ -41,13 +40,13 @@ def run_folder(out: str | Path | None) -> Generator[Path]:
 
 def take_up(
     folder: Path,
-    settings: dict[str, Any],
+    settings: dict[str, object],
     arguments: TrainingArguments,
     *,
-    overwrite: bool = False,
-    anew: str = "delete it to start anew",
+    overwrite: bool,
+    anew: str,
 ) -> Path | None:
-    """Check what is in the folder against what is asked, and find where to go on."""
+    """Check what is in the folder against the settings, and find where to go on."""
     first = arguments.process_index == 0
     if overwrite and first:
         checkpoints.clear(folder)
@@ -61,30 +60,30 @@ def take_up(
 
 
 def settings_of(
-    given: dict[str, Any], task: Task, rows: EncodedRows, options: TrainOptions, *, scored: bool
-) -> dict[str, Any]:
+    given: dict[str, object], task: Task, rows: EncodedRows, options: TrainOptions, *, scored: bool
+) -> dict[str, object]:
     """What a run depends on, by name; two runs with the same settings end in the same files.
 
     `given` is the identity of the model as it came, before dropout was set on it.
     """
-    found = {**given, "task": task.name, "metric": task.metric, "data": rows_fingerprint(rows)}
+    settings = {**given, "task": task.name, "metric": task.metric, "data": rows_fingerprint(rows)}
     if scored and task.evaluation != "train":
-        found[task.evaluation] = examples_fingerprint(task.load(task.evaluation))
-    return {**found, **options.identity()}
+        settings[task.evaluation] = examples_fingerprint(task.load(task.evaluation))
+    return {**settings, **options.identity()}
 
 
-def save_model(model: PreTrainedModel, tokenizer: Any, folder: Path) -> None:
+def save_model(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """The finished model among the run's files; each file appears whole."""
-    made = folder / ".partial"  # inside, so that the next start finds what a kill left
+    partial = folder / ".partial"  # inside, so that the next start finds what a kill left
     try:
-        model.save_pretrained(made)
-        tokenizer.save_pretrained(made)
-        share(made)
-        for item in sorted(made.iterdir()):
+        model.save_pretrained(partial)
+        tokenizer.save_pretrained(partial)
+        share(partial)
+        for item in sorted(partial.iterdir()):
             os.replace(item, folder / item.name)
-        made.rmdir()
+        partial.rmdir()
     except OSError as error:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)
         raise cannot_write(folder, error) from error
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
 from headcount.models.batches import batches_for
@@ -22,8 +22,7 @@ from headcount.tasks.as_rows import LABELS, TAKEN, Data, as_rows
 from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 from headcount.tasks.kinds import kind_of, task_kind
 from headcount.tasks.loading import match, room
-from headcount.tasks.rows import ScoredRows, asked_fingerprint
-from headcount.tasks.sampling import rows_of
+from headcount.tasks.rows import ScoredRows, rows_of, scored_fingerprint
 from headcount.tasks.task import Examples, sample
 from headcount.training.scoring import Scoring
 
@@ -31,8 +30,10 @@ PARTS = ("input_ids", "token_type_ids", "attention_mask", *LABELS)
 """What is read of a batch."""
 
 
-def scored_rows(model: PreTrainedModel, task: Task, tokenizer: Any, scoring: Scoring) -> ScoredRows:
-    """Load and encode what `scoring` asks for, as much of a row as fits into the model."""
+def scored_rows(
+    model: PreTrainedModel, task: Task, tokenizer: PreTrainedTokenizerBase, scoring: Scoring
+) -> ScoredRows:
+    """Load and encode the rows of `scoring`, truncated to what fits into the model."""
     split = scoring.split or task.evaluation
     match(model, tokenizer)
     examples, rows = rows_of(
@@ -49,11 +50,16 @@ def scored_rows(model: PreTrainedModel, task: Task, tokenizer: Any, scoring: Sco
         examples=examples,
         rows=rows,
         order=task_kind(task.kind).class_order(model, task, examples.labels),
-        fingerprint=asked_fingerprint(task, examples, rows),
+        fingerprint=scored_fingerprint(task, examples, rows),
     )
 
 
-def given_rows(model: PreTrainedModel, data: Data, tokenizer: Any, scoring: Scoring) -> ScoredRows:
+def given_rows(
+    model: PreTrainedModel,
+    data: Data,
+    tokenizer: PreTrainedTokenizerBase | None,
+    scoring: Scoring,
+) -> ScoredRows:
     """Rows that belong to no task, with labels as the model numbers them, by what it predicts."""
     if scoring.split is not None:
         raise UsageError(f"Only a task has splits: rows have no '{scoring.split}'.")
@@ -64,18 +70,25 @@ def given_rows(model: PreTrainedModel, data: Data, tokenizer: Any, scoring: Scor
     batch = next(batches_for(bare, rows.take([0])))
     with torch.inference_mode(), evaluating(bare):
         answers = bare(**batch.inputs).logits
-    asked = batch.inputs["input_ids"] if batch.labels is None else batch.labels
-    kind = kind_of(bare, answers, asked)
+    labels = batch.inputs["input_ids"] if batch.labels is None else batch.labels
+    kind = kind_of(bare, answers, labels)
     rows, names = kind.given(bare, rows, answers)
-    labels = rows.labels if isinstance(rows.labels, np.ndarray) else None
     task = Task(
-        name="rows", kind=kind.name, texts=("text",), labels=names, metrics=kind.metrics,
-        loader=_no_splits, splits=("given",), evaluation="given",
-    )  # fmt: skip
+        name="rows",
+        kind=kind.name,
+        texts=("text",),
+        labels=names,
+        metrics=kind.metrics,
+        loader=_no_splits,
+        splits=("given",),
+        evaluation="given",
+    )
     return ScoredRows(
         task=task,
         split="given",
-        examples=Examples(([None] * len(rows),), labels),
+        examples=Examples(
+            ([None] * len(rows),), rows.labels if isinstance(rows.labels, np.ndarray) else None
+        ),
         rows=rows,
         order=np.arange(len(names)) if names else None,
         fingerprint=rows_fingerprint(rows),
@@ -86,7 +99,7 @@ def _unpadded(rows: EncodedRows | Iterable[Mapping[str, Any]]) -> EncodedRows:
     """The rows of batches, without their padding."""
     if isinstance(rows, EncodedRows):
         return rows
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[object]] = {}
     for batch in rows:
         if not isinstance(batch, Mapping) or np.ndim(batch.get("input_ids", 0)) != 2:
             raise UsageError(f"Rows to score have tokens (input_ids): {TAKEN}.")
@@ -95,9 +108,9 @@ def _unpadded(rows: EncodedRows | Iterable[Mapping[str, Any]]) -> EncodedRows:
                 columns.setdefault(name, []).extend(torch.as_tensor(batch[name]).tolist())
     if len({len(column) for column in columns.values()}) > 1:
         raise UsageError("The batches do not all have the same tensors.")
-    found = as_rows(None, columns)
-    assert isinstance(found, EncodedRows)
-    return found
+    unpadded = as_rows(None, columns)
+    assert isinstance(unpadded, EncodedRows)
+    return unpadded
 
 
 def _no_splits(split: str) -> Examples:

@@ -1,26 +1,28 @@
-"""Which rows are scored, and how: the options of every evaluation."""
+"""The options of every evaluation: which rows are scored, and how."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from headcount.base.errors import UsageError
+from headcount.base.options import checked
 
 
 @dataclass(frozen=True, kw_only=True)
+@checked
 class Scoring:
-    """What is scored, on which sample, with which interval."""
+    """Rows to score, and the bootstrap of the intervals."""
 
     split: str | None = None
-    """Which rows are scored; the task's dev split when left out."""
+    """Split to score; the task's dev split by default."""
     limit: int | float | None = field(default=None, metadata={"typed": int})
-    """Score a seeded sample of so many rows; in Python a share of them, too, such as 0.5."""
+    """Score a seeded sample of this many rows; in Python also a fraction, such as 0.5."""
     seed: int = 0
     """Seed of the sample, of masked tokens and of the interval."""
     bootstrap: int = 1000
     """Bootstrap resamples behind the intervals; 0 for none."""
     max_length: int = 128
-    """Tokens per row; longer rows are cut."""
+    """Tokens per row; longer rows are truncated."""
 
     def __post_init__(self) -> None:
         if self.bootstrap < 0:

@@ -7,7 +7,7 @@
         session.finish(result.save)
 
 `finetune` trains weights this way, `learned.run.learn` gates beside them. A killed session goes on
-from its last checkpoint when the same is asked for again, in the same number of processes or not.
+from its last checkpoint when it is started again, in the same number of processes or not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel, TrainerCallback, TrainingArguments
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainingArguments,
+)
 
 from headcount.base.errors import HeadcountError, UsageError
 from headcount.models.devices import pick_device
@@ -29,15 +34,14 @@ from headcount.tasks import Task, open_task
 from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, room, tokenizer_of
-from headcount.tasks.rows import in_model_numbers
-from headcount.tasks.sampling import rows_of
+from headcount.tasks.rows import in_model_numbers, rows_of
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
 from headcount.training.curve import LearningCurve, Point
 from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
-from headcount.training.order import Rows
+from headcount.training.order import TrainingRows
 from headcount.training.runs import own_randomness, run_folder, settings_of, take_up
 from headcount.training.tracker import Tracker
 from headcount.training.trainer import (
@@ -62,7 +66,7 @@ class Session:
         self,
         model: PreTrainedModel,
         task: str | Task,
-        tokenizer: Any,
+        tokenizer: PreTrainedTokenizerBase | None,
         options: TrainOptions,
         *,
         limit: Limit = None,
@@ -79,21 +83,27 @@ class Session:
         self.checkpoint: Path | None = None
         """Where it goes on from."""
         self.tracker: Tracker | None = None
-        """Told of losses and scores, where something is logged to."""
+        """Gets losses and scores, where the session is logged."""
         self._started = time.monotonic()
 
-    def settings(self, *, scored: bool) -> dict[str, Any]:
-        """What the session depends on, by name; asked before it is opened, as the model came."""
+    def settings(self, *, scored: bool) -> dict[str, object]:
+        """What the session depends on, by name; called before it is opened, as the model came."""
         given = identity(self.model, self.tokenizer)
         return settings_of(given, self.task, self.encoded, self.options, scored=scored)
 
     @contextmanager
     def opened(
-        self, home: str | Path | None, settings: dict[str, Any], *, device: str, **taken: Any
+        self,
+        home: str | Path | None,
+        settings: dict[str, object],
+        *,
+        device: str,
+        overwrite: bool = False,
+        anew: str = "delete it to start over",
     ) -> Generator[None]:
         """Inside, the folder is held, and what is in it was checked against the settings.
 
-        `taken` goes to `runs.take_up`: overwrite, anew.
+        `anew` tells the user how to start over where the settings are others.
         """
         options = self.options
         require_trainable(self.model, pick_device(device), options)
@@ -105,7 +115,9 @@ class Session:
             if home is not None:
                 self.folder = folder
                 with arguments.main_process_first():
-                    self.checkpoint = take_up(folder, settings, arguments, **taken)
+                    self.checkpoint = take_up(
+                        folder, settings, arguments, overwrite=overwrite, anew=anew
+                    )
             try:
                 yield
             finally:
@@ -116,6 +128,11 @@ class Session:
     def is_done(self) -> bool:
         """Whether the folder has the result of this very session."""
         return self.folder is not None and (self.folder / checkpoints.RESULT).is_file()
+
+    @property
+    def resumed_from(self) -> int | None:
+        """The step it went on from."""
+        return None if self.checkpoint is None else checkpoints.step_of(self.checkpoint)
 
     @property
     def is_first(self) -> bool:
@@ -160,7 +177,7 @@ class Session:
             args=self.arguments,
             kind=kind,
             options=options,
-            rows=Rows(self.encoded, kind, self.tokenizer, seed=options.seed),
+            rows=TrainingRows(self.encoded, kind, self.tokenizer, seed=options.seed),
             curve=self.curve,
             callbacks=[*callbacks, *([] if self.folder is None else savers)],
         )
@@ -179,7 +196,7 @@ class Session:
             self.tracker.log({f"eval_{name}": value for name, value in scores.items()})
 
     def train(self, *, advice: str, attached: AbstractContextManager[None] | None = None) -> None:
-        """All steps that are left; `advice` is for a loss that is no number any more."""
+        """All steps that are left; `advice` is for a loss that is NaN or infinite."""
         checkpoint = None if self.checkpoint is None else str(self.checkpoint)
         try:
             with attached or nullcontext(), frozen(self.model, self.options.freeze):
@@ -212,14 +229,25 @@ class Session:
 
 
 def training_rows(
-    model: PreTrainedModel, task: Task, tokenizer: Any, options: TrainOptions, limit: Limit
+    model: PreTrainedModel,
+    task: Task,
+    tokenizer: PreTrainedTokenizerBase,
+    options: TrainOptions,
+    limit: Limit,
 ) -> EncodedRows:
     """The task's train split as tokens, with labels in the model's own numbers."""
     if "train" not in task.splits:
         raise UsageError(f"Task '{task.name}' has no train split: pass --train FILE as well.")
     length = room(model, options.max_length)
-    how = {"limit": limit, "seed": options.seed, "max_length": length}
-    examples, rows = rows_of(task, tokenizer, "train", **how, masked=False)
+    examples, rows = rows_of(
+        task,
+        tokenizer,
+        "train",
+        limit=limit,
+        seed=options.seed,
+        max_length=length,
+        masked=False,
+    )
     return in_model_numbers(model, task, examples, rows)
 
 

@@ -1,10 +1,10 @@
-"""Runs told to trackers as they go, through the callbacks that transformers has for `report_to`.
+"""Runs logged to trackers as they go, through the callbacks that transformers has for `report_to`.
 
     tracker = Tracker(Logging(log_to="tensorboard"), "mrpc")
     Trainer(..., callbacks=[tracker])            # losses, and what `numbers` gives beside them
     tracker.log({"eval_accuracy": 0.8})          # after training, too
     tracker.close()
-    log_run(logging, asked, scores)              # a run that has no Trainer
+    log_run(logging, options, scores)              # a run that has no Trainer
 
 Trainer would close its own callbacks when training ends, before the model is scored, and let one
 run of wandb stand for all trainings of a study.
@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from torch import nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.integrations.integration_utils import get_reporting_integration_callbacks
 
@@ -29,7 +30,7 @@ from headcount.base.files import expanded
 from headcount.training.logging import Logging
 
 PROJECTS = ("WANDB_PROJECT", "MLFLOW_EXPERIMENT_NAME")
-"""What names the project to those that are not told it by TrainingArguments."""
+"""Variables that name the project to trackers that do not read it from TrainingArguments."""
 
 
 class Tracker(TrainerCallback):
@@ -44,13 +45,18 @@ class Tracker(TrainerCallback):
     ) -> None:
         self.logging, self.name = logging, logging.run or name
         self.numbers = numbers
-        """Asked for more whenever Trainer logs: open gates."""
-        self.trackers: list[Any] = []
-        self._at: tuple[Any, Any, Any] | None = None
+        """Called for more numbers whenever Trainer logs, such as open gates."""
+        self.trackers: list[TrainerCallback] = []
+        self._at: tuple[TrainingArguments, TrainerState, TrainerControl] | None = None
         self._foreign = False
 
     def on_train_begin(
-        self, args: Any, state: Any, control: Any, model: Any = None, **_: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: nn.Module | None = None,
+        **_: object,
     ) -> None:
         """Open a run in every tracker, with the options of the training."""
         self._at = (args, state, control)
@@ -58,40 +64,50 @@ class Tracker(TrainerCallback):
             return
         args.run_name, args.project = self.name, self.logging.log_project
         with _environment(dict.fromkeys(PROJECTS, self.logging.log_project)):
-            self.trackers = [_made(name) for name in self.logging.log_to]
-            self._foreign = any(_wandb_run(each) is not None for each in self.trackers)
-            for each in self.trackers:
-                if hasattr(each, "logging_dir"):  # TensorBoard's; else in the folder of the model
-                    each.logging_dir = str(_board(self.logging.log_project, self.name))
-                each.on_train_begin(args, state, control, model=model)
+            self.trackers = [_callback(name) for name in self.logging.log_to]
+            self._foreign = any(_wandb_run(tracker) is not None for tracker in self.trackers)
+            for tracker in self.trackers:
+                if hasattr(
+                    tracker, "logging_dir"
+                ):  # TensorBoard's; else in the folder of the model
+                    folder = str(_board(self.logging.log_project, self.name))
+                    tracker.logging_dir = folder  # pyright: ignore[reportAttributeAccessIssue]
+                tracker.on_train_begin(args, state, control, model=model)
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, object] | None = None,
+        **_: object,
+    ) -> None:
         """What Trainer logs, with the numbers of this moment."""
         self._at = (args, state, control)
         self.log({**(logs or {}), **self.numbers()})
 
-    def log(self, numbers: Mapping[str, Any]) -> None:
-        """Tell every tracker, at the step that training is at; what is undefined is left out."""
+    def log(self, numbers: Mapping[str, object]) -> None:
+        """To every tracker, at the current step; what is undefined is left out."""
         defined = {
             name: value
             for name, value in numbers.items()
             if not isinstance(value, float) or math.isfinite(value)
         }
-        for each in self.trackers:
+        for tracker in self.trackers:
             assert self._at is not None
-            each.on_log(*self._at, logs=dict(defined))
+            tracker.on_log(*self._at, logs=dict(defined))
 
     def close(self) -> None:
         """End the run, unless it is one that the caller had opened before."""
         trackers, self.trackers = self.trackers, []
-        for each in trackers:
+        for tracker in trackers:
             assert self._at is not None
-            each.on_train_end(*self._at)
-            if (run := _wandb_run(each)) is not None and not self._foreign:
+            tracker.on_train_end(*self._at)
+            if (run := _wandb_run(tracker)) is not None and not self._foreign:
                 run.finish()
 
 
-def _made(name: str) -> Any:
+def _callback(name: str) -> TrainerCallback:
     """The callback of transformers for a tracker; a package that is damaged is named."""
     (make,) = get_reporting_integration_callbacks([name])
     try:
@@ -103,13 +119,13 @@ def _made(name: str) -> Any:
         ) from error
 
 
-def log_run(logging: Logging, asked: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
-    """A finished run that had no Trainer of its own, as one run with what was asked as config."""
+def log_run(logging: Logging, options: Mapping[str, object], numbers: Mapping[str, object]) -> None:
+    """A finished run that had no Trainer, as one run with its options as config."""
     if not logging:
         return
     with TemporaryDirectory() as folder:
-        arguments = _Asked(output_dir=folder, report_to=[], use_cpu=True)
-        arguments.asked = dict(asked)
+        arguments = _RunArguments(output_dir=folder, report_to=[], use_cpu=True)
+        arguments.run_options = dict(options)
         tracker = Tracker(logging, "run")
         tracker.on_train_begin(arguments, TrainerState(), TrainerControl())
         try:
@@ -118,13 +134,13 @@ def log_run(logging: Logging, asked: Mapping[str, Any], numbers: Mapping[str, An
             tracker.close()
 
 
-class _Asked(TrainingArguments):
-    """Arguments that tell a tracker what was asked, instead of how Trainer would train."""
+class _RunArguments(TrainingArguments):
+    """Arguments that give a tracker the options of a run, instead of those of Trainer."""
 
-    asked: Mapping[str, Any] | None = None
+    run_options: Mapping[str, object] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"run_name": self.run_name, **(self.asked or {})}
+    def to_dict(self) -> dict[str, object]:
+        return {"run_name": self.run_name, **(self.run_options or {})}
 
 
 def _board(project: str, name: str) -> Path:
@@ -138,7 +154,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^\w.+=-]+", "-", name).strip("-.") or "run"
 
 
-def _wandb_run(tracker: Any) -> Any:
+def _wandb_run(tracker: TrainerCallback) -> Any:
     """The run that wandb is at, where the tracker is wandb's."""
     return getattr(getattr(tracker, "_wandb", None), "run", None)
 

@@ -26,7 +26,7 @@ from headcount.models.find import unwrap
 from headcount.tasks.kinds.kind import TaskKind
 from headcount.training.curve import LearningCurve
 from headcount.training.options import TrainOptions
-from headcount.training.order import EpochOrder, Rows
+from headcount.training.order import EpochOrder, TrainingRows
 
 
 class DivergedError(HeadcountError):
@@ -45,7 +45,7 @@ class TaskTrainer(Trainer):
         *,
         kind: TaskKind,
         options: TrainOptions,
-        rows: Rows,
+        rows: TrainingRows,
         curve: LearningCurve,
         callbacks: Sequence[TrainerCallback] = (),
         **settings: Any,
@@ -102,7 +102,7 @@ class TaskTrainer(Trainer):
     def compute_loss(
         self,
         model: nn.Module,
-        inputs: dict[str, Any],
+        inputs: dict[str, Tensor],
         return_outputs: bool = False,
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
@@ -122,7 +122,7 @@ class TaskTrainer(Trainer):
     def training_step(
         self,
         model: nn.Module,
-        inputs: dict[str, Any],
+        inputs: dict[str, Tensor],
         num_items_in_batch: Tensor | int | None = None,
     ) -> Tensor:
         """Forward and backward; stops at a loss that is not a number."""
@@ -140,7 +140,7 @@ class _SetEpoch(TrainerCallback):
         self.order = order
 
     def on_epoch_begin(
-        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         self.order.set_epoch(int((state.epoch or 0.0) + 1e-6))
 
@@ -199,9 +199,9 @@ def require_trainable(model: nn.Module, device: str, options: TrainOptions) -> N
         )
 
 
-def _precision(asked: str, device: str) -> str:
-    if asked != "auto":
-        return asked
+def _precision(precision: str, device: str) -> str:
+    if precision != "auto":
+        return precision
     if not device.startswith("cuda"):
         return "fp32"  # bf16 is several times slower on most CPUs
     return "bf16" if torch.cuda.is_bf16_supported() else "fp16"

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
-from transformers import GenerationConfig, LogitsProcessor, PreTrainedModel
+from transformers import (
+    GenerationConfig,
+    LogitsProcessor,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Mask
@@ -23,7 +27,7 @@ from headcount.training.forward import GateBoard
 def translate(
     model: PreTrainedModel,
     rows: EncodedRows,
-    tokenizer: Any,
+    tokenizer: PreTrainedTokenizerBase,
     masks: Sequence[Mask] | None = None,
     *,
     beams: int = 1,
@@ -57,9 +61,10 @@ def translate(
                     generation_config=settings,
                     logits_processor=[_Finite()],
                 )
-                said = tokenizer.batch_decode(written, skip_special_tokens=True)
-                for place in range(len(part)):
-                    _put(texts[at + place], numbers, said[place * len(numbers) :])
+                decoded = tokenizer.batch_decode(written, skip_special_tokens=True)
+                for copy in range(len(part)):
+                    for number, text in zip(numbers, decoded[copy * len(numbers) :], strict=False):
+                        texts[at + copy][number] = text.strip()
     return texts
 
 
@@ -70,30 +75,25 @@ def _repeated(rows: Tensor, times: int) -> Tensor:
 class _Finite(LogitsProcessor):
     """Changes nothing; a word chosen among NaN would be no word of the model's."""
 
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         if torch.isnan(scores).any() or torch.isposinf(scores).any():
             raise UsageError(
-                "The model cannot be scored: what it says is NaN or infinite, although its weights "
-                "are numbers. Numbers grow too large inside it: load it in float32."
+                "The model cannot be scored: its predictions are NaN or infinite, although its "
+                "weights are finite: its activations overflow. Load it in float32."
             )
         return scores
 
 
-def _put(texts: list[str], numbers: np.ndarray, said: Sequence[str]) -> None:
-    for number, text in zip(numbers, said, strict=False):
-        texts[number] = text.strip()
-
-
 def generation_settings(model: Any, rows: EncodedRows, beams: int) -> GenerationConfig:
     """The model's own special tokens, no sampling, and twice the longest source where it fits."""
-    own = model.generation_config
+    config = model.generation_config
     return GenerationConfig(
         num_beams=beams,
         do_sample=False,
         max_new_tokens=room(model, int(2 * rows.lengths.max() + 10) + 1) - 1,
-        pad_token_id=own.pad_token_id,
-        eos_token_id=own.eos_token_id,
-        decoder_start_token_id=own.decoder_start_token_id,
-        bad_words_ids=own.bad_words_ids,
-        forced_eos_token_id=own.forced_eos_token_id,
+        pad_token_id=config.pad_token_id,
+        eos_token_id=config.eos_token_id,
+        decoder_start_token_id=config.decoder_start_token_id,
+        bad_words_ids=config.bad_words_ids,
+        forced_eos_token_id=config.forced_eos_token_id,
     )

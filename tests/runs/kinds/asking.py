@@ -10,7 +10,7 @@ import headcount as hc
 from headcount.runs.kinds.train import Train
 from headcount.runs.record import Record
 from headcount.runs.run import Run
-from headcount.tasks.input_options import InputOptions
+from headcount.tasks.calibration import InputOptions
 
 TASK = "pocket-acceptability"
 FEW = hc.Scoring(limit=20, bootstrap=5)

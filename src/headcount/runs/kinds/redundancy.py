@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headcount.likeness.options import DistanceOptions
 from headcount.runs.kinds.kind import RunContext, RunKind, RunOutput
-from headcount.tasks.input_options import InputOptions
+from headcount.tasks.calibration import InputOptions
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

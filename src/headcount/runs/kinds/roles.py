@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from headcount.behaviour.options import RoleOptions
 from headcount.runs.contents import FILE
 from headcount.runs.kinds.kind import RunContext, RunKind, RunOutput
-from headcount.tasks.input_options import InputOptions
+from headcount.tasks.calibration import InputOptions
 
 if TYPE_CHECKING:
     from headcount.runs.run import Run

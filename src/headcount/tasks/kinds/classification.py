@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.base.errors import UsageError
 from headcount.tasks.encoding import EncodedRows
-from headcount.tasks.kinds.kind import Losses, TaskKind
+from headcount.tasks.kinds.kind import Losses, PredictionTable, TaskKind
 from headcount.tasks.loading import class_names, class_order, has_classes
 from headcount.tasks.metrics import Outcome
 from headcount.tasks.rows import ScoredRows
@@ -55,7 +54,7 @@ class Classification(TaskKind):
         rows, _ = super().given(model, rows, answers)
         names = tuple(class_names(model.config))
         labels = np.asarray(rows.labels)
-        unknown = sorted({int(each) for each in labels[(labels < 0) | (labels >= len(names))]})
+        unknown = sorted({int(label) for label in labels[(labels < 0) | (labels >= len(names))]})
         if unknown:
             raise UsageError(
                 f"The rows have the label {unknown[0]}, and the model's {len(names)} classes are "
@@ -63,7 +62,7 @@ class Classification(TaskKind):
             )
         return rows, names
 
-    def score(self, kept: np.ndarray, scored: ScoredRows) -> tuple[Outcome, dict[str, Any]]:
+    def score(self, kept: np.ndarray, scored: ScoredRows) -> tuple[Outcome, PredictionTable]:
         """A class of the model that the task does not have is one more class, and always wrong."""
         labels, order = scored.examples.labels, scored.order
         assert labels is not None
@@ -79,7 +78,7 @@ class Classification(TaskKind):
             "logits": kept,
         }
 
-    def kept_losses(self, table: Mapping[str, Any], scored: ScoredRows) -> Losses:
+    def kept_losses(self, table: PredictionTable, scored: ScoredRows) -> Losses:
         """Cross-entropy, in double precision."""
         labels, order = scored.examples.labels, scored.order
         assert labels is not None

@@ -1,30 +1,31 @@
 """What a kind of task says of itself; a class derived from it states what is not the default.
 
 A row is what a model is given at once, an example what is asked: a question with four answers is
-four rows of one example (`Encoded.examples`). Answers and kept values have one entry a row;
+four rows of one example (`EncodedRows.examples`). Answers and kept values have one entry a row;
 `score` makes examples of them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedConfig, PreTrainedModel
+from torch.nn import functional
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
-from headcount.models.batches import ModelBatch, model_inputs
-from headcount.tasks.encoding import IGNORED, EncodedRows, RowOptions, tokenized
-from headcount.tasks.kinds.entropy import draw_classes, entropies, entropy_sum
+from headcount.models.batches import ModelBatch, counted_tokens, model_inputs
+from headcount.tasks.encoding import IGNORED, EncodedRows, RowItem, RowOptions, tokenized
 from headcount.tasks.metrics import Outcome
 from headcount.tasks.rows import ScoredRows
 from headcount.tasks.task import Examples, Task
 
 Losses = tuple[np.ndarray, np.ndarray]
 """(example,) summed losses, and how many labels each is a sum over."""
+PredictionTable = dict[str, Any]
+"""Columns by name, one entry for each example: arrays, or lists of texts."""
 
 
 class TaskKind(Protocol):
@@ -56,16 +57,18 @@ class TaskKind(Protocol):
         """What a new head for the task wants in the model's config."""
         return {}
 
-    def encode(self, examples: Examples, processor: Any, options: RowOptions) -> EncodedRows:
+    def encode(
+        self, examples: Examples, processor: PreTrainedTokenizerBase, options: RowOptions
+    ) -> EncodedRows:
         """The examples as rows: one text or a pair of texts each.
 
-        `processor` is the model's tokenizer, image processor or feature extractor.
+        `processor` is the model's tokenizer; a kind of images or sound is given its processor.
         """
         return tokenized(processor, *examples.texts, length=options.length, labels=examples.labels)
 
     def draw(
-        self, row: dict[str, Any], processor: Any, generator: np.random.Generator
-    ) -> dict[str, Any]:
+        self, row: RowItem, processor: PreTrainedTokenizerBase, generator: np.random.Generator
+    ) -> RowItem:
         """A row as it is trained on in one epoch."""
         return row
 
@@ -90,12 +93,12 @@ class TaskKind(Protocol):
             )
         return rows, ()
 
-    def inputs(self, model: nn.Module, batch: dict[str, Tensor]) -> dict[str, Any]:
-        """What of a batch the model takes."""
+    def inputs(self, model: nn.Module, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors of a batch that the model takes."""
         return model_inputs(model, batch)
 
     def answers(self, outputs: Any) -> Tensor:
-        """(row, …) what the model predicts, of what its forward gives."""
+        """(row, …) the predictions in what the model's forward returns."""
         return outputs.logits
 
     def require_labels(self, answers: Tensor, labels: Tensor) -> None:
@@ -142,12 +145,76 @@ class TaskKind(Protocol):
         """(row, number) what is kept of a forward pass."""
         return answers.double()
 
-    def score(
-        self, kept: Any, scored: ScoredRows
-    ) -> tuple[Outcome, dict[str, np.ndarray | list[str]]]:
+    def score(self, kept: Any, scored: ScoredRows) -> tuple[Outcome, PredictionTable]:
         """What `read` kept of all rows (or the texts written) by example, and a table of it."""
         ...
 
-    def kept_losses(self, table: Mapping[str, Any], scored: ScoredRows) -> Losses | None:
+    def kept_losses(self, table: PredictionTable, scored: ScoredRows) -> Losses | None:
         """The losses in a table of `score`; None where what is kept has none."""
         return None
+
+
+def entropies(logits: Tensor, labels: Tensor) -> Tensor:
+    """(row, …) cross-entropies in single precision or better, 0 where a label does not count."""
+    counts = labels != IGNORED
+    # most tokens of a masked LM have no label: no softmax over the vocabulary for them
+    labelled = logits[counts].to(torch.promote_types(logits.dtype, torch.float32))
+    losses = functional.cross_entropy(labelled, labels[counts], reduction="none")
+    return torch.zeros_like(labels, dtype=losses.dtype).masked_scatter(counts, losses)
+
+
+def entropy_sum(logits: Tensor, labels: Tensor, smoothing: float, *, few: bool = False) -> Tensor:
+    """The sum of cross-entropies in single precision; with `few` labels that count, of those."""
+    labels = labels.reshape(-1)
+    logits = logits.reshape(len(labels), -1)
+    if few:
+        counts = labels != IGNORED
+        logits, labels = logits[counts], labels[counts]
+    return functional.cross_entropy(
+        logits.float(), labels, reduction="sum", ignore_index=IGNORED, label_smoothing=smoothing
+    )
+
+
+def draw_classes(logits: Tensor, generator: torch.Generator) -> Tensor:
+    """(row, …) classes or words drawn from the prediction."""
+    chances = logits.detach().softmax(-1).flatten(0, -2).cpu()
+    drawn = torch.multinomial(chances, 1, generator=generator).view(logits.shape[:-1])
+    return drawn.to(logits.device)
+
+
+def where_labelled(drawn: Tensor, batch: ModelBatch, stack: str = "encoder") -> Tensor:
+    """(row, token) words, where the batch has labels that count, or tokens that are no padding."""
+    keep = counted_tokens(batch.inputs, stack, drawn.numel())
+    if batch.labels is not None:
+        keep = batch.labels != IGNORED
+    return drawn if keep is None else drawn.masked_fill(~keep.view(drawn.shape), IGNORED)
+
+
+class TokenKind(TaskKind, Protocol):
+    """A kind whose labels are tokens of the rows themselves, scored by counts over tokens."""
+
+    metrics: ClassVar = ("perplexity",)
+    asks_tokens: ClassVar = True
+
+    def read(self, answers: Tensor, batch: ModelBatch) -> Tensor:
+        """(row, 3) correct tokens, summed -log p, and tokens with a label."""
+        labels = batch.labels
+        assert labels is not None
+        counts = labels != IGNORED
+        right = answers[counts].argmax(-1) == labels[counts]
+        hits = torch.zeros_like(labels, dtype=torch.float64).masked_scatter(counts, right.double())
+        losses = entropies(answers.float(), labels).double()
+        return torch.stack([hits, losses, counts.double()], dim=-1).sum(1)
+
+    def score(self, kept: np.ndarray, scored: ScoredRows) -> tuple[Outcome, PredictionTable]:
+        """Counts over tokens, row by row."""
+        return Outcome(kept[:, :2], kept[:, 2]), {
+            "row": np.arange(len(kept)),
+            "correct": kept[:, 0].astype(int),
+            "nll": kept[:, 1],
+            "tokens": kept[:, 2].astype(int),
+        }
+
+    def kept_losses(self, table: PredictionTable, scored: ScoredRows) -> Losses:
+        """-log p, by token."""
+        return table["nll"], table["tokens"].astype(float)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch
 from headcount.tasks.encoding import EncodedRows
-from headcount.tasks.kinds.kind import Losses, TaskKind
+from headcount.tasks.kinds.kind import Losses, PredictionTable, TaskKind
 from headcount.tasks.metrics import Outcome
 from headcount.tasks.rows import ScoredRows
 from headcount.tasks.task import Task
@@ -41,10 +40,10 @@ class Regression(TaskKind):
         self, model: PreTrainedModel, rows: EncodedRows, answers: Tensor
     ) -> tuple[EncodedRows, tuple[str, ...]]:
         """Numbers, for a model that answers with one."""
-        found = super().given(model, rows, answers)
+        labelled = super().given(model, rows, answers)
         if answers.shape[1] > 1:
             raise UsageError(f"Labels are numbers of the model's {answers.shape[1]} classes.")
-        return found
+        return labelled
 
     def require_labels(self, answers: Tensor, labels: Tensor) -> None:
         """As many as there are answers, of any type."""
@@ -70,14 +69,14 @@ class Regression(TaskKind):
         noise = torch.randn(answers.shape, generator=generator).to(answers.device)
         return (answers.detach() + noise).squeeze(-1)
 
-    def score(self, kept: np.ndarray, scored: ScoredRows) -> tuple[Outcome, dict[str, Any]]:
+    def score(self, kept: np.ndarray, scored: ScoredRows) -> tuple[Outcome, PredictionTable]:
         """Numbers beside numbers."""
         labels = scored.examples.labels
         assert labels is not None
         table = {"row": np.arange(len(labels)), "label": labels, "prediction": kept[:, 0]}
         return Outcome(kept[:, 0], labels), table
 
-    def kept_losses(self, table: Mapping[str, Any], scored: ScoredRows) -> Losses:
+    def kept_losses(self, table: PredictionTable, scored: ScoredRows) -> Losses:
         """Squared errors."""
         labels = scored.examples.labels
         assert labels is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -12,8 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.batches import ModelBatch, model_inputs
 from headcount.tasks.encoding import EncodedRows, RowOptions, tokenized
-from headcount.tasks.kinds.entropy import draw_classes, where_asked
-from headcount.tasks.kinds.kind import TaskKind
+from headcount.tasks.kinds.kind import PredictionTable, TaskKind, draw_classes, where_labelled
 from headcount.tasks.metrics import Outcome
 from headcount.tasks.rows import ScoredRows
 from headcount.tasks.task import Examples
@@ -49,9 +48,9 @@ class Translation(TaskKind):
         """Rows of tokens have no text to score against."""
         raise UsageError("Translations are scored against texts: pass a translation task.")
 
-    def inputs(self, model: nn.Module, batch: dict[str, Tensor]) -> dict[str, Any]:
+    def inputs(self, model: nn.Module, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """The decoder reads the labels, one behind."""
-        shift: Any = getattr(model, "prepare_decoder_input_ids_from_labels", None)
+        shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)
         if shift is None:
             raise UnsupportedError(f"{type(model).__name__} cannot be trained to translate.")
         return model_inputs(model, batch | {"decoder_input_ids": shift(labels=batch["labels"])})
@@ -60,9 +59,9 @@ class Translation(TaskKind):
         self, answers: Tensor, batch: ModelBatch, generator: torch.Generator
     ) -> Tensor:
         """A word for every token of the decoder."""
-        return where_asked(draw_classes(answers, generator), batch, "decoder")
+        return where_labelled(draw_classes(answers, generator), batch, "decoder")
 
-    def score(self, kept: list[str], scored: ScoredRows) -> tuple[Outcome, dict[str, Any]]:
+    def score(self, kept: list[str], scored: ScoredRows) -> tuple[Outcome, PredictionTable]:
         """Sentences beside sentences."""
         source, target = (list(column) for column in scored.examples.texts)
         wanted = [str(text) for text in target]

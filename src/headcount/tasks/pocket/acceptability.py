@@ -7,9 +7,9 @@ with its noun, two neighbouring words swapped. Each needs a look at other words.
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Final
+from typing import Final
 
-from headcount.tasks.pocket.grammar import PLAIN_FORMS, draw_clause, pick
+from headcount.tasks.pocket.grammar import PLAIN_FORMS, PocketRow, draw_clause, pick
 from headcount.tasks.pocket.lexicon import (
     INTRANSITIVE,
     PLURAL_DETERMINERS,
@@ -35,11 +35,7 @@ OTHER_DETERMINER: Final = _both_ways(
 
 def _verbs(words: list[str]) -> list[int]:
     """Where the verbs stand that agree with a subject; the one behind `not` does not."""
-    return [
-        place
-        for place, word in enumerate(words)
-        if word in OTHER_NUMBER and words[place - 1] != "not"
-    ]
+    return [at for at, word in enumerate(words) if word in OTHER_NUMBER and words[at - 1] != "not"]
 
 
 def spoil(rng: Random, words: list[str]) -> list[str]:
@@ -47,24 +43,22 @@ def spoil(rng: Random, words: list[str]) -> list[str]:
     words = list(words)
     kind = rng.random()
     verbs = _verbs(words)
-    determiners = [place for place, word in enumerate(words) if word in OTHER_DETERMINER]
+    determiners = [at for at, word in enumerate(words) if word in OTHER_DETERMINER]
     if kind < 0.25 and determiners:
-        place = pick(rng, determiners)
-        words[place] = OTHER_DETERMINER[words[place]]
+        at = pick(rng, determiners)
+        words[at] = OTHER_DETERMINER[words[at]]
     elif kind < 0.75:
-        place = pick(rng, verbs)
-        words[place] = OTHER_NUMBER[words[place]]
+        at = pick(rng, verbs)
+        words[at] = OTHER_NUMBER[words[at]]
     else:
         # Two verbs side by side may be swapped without a mistake, and the full stop stays last.
-        places = [
-            place for place in range(len(words) - 2) if not (place in verbs and place + 1 in verbs)
-        ]
-        place = pick(rng, places)
-        words[place], words[place + 1] = words[place + 1], words[place]
+        pairs = [at for at in range(len(words) - 2) if not (at in verbs and at + 1 in verbs)]
+        at = pick(rng, pairs)
+        words[at], words[at + 1] = words[at + 1], words[at]
     return words
 
 
-def example(rng: Random) -> dict[str, Any]:
+def example(rng: Random) -> PocketRow:
     """One sentence with its label."""
     words = pick(rng, PLAIN_FORMS)(draw_clause(rng))
     label = int(rng.random() < 0.5)

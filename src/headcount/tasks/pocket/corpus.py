@@ -9,10 +9,10 @@ Verdicts are always true and not asked about: what an opinion comes to is learnt
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from headcount.tasks.pocket import entailment, pairs, sentiment
-from headcount.tasks.pocket.grammar import PLAIN_FORMS, draw_clause, pick
+from headcount.tasks.pocket.grammar import PLAIN_FORMS, PocketRow, draw_clause, pick
 
 APART, TOGETHER = 0, 1
 REPEATED: Final = 0.3  # of the true events are said in the same words: to copy is learnt first
@@ -42,14 +42,14 @@ def _scene_pair(rng: Random, label: int) -> tuple[str, str]:
     return text, " ".join(entailment.draw_claim(rng, scene, relation, NEGATION))
 
 
-def _opinion(rng: Random) -> dict[str, Any]:
+def _opinion(rng: Random) -> PocketRow:
     positive = rng.random() < 0.5
     settings = (0.0, 0.0) if rng.random() < PLAIN else ()
     text = " ".join(sentiment.draw_opinion(rng, positive, *settings))
     return {"text": text, "text_b": sentiment.verdict(rng, positive), "together": None}
 
 
-def example(rng: Random) -> dict[str, Any]:
+def example(rng: Random) -> PocketRow:
     """One sentence (`text_b` is None) or a pair, and whether its sides are `together` if asked."""
     kind = rng.random()
     if kind < 0.15:

@@ -8,11 +8,12 @@ either side in every class, so that only who-is-what decides.
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from headcount.tasks.pocket.grammar import (
     Clause,
     NounPhrase,
+    PocketRow,
     Prepositional,
     active,
     passive,
@@ -81,11 +82,11 @@ def _unknown(rng: Random, scene: Scene, negated: bool) -> Clause:
     """A quality one person has, or its opposite, claimed of another person."""
     described = [person for person in scene.people if person.adjective is not None]
     whose, who = described if rng.random() < 0.5 else described[::-1]
-    quality, own = whose.adjective, who.adjective
+    quality, present = whose.adjective, who.adjective
     assert quality is not None
-    assert own is not None
+    assert present is not None
     bare = [person for person in scene.people if person.adjective is None]
-    if bare and (rng.random() < 0.5 or own.word in (quality.word, quality.opposite)):
+    if bare and (rng.random() < 0.5 or present.word in (quality.word, quality.opposite)):
         who = bare[0]
     if rng.random() < 0.5:
         quality = _BY_WORD[quality.opposite]
@@ -132,7 +133,7 @@ def say_scene(rng: Random, scene: Scene) -> list[str]:
     return (active if rng.random() < 0.5 else passive)(scene.clause)
 
 
-def example(rng: Random) -> dict[str, Any]:
+def example(rng: Random) -> PocketRow:
     """One premise and claim with their label."""
     scene = draw_scene(rng)
     label = int(rng.random() * 3)

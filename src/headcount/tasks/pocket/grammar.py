@@ -24,6 +24,8 @@ from headcount.tasks.pocket.lexicon import (
 )
 
 T = TypeVar("T")
+PocketRow = dict[str, str | int | float | None]
+"""One example of a pocket task by field: texts and a label."""
 
 
 class NounPhrase(NamedTuple):

@@ -36,8 +36,8 @@ class Adjective(NamedTuple):
 
 
 NOUNS: Final = tuple(
-    Noun(*row, gender=place % 3)
-    for place, row in enumerate(
+    Noun(*row, gender=number % 3)
+    for number, row in enumerate(
         (
             ("dog", "dogs", "kavo"),
             ("cat", "cats", "misu"),
@@ -130,7 +130,7 @@ def _lemmas() -> dict[str, int]:
     forms += [(adjective.word,) for adjective in ADJECTIVES]
     forms += [(word,) for word in PRAISE + BLAME]
     forms += list(LIKING + DISLIKING)
-    return {word: place for place, row in enumerate(forms) for word in row if word}
+    return {word: number for number, row in enumerate(forms) for word in row if word}
 
 
 LEMMAS: Final = _lemmas()

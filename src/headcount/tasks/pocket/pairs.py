@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from headcount.tasks.pocket.grammar import (
     PLAIN_FORMS,
     Clause,
     NounPhrase,
+    PocketRow,
     active,
     draw_phrase,
     passive,
@@ -74,7 +75,7 @@ def mistake(rng: Random, event: Clause) -> Clause:
     return pick(rng, changes)
 
 
-def paraphrase(rng: Random) -> dict[str, Any]:
+def paraphrase(rng: Random) -> PocketRow:
     """An event said twice (1), or two events of the same words (0)."""
     event = draw_event(rng)
     label = int(rng.random() < 0.5)
@@ -105,7 +106,7 @@ def _another(rng: Random, items: Sequence[T], than: object) -> T:
             return item
 
 
-def similarity(rng: Random) -> dict[str, Any]:
+def similarity(rng: Random) -> PocketRow:
     """Two events and how many of five places they share: who, whom, what each is like, the verb.
 
     Words mostly change places instead of being new, so that sharing words says little.

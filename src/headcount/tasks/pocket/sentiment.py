@@ -7,9 +7,9 @@ contrasts are drawn independently of the label, so that counting words gives not
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Final
+from typing import Final
 
-from headcount.tasks.pocket.grammar import draw_phrase, pick, say_phrase
+from headcount.tasks.pocket.grammar import PocketRow, draw_phrase, pick, say_phrase
 from headcount.tasks.pocket.lexicon import BLAME, DISLIKING, LIKING, PRAISE, TOPICS
 
 LABELS: Final = ("negative", "positive")
@@ -80,7 +80,7 @@ def verdict(rng: Random, positive: bool) -> str:
     return pick(rng, VERDICTS[positive])
 
 
-def example(rng: Random) -> dict[str, Any]:
+def example(rng: Random) -> PocketRow:
     """One opinion with its label."""
     label = int(rng.random() < 0.5)
     return {"text": " ".join(draw_opinion(rng, bool(label))), "label": label}

@@ -8,11 +8,12 @@ by separate words. So an output word's place and form hang on words far away in 
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from headcount.tasks.pocket.grammar import (
     Clause,
     NounPhrase,
+    PocketRow,
     Prepositional,
     active,
     draw_clause,
@@ -110,7 +111,7 @@ def _draw_part(rng: Random) -> tuple[list[str], list[str]]:
     return source[:-1], say_foreign(clause, in_passive=in_passive)
 
 
-def example(rng: Random) -> dict[str, Any]:
+def example(rng: Random) -> PocketRow:
     """One sentence of one or two clauses with its translation."""
     source, target = _draw_part(rng)
     kind = rng.random()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
@@ -24,6 +24,7 @@ from headcount.tasks.pocket import (
     sentiment,
     translation,
 )
+from headcount.tasks.pocket.grammar import PocketRow
 from headcount.tasks.pocket.lexicon import LEMMAS
 
 SPLITS: Final = ("train", "dev", "test")
@@ -40,7 +41,7 @@ class PocketTask:
     labels: tuple[str, ...]  # names of the classes, in order; empty when there are none
     fields: tuple[str, ...]  # where the texts are in an example
     summary: str
-    make: Callable[[Random], dict[str, Any]]
+    make: Callable[[Random], PocketRow]
 
 
 _ONE, _TWO = ("text",), ("text", "text_b")
@@ -126,7 +127,7 @@ def split_of(text: str) -> str:
 
 def examples(
     task: str, split: str, count: int, seed: int = 0, *, start: int = 0
-) -> list[dict[str, Any]]:
+) -> list[PocketRow]:
     """Examples `start` to `start + count` of a task's split, the same ones every time.
 
     Keys: `text` and `label`; `text`, `text_b` and `label` for pairs; `text`, `text_b` and
@@ -142,11 +143,11 @@ def examples(
     # One hash for the whole call; the index is added, and Random mixes the sum thoroughly.
     base = int(digest(f"{task}/{split}/{seed}", size=16), 16)
     rng = Random()
-    found: list[dict[str, Any]] = []
+    rows: list[PocketRow] = []
     for index in range(start, start + count):
         rng.seed(base + index)
         example = make(rng)
-        while split_of(example[key]) != split:
+        while split_of(str(example[key])) != split:
             example = make(rng)
-        found.append(example)
-    return found
+        rows.append(example)
+    return rows
