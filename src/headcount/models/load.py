@@ -52,7 +52,8 @@ def load(
     saved with. Weights that the checkpoint lacks are refused by name; with `new_head` those of the
     head may be new, drawn at random, to be trained. `model_type` helps where an old config.json
     does not name its own. `options` go to `from_pretrained` (dtype, device_map, num_labels,
-    attn_implementation…). No code of the folder is run, and none goes into what is saved.
+    attn_implementation…). No code of the folder is run, and none goes into what is saved;
+    `trust_remote_code=True` runs the code of its config, for folders and repositories you trust.
     """
     as_path(name, "model")
     said, name = str(name), locate(name)
