@@ -11,6 +11,7 @@ import torch
 from transformers import BertForMaskedLM, FNetConfig
 
 import headcount as hc
+from headcount.base import extras
 from headcount.costs import speed
 from headcount.costs.cost import cost
 from headcount.runs.record import COMMON
@@ -211,7 +212,8 @@ def test_wrong_models_are_told_apart(cli: Cli, saved: Callable[..., Path], tmp_p
 def test_onnx_follows_what_is_installed(
     monkeypatch: pytest.MonkeyPatch, cli: Cli, saved: Callable[..., Path]
 ) -> None:
-    monkeypatch.setattr(speed, "ONNX", ("no_such_module",))
+    extra = extras.Extra(name="onnx", summary="", modules=("no_such_module",))
+    monkeypatch.setattr(extras, "EXTRAS", (extra,))
     ran = cli("bench", saved(), "--ratio", "0.5", *QUICK[1:], "--json")
     assert ran.err == "headcount: no_such_module is not installed, so onnxruntime is not timed.\n"
     assert list(rows(ran)) == ["dense", "masked 50.0 %", "removed 50.0 %"]

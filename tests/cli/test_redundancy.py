@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -229,3 +231,17 @@ def test_options_come_from_a_file_too(cli: Cli, folder: Path, tmp_path: Path) ->
     ran = cli("redundancy", folder, f"--config={file}", "--json")
     assert ran.code == 0, ran.err
     assert json.loads(ran.out)["provenance"]["distances"] == ["cos"]
+
+
+def test_neither_the_trainer_nor_the_methods_are_imported(folder: Path) -> None:
+    script = (
+        "import sys\n"
+        "from headcount.cli.main import main\n"
+        f"assert main(['redundancy', {str(folder)!r}, '--random', '4', '--json']) == 0\n"
+        "heavy = {'transformers.trainer', 'headcount.learned.keeper', 'headcount.pruning.meta'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

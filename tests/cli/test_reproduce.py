@@ -85,7 +85,7 @@ def test_the_page_is_written_from_runs(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ((), 2, "--list says what there is"),
+        ((), 2, "--list shows them"),
         (("weaklink", "table-4"), 2, "Did you mean 'weak-link'"),
         (("weak-link", "table-9"), 2, "Did you mean 'table-"),
         (("weak-link", "grid", "--scale", "tiny"), 2, "There is no scale 'tiny'"),

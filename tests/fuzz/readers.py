@@ -58,11 +58,11 @@ def _file(name: str, data: Callable[[Random], bytes]) -> Callable[[Path, Random]
 
 
 def _read_mask(path: Path) -> None:
-    from headcount.cli.masks import mask_of
     from headcount.heads import Layout, Mask
+    from headcount.models.numbers import read_mask
 
     layout = Layout.of(encoder=[2, 3])
-    mask = mask_of(str(path), layout)
+    mask = read_mask(str(path), layout, layout)
     assert Mask.from_json(mask.to_json(), layout) == mask
     repr(mask), mask.pattern, mask.dropped
 

@@ -9,7 +9,6 @@ from cyclopts import Parameter
 from rich.console import RenderableType
 
 from headcount.cli import groups
-from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import progress, waiting
 from headcount.cli.typed import TypedOptions, typed
@@ -32,7 +31,7 @@ def bench(
     *,
     timing: TimingFlags = TimingFlags(),  # noqa: B008
     model_options: DeviceFlags = DeviceFlags(),  # noqa: B008
-    seed: cuts.Seed = 0,
+    seed: groups.Seed = 0,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
 ) -> None:

@@ -24,7 +24,6 @@ from headcount.cli.commands import COMMANDS
 from headcount.cli.common import notes, say, stdout
 from headcount.cli.early import check
 from headcount.cli.failures import PIPE_CLOSED, explain
-from headcount.cli.method_options import help_for
 from headcount.cli.progress import alive
 from headcount.cli.values import tidy
 
@@ -121,7 +120,11 @@ def build(line: CommandLine) -> App:
     for entry in COMMANDS:
         summary = None if entry.name == line.command else entry.summary
         if entry.name == line.command:
-            help_for(COMMANDS[entry.name], line.tokens)
+            function = COMMANDS[entry.name]
+            if "cut" in getattr(function, "__annotations__", {}):  # a command that prunes
+                from headcount.cli.method_options import help_for
+
+                help_for(function, line.tokens)
         app.command(str(entry.target), name=entry.name, help=summary)
     return app
 

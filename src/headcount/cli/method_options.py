@@ -30,8 +30,6 @@ from headcount.training.scoring import Scoring
 if TYPE_CHECKING:
     from headcount.runs.subject import Subject
 
-Overwrite = Annotated[bool, Parameter(negative=(), help="Ignore what is in --out; start over.")]
-Seed = Annotated[int, Parameter(help="Seed of everything random in the run.")]
 PRESET = Parameter(help="Training options to start from: finetune, translation or pocket.")
 REPAIR = Parameter(
     help="Steps after pruning, in order: recover, finetune; see `headcount ls repairs`.",
@@ -148,7 +146,7 @@ def _cut_options(
     repairing = make_typed("RepairOptions", "Repair", steps)
     logged = typed(Logging, "Logging", leave_out=("run",), shown=hidden)
     parts: list[tuple[str, Any, Any]] = [
-        ("seed", Seed, 0),
+        ("seed", groups.Seed, 0),
         ("chosen", chosen, chosen()),
         ("calibration", groups.CalibrationFlags, groups.CALIBRATION_FLAGS),
         ("scoring", scored, scored()),
@@ -159,7 +157,7 @@ def _cut_options(
         ("preset", Annotated[str, PRESET], "finetune"),
         ("training", trained, trained()),
         ("logging", logged, logged()),
-        ("overwrite", Overwrite, False),
+        ("overwrite", groups.Overwrite, False),
         ("dry_run", groups.DryRun, False),
     ]
     left_out = () if calibrates else ("calibration", "repair", "repairing")
@@ -189,9 +187,7 @@ def help_for(function: Any, tokens: Iterable[str]) -> None:
 
     All of them are understood; there are too many to read at once.
     """
-    types = getattr(function, "__annotations__", {})
-    if "cut" not in types:
-        return
+    types = function.__annotations__
     words = [word for token in tokens for word in token.replace("=", " ").split()]
     named = {name.partition("+")[0] for word in words for name in word.split(",")}
     kinds: list[Any] = [METHODS[entry.name] for entry in METHODS if entry.name in named]

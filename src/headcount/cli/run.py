@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from headcount.cli import groups
-from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import waiting
 from headcount.views.tables.records import record_table
@@ -17,7 +16,7 @@ def run(
     *,
     out: Path | None = None,
     store: Path | None = None,
-    overwrite: cuts.Overwrite = False,
+    overwrite: groups.Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Execute the run of a record again, or a run in a file of its own.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 from headcount.base.errors import UsageError
 from headcount.base.files import expanded
 from headcount.cli import groups
-from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar
 from headcount.cli.typed import TypedOptions, typed
@@ -36,7 +35,7 @@ def train(
     source: groups.SourceFlags = groups.SOURCE_FLAGS,
     model_options: groups.ModelFlags = groups.MODEL_FLAGS,
     logging: groups.LoggingFlags = groups.LOGGING_FLAGS,
-    overwrite: cuts.Overwrite = False,
+    overwrite: groups.Overwrite = False,
     dry_run: groups.DryRun = False,
     as_json: Json = False,
 ) -> None:
