@@ -15,6 +15,7 @@ from headcount.tasks import TASKS
 from headcount.tasks.source import Source
 from headcount.tasks.within import BoundProbability
 from headcount.views.page.gather import gather
+from headcount.views.page.reading import plain
 from headcount.views.page.walk import walk
 
 LINE = ("--task", "pocket-sentiment", "--limit", 24, "--calibration-samples", 16, "--bootstrap", 40)
@@ -193,11 +194,11 @@ def test_the_printed_commands_run_in_another_place(cli, folder, mine, tmp_path, 
               "--json")  # fmt: skip
     assert ran.code == 0, ran.err
     first = json.loads(ran.out)
-    (page,) = gather(walk([tmp_path / "here"]))["subjects"]
+    (page,) = gather(walk([tmp_path / "here"])).subjects
     card = (tmp_path / "here" / "found" / "model" / "README.md").read_text()
     (fenced,) = re.findall(r"```sh\n(.*)\n```", card)
     assert str(tmp_path) not in fenced
-    for place, line in (("there", page["answer"]["command"]), ("card", fenced)):
+    for place, line in (("there", page.headline.command), ("card", fenced)):
         (tmp_path / place).mkdir()
         monkeypatch.chdir(tmp_path / place)
         if place == "card":  # it has no paths of this machine: model and rows lie beside
@@ -236,7 +237,7 @@ def test_a_test_file_as_dev_is_said_and_recorded_and_no_inner_name_stands_in_a_s
     for kept in (data, model):
         assert [each for each in kept["notes"] if "'test.csv' is used as dev" in each]
     card = (tmp_path / "s" / "model" / "README.md").read_text()
-    page = json.dumps(gather(walk([tmp_path / "s"])))
+    page = json.dumps(plain(gather(walk([tmp_path / "s"]))))
     assert "half of dev (held-out set, 32 rows)" in ran.out
     assert "half of dev (held-out set" in card
     assert "half of dev (held-out set" in page

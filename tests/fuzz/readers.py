@@ -672,6 +672,7 @@ def _page_files() -> dict[str, Any]:
         "kept": 3, "bound": "2 %", "by": "loss", "sentence": "x needs 3 of its 5 heads.",
         "full": 0.5, "score": 0.4, "difference": {"value": -0.1, "low": -0.2, "high": 0.0},
         "speedup": {"value": 1.2, "low": 1.1, "high": 1.3}, "tried": tried, "rows": rows,
+        "sizes": [row | {"seeds": [0], "rows": 9, "chance": 0.9} for row in tried],
         "timing": {"batch": 8, "length": 16, "milliseconds": {"before": 2.0, "after": 1.6}},
         "chose": EVALUATION | {"score": 0.5}, "least": 0.49, "holds": True, "chance": 0.9,
         "parameters": {"before": 100, "after": 90}, "command": "headcount search x --out s",

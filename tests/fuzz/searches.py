@@ -34,7 +34,14 @@ def write_search(
     for name, data in model.items():
         (folder / "model" / name).write_bytes(data)
     checkpoint = {"id": record["id"], "files": content_of(str(folder / "model"))}
-    answer = {"kept": 3, "heads": 5, "mask": record["mask"], "checkpoint": checkpoint}
+    sentence = "x needs 3 of its 5 heads."
+    answer = {
+        "kept": 3,
+        "heads": 5,
+        "sentence": sentence,
+        "mask": record["mask"],
+        "checkpoint": checkpoint,
+    }
     trees = {
         folder / "settings.json": ABOUT,
         folder / "search.json": seal(answer, id_of(ABOUT)),

@@ -230,7 +230,8 @@ def _search(folder: Path, layout: Layout, scores: Scores, model: str, task: str)
                    "milliseconds": {"before": 14.0, "after": 10.0}},
         "parameters": {"before": 1000 * heads + 5000, "after": 1000 * last["kept"] + 5000},
         "rows": {use: {"split": f"dev:{use}:0.5:0", "n": 500} for use in ("chosen", "scored")},
-        "tried": tried, "pattern": "", "command": f"headcount search {model} --data rows",
+        "tried": tried, "sizes": [row | {"seeds": [0]} for row in tried], "random": None,
+        "pattern": "", "command": f"headcount search {model} --data rows",
         "sentence": f"{heads - last['kept']} of the {heads} heads of {model} can go.",
         "out": str(folder),
     })  # fmt: skip

@@ -53,9 +53,9 @@ def test_hostile_names_are_text(hostile: Page) -> None:
     assert page.run("window.bad === undefined")
     assert page.run("document.querySelectorAll('img, iframe, object, embed').length") == 0
     assert page.run("document.querySelectorAll('script').length") == 2
-    assert BAD[:40] in page.text("#answer")
-    assert SHOWN in page.text("#answer")
-    for part in ("#passport", "#curve", "#results", "#attention", "#tests"):
+    assert BAD[:40] in page.text("#headline")
+    assert SHOWN in page.text("#headline")
+    for part in ("#card", "#curve", "#results", "#attention", "#tests"):
         assert "<script>window.bad" in page.text(part), part
     assert "\x1b" not in page.run("document.getElementById('page').textContent")
     assert "\u202e" not in page.run("document.getElementById('page').textContent")
@@ -80,7 +80,7 @@ def test_several_models_are_kept_apart_by_a_chooser(browser: Browser, tmp_path: 
     page.choose("header select", str(names.index("second on task")))
     assert page.run("headcount.shown().heads.length") == 8
     page.run("headcount.go(4)")
-    gone = page.run("[...headcount.shown().gone]")
+    gone = page.run("[...headcount.shown().removed]")
     pairs = [gone[at : at + 2] for at in range(0, 8, 2)]
     left = sum(not all(pair) for pair in pairs)
     assert f"{left} of 4 key-value heads" in page.text(".figures")

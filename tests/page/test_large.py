@@ -68,7 +68,7 @@ def test_picking_redraws_two_cells_of_the_grid(page: Page) -> None:
     before = page.run("headcount.stats.cells")
     page.press("ArrowDown")
     assert page.run("headcount.stats.cells") - before == 2
-    assert page.text("#passport h3") == "Layer 1, head 0"
+    assert page.text("#card h3") == "Layer 1, head 0"
 
 
 def test_hundreds_of_tokens_stay_usable(browser: Browser, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_small_study_from_end_to_end(
     page = browser.open(folder / "report.html")
     page.wait("document.querySelectorAll('.headgrid').length > 0")
     assert page.texts("nav a") == [
-        "Heads", "Curves", "Likeness", "Attention", "Fine-tuning", "Gates", "Results",
+        "Heads", "Curves", "Redundancy", "Attention", "Fine-tuning", "Gates", "Results",
     ]  # fmt: skip
     figures = page.run("[...document.querySelectorAll('figure')].map((each) => each.id)")
     assert {"compare-compare", "sweep", "tests", "raster"} <= set(figures)
@@ -45,7 +45,7 @@ def test_a_small_study_from_end_to_end(
     page.run("document.querySelector('.headgrid').focus()")
     page.press("ArrowDown", 2)
     page.wait("document.querySelectorAll('#attention .token').length > 8")
-    page.wait("document.querySelectorAll('#passport .examples .pair').length > 0")
+    page.wait("document.querySelectorAll('#card .examples .pair').length > 0")
     page.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     page.settle()
     assert page.complaints() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,18 +55,18 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return [read(path) for path in sorted(folder.rglob("runs/*/record.json"))]
 
 
-def test_the_answer_is_the_searchs(page: Page, files: Path) -> None:
+def test_the_first_sentence_is_the_searchs(page: Page, files: Path) -> None:
     found = read(files / "search" / "search.json")
-    assert page.text("#answer") == found["sentence"]
-    said = page.text(".standing")
+    assert page.text("#headline") == found["sentence"]
+    said = page.text(".basis")
     assert "The bound was 2 %." in said
     assert "58.6 % of the parameters are left." in said
-    assert "the statement is about half of dev (held-out set, 500 rows), which chose" in said
+    assert "the estimate is from half of dev (held-out set, 500 rows), which selected" in said
 
 
 def test_every_part_is_there(page: Page) -> None:
     assert page.texts("nav a") == [
-        "Heads", "Curves", "Likeness", "Attention", "Fine-tuning", "Gates", "Cost", "Results",
+        "Heads", "Curves", "Redundancy", "Attention", "Fine-tuning", "Gates", "Cost", "Results",
     ]  # fmt: skip
     figures = page.run("[...document.querySelectorAll('figure')].map((each) => each.id)")
     assert {"grid", "scatter", "curve", "compare-compare", "sweep", "tests", "tried"} <= set(
@@ -76,30 +77,30 @@ def test_every_part_is_there(page: Page) -> None:
             "results"} <= set(figures)  # fmt: skip
 
 
-def test_the_page_opens_with_the_passport_of_the_strongest_head(
+def test_the_page_opens_with_the_card_of_the_strongest_head(
     browser: Browser, html: Path, files: Path
 ) -> None:
     opened = browser.open(html)
-    opened.wait("document.querySelectorAll('#passport .strip').length > 0")
+    opened.wait("document.querySelectorAll('#card .strip').length > 0")
     scores = np.array(read(files / "importance.json")["scores"]["encoder"])
     layer, index = np.unravel_index(scores.argmax(), scores.shape)
-    assert opened.text("#passport h3") == f"Layer {layer}, head {index}"
-    assert f"rank 1 of {HEADS} heads" in opened.text("#passport")
+    assert opened.text("#card h3") == f"Layer {layer}, head {index}"
+    assert f"rank 1 of {HEADS} heads" in opened.text("#card")
     assert opened.complaints() == []
     opened.close()
 
 
-def test_the_passport_follows_the_slider(page: Page) -> None:
+def test_the_card_follows_the_slider(page: Page) -> None:
     page.run("headcount.go(0)")
     page.run("headcount.pick(0)")
-    assert page.text("#passport .lead").endswith("Kept at this point of the slider.")
+    assert page.text("#card .lead").endswith("Kept at the slider's position.")
     last = page.run("Number(document.getElementById('ratio').max)")
     page.run(f"headcount.go({last})")
-    gone = page.run("headcount.shown().gone.indexOf(1)")
+    gone = page.run("headcount.shown().removed.indexOf(1)")
     page.run(f"headcount.pick({gone})")
-    assert page.text("#passport .lead").endswith("Gone at this point of the slider.")
+    assert page.text("#card .lead").endswith("Removed at the slider's position.")
     page.run("headcount.go(0)")
-    assert page.text("#passport .lead").endswith("Kept at this point of the slider.")
+    assert page.text("#card .lead").endswith("Kept at the slider's position.")
 
 
 def test_arrow_keys_go_from_head_to_head(page: Page, files: Path) -> None:
@@ -109,49 +110,44 @@ def test_arrow_keys_go_from_head_to_head(page: Page, files: Path) -> None:
         page.press(key)
     place = picked(page)
     assert place == 1 * 6 + 3
-    assert page.text("#passport h3") == "Layer 1, head 3"
+    assert page.text("#card h3") == "Layer 1, head 3"
     assert "layer 1, head 3" in page.run("document.getElementById('live').textContent")
     page.press("Enter")
-    assert page.run("document.activeElement.id") == "passport"
+    assert page.run("document.activeElement.id") == "card"
     worth = read(files / "importance.json")["scores"]["encoder"][1][3]
     shown = page.run(
-        "[...document.querySelectorAll('#passport .strip')]"
+        "[...document.querySelectorAll('#card .strip')]"
         ".find((each) => each.innerText.startsWith('importance')).querySelector('b').innerText"
     )
     assert float(shown) == pytest.approx(worth, abs=6e-5)
 
 
-def test_the_passport_has_roles_neighbours_gate_and_examples(page: Page, files: Path) -> None:
+def test_the_card_has_roles_neighbours_gate_and_examples(page: Page, files: Path) -> None:
     page.click(".headgrid", EDGE + 46 * 2.5, 34 * 0.5)
     assert picked(page) == 2
     roles = read(files / "roles.json")
-    assert f"Role: {roles['roles'][2]}." in page.text("#passport .lead")
-    text = page.text("#passport")
-    for name in (
-        "replaceable share",
-        "cost of removing it alone",
-        "milliseconds",
-        "drift in fine-",
-    ):
+    assert f"Role: {roles['roles'][2]}." in page.text("#card .lead")
+    text = page.text("#card")
+    for name in ("replaceable share", "loss when removed alone", "milliseconds", "drift in fine-"):
         assert name in text
     values = load_redundancy(files / "random.npz")["js"].values[2].copy()
     values[2] = np.inf
-    page.wait("document.querySelector('#passport .near dd button') !== null")
-    first = page.texts("#passport .near dd button")[0].split()
+    page.wait("document.querySelector('#card .near dd button') !== null")
+    first = page.texts("#card .near dd button")[0].split()
     nearest = int(values.argmin())
     assert first == [f"{nearest // 6}.{nearest % 6}", f"{values[nearest]:.3f}"]
-    told = page.texts("#passport .tokens")
+    told = page.texts("#card .tokens")
     assert [text.split(",")[0] for text in told[::2]] == ["decile 10", "decile 5", "decile 1"]
-    assert all(text.startswith("after the cut") for text in told[1::2])
+    assert all(text.startswith("after pruning") for text in told[1::2])
     shaded = page.run(
-        "[...document.querySelectorAll('#passport .pair:first-of-type .tokens')]"
+        "[...document.querySelectorAll('#card .pair:first-of-type .tokens')]"
         ".map((row) => [...row.querySelectorAll('span[title]')].map((e) => [e.innerText, e.title]))"
     )
     assert shaded[0] == [["[CLS]", "0.100"], ["the", "0.300"], ["dog", "0.600"]]
     assert shaded[1] == [["dog", "0.200"], ["the", "0.700"]]
     trace = load_trace(files / "gated")
-    page.wait("document.querySelector('#passport .spark p') !== null")
-    last = plain(page.text("#passport .spark p")).split(" to ")[1].split()[0]
+    page.wait("document.querySelector('#card .spark p') !== null")
+    last = plain(page.text("#card .spark p")).split(" to ")[1].split()[0]
     assert float(last) == pytest.approx(trace.values[-1][2], abs=6e-5)
 
 
@@ -185,7 +181,7 @@ def test_the_slider_replays_what_the_records_say(page: Page, files: Path) -> Non
     for record in own:
         mask = Mask.from_json(record["mask"], LAYOUT)
         page.run(f"headcount.go({HEADS - len(mask)})")
-        gone = page.run("[...headcount.shown().gone]")
+        gone = page.run("[...headcount.shown().removed]")
         assert gone == [0 if head in mask.kept else 1 for head in LAYOUT]
         shown = plain(page.text(".figures"))
         after, lost = record["scores"]["after"], record["scores"]["difference"]
@@ -199,7 +195,7 @@ def test_the_slider_replays_what_the_records_say(page: Page, files: Path) -> Non
 
 
 def test_the_slider_never_mixes_sets_of_rows(page: Page, files: Path) -> None:
-    """The cuts of a search are scored on the selection set, its answer on the held-out set."""
+    """A search scores what it tries on the selection set, what it selects on the held-out set."""
     page.choose(".replay select", orders(page)["surgeon, in search"])
     tried = {each["heads"]["after"]: each for each in records(files / "search")}
     held = read(files / "search" / "model" / "record.json")
@@ -226,10 +222,10 @@ def test_the_slider_never_mixes_sets_of_rows(page: Page, files: Path) -> None:
     assert page.run(dots) == 1 + len(tried)
 
 
-def test_between_two_cuts_the_slider_says_so(page: Page) -> None:
+def test_between_two_models_the_slider_says_so(page: Page) -> None:
     page.run("headcount.go(7)")
-    assert page.run("headcount.shown().gone.reduce((one, other) => one + other)") == 7
-    assert "between two measured cuts" in page.text(".figures")
+    assert page.run("headcount.shown().removed.reduce((one, other) => one + other)") == 7
+    assert "interpolated between two measured models" in page.text(".figures")
     assert "≈" in page.text(".figures")
 
 
@@ -254,14 +250,14 @@ def test_a_head_picked_anywhere_is_picked_everywhere(page: Page, files: Path) ->
         page.press("ArrowRight", 2)
         seen.append(picked(page))
         head = list(LAYOUT)[seen[-1] or 0]
-        assert page.text("#passport h3") == f"Layer {head.layer}, head {head.index}"
+        assert page.text("#card h3") == f"Layer {head.layer}, head {head.index}"
         assert page.run("document.querySelector('#attention select').value") == str(seen[-1])
     page.wait("document.querySelector('#raster canvas').height > 200")
     page.click("#raster canvas", 400, 12 * 9.5)
     assert picked(page) == 9
     page.click("#driftimportance circle.point")
     assert picked(page) == 0
-    assert page.text("#passport h3") == "Layer 0, head 0"
+    assert page.text("#card h3") == "Layer 0, head 0"
 
 
 def test_the_matrix_is_the_files(page: Page, files: Path) -> None:
@@ -297,7 +293,7 @@ def test_curves_and_tests_are_the_studys(page: Page, files: Path) -> None:
     chosen = "document.querySelector('#curve .tools select').selectedOptions[0].text"
     assert page.run(chosen) == "search"
     lead = page.text("#curve .lead")
-    assert "less that of all heads on the same rows: 250 to 500 rows of dev (selection" in lead
+    assert "minus that of all heads on the same rows: 250 to 500 rows of dev (selection" in lead
     own = [each["scores"] for each in records(files / "search")]
     rows = numbers_of(page, "#curve")
     assert sorted((plain(row[3]), row[6]) for row in rows) == sorted(
@@ -310,7 +306,7 @@ def test_paired_tests_are_the_studys_with_holms_correction(page: Page, files: Pa
     summary = read(files / "curve" / "curve.json")["summary"]
     told = [row["against_random"] for row in summary if "against_random" in row]
     cells = page.run(
-        "[...document.querySelectorAll('#tests [aria-label=\"curve, against random cuts\"] td')]"
+        "[...document.querySelectorAll('#tests [aria-label=\"curve, against random heads\"] td')]"
         ".map((each) => each.innerText)"
     )
     signs = {"better": "▲", "worse": "▼", "alike": "≈"}
@@ -320,8 +316,8 @@ def test_paired_tests_are_the_studys_with_holms_correction(page: Page, files: Pa
     rows = numbers_of(page, "#tests")
     own = [row for row in rows if row[0] == "curve"]
     assert [row[7] for row in own] == [f"{test['p_corrected']:.3f}" for test in told]
-    assert own[0][9] == "not told apart; 7 seeds would"
-    assert {row[3] for row in rows} == {"random cuts", "all heads"}
+    assert own[0][9] == "no measurable difference; would take 7 seeds"
+    assert {row[3] for row in rows} == {"random heads", "all heads"}
 
 
 def test_what_a_search_tried(page: Page, files: Path) -> None:
@@ -330,7 +326,7 @@ def test_what_a_search_tried(page: Page, files: Path) -> None:
     assert len(rows) == len(tried)
     for row, each in zip(rows, tried, strict=True):
         assert row.split()[1] == str(each["kept"])
-        assert row.endswith("accepted" if each["accepted"] else "refused")
+        assert row.endswith("accepted" if each["accepted"] else "rejected")
         assert f"{each['chance']:.2f}" in row
 
 
@@ -378,7 +374,7 @@ def test_the_phase_of_a_matrix_is_chosen(page: Page, files: Path) -> None:
 def test_every_figure_has_its_command(page: Page) -> None:
     without = page.run(
         "[...document.querySelectorAll('figure')].filter((each) => ![...each.querySelectorAll("
-        "'.foot summary')].some((e) => e.innerText === 'The command')).map((each) => each.id)"
+        "'.foot summary')].some((e) => e.innerText === 'Command')).map((each) => each.id)"
     )
     assert without == []
 
@@ -405,7 +401,7 @@ def test_attention_of_a_word(page: Page, files: Path) -> None:
         [float(each) for each in shown], maps["before/encoder.0.1/0"][3], atol=0.0026
     )
     page.choose("#attention .tools select", "2")
-    assert "This head is gone." in page.text("#attention")
+    assert "This head is removed." in page.text("#attention")
 
 
 def test_changes_gates_and_cost_are_the_files(page: Page, files: Path) -> None:
@@ -430,7 +426,9 @@ def test_changes_gates_and_cost_are_the_files(page: Page, files: Path) -> None:
 
 def test_results_are_sorted_and_taken_along(page: Page, files: Path, tmp_path: Path) -> None:
     every = records(files)
-    assert len(page.texts("#results tbody tr")) == len(every) + 5  # the answer, all heads 4 times
+    assert (
+        len(page.texts("#results tbody tr")) == len(every) + 5
+    )  # the selected model, all heads 4 times
     said = page.texts("#results tbody td:nth-child(9)")
     assert all(
         re.fullmatch(r"[\d,]+ rows of dev( \((selection|held-out) set\))?", each) for each in said
@@ -491,7 +489,8 @@ def test_where_less_is_better_the_bound_lies_above(
     browser: Browser, files: Path, html: Path, tmp_path: Path
 ) -> None:
     data = gather(walk([files]))
-    data["subjects"][0]["higher"] = False
+    subject = replace(data.subjects[0], higher_is_better=False)
+    data = replace(data, subjects=[subject])
     turned = tmp_path / "turned.html"
     turned.write_text(build(data), encoding="utf-8")
     sides, first = [], []
@@ -506,7 +505,7 @@ def test_where_less_is_better_the_bound_lies_above(
     assert float(first[0].split()[0]) > float(first[1].split()[0])
 
 
-def test_the_slider_starts_at_the_answer_beside_another_cut_of_its_size(
+def test_the_slider_starts_at_the_selected_model_beside_another_cut_of_its_size(
     browser: Browser, tmp_path: Path
 ) -> None:
     folder = study(tmp_path / "study", LAYOUT)
@@ -517,7 +516,7 @@ def test_the_slider_starts_at_the_answer_beside_another_cut_of_its_size(
     page.wait("document.querySelectorAll('.figures dd b').length > 1")
     assert page.texts(".figures dd b")[0] == f"{HEADS - kept} of {HEADS}"
     final = Mask.from_json(read(folder / "search" / "model" / "record.json")["mask"], LAYOUT)
-    gone = page.run("[...headcount.shown().gone]")
+    gone = page.run("[...headcount.shown().removed]")
     assert gone == [0 if head in final.kept else 1 for head in LAYOUT]
     page.close()
 
@@ -551,15 +550,17 @@ def test_what_is_not_drawn_is_not_explained(page: Page) -> None:
     """The ideal has a stroke where operations were counted; a search's timing has none."""
     for figure in ("#cost", "#cost1"):
         strokes = page.run(f"document.querySelectorAll('{figure} .ideal').length")
-        assert ("upright stroke" in page.text(f"{figure} .rank")) == (strokes > 0)
+        assert ("vertical line" in page.text(f"{figure} .rank")) == (strokes > 0)
 
 
-def test_few_seeds_are_said_where_nothing_is_told_apart(
+def test_few_seeds_are_named_where_no_difference_is_significant(
     browser: Browser, tmp_path: Path, files: Path
 ) -> None:
     study(tmp_path / "few", LAYOUT, seeds=2)
     opened = browser.open(report(tmp_path / "few", out=tmp_path / "page.html").out)
     opened.wait("document.querySelector('#tests') !== null")
     marks = "".join(opened.texts("#tests td"))
-    assert ("With 2 seeds nothing" in opened.text("#tests .lead")) == (not {"▲", "▼"} & set(marks))
+    assert ("With 2 seeds no difference" in opened.text("#tests .lead")) == (
+        not {"▲", "▼"} & set(marks)
+    )
     opened.close()

@@ -20,13 +20,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def found(files: Path) -> ReportInput:
+def report(files: Path) -> ReportInput:
     return walk([files])
 
 
 @pytest.fixture
-def subject(found: ReportInput) -> PageSubject:
-    (only,) = subjects(found)
+def subject(report: ReportInput) -> PageSubject:
+    (only,) = subjects(report)
     return only
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from headcount.views.page import build as module
 from headcount.views.page.build import HERE, build, bundle, digest, embedded
+from headcount.views.page.gather import PageData
 
 BAD = "</script><!-- \u2028 & <script>"
 
@@ -59,7 +60,7 @@ def test_a_circle_and_a_strange_import_are_refused(
 
 
 def test_the_page_lets_nothing_out() -> None:
-    page = build({"version": "1", "subjects": [], "skipped": [[BAD, BAD]]}, title=BAD)
+    page = build(PageData(version="1", subjects=[], skipped=[(BAD, BAD)]), title=BAD)
     assert page.count("<script") == 2
     assert page.count("</script>") == 2
     assert "<title>&lt;/script&gt;" in page

@@ -7,24 +7,25 @@ from pathlib import Path
 
 from headcount.heads import Layout, Stack
 from headcount.views.page.gather import gather
+from headcount.views.page.reading import plain
 from headcount.views.page.walk import walk
 from page.made import record, study, write
 
 
 def test_one_of_everything(files: Path) -> None:
     data = gather(walk([files]))
-    (only,) = data["subjects"]
-    empty = {name for name, part in only.items() if not part}
-    assert empty == {"others"}
-    assert data["skipped"] == []
-    json.dumps(data, allow_nan=False)
+    (only,) = data.subjects
+    empty = {name for name, part in vars(only).items() if not part}
+    assert empty == {"scores"}
+    assert data.skipped == []
+    json.dumps(plain(data), allow_nan=False)
 
 
 def test_heads_keep_the_numbers_they_had(tmp_path: Path) -> None:
     layout = Layout((Stack("encoder", (2, 1), (2, 1), (1, 1), ((1, 5), (7,))),))
     study(tmp_path, layout, ratios=(0.5,), seeds=1)
-    (only,) = gather(walk([tmp_path]))["subjects"]
-    assert only["layout"][0]["numbers"] == [[1, 5], [7]]
+    (only,) = gather(walk([tmp_path])).subjects
+    assert only.layout[0].numbers == [[1, 5], [7]]
 
 
 def test_evaluations_are_results_too(tmp_path: Path) -> None:
@@ -33,10 +34,8 @@ def test_evaluations_are_results_too(tmp_path: Path) -> None:
         "evaluate", "model", "task", metric="accuracy", split="dev", score=0.8, low=0.7,
         high=0.9, n=9,
     ))  # fmt: skip
-    (only,) = gather(walk([tmp_path]))["subjects"]
-    assert [(each["what"], each["score"]["value"]) for each in only["others"]] == [
-        ("evaluate", 0.8)
-    ]
+    (only,) = gather(walk([tmp_path])).subjects
+    assert [(each.kind, each.score.value) for each in only.scores] == [("evaluate", 0.8)]
 
 
 def test_parts_that_are_missing_are_left_out(tmp_path: Path) -> None:
@@ -44,5 +43,5 @@ def test_parts_that_are_missing_are_left_out(tmp_path: Path) -> None:
     for name in ("search/search.json", "roles.json", "transfer.json", "bench.json"):
         (tmp_path / name).unlink()
     data = gather(walk([tmp_path]))
-    assert data["skipped"] == []
-    assert data["subjects"][0]["roles"] is None
+    assert data.skipped == []
+    assert data.subjects[0].roles is None

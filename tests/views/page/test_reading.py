@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import base64
+import math
 import zlib
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from headcount.heads import Layout, Mask
 from headcount.views.page.reading import (
+    Interval,
+    Packed,
     bits,
-    bounds,
     by_head,
-    careful,
+    fill,
+    interval,
     number,
     packed,
+    plain,
     quantised,
     short_name,
     text,
 )
-from headcount.views.page.walk import ReportInput, ReportItem
 
 
 @pytest.mark.parametrize(
@@ -32,15 +35,46 @@ def test_numbers(value: object, read: float | None) -> None:
     assert number(value) == read
 
 
-def test_bounds_go_by_several_names() -> None:
+def test_the_middle_of_an_interval_has_several_names() -> None:
     for name in ("value", "score", "mean", "median"):
-        assert bounds({name: 1, "low": 0, "high": 2}) == {"value": 1, "low": 0, "high": 2}
-    assert bounds(None) is None
+        assert interval({name: 1, "low": 0, "high": 2}) == Interval(1, 0, 2)
+    assert interval(None) is None
+    assert not Interval(None)
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    size: float | None
+    loss: Interval | None
+    good: bool
+    kept: int = 0
+
+
+def test_a_row_is_read_as_its_type_says() -> None:
+    row = {"name": "a\x1b", "size": "no number", "loss": {"value": 1.0}, "good": 1, "more": 3}
+    assert fill(Row, row, kept=4) == Row("a\\x1b", None, Interval(1.0), True, 4)
+    assert fill(Row, {}, kept=0) == Row("", None, None, False)
+
+
+def test_all_that_goes_into_the_page_is_safe() -> None:
+    data = {
+        "\x1b": [Row("\u202e", math.nan, Interval(math.inf), True)],
+        "packed": Packed("A" * 99_999),
+    }
+    assert plain(data) == {
+        "\\x1b": [{
+            "name": "\\u202e", "size": None, "good": True, "kept": 0,
+            "loss": {"value": None, "low": None, "high": None},
+        }],
+        "packed": "A" * 99_999,
+    }  # fmt: skip
+    assert len(plain("a" * 99_999)) == 20_000
 
 
 def test_text_commands_no_terminal_and_is_not_long() -> None:
     assert text("a\x1b[31m") == "a\\x1b[31m"
-    assert len(text("a" * 1000)) == 400
+    assert len(text("a" * 1000)) == 60
 
 
 @pytest.mark.parametrize(
@@ -72,19 +106,12 @@ def test_packed_is_deflated_little_endian() -> None:
 def test_quantised_numbers_are_off_by_half_a_step(wide: bool, steps: int, kind: str) -> None:
     values = np.random.default_rng(0).normal(size=500)
     made = quantised(values, wide=wide)
-    raw = np.frombuffer(zlib.decompress(base64.b64decode(made["data"])), kind)
-    back = made["low"] + raw * made["scale"]
+    raw = np.frombuffer(zlib.decompress(base64.b64decode(made.data)), kind)
+    back = made.low + raw * made.scale
     assert np.abs(back - values).max() <= (values.max() - values.min()) / steps / 2 + 1e-12
-    assert quantised(np.zeros(3), wide=wide)["scale"] == 1.0
+    assert quantised(np.zeros(3), wide=wide).scale == 1.0
 
 
 def test_by_head_follows_the_layout() -> None:
     layout = Layout.of(encoder=[2], decoder=[1])
     assert by_head({"decoder": [[3.0]], "encoder": [[1.0, None]]}, layout) == [1.0, None, 3.0]
-
-
-def test_careful_names_the_file() -> None:
-    found = ReportInput()
-    with careful(found, ReportItem(kind="prune", path=Path("a.json"), data={})):
-        {}["mask"]
-    assert found.skipped == [("a.json", "left out: it lacks or bends 'mask'.")]

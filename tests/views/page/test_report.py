@@ -17,13 +17,13 @@ LAYOUT = Layout.of(encoder=[2, 2])
 
 
 def test_a_page_is_written_and_summed_up(files: Path, tmp_path: Path) -> None:
-    found = report(files, out=tmp_path / "new" / "page.html")
-    assert found.out.stat().st_size == found.size
-    assert found.subjects == ("model on task",)
-    assert found.answers == ("6 of the 12 heads of model can go.",)
-    assert (found.files, found.skipped) == (33, ())
-    assert found.to_json()["subjects"][0]["answer"] == found.answers[0]
-    assert repr(found).startswith("Report(")
+    page = report(files, out=tmp_path / "new" / "page.html")
+    assert page.out.stat().st_size == page.size
+    assert page.subjects == ("model on task",)
+    assert page.sentences == ("6 of the 12 heads of model can go.",)
+    assert (page.files, page.skipped) == (33, ())
+    assert page.to_json()["subjects"][0]["sentence"] == page.sentences[0]
+    assert repr(page).startswith("Report(")
 
 
 def test_the_same_files_make_the_same_page(files: Path, tmp_path: Path) -> None:
@@ -34,10 +34,10 @@ def test_the_same_files_make_the_same_page(files: Path, tmp_path: Path) -> None:
 def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     study(tmp_path, LAYOUT, ratios=(0.5,), seeds=1)
     (tmp_path / "bench.json").write_text("{")
-    told: list[str] = []
-    found = report(tmp_path, out=tmp_path / "page.html", note=told.append)
-    assert len(told) == len(found.skipped) == 1
-    assert str(tmp_path / "bench.json") in told[0]
+    notes: list[str] = []
+    page = report(tmp_path, out=tmp_path / "page.html", note=notes.append)
+    assert len(notes) == len(page.skipped) == 1
+    assert str(tmp_path / "bench.json") in notes[0]
 
 
 def test_refusals(tmp_path: Path) -> None:

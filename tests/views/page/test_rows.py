@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headcount.views.page.rows import rows_said, set_of, several
+from headcount.views.page.rows import UsedRows, rows_text, set_of
 from headcount.views.page.walk import ReportItem
 
 SEARCH = Path("found")
@@ -24,18 +24,21 @@ SEARCH = Path("found")
 )
 def test_the_set_of_a_record(path: str, split: str, used: str) -> None:
     item = ReportItem(kind="prune", path=Path(path), data={})
-    assert set_of(item, split, [SEARCH]) == used
+    assert UsedRows.of(split, 9, set_of(item, [SEARCH])).set == used
 
 
-def test_two_sets_are_both_said() -> None:
-    one = {"split": "train", "n": 30, "set": "selection set"}
-    other = {"split": "dev", "n": 40, "set": "held-out set"}
-    said = rows_said([one, other])
-    assert said == "30 rows of train (selection set), 40 rows of dev (held-out set)"
-    assert (several([one, other]), several([one, one])) == (True, False)
+def test_the_name_of_a_half_is_not_for_people() -> None:
+    rows = UsedRows.of("dev:scored:0.5:0", 40)
+    assert (rows.name, rows.split) == ("dev", "half of dev (held-out set)")
+
+
+def test_two_sets_are_both_named() -> None:
+    both = [UsedRows.of("train", 30, "selection set"), UsedRows.of("dev", 40, "held-out set")]
+    words = "30 rows of train (selection set), 40 rows of dev (held-out set)"
+    assert rows_text(both) == words
 
 
 def test_many_sets_are_counted() -> None:
-    sets = [{"split": f"part{at}", "n": 5} for at in range(5)]
-    said = "5 rows of part0, 5 rows of part1, 5 rows of part2 and 2 more sets"
-    assert rows_said(sets) == said
+    sets = [UsedRows.of(f"part{at}", 5) for at in range(5)]
+    words = "5 rows of part0, 5 rows of part1, 5 rows of part2 and 2 more sets"
+    assert rows_text(sets) == words

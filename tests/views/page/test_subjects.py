@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from headcount.heads import Layout
@@ -23,9 +24,9 @@ def test_one_of_everything_is_one_subject(subject: PageSubject) -> None:
 def test_models_and_tasks_are_kept_apart(tmp_path: Path) -> None:
     for model, task in (("a", "x"), ("a", "y"), ("b", "x")):
         study(tmp_path / f"{model}{task}", LAYOUT, model=model, task=task, ratios=(0.5,), seeds=1)
-    found = subjects(walk([tmp_path]))
-    assert sorted(each.name for each in found) == ["a on x", "a on y", "b on x"]
-    for each in found:
+    listed = subjects(walk([tmp_path]))
+    assert sorted(each.name for each in listed) == ["a on x", "a on y", "b on x"]
+    for each in listed:
         assert {item.data["model"] for item in each.of("prune")} == {each.model}
         assert len(each.of("search")) == 1
         assert len(each.of("matrix")) == 9  # of every model with this layout
@@ -49,8 +50,8 @@ def test_a_training_is_of_the_folder_it_made(tmp_path: Path) -> None:
 
 
 def test_seeds_of_one_training_are_one_model(study_file: Path) -> None:
-    found = walk([study_file])
-    (only,) = subjects(found)
+    report = walk([study_file])
+    (only,) = subjects(report)
     assert only.name == "base, trained on task"
     assert {item.data["seed"] for item in only.of("prune")} == {0, 1, 2}
     assert len(only.of("train")) == 3
@@ -63,8 +64,25 @@ def test_what_has_no_task_is_about_the_model_on_every_task(tmp_path: Path) -> No
         "identity": {"weights": "weights of a", "task": None}})  # fmt: skip
     write(tmp_path / "other.json", roles(LAYOUT, "b", "x") | {"task": None, "run": {}} | {
         "identity": {"weights": "weights of b", "task": None}})  # fmt: skip
-    found = {each.name: each for each in subjects(walk([tmp_path]))}
-    assert sorted(found) == ["a on x", "a on y", "b"]
+    named = {each.name: each for each in subjects(walk([tmp_path]))}
+    assert sorted(named) == ["a on x", "a on y", "b"]
     for name in ("a on x", "a on y"):
-        assert "looks.json" in [item.path.name for item in found[name].of("roles")]
-    assert [item.path.name for item in found["b"].of("roles")] == ["other.json"]
+        assert "looks.json" in [item.path.name for item in named[name].of("roles")]
+    assert [item.path.name for item in named["b"].of("roles")] == ["other.json"]
+
+
+def test_a_bench_of_several_shapes_is_of_its_model(tmp_path: Path) -> None:
+    study(tmp_path, LAYOUT, ratios=(0.5,), seeds=1)
+    bench = json.loads((tmp_path / "bench.json").read_text())
+    bench["timings"] = [row | {"batch": batch} for batch in (1, 8) for row in bench["timings"]]
+    write(tmp_path / "bench.json", bench)
+    (only,) = subjects(walk([tmp_path]))
+    assert len(only.of("bench")) == 1
+
+
+def test_a_kind_of_record_that_is_new_belongs_to_its_model_and_task(tmp_path: Path) -> None:
+    for model in ("a", "b"):
+        study(tmp_path / model, LAYOUT, model=model, ratios=(0.5,), seeds=1)
+    write(tmp_path / "new.json", record("new", "a", "task", value=1))
+    counts = {each.model: len(each.of("new")) for each in subjects(walk([tmp_path]))}
+    assert counts == {"a": 1, "b": 0}

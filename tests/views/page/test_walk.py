@@ -10,17 +10,18 @@ import pytest
 
 from fuzz.damage import become
 from headcount.base.errors import NotFoundError, UsageError
-from headcount.views.page.walk import DEPTH, walk
+from headcount.views.page.walk import DEPTH, ReportInput, ReportItem, walk
+from page.made import record, write
 
 
 def test_everything_is_found_once(files: Path) -> None:
-    found = walk([files, files / "importance.json", files / "curve"])
-    kinds = [item.kind for item in found.items]
+    report = walk([files, files / "importance.json", files / "curve"])
+    kinds = [item.kind for item in report.items]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {
         "prune": 19, "importance": 1, "study": 3, "search": 1, "roles": 1, "matrix": 3, "trace": 1,
         "bench": 1, "transfer": 1, "attention": 1, "maps": 1,
     }  # fmt: skip
-    assert found.skipped == []
+    assert report.skipped == []
 
 
 def test_a_run_knows_its_study(files: Path) -> None:
@@ -40,9 +41,9 @@ def test_a_run_knows_its_study(files: Path) -> None:
 )
 def test_bad_files_are_named(tmp_path: Path, name: str, text: str, why: str) -> None:
     (tmp_path / name).write_text(text)
-    found = walk([tmp_path])
-    assert found.items == []
-    ((file, said),) = found.skipped
+    report = walk([tmp_path])
+    assert report.items == []
+    ((file, said),) = report.skipped
     assert file == str(tmp_path / name)
     assert why in said
 
@@ -51,8 +52,8 @@ def test_what_is_not_ours_is_no_complaint(tmp_path: Path) -> None:
     for name in ("config.json", "other.json", "list.json"):
         (tmp_path / name).write_text(json.dumps([1] if name == "list.json" else {"a": 1}))
     (tmp_path / "tokenizer.json").write_text("{")
-    found = walk([tmp_path])
-    assert (found.items, found.skipped) == ([], [])
+    report = walk([tmp_path])
+    assert (report.items, report.skipped) == ([], [])
 
 
 def test_depth_is_bounded_and_said(tmp_path: Path) -> None:
@@ -103,3 +104,28 @@ def test_a_folder_that_cannot_be_read_is_named(
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="There is no file or folder"):
         walk([tmp_path / "none"])
+
+
+def test_the_record_beside_an_array_has_its_command(tmp_path: Path) -> None:
+    item = ReportItem(kind="matrix", path=tmp_path / "near.npz", data=None)
+    assert item.command is None
+    write(tmp_path / "record.json", record("redundancy", "of the folder", None))
+    assert item.command == "headcount redundancy of the folder"
+    write(tmp_path / "near.record.json", record("redundancy", "of the file", None))
+    assert item.command == "headcount redundancy of the file"
+    (tmp_path / "near.record.json").write_text("[1]")
+    assert item.command == "headcount redundancy of the folder"
+
+
+def test_a_long_command_is_whole() -> None:
+    line = "headcount search m --columns " + " ".join(f"column{number}" for number in range(99))
+    long = ReportItem(kind="search", path=Path("search.json"), data={"command": line})
+    assert long.command == line
+    assert ReportItem(kind="search", path=Path("search.json"), data={}).command is None
+
+
+def test_a_damaged_file_is_named_and_left_out() -> None:
+    report = ReportInput()
+    item = ReportItem(kind="prune", path=Path("a.json"), data={})
+    assert report.each([item], lambda item: item.data["mask"]) == []
+    assert report.skipped == [("a.json", "left out: a value is missing or wrong: 'mask'.")]

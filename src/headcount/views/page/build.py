@@ -6,11 +6,12 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import Any
+
+from headcount.views.page.gather import PageData
+from headcount.views.page.reading import plain
 
 HERE = Path(__file__).parent
 MAIN = "main.js"
@@ -20,7 +21,7 @@ IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+\.js)";\n', re.M)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|const|let|class) (\w+))", re.M)
 
 
-def build(data: Mapping[str, Any], *, title: str = "Heads") -> str:
+def build(data: PageData, *, title: str = "Heads") -> str:
     """The whole page as text."""
     styles = "\n".join(_read(name) for name in STYLES)
     script = f"{_read(LIBRARY)}\n{bundle()}"
@@ -29,12 +30,16 @@ def build(data: Mapping[str, Any], *, title: str = "Heads") -> str:
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     return Template(_read("page.html")).substitute(
-        title=escape(title), policy=policy, styles=styles, script=script, data=embedded(data)
+        title=escape(title),
+        policy=policy,
+        styles=styles,
+        script=script,
+        data=embedded(plain(data)),
     )
 
 
-def embedded(data: Any) -> str:
-    """JSON that no text inside of it can end early, wherever in a page it stands."""
+def embedded(data: object) -> str:
+    """JSON that no text inside of it can end early, wherever it is in a page."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -58,12 +63,12 @@ def bundle() -> str:
 def _scoped(name: str) -> str:
     """One module as a function that gives its exports."""
     source = _read(f"js/{name}")
-    given = EXPORT.findall(source)
-    source = IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_variable(found[2])};\n", source)
+    exported = ", ".join(EXPORT.findall(source))
+    source = IMPORT.sub(lambda match: f"const {{{match[1]}}} = {_variable(match[2])};\n", source)
     source = EXPORT.sub("", source)
     if re.search(r"^(import|export)\b", source, re.M):
         raise ValueError(f"{name} imports or exports in a way that the page is not built from")
-    return f"const {_variable(name)} = (() => {{\n{source}return {{{', '.join(given)}}};\n}})();"
+    return f"const {_variable(name)} = (() => {{\n{source}return {{{exported}}};\n}})();"
 
 
 def _variable(name: str) -> str:
@@ -71,9 +76,9 @@ def _variable(name: str) -> str:
 
 
 def digest(text: str) -> str:
-    """What a content security policy calls one script or style."""
-    found = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(found).decode('ascii')}"
+    """The source expression of a script or style in a content security policy."""
+    digested = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digested).decode('ascii')}"
 
 
 def _read(name: str) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headcount.views.page.commands import command_beside, command_in
 from headcount.views.page.models import labels
 from headcount.views.page.reading import (
+    Interval,
+    Packed,
+    Values,
     by_head,
-    careful,
+    fill,
+    interval,
     number,
     packed,
     text,
@@ -18,94 +22,179 @@ from headcount.views.page.reading import (
 from headcount.views.page.subjects import PageSubject
 from headcount.views.page.walk import ReportInput, ReportItem
 
-SIDES = ("pretrained", "finetuned")
+if TYPE_CHECKING:
+    from headcount.heads import Layout
+    from headcount.learned.trace import Trace
+
 MOST_STEPS = 400
 """Noted steps of a trace that are drawn."""
+MOST_COUNTS = 600
+"""Steps at which open gates, and points at which losses are drawn."""
 
 
-def transfers(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class LayerChange:
+    """Drift of a layer, each with its standard error, and the change of its weights."""
+
+    stack: str
+    layer: int
+    mean: float | None
+    mean_stderr: float | None
+    max: float | None
+    max_stderr: float | None
+    hidden: float | None
+    hidden_stderr: float | None
+    weights: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftImportance:
+    """Importance of every head on one task, and its correlation with drift."""
+
+    name: str
+    values: Values
+    pearson: Interval
+    p: float | None
+    spearman: float | None
+    slope: float | None
+    intercept: float | None
+
+
+@dataclass(frozen=True)
+class RecallPoint:
+    """Recall of a task's heads where the pre-training task keeps a share `at` of its score."""
+
+    at: float | None
+    value: float | None
+    chance: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageTransfer:
     """Two models compared: by layer, against importance, and recall."""
-    listed: list[dict[str, Any]] = []
-    for item in subject.of("transfer"):
-        with careful(found, item):
-            names = labels((item.data.get(side, "?") for side in SIDES), found)
-            two = {side: names[str(item.data.get(side, "?"))] for side in SIDES}
-            listed.append(_transfer(item, subject) | two)
-    return listed
+
+    pretrained: str
+    finetuned: str
+    inputs: str
+    n: float | None
+    layers: list[LayerChange]
+    importance: list[DriftImportance]
+    recall: list[RecallPoint]
+    command: str | None
 
 
-def _transfer(item: ReportItem, subject: PageSubject) -> dict[str, Any]:
+def transfers(subject: PageSubject, report: ReportInput) -> list[PageTransfer]:
+    """Every transfer between models with the subject's heads."""
+    return report.each(subject.of("transfer"), lambda item: _transfer(item, subject.layout, report))
+
+
+def _transfer(item: ReportItem, layout: Layout, report: ReportInput) -> PageTransfer:
     data = item.data
-    drift = data.get("drift") or {}
-    columns = ("mean", "mean_stderr", "max", "max_stderr", "hidden", "hidden_stderr")
-    change = (data.get("weight_change") or {}).get("layers") or {}
-    layers = [
-        {"stack": text(row["stack"], 20), "layer": row["layer"]}
-        | {name: number(row.get(name)) for name in columns}
-        | {"weights": _at(change.get(row["stack"]), row["layer"])}
-        for row in drift.get("layers", [])
-    ]
-    importance = {
-        text(name, 60): by_head(by_layer, subject.layout)
-        for name, by_layer in (data.get("importance") or {}).items()
-    }
-    return {
-        "inputs": text(data.get("inputs", ""), 80),
-        "n": number(drift.get("n")),
-        "layers": layers,
-        "importance": importance,
-        "correlations": [
-            {"name": text(name, 60)} | {key: number(value) for key, value in each.items()}
-            for name, each in (data.get("correlations") or {}).items()
-        ],
-        "recall": [
-            {key: number(row.get(key)) for key in ("at", "value", "chance")}
-            for row in data.get("recall") or []
-        ],
-        "command": command_in(data),
-    }
+    drift, change = data.get("drift") or {}, (data.get("weight_change") or {}).get("layers") or {}
+    layers = []
+    for row in drift.get("layers", []):
+        weights = change.get(row["stack"]) or []
+        layer = row["layer"]
+        layers.append(
+            fill(
+                LayerChange,
+                row,
+                layer=layer,
+                weights=number(weights[layer]) if layer < len(weights) else None,
+            )
+        )
+    correlations = data.get("correlations") or {}
+    importance = []
+    for name, by_layer in (data.get("importance") or {}).items():
+        line = correlations.get(name) or {}
+        importance.append(
+            fill(
+                DriftImportance,
+                line,
+                name=name,
+                values=by_head(by_layer, layout),
+                pearson=interval({**line, "value": line.get("pearson")}) or Interval(None),
+            )
+        )
+    sides = [data.get(side, "?") for side in ("pretrained", "finetuned")]
+    names = labels(sides, report)
+    return PageTransfer(
+        pretrained=names[str(sides[0])],
+        finetuned=names[str(sides[1])],
+        inputs=text(data.get("inputs", ""), 80),
+        n=number(drift.get("n")),
+        layers=layers,
+        importance=importance,
+        recall=[fill(RecallPoint, row) for row in data.get("recall") or []],
+        command=item.command,
+    )
 
 
-def _at(values: Any, place: int) -> float | None:
-    return number(values[place]) if isinstance(values, list) and place < len(values) else None
-
-
-def gates(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class GateTrace:
     """Gates over training: every head at the noted steps, and counts at every step."""
-    listed: list[dict[str, Any]] = []
-    for item in subject.of("trace"):
-        if item.data.steps:
-            with careful(found, item):
-                listed.append(_gates(item))
-    return listed
+
+    name: str
+    study: str | None
+    method: str
+    task: str
+    steps: list[int]
+    values: Packed
+    """(step, head) packed."""
+    states: Packed
+    """(step, head) packed: 1 is open."""
+    largest: float | None
+    """Nearly the largest absolute value, for the colours."""
+    count_steps: list[int]
+    opened: list[int]
+    closings: int
+    reopenings: int
+    scores: list[tuple[float, float]]
+    """(step, score)"""
+    losses: list[tuple[float, float]]
+    """(step, training loss)"""
+    fixed: float | None
+    """The step at which the gates were fixed."""
+    command: str | None
 
 
-def _gates(item: ReportItem) -> dict[str, Any]:
-    trace = item.data
-    places = np.unique(
+def gates(subject: PageSubject, report: ReportInput) -> list[GateTrace]:
+    """Every trace of gates of the subject's heads."""
+    return report.each([item for item in subject.of("trace") if item.data.steps], _gates)
+
+
+def _gates(item: ReportItem) -> GateTrace:
+    trace: Trace = item.data
+    noted = np.unique(
         np.linspace(0, len(trace.steps) - 1, min(len(trace.steps), MOST_STEPS)).astype(int)
     )
-    values = np.array(trace.values, np.float32)[places]
-    states = np.array(trace.states, bool)[places]
-    every = np.unique(np.linspace(0, max(len(trace.opened) - 1, 0), 600).astype(int))
-    scores = [point for point in trace.scores if number(point.get("score")) is not None]
-    return {
-        "name": item.folder.name,
-        "study": item.study.name if item.study else None,
-        "method": text(trace.about.get("method", "gates"), 60),
-        "task": text(trace.about.get("task") or "", 60),
-        "steps": [trace.steps[place] for place in places],
-        "values": packed(values, "f4"),
-        "states": packed(states, "u1"),
-        "most": number(float(np.quantile(np.abs(values), 0.98))),
-        "count_steps": [int(place) + 1 for place in every] if trace.opened else [],
-        "opened": [trace.opened[place] for place in every] if trace.opened else [],
-        "closings": sum(trace.closings),
-        "reopenings": sum(trace.reopenings),
-        "scores": [{"step": p["step"], "score": number(p["score"]), "n": number(p.get("n"))}
-                   for p in scores],
-        "losses": [{"step": p["step"], "loss": number(p["loss"])}
-                   for p in trace.scores if number(p.get("loss")) is not None][:600],
-        "command": command_beside(item),
-        "fixed": number((trace.about.get("route") or {}).get("fixed_at_step")),
-    }  # fmt: skip
+    values = np.array(trace.values, np.float32)[noted]
+    states = np.array(trace.states, bool)[noted]
+    counted = np.unique(np.linspace(0, max(len(trace.opened) - 1, 0), MOST_COUNTS).astype(int))
+    counted = counted if trace.opened else counted[:0]
+    scores, losses = (
+        [
+            (point["step"], value)
+            for point in trace.scores
+            if (value := number(point.get(name))) is not None
+        ]
+        for name in ("score", "loss")
+    )
+    return GateTrace(
+        name=item.folder.name,
+        study=item.study.name if item.study else None,
+        method=text(trace.about.get("method", "gates")),
+        task=text(trace.about.get("task") or ""),
+        steps=[trace.steps[at] for at in noted],
+        values=packed(values, "f4"),
+        states=packed(states, "u1"),
+        largest=number(float(np.quantile(np.abs(values), 0.98))),
+        count_steps=[int(at) + 1 for at in counted],
+        opened=[trace.opened[at] for at in counted],
+        closings=sum(trace.closings),
+        reopenings=sum(trace.reopenings),
+        scores=scores,
+        losses=losses[:MOST_COUNTS],
+        fixed=number((trace.about.get("route") or {}).get("fixed_at_step")),
+        command=item.command,
+    )

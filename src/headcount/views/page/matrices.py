@@ -1,92 +1,129 @@
-"""Redundancy matrices of a subject, with the layer gap, layers in a tree, and who agrees."""
+"""Redundancy matrices of a subject: by layer gap, layers as a tree, and agreement of matrices."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headcount.heads import Layout
-from headcount.views.page.commands import command_beside
 from headcount.views.page.models import labels, model_name
-from headcount.views.page.reading import careful, number, numbers, quantised, text
+from headcount.views.page.reading import Quantised, number, quantised, text
 from headcount.views.page.subjects import PageSubject
 from headcount.views.page.walk import ReportInput, ReportItem
+
+if TYPE_CHECKING:
+    from headcount.likeness.compare import Pair
+    from headcount.likeness.layers import LayerClusters, LayerGap
+    from headcount.likeness.result import Redundancy
 
 EXACT = 600
 """Heads up to which a matrix is kept in 65,535 steps; above, in 255."""
 BUDGET = 4_000_000
-"""Pairs of heads of all matrices of a page together; what is over that is left out."""
+"""Pairs of heads of all matrices of a page together; more are left out."""
 WORK = 60_000_000
 """Pairs times permutations that a test of agreement may take."""
 
 
-def matrices(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
-    """Every matrix: the distances of one stack in one file."""
-    listed: list[dict[str, Any]] = []
-    pairs, own = 0, own_first(subject, found)
-    phases = labels((item.data.provenance.get("model", "?") for item in own), found)
-    for item in own:
-        with careful(found, item):
-            for (stack, distance), measured in item.data.measured.items():
-                pairs += len(measured.values) ** 2 // 2
-                if pairs > BUDGET:
-                    why = f"{distance}, {stack}: the page would become too large."
-                    found.skipped.append((str(item.path), why))
-                    continue
-                phase = phases[str(item.data.provenance.get("model", "?"))]
-                listed.append(_matrix(item, stack, distance, measured) | {"model": phase})
-    return _apart(listed)
+@dataclass(frozen=True, kw_only=True)
+class LayerTree:
+    """Layers joined step by step by the mean distance of their heads."""
+
+    layers: list[int]
+    leaves: list[int]
+    joins: list[list[float]]
+    clusters: LayerClusters
+    """Three of them."""
 
 
-def _apart(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Files of one model and the same inputs are told apart by their names, or by a number."""
-    taken: set[tuple[str, ...]] = set()
-    for each in listed:
-        names = [each["inputs"], f"{each['inputs']} ({each['file']})"]
-        names += [f"{names[1]} {count}" for count in range(2, len(listed) + 2)]
-        place = tuple(each[name] for name in ("model", "stack", "distance"))
-        each["inputs"] = next(name for name in names if (*place, name) not in taken)
-        taken.add((*place, each["inputs"]))
+@dataclass(frozen=True, kw_only=True)
+class PageMatrix:
+    """The distances of one stack in one file."""
+
+    model: str
+    inputs: str
+    file: str
+    count: int
+    stack: str
+    distance: str
+    heads: int
+    values: Quantised
+    """The half above the diagonal."""
+    error: float | None
+    """The largest standard error."""
+    mean: float | None
+    order: list[int]
+    """Heads in the order of a tree, similar ones together."""
+    gap: LayerGap | None
+    tree: LayerTree | None
+    command: str | None
+
+
+def subject_matrices(subject: PageSubject, report: ReportInput) -> list[ReportItem]:
+    """Files of matrices: those of the subject's model before others of its layout."""
+
+    def rank(item: ReportItem) -> tuple[bool, bool]:
+        model = str(item.data.provenance.get("model", ""))
+        same = model_name(model, report, seed=False) == subject.model
+        return not same, same and model not in subject.paths
+
+    return sorted(subject.of("matrix"), key=rank)
+
+
+def matrices(subject: PageSubject, report: ReportInput) -> list[PageMatrix]:
+    """Every matrix, as far as the page does not become too large."""
+    items = subject_matrices(subject, report)
+    models = labels((item.data.provenance.get("model", "?") for item in items), report)
+    listed: list[PageMatrix] = []
+    pairs, taken = 0, set[tuple[str, ...]]()
+    for item in items:
+        redundancy: Redundancy = item.data
+        model = models[str(redundancy.provenance.get("model", "?"))]
+        inputs = text(redundancy.provenance.get("inputs", ""), 80)
+        for (stack, distance), measured in redundancy.measured.items():
+            pairs += len(measured.values) ** 2 // 2
+            if pairs > BUDGET:
+                report.skip(item.path, f"{distance}, {stack}: the page would become too large.")
+                continue
+            # files of one model and inputs are distinguished by their names, or by a number
+            names = [inputs, f"{inputs} ({item.path.stem})"]
+            names += [f"{names[1]} {count}" for count in range(2, len(items) + 2)]
+            name = next(name for name in names if (model, stack, distance, name) not in taken)
+            taken.add((model, stack, distance, name))
+            with report.careful(item):
+                listed.append(_matrix(item, model, name, stack, distance))
     return listed
 
 
-def own_first(subject: PageSubject, found: ReportInput) -> list[ReportItem]:
-    """Those of the subject's own model before others of its layout."""
+def _matrix(item: ReportItem, model: str, inputs: str, stack: str, distance: str) -> PageMatrix:
+    from headcount.likeness.layers import layers_of
 
-    def others(item: ReportItem) -> tuple[bool, bool]:
-        model = str(item.data.provenance.get("model", ""))
-        own = model_name(model, found, seed=False) == subject.model
-        return not own, own and model not in subject.paths
-
-    return sorted(subject.of("matrix"), key=others)
-
-
-def _matrix(item: ReportItem, stack: str, distance: str, measured: Any) -> dict[str, Any]:
-    values, made, layout = measured.values, item.data.provenance, item.data.layout
+    redundancy: Redundancy = item.data
+    values, errors = redundancy.measured[stack, distance]
+    layers = layers_of(redundancy.layout, stack)
     upper = np.triu_indices(len(values), 1)
-    wide = len(values) <= EXACT
-    return {
-        "file": item.path.stem,
-        "inputs": text(made.get("inputs", ""), 80),
-        "count": item.data.count,
-        "stack": stack,
-        "distance": text(distance, 30),
-        "heads": len(values),
-        "values": quantised(values[upper], wide=wide),
-        "error": number(float(np.max(measured.stderr[upper], initial=0.0))),
-        "mean": number(float(values[upper].mean())) if len(values) > 1 else None,
-        "order": _leaves(values),
-        "gap": _gap(values, layout, stack),
-        "tree": _tree(values, layout, stack),
-        "command": command_beside(item),
-    }
+    return PageMatrix(
+        model=model,
+        inputs=inputs,
+        file=item.path.stem,
+        count=redundancy.count,
+        stack=stack,
+        distance=text(distance, 30),
+        heads=len(values),
+        values=quantised(values[upper], wide=len(values) <= EXACT),
+        error=number(float(np.max(errors[upper], initial=0.0))),
+        mean=number(float(values[upper].mean())) if len(values) > 1 else None,
+        order=_leaves(values),
+        gap=_gap(values, layers),
+        tree=_tree(values, layers),
+        command=item.command,
+    )
 
 
 def _leaves(values: np.ndarray) -> list[int]:
-    """Heads in the order of a tree that puts like ones together."""
     if len(values) < 3:
         return list(range(len(values)))
     from scipy.cluster.hierarchy import leaves_list, linkage
@@ -96,38 +133,34 @@ def _leaves(values: np.ndarray) -> list[int]:
     return leaves_list(tree).tolist()
 
 
-def _gap(values: np.ndarray, layout: Layout, stack: str) -> dict[str, Any] | None:
-    """Mean distance by layers between two heads, tested by permuting heads."""
-    from headcount.likeness.layers import layer_gap, layers_of
+def _gap(values: np.ndarray, layers: np.ndarray) -> LayerGap | None:
+    from headcount.likeness.layers import layer_gap
 
-    layers = layers_of(layout, stack)
     if len(np.unique(layers)) < 3:
         return None
     times = _permutations(values)
-    found = layer_gap(values, layers, permutations=times)
-    return {"gaps": list(found.gaps), "means": numbers(found.means), "counts": list(found.counts),
-            "spearman": number(found.spearman),
-            "p": number(found.p_value) if times > 1 else None}  # fmt: skip
+    gap = layer_gap(values, layers, permutations=times)
+    return gap if times > 1 else replace(gap, p_value=math.nan)
 
 
-def _tree(values: np.ndarray, layout: Layout, stack: str) -> dict[str, Any] | None:
-    """Layers joined step by step by the mean distance of their heads."""
+def _tree(values: np.ndarray, layers: np.ndarray) -> LayerTree | None:
     from scipy.cluster.hierarchy import dendrogram, linkage
     from scipy.spatial.distance import squareform
 
-    from headcount.likeness.layers import layer_clusters, layer_distances, layers_of
+    from headcount.likeness.layers import layer_clusters, layer_distances
 
-    layers = layers_of(layout, stack)
     names = np.unique(layers).tolist()
     if len(names) < 2:
         return None
-    apart = layer_distances(values, layers)
-    np.fill_diagonal(apart, 0)
-    joined = linkage(squareform(apart, checks=False), "average")
-    drawn = dendrogram(joined, no_plot=True)
-    groups = layer_clusters(values, layers, min(3, len(names)))
-    return {"layers": names, "leaves": drawn["leaves"], "joins": joined[:, :3].tolist(),
-            "groups": list(groups.labels), "contiguous": groups.contiguous}  # fmt: skip
+    distances = layer_distances(values, layers)
+    np.fill_diagonal(distances, 0)
+    joined = linkage(squareform(distances, checks=False), "average")
+    return LayerTree(
+        layers=names,
+        leaves=dendrogram(joined, no_plot=True)["leaves"],
+        joins=joined[:, :3].tolist(),
+        clusters=layer_clusters(values, layers, min(3, len(names))),
+    )
 
 
 def _permutations(values: np.ndarray) -> int:
@@ -136,42 +169,36 @@ def _permutations(values: np.ndarray) -> int:
     return int(times) if times >= 99 else 1
 
 
-def agreements(subject: PageSubject, found: ReportInput) -> list[dict[str, Any]]:
+def agreements(subject: PageSubject, report: ReportInput) -> list[Pair]:
     """Do distances and files agree? The pairs that `headcount redundancy compare` tests."""
-    from headcount.likeness.agreement import agree
-
-    listed: list[dict[str, Any]] = []
-    items = own_first(subject, found)
+    pairs: list[Pair | None] = []
+    items = subject_matrices(subject, report)
     for item in items:
-        with careful(found, item):
+        with report.careful(item):
             for stack in item.data.stacks:
                 for one, other in combinations(item.data.distances, 2):
-                    pair = [item.data[name, stack].values for name in (one, other)]
-                    listed += _pair(agree, pair, stack, item.path.stem, one, other)
+                    both = [item.data[name, stack].values for name in (one, other)]
+                    pairs.append(_pair(both, stack, item.path.stem, one, other))
     for first, second in combinations(items, 2):
-        with careful(found, second):
+        with report.careful(second):
             for stack, name in first.data.measured:
                 if (stack, name) in second.data.measured:
-                    pair = [each.data[name, stack].values for each in (first, second)]
-                    listed += _pair(agree, pair, stack, name, first.path.stem, second.path.stem)
-    return listed
+                    both = [item.data[name, stack].values for item in (first, second)]
+                    pairs.append(_pair(both, stack, name, first.path.stem, second.path.stem))
+    return [pair for pair in pairs if pair]
 
 
 def _pair(
-    agree: Any, pair: Sequence[np.ndarray], stack: str, within: str, one: str, other: str
-) -> list[dict[str, Any]]:
-    if len(pair[0]) < 3 or any(np.ptp(each[np.triu_indices(len(each), 1)]) == 0 for each in pair):
-        return []
-    times = _permutations(pair[0])
-    found = agree(*pair, permutations=times, resamples=min(500, times))
-    tested = times > 1
-    return [
-        {
-            "stack": text(stack, 20), "within": text(within, 60), "one": text(one, 60),
-            "other": text(other, 60), "r": number(found.pearson),
-            "low": number(found.low) if tested else None,
-            "high": number(found.high) if tested else None,
-            "spearman": number(found.spearman), "p": number(found.p_value) if tested else None,
-            "difference": number(found.mean_difference),
-        }
-    ]  # fmt: skip
+    matrices: Sequence[np.ndarray], stack: str, within: str, one: str, other: str
+) -> Pair | None:
+    from headcount.likeness.agreement import agree
+    from headcount.likeness.compare import Pair
+
+    upper = np.triu_indices(len(matrices[0]), 1)
+    if len(matrices[0]) < 3 or any(np.ptp(values[upper]) == 0 for values in matrices):
+        return None
+    times = _permutations(matrices[0])
+    agreement = agree(*matrices, permutations=times, resamples=min(500, times))
+    if times == 1:
+        agreement = replace(agreement, low=math.nan, high=math.nan, p_value=math.nan)
+    return Pair(stack=stack, within=within, one=one, other=other, agreement=agreement)

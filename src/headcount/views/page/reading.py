@@ -1,76 +1,112 @@
-"""Values out of files that may lack them: numbers, intervals, names; and numbers packed as text."""
+"""Values out of files that may lack them, and into the page: numbers, names, packed arrays."""
 
 from __future__ import annotations
 
 import base64
 import math
 import zlib
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from headcount.base.errors import HeadcountError
 from headcount.base.text import printable
 from headcount.heads import Layout, Mask
-from headcount.views.page.walk import ReportInput, ReportItem
 
-DAMAGED = (
-    KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, ZeroDivisionError,
-    HeadcountError,
-)  # fmt: skip
-LONGEST = 400
-"""Characters of a name, a note or a command that are shown."""
+Made = TypeVar("Made")
+Values = list[float | None]
+NAME, NOTE, COMMAND = 60, 400, 20_000
+"""Characters that are shown of a name, a note and a command: a shortened one cannot be run."""
 
 
-@contextmanager
-def careful(found: ReportInput, item: ReportItem) -> Generator[None]:
-    """What goes wrong with one file is named, and the page is made without it."""
-    try:
-        yield
-    except DAMAGED as error:
-        reason = str(error) if isinstance(error, HeadcountError) else f"it lacks or bends {error}"
-        found.skipped.append((str(item.path), f"left out: {reason.removesuffix('.')}."))
+class Packed(str):
+    """An array as text, which is not shortened."""
 
 
-def number(value: Any) -> float | None:
-    """A number as it is; None for what is none."""
+@dataclass(frozen=True)
+class Interval:
+    """A value with its 95 % interval."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.value is not None
+
+
+def interval(value: object) -> Interval | None:
+    """A value with its interval, whatever its key is; None for anything else."""
+    if not isinstance(value, Mapping):
+        return None
+    keys = [key for key in ("value", "score", "mean", "median") if key in value]
+    middle = value[keys[0]] if keys else None
+    return Interval(number(middle), number(value.get("low")), number(value.get("high")))
+
+
+def number(value: object) -> float | None:
+    """A finite number as it is; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         return None
     return value if math.isfinite(value) else None  # pyright: ignore[reportReturnType]
 
 
-def numbers(values: Iterable[Any]) -> list[float | None]:
-    """A list of numbers with None for what is none."""
+def numbers(values: Iterable[object]) -> Values:
+    """A list of numbers with None for anything else."""
     return [number(value) for value in values]
 
 
-def bounds(value: Any) -> dict[str, float | None] | None:
-    """A value with its interval, whatever it is called."""
-    if not isinstance(value, Mapping):
-        return None
-    middle = next((value[name] for name in ("value", "score", "mean", "median") if name in value),
-                  None)  # fmt: skip
-    return {"value": number(middle), "low": number(value.get("low")),
-            "high": number(value.get("high"))}  # fmt: skip
-
-
-def text(value: Any, most: int = LONGEST) -> str:
-    """Something as text that can be shown, not too long."""
+def text(value: object, most: int = NAME) -> str:
+    """Something as text that is safe to show, not too long."""
     shown = printable(str(value), lines=True)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
-def short_name(model: Any) -> str:
-    """A model's own name: the end of its path."""
+def fill(kind: type[Made], row: Mapping[str, object], **given: object) -> Made:
+    """A flat dataclass from a row of JSON, every field as its type says.
+
+    What is missing or of another type is None; fields that are `given` are taken as they are.
+    """
+    readers = {
+        float | None: number,
+        str: lambda value: "" if value is None else text(value),
+        bool: bool,
+        Interval | None: interval,
+        Values | None: lambda value: numbers(value) if isinstance(value, list) else None,
+    }
+    hints = get_type_hints(kind)
+    read = {name: readers[hints[name]](row.get(name)) for name in hints if name not in given}
+    return kind(**read, **given)
+
+
+def plain(value: object) -> Any:
+    """Anything as JSON for the page: text that is safe to show, None for what is no number."""
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {text(name, NOTE): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, str):
+        return value if isinstance(value, Packed) else text(value, COMMAND)
+    return value if value is None or isinstance(value, bool) else number(value)
+
+
+def parts_of(model: object) -> list[str]:
+    """The folders of a path, or the parts of a name."""
+    return [part for part in str(model).replace("\\", "/").split("/") if part not in ("", ".")]
+
+
+def short_name(model: object) -> str:
+    """A model's name: the end of its path."""
     if isinstance(model, Mapping):  # another run
         model = f"{model.get('kind', 'run')} of {short_name(model.get('model', '?'))}"
-    parts = [part for part in str(model).replace("\\", "/").split("/") if part not in ("", ".")]
+    parts = parts_of(model)
     return text(parts[-1] if parts else model, 80)
 
 
-def by_head(by_layer: Mapping[str, Sequence[Sequence[Any]]], layout: Layout) -> list[float | None]:
+def by_head(by_layer: Mapping[str, Sequence[Sequence[object]]], layout: Layout) -> Values:
     """Stack -> layer -> head as one list in the layout's order."""
     return [number(by_layer[h.stack][h.layer][h.index]) for h in layout]
 
@@ -82,17 +118,26 @@ def bits(mask: Mask) -> str:
     return "".join(f"{int(flags[at : at + 4], 2):x}" for at in range(0, len(flags), 4))
 
 
-def packed(values: Any, kind: str) -> str:
+def packed(values: np.ndarray | Sequence[float], kind: str) -> Packed:
     """An array as base64 of its little-endian bytes, deflated."""
     array = np.ascontiguousarray(np.asarray(values).astype(np.dtype(kind).newbyteorder("<")))
-    return base64.b64encode(zlib.compress(array.tobytes(), 9)).decode("ascii")
+    return Packed(base64.b64encode(zlib.compress(array.tobytes(), 9)).decode("ascii"))
 
 
-def quantised(values: np.ndarray, *, wide: bool) -> dict[str, Any]:
-    """Numbers as whole steps between the smallest and the largest; 65,535 steps, or 255."""
+@dataclass(frozen=True)
+class Quantised:
+    """Numbers as whole steps from `low`, each of size `scale`, packed."""
+
+    kind: str
+    low: float
+    scale: float
+    data: Packed
+
+
+def quantised(values: np.ndarray, *, wide: bool) -> Quantised:
+    """Numbers as steps between the smallest and the largest; 65,535 steps, or 255."""
     low, high = float(np.min(values, initial=0.0)), float(np.max(values, initial=0.0))
-    steps = 65535 if wide else 255
-    scale = (high - low) / steps or 1.0
-    whole = np.rint((np.asarray(values, np.float64) - low) / scale)
+    scale = (high - low) / (65535 if wide else 255) or 1.0
+    steps = np.rint((np.asarray(values, np.float64) - low) / scale)
     kind = "u2" if wide else "u1"
-    return {"kind": kind, "low": low, "scale": scale, "data": packed(whole, kind)}
+    return Quantised(kind, low, scale, packed(steps, kind))

@@ -1,4 +1,4 @@
-"""`hc.report`: one page of what was found, from the files that runs left."""
+"""`hc.report`: one page of all results, from the files that runs wrote."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ class Report:
     out: Path
     size: int
     """Bytes of the file."""
-    answers: tuple[str, ...]
-    """The answer in one sentence, for each model and task."""
     subjects: tuple[str, ...]
+    """Models and tasks."""
+    sentences: tuple[str, ...]
+    """How many heads it needs, for each of them."""
     files: int
     """Files that it was made from."""
     skipped: tuple[tuple[str, str], ...]
-    """(file, why) of those that could not be read."""
+    """(file, reason) of those that could not be read."""
 
     def __repr__(self) -> str:
         return line(f"Report({self.out}; {', '.join(self.subjects)}; {self.files} files)")
@@ -37,11 +38,11 @@ class Report:
             "out": str(self.out),
             "bytes": self.size,
             "subjects": [
-                {"name": name, "answer": answer}
-                for name, answer in zip(self.subjects, self.answers, strict=True)
+                {"name": name, "sentence": sentence}
+                for name, sentence in zip(self.subjects, self.sentences, strict=True)
             ],
             "files": self.files,
-            "skipped": [{"file": name, "why": why} for name, why in self.skipped],
+            "skipped": [{"file": name, "reason": reason} for name, reason in self.skipped],
         }
 
 
@@ -52,8 +53,8 @@ def report(
 ) -> Report:
     """Write one self-contained HTML page of the records, masks, matrices and traces in folders.
 
-    `paths` are files or folders of runs, studies and searches, which are looked through. Files
-    that cannot be read are left out, and `note` is called with a sentence about each.
+    `paths` are files or folders of runs, studies and searches, with the folders in them. Files that
+    cannot be read are left out, and `note` is called with a sentence about each.
     """
     from headcount.views.page.build import build
     from headcount.views.page.gather import gather
@@ -61,38 +62,29 @@ def report(
 
     if not paths:
         raise UsageError("Name at least one folder or file to make a page of.")
-    target = _target(out)
+    target = expanded(out)
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder; the page is one file: {target}/report.html.")
     paths = tuple(as_path(path, "file or folder") for path in paths)
-    found = walk(paths)
-    if not found.items:
-        for name, why in found.skipped:
-            note(f"{name} was left out: {why}")
+    files = walk(paths)
+    if not files.items:
+        for name, reason in files.skipped:
+            note(f"{name} was left out: {reason}")
         named = ", ".join(str(path) for path in paths)
         raise NotFoundError(f"No record, mask, matrix or trace of headcount was found in {named}.")
-    data = gather(found)
-    skipped = tuple(dict.fromkeys(found.skipped))
-    for name, why in skipped:
-        note(why if name in why else f"{name}: {why}")
-    page = build(data, title=_title(data))
+    data = gather(files)
+    skipped = tuple(dict.fromkeys(files.skipped))
+    for name, reason in skipped:
+        note(reason if name in reason else f"{name}: {reason}")
+    subjects = tuple(subject.name for subject in data.subjects)
+    page = build(data, title=f"{subjects[0]} · heads" if len(subjects) == 1 else "Heads")
     with whole(target) as partial:
         partial.write_text(page, encoding="utf-8")
     return Report(
         out=target,
         size=len(page.encode()),
-        answers=tuple(subject["answer"]["sentence"] for subject in data["subjects"]),
-        subjects=tuple(subject["name"] for subject in data["subjects"]),
-        files=len(found.items),
+        subjects=subjects,
+        sentences=tuple(subject.headline.sentence for subject in data.subjects),
+        files=len(files.items),
         skipped=skipped,
     )
-
-
-def _title(data: dict[str, Any]) -> str:
-    names = [subject["name"] for subject in data["subjects"]]
-    return f"{names[0]} · heads" if len(names) == 1 else "Heads"
-
-
-def _target(out: str | os.PathLike[str]) -> Path:
-    path = expanded(out)
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; the page is one file, such as {path}/report.html.")
-    return path

@@ -1,62 +1,75 @@
-"""Which rows a score is of, said wherever the page shows one.
+"""Which rows a score is of, shown beside every score of the page.
 
-A search scores its cuts on the selection set, each on as many rows as its judgement needs, and the
-answer on the held-out set. Scores of two sets of rows are not comparable; differences from all
-heads on the same rows are.
+A search scores the models it tries on the selection set, each on as many rows as its test needs,
+and the selected one on the held-out set. Scores on two sets of rows are not comparable; differences
+from all heads on the same rows are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from headcount.base.names import SETS
+from headcount.base.names import SETS, split_words
 from headcount.tasks.parts import read_half
-from headcount.views.page.reading import number
+from headcount.views.page.reading import number, text
 from headcount.views.page.walk import ReportItem
 
 
-def set_of(item: ReportItem, split: str, searches: Iterable[Path]) -> str:
+@dataclass(frozen=True)
+class UsedRows:
+    """The rows that a score is of."""
+
+    name: str
+    """The split that they are from."""
+    split: str
+    """The split or a half of it, in words."""
+    set: str
     """selection set, held-out set, or nothing for rows that have no part in a search."""
-    folders = set(searches)
-    if item.study in folders:
-        return SETS["chosen"]
-    if item.folder.name == "model" and item.folder.parent in folders:
-        return SETS["scored"]
-    half = read_half(split)
-    return "" if half is None else SETS[half[1]]
+    n: int | None
+
+    @classmethod
+    def of(cls, split: object, n: object, set: str = "") -> UsedRows:
+        """The rows of a split with this name; a half of one knows its set."""
+        split, count = text(split or ""), number(n)
+        half = read_half(split)
+        name = split if half is None else half[0]
+        used = set or ("" if half is None else SETS[half[1]])
+        return cls(name, text(split_words(split)), used, None if count is None else int(count))
 
 
-def rows_said(scored: Iterable[Mapping[str, Any]]) -> str:
+NO_ROWS = UsedRows("", "", "", None)
+
+
+def rows_text(used: Iterable[UsedRows]) -> str:
     """The rows of scores, in a few words.
 
-    >>> small = {"split": "dev:chosen:0.5:0", "n": 60, "set": "selection set"}
-    >>> rows_said([small])
+    >>> small = UsedRows.of("dev:chosen:0.5:0")
+    >>> rows_text([small])
     '60 rows of dev (selection set)'
-    >>> rows_said([small, small | {"n": 1200}])
+    >>> rows_text([small, UsedRows.of("dev:chosen:0.5:0", 1200)])
     '60 to 1,200 rows of dev (selection set)'
-    >>> rows_said([{"split": "dev", "n": None}, {"split": "", "n": None}])
+    >>> rows_text([UsedRows.of("dev", None), UsedRows.of("", None)])
     'rows of dev'
     """
     sizes: dict[str, set[int]] = {}
-    for one in scored:
-        split = str(one.get("split") or "")
-        half = read_half(split)
-        name = split if half is None else half[0]
-        use = one.get("set") or ("" if half is None else SETS[half[1]])
-        count = number(one.get("n"))
-        own = sizes.setdefault(f" of {name}" * bool(name) + f" ({use})" * bool(use), set())
-        own |= set() if count is None else {int(count)}
-    said = [_sizes(own) + "rows" + where for where, own in sizes.items() if own or where]
-    return ", ".join(said[:3]) + (f" and {len(said) - 3} more sets" if len(said) > 3 else "")
+    for rows in used:
+        where = f" of {rows.name}" * bool(rows.name) + f" ({rows.set})" * bool(rows.set)
+        sizes.setdefault(where, set()).update([] if rows.n is None else [rows.n])
+    parts = []
+    for where, counts in sizes.items():
+        ends = sorted({min(counts), max(counts)}) if counts else []
+        if ends or where:
+            count = " to ".join(f"{end:,}" for end in ends)
+            parts.append(f"{count} rows{where}".strip())
+    return ", ".join(parts[:3]) + (f" and {len(parts) - 3} more sets" if len(parts) > 3 else "")
 
 
-def _sizes(sizes: set[int]) -> str:
-    ends = sorted({min(sizes), max(sizes)}) if sizes else []
-    return "".join([" to ".join(f"{count:,}" for count in ends), " " * bool(ends)])
-
-
-def several(scored: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether scores are of more than one set of rows."""
-    return len({(one.get("split"), one.get("n")) for one in scored}) > 1
+def set_of(item: ReportItem, searches: Iterable[Path]) -> str:
+    """The set that a search in one of these folders scored a record on; "" outside of any."""
+    folders = set(searches)
+    if item.study in folders:
+        return SETS["chosen"]
+    selected = item.folder.name == "model" and item.folder.parent in folders
+    return SETS["scored"] if selected else ""

@@ -1,4 +1,4 @@
-// Where heads look in a sentence, before and after a cut: read off the text itself, so that
+// What heads attend to in a sentence, before and after pruning: shaded in the text itself, so that
 // hundreds of tokens stay usable, and as maps beside it.
 
 import { add, empty, figure, h, select, table } from "./dom.js";
@@ -36,21 +36,21 @@ function drawAll(view, again) {
       String(subject.sentences.indexOf(sentence)), (at) => { view.sentence = subject.sentences[Number(at)]; view.query = 0; again(); }),
     select("Head", own.map(([at]) => [at, nameOf(at)]), String(place), (at) => pick(Number(at), "attention")),
   ];
-  const said = row ? `${nameOf(place)}: entropy ${brief(row.entropy)} bits${row.distance === null ? "" : `, ${brief(row.distance)} tokens away in the mean`}` +
-    `${row.token ? `, most at “${row.token}” (${fixed(row.share, 2)})` : ""}` +
-    (row.gone ? "; it is gone after the cut." : row.divergence === null ? "." : `; ${brief(row.divergence)} bits between before and after.`) : "";
+  const said = row ? `${nameOf(place)}: entropy ${brief(row.entropy)} bits${row.distance === null ? "" : `, mean distance ${brief(row.distance)} tokens`}` +
+    `${row.token ? `, most to “${row.token}” (${fixed(row.share, 2)})` : ""}` +
+    (row.removed ? "; removed in the pruned model." : row.divergence === null ? "." : `; divergence after pruning ${brief(row.divergence)} bits.`) : "";
   const both = h("div", { class: "halves" });
   const fig = figure({
-    id: "attention", title: "Where it looks", tools, lead: said, command: sentence.command,
+    id: "attention", title: "Attention in a sentence", tools, lead: said, command: sentence.command,
     table: () => headTable(sentence),
   }, both);
   view.box.style.minHeight = `${view.box.offsetHeight}px`; // what stands below stays where it is
   add(empty(view.box), fig);
   if (!sentence.maps) {
-    both.append(h("p", { class: "lead" }, "The maps themselves were not kept; run the command again to have them."));
+    both.append(h("p", { class: "lead" }, "The attention maps were not saved; run the command again to save them."));
     return;
   }
-  const sides = [["before", "All heads"], ["after", "After the cut"]].filter(([side]) => sentence.maps[side].some(Boolean));
+  const sides = [["before", "Before pruning"], ["after", "After pruning"]].filter(([side]) => sentence.maps[side].some(Boolean));
   for (const [side, title] of sides) both.append(panel(view, side, title, place, tokens));
 }
 
@@ -58,7 +58,7 @@ function panel(view, side, title, place, tokens) {
   const packed = view.sentence.maps[side][place];
   const box = h("div", { class: "look" }, sidesTitle(title));
   if (!packed) {
-    box.append(h("p", { class: "lead" }, "This head is gone."));
+    box.append(h("p", { class: "lead" }, "This head is removed."));
     return box;
   }
   loaded(packed).then((weights) => {
@@ -80,7 +80,7 @@ function panel(view, side, title, place, tokens) {
     if (side === "before") view.shades = [];
     (view.shades = view.shades || []).push(shade, () => map.redraw());
     const map = heatmap(packed, weights, tokens, view, ask);
-    add(box, h("p", { class: "rank" }, "Choose a word to see where this head looks from there."), words, map.box);
+    add(box, h("p", { class: "rank" }, "Select a token to see what this head attends to from there."), words, map.box);
     shade();
   });
   return box;
@@ -155,6 +155,6 @@ function heatmap(packed, weights, tokens, view, ask) {
 
 function headTable(sentence) {
   const rows = sentence.heads.map((row, place) => [place, row]).filter(([, row]) => row).map(([place, row]) => [
-    nameOf(place), brief(row.entropy), brief(row.distance), row.token, fixed(row.share, 3), row.gone ? "gone" : brief(row.divergence)]);
-  return table(["head", "entropy, bits", "tokens away", "most at", "share", "before to after, bits"], rows, "Attention of this sentence");
+    nameOf(place), brief(row.entropy), brief(row.distance), row.token, fixed(row.share, 3), row.removed ? "removed" : brief(row.divergence)]);
+  return table(["head", "entropy, bits", "distance, tokens", "attends most to", "share", "divergence, bits"], rows, "Attention of this sentence");
 }

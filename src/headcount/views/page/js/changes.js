@@ -46,22 +46,20 @@ function layers(found, place) {
 function correlation(found) {
   const { subject } = shown();
   const drift = subject.quantities.find((each) => each.key === "drift");
-  const names = Object.keys(found.importance);
-  if (!drift || !names.length) return null;
-  const rows = found.correlations.map((each) => [each.name, fixed(each.pearson), range(each), pvalue(each.p_value ?? each.p ?? null), fixed(each.spearman ?? null)]);
+  if (!drift || !found.importance.length) return null;
+  const rows = found.importance.map((each) => [each.name, fixed(each.pearson.value), range(each.pearson), pvalue(each.p), fixed(each.spearman)]);
   return figure({
-    id: "driftimportance", title: "Do the heads that matter change most?",
+    id: "driftimportance", title: "Do important heads change most?",
     lead: "Importance of each head against its drift; the line is the regression.",
     command: found.command,
     table: () => table(["importance", "r", "95 % interval", "p", "Spearman"], rows, "Correlations"),
-  }, h("div", { class: "halves" }, names.map((name) => dots(name, drift, found))));
+  }, h("div", { class: "halves" }, found.importance.map((each) => dots(each, drift))));
 }
 
-function dots(name, drift, found) {
+function dots({ name, values, pearson, slope, intercept }, drift) {
   const box = h("div", { class: "dots", tabindex: "0", role: "application",
-    "aria-label": `${name} of each head against its drift. Arrow keys go from head to head.` });
+    "aria-label": `${name} of each head against its drift. Arrow keys move between heads.` });
   byKey(box, shown().heads.length, "drift");
-  const values = found.importance[name], line = found.correlations.find((each) => each.name === name);
   const draw = (width) => {
     const high = 260, pad = { left: 48, right: 10, top: 24, bottom: 34 };
     const known = values.map((value, place) => [drift.values[place], value, place]).filter(([a, b]) => a !== null && b !== null);
@@ -74,18 +72,18 @@ function dots(name, drift, found) {
       ticks(0, top, 4).map((value) => [svg("line", { x1: pad.left, x2: width - pad.right, y1: y(value), y2: y(value), class: "rule" }),
         svg("text", { x: pad.left - 6, y: y(value) + 4, "text-anchor": "end" }, brief(value))]),
       ticks(0, right, 4).map((value) => svg("text", { x: x(value), y: high - pad.bottom + 15, "text-anchor": "middle" }, brief(value))),
-      line && line.slope !== null && svg("line", { x1: x(0), x2: x(right), y1: y(line.intercept), y2: y(line.intercept + line.slope * right), class: "cursor" }),
+      slope !== null && svg("line", { x1: x(0), x2: x(right), y1: y(intercept), y2: y(intercept + slope * right), class: "cursor" }),
       known.map(([a, b, place]) => svg("circle", { cx: x(a), cy: y(b), r: known.length > 400 ? 2.5 : 4, class: place === picked ? "point picked" : "point", onclick: () => pick(place, "drift") })),
       chosen.map(([a, b]) => svg("circle", { cx: x(a), cy: y(b), r: 8, class: "ring" })),
       svg("text", { x: width - pad.right, y: high - 3, "text-anchor": "end" }, "drift, bits →"),
-      svg("text", { x: pad.left, y: 12 }, `↑ ${name}${line ? `: r = ${fixed(line.pearson, 2)} ${range(line, 2)}` : ""}`)));
+      svg("text", { x: pad.left, y: 12 }, `↑ ${name}${pearson.value === null ? "" : `: r = ${fixed(pearson.value, 2)} ${range(pearson, 2)}`}`)));
   };
   const again = fitted(box, draw);
   on("pick", again);
   return box;
 }
 
-// Arrow keys go from head to head, and say which.
+// Arrow keys move between heads, and say which.
 function byKey(element, count, from) {
   element.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
@@ -103,7 +101,7 @@ function recall(found) {
   const rows = [...found.recall].sort((one, other) => one.at - other.at);
   return figure({
     id: "recall", title: "Would pruning before fine-tuning find the same heads?",
-    lead: "The share of the heads this task needs that stay when the pre-trained model is pruned on its own task.",
+    lead: "The share of the heads this task needs that are kept when the pre-trained model is pruned on its pre-training task.",
     command: found.command,
     table: () => table(["score kept at least", "recall", "chance"], rows.map((row) => [percent(row.at, 0), fixed(row.value), fixed(row.chance)]), "Recall"),
   }, chart({ x: rows.map((row) => row.at), xLabel: "score kept on the pre-training task, at least", yLabel: "share of needed heads kept", height: 260,
@@ -127,10 +125,10 @@ export function gates() {
 
 function path(trace, tools) {
   const { heads } = shown();
-  const x = [...new Set([...trace.count_steps, ...trace.scores.map((each) => each.step)])].sort((one, other) => one - other);
+  const x = [...new Set([...trace.count_steps, ...trace.scores.map(([step]) => step)])].sort((one, other) => one - other);
   const opened = new Map(trace.count_steps.map((step, at) => [step, trace.opened[at]]));
-  const scores = new Map(trace.scores.map((each) => [each.step, each.score]));
-  const losses = new Map(trace.losses.map((each) => [each.step, each.loss]));
+  const scores = new Map(trace.scores);
+  const losses = new Map(trace.losses);
   const side = scores.size ? scores : losses, name = scores.size ? "score" : "training loss";
   const series = [{ name: "gates open", values: x.map((step) => opened.get(step) ?? null), points: false }];
   if (side.size) series.push({ name, values: x.map((step) => side.get(step) ?? null), scale: "right", points: scores.size > 0 });
@@ -147,7 +145,7 @@ function path(trace, tools) {
 function raster(trace) {
   const { heads } = shown();
   const canvas = h("canvas", { role: "application", tabindex: "0",
-    "aria-label": `Values of ${heads.length} gates at ${trace.steps.length} steps. Arrow keys go from head to head.` });
+    "aria-label": `Values of ${heads.length} gates at ${trace.steps.length} steps. Arrow keys move between heads.` });
   const box = h("div", { class: "map" }, canvas);
   const view = { values: null, states: null, width: 0 };
   const draw = () => {
@@ -162,7 +160,7 @@ function raster(trace) {
     for (let step = 0; step < columns; step++) {
       for (let head = 0; head < heads.length; head++) {
         const place = step * heads.length + head;
-        image.data.set([...signedColour(view.values[place] / (trace.most || 1)), view.states[place] ? 255 : 110], 4 * (head * columns + step));
+        image.data.set([...signedColour(view.values[place] / (trace.largest || 1)), view.states[place] ? 255 : 110], 4 * (head * columns + step));
       }
     }
     brush.putImageData(image, 0, 0);
@@ -214,5 +212,5 @@ function raster(trace) {
   const key = h("p", { class: "rank" }, h("i", { class: "swatch", style: { background: css(signedColour(-0.8)) } }), " below zero ",
     h("i", { class: "swatch", style: { background: css(signedColour(0.8)) } }), " above zero; pale is closed");
   return figure({ id: "raster", title: "Every gate, step by step", command: trace.command,
-    lead: "A row is a head, a column a step that was noted; pick a row to pick its head." }, box, key);
+    lead: "Rows are heads, columns are recorded steps; click a row to select its head." }, box, key);
 }

@@ -1,12 +1,12 @@
-// Scores against the share of heads removed, for all methods of a study; methods side by side at
-// one share; what an option of trained gates does.
+// Scores against the share of heads removed, for all methods of a study; methods compared at one
+// share; the effect of an option of trained gates.
 
 import { empty, figure, h, select, table } from "./dom.js";
 import { chart } from "./chart.js";
 import { about, comparison, valueName } from "./dots.js";
 import { brief, fixed, percent, range, share, signed } from "./numbers.js";
 import { allowedChange, shown } from "./state.js";
-import { tests, tried } from "./tests.js";
+import { tests, triedSizes } from "./tests.js";
 
 const ALL = "all-heads";
 
@@ -18,7 +18,7 @@ export function curves() {
     ...subject.studies.filter((each) => !each.over && !several(each)).map(comparison),
     ...subject.studies.filter((each) => each.over).map(sweep),
   ];
-  return [...parts, tests(), tried()].filter(Boolean);
+  return [...parts, tests(), triedSizes()].filter(Boolean);
 }
 
 function chosen(studies, draw) {
@@ -44,7 +44,7 @@ function curve(study, tools) {
   if (start && x[0] > 0) x.unshift(0);
   const line = (series, side) => x.map((at) => {
     const point = series.points.find((each) => each.removed === at);
-    if (point) return point[side] ?? point.value ?? null;
+    if (point) return point.score[side] ?? point.score.value;
     return at === 0 && start ? start[side] ?? start.value : null;
   });
   let kind = 0;
@@ -53,48 +53,49 @@ function curve(study, tools) {
     ...(isRandom(each) ? { colour: "soft", dash: [6, 4] } : { kind: kind++ }),
   }));
   return figure({
-    id: "curve", title: "How far it can go", tools, lead: `${about(study)}. Bands are 95 % intervals over seeds, or over rows where there is one cut.`,
+    id: "curve", title: "Score against heads removed", tools, lead: `${about(study)}. Bands are 95 % intervals over seeds, or over rows where there is one seed.`,
     command: study.command, table: () => pointTable(study),
   }, chart({ x, series, marks: marksOf(study), xLabel: "share of heads removed", yLabel: valueName(study), xValues: share, height: 360 }));
 }
 
-// All heads, untouched and with the same training; the bound, and the answer.
+// All heads, unpruned and with the same training; the bound, and the selected model.
 function marksOf(study) {
   const { subject, heads } = shown();
-  const { answer } = subject, { full } = study, level = study.relative ? 0 : full && full.value, marks = [];
+  const { kept } = subject.headline, { full } = study, level = study.relative ? 0 : full && full.value, marks = [];
   for (const each of study.series.filter((one) => one.name.startsWith(ALL))) {
-    marks.push({ y: each.points[0].value, text: `all heads, trained alike ${fixed(each.points[0].value)}`, colour: "ink" });
+    const { value } = each.points[0].score;
+    marks.push({ y: value, text: `all heads, same training ${fixed(value)}`, colour: "ink" });
   }
   if (full && full.value !== null) marks.push({ y: level, text: study.relative ? "all heads" : `all heads ${fixed(level)}`, colour: "soft" });
   const worst = allowedChange(full);
   if (worst !== null) marks.push({ y: level + worst, text: `bound ${signed(worst)}` });
-  if (answer.kept) marks.push({ x: 1 - answer.kept / heads.length, text: "the answer" });
+  if (kept) marks.push({ x: 1 - kept / heads.length, text: "selected" });
   return marks;
 }
 
 function pointTable(study) {
   const rows = study.series.flatMap((each) => each.points.map((point) => [
-    each.name, point.kept, percent(point.removed, 1), fixed(point.value, 4), range(point, 4), point.seeds,
+    each.name, point.kept, percent(point.removed, 1), fixed(point.score.value, 4), range(point.score, 4), point.seeds,
     study.relative ? point.rows : point.difference ? `${signed(point.difference.value)} ${range(point.difference, 3, true)}` : ""]));
-  return table(["method", "heads kept", "removed", valueName(study), "95 % interval", "cuts", study.relative ? "rows" : "from all heads"],
-    rows, "The curve's numbers");
+  return table(["method", "heads kept", "removed", valueName(study), "95 % interval", "models", study.relative ? "rows" : "difference from all heads"],
+    rows, "Values of the curve");
 }
 
 function sweep(study) {
-  const points = [...study.series[0].points].filter((each) => each.value_of !== null)
-    .sort((one, other) => one.value_of - other.value_of);
-  const x = points.map((each) => each.value_of);
-  const rows = points.map((point) => [brief(point.value_of), point.kept === null ? "" : brief(point.kept), percent(point.removed, 1),
-    fixed(point.value, 4), range(point, 4), point.seeds]);
+  const points = [...study.series[0].points].filter((each) => each.swept !== null)
+    .sort((one, other) => one.swept - other.swept);
+  const x = points.map((each) => each.swept);
+  const rows = points.map((point) => [brief(point.swept), point.kept === null ? "" : brief(point.kept), percent(point.removed, 1),
+    fixed(point.score.value, 4), range(point.score, 4), point.seeds]);
   const series = [
-    { name: study.metric, values: points.map((each) => each.value), low: points.map((each) => each.low), high: points.map((each) => each.high) },
+    { name: study.metric, values: points.map((each) => each.score.value), low: points.map((each) => each.score.low), high: points.map((each) => each.score.high) },
     { name: "heads kept", values: points.map((each) => each.kept), scale: "right", colour: "soft", dash: [6, 4] },
   ];
   const marks = study.full ? [{ y: study.full.value, text: `all heads ${fixed(study.full.value)}`, colour: "soft" }] : [];
   return figure({
-    id: "sweep", title: `What ${study.over} does: score and heads that stay`, command: study.command,
-    lead: `${about(study)}. Gates are trained with each value of ${study.over}; it decides how many heads stay. Bands are 95 % intervals over seeds.`,
-    table: () => table([study.over, "heads kept", "removed", study.metric, "95 % interval", "runs"], rows, "The sweep's numbers"),
+    id: "sweep", title: `Effect of ${study.over} on score and heads kept`, command: study.command,
+    lead: `${about(study)}. Gates are trained with each value of ${study.over}, which determines how many heads are kept. Bands are 95 % intervals over seeds.`,
+    table: () => table([study.over, "heads kept", "removed", study.metric, "95 % interval", "runs"], rows, "Values of the sweep"),
   }, chart({ x, series, marks, xLabel: study.over, yLabel: study.metric, rightLabel: "heads kept", height: 300,
     logarithmic: x[0] > 0 && x[x.length - 1] / x[0] > 20 }));
 }

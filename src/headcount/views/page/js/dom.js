@@ -46,7 +46,7 @@ export function say(text) {
   document.getElementById("live").textContent = text;
 }
 
-// A figure with its title, what it says, the command that makes it, and its numbers as a table.
+// A figure with its title, a lead, the command that makes it, and its numbers as a table.
 export function figure(options, ...content) {
   const { title, lead, command, table, id, tools } = options;
   const parts = [
@@ -55,8 +55,8 @@ export function figure(options, ...content) {
     ...content,
   ];
   const foot = h("div", { class: "foot" });
-  if (table) foot.append(folded("The numbers", table));
-  if (command) foot.append(folded("The command", () => h("pre", {}, h("code", {}, command))));
+  if (table) foot.append(folded("Numbers", table));
+  if (command) foot.append(folded("Command", () => h("pre", {}, h("code", {}, command))));
   if (foot.children.length) parts.push(foot);
   return h("figure", { id }, parts);
 }

@@ -1,4 +1,4 @@
-// Methods side by side at one share of heads: a row each, its score with its interval.
+// Methods compared at one share of heads: a row each, its score with its interval.
 
 import { empty, figure, h, svg, table } from "./dom.js";
 import { fitted } from "./canvas.js";
@@ -7,28 +7,28 @@ import { shown } from "./state.js";
 
 const ROW = 30, TOP = 10, FOOT = 30;
 
-// What the points are: scores, or where their rows differ, differences from all heads on the same rows.
+// The points are scores or, where their rows differ, differences from all heads on the same rows.
 export function valueName(study) {
-  return study.relative ? `${study.metric}, from all heads` : study.metric;
+  return study.relative ? `${study.metric}, difference from all heads` : study.metric;
 }
 
 export function about(study) {
-  const what = study.relative ? `${study.metric} less that of all heads on the same rows` : study.metric;
+  const what = study.relative ? `${study.metric} minus that of all heads on the same rows` : study.metric;
   return [study.rows ? `${what}: ${study.rows}` : what, study.repair].filter(Boolean).join(", ");
 }
 
 export function comparison(study) {
-  const rows = study.series.map((each) => ({ name: each.name, ...each.points[0] }))
-    .sort((one, other) => (shown().subject.higher ? 1 : -1) * (other.value - one.value));
+  const rows = study.series.map((each) => ({ ...each.points[0], ...each.points[0].score, name: each.name }))
+    .sort((one, other) => (shown().subject.higher_is_better ? 1 : -1) * (other.value - one.value));
   const kept = [...new Set(rows.map((each) => each.kept))];
   const cells = rows.map((row) => [row.name, row.kept, fixed(row.value, 4), range(row, 4), row.seeds,
     row.difference ? `${signed(row.difference.value)} ${range(row.difference, 3, true)}` : ""]);
-  const alike = study.repair === "fine-tuned" ? ", each trained alike" : "";
+  const alike = study.repair === "fine-tuned" ? ", all with the same training" : "";
   return figure({
-    id: `compare-${study.name}`, title: "Which method keeps most?", command: study.command,
+    id: `compare-${study.name}`, title: "Methods compared", command: study.command,
     lead: `${about(study)}, with ${kept.join(" or ")} heads kept${alike}. ` +
-      "Strokes are 95 % intervals over seeds; the dashed line is the model as it was, with all heads.",
-    table: () => table(["method", "heads kept", valueName(study), "95 % interval", "runs", "from all heads"], cells, "The comparison's numbers"),
+      "Bars are 95 % intervals over seeds; the dashed line is the unpruned model.",
+    table: () => table(["method", "heads kept", valueName(study), "95 % interval", "runs", "difference from all heads"], cells, "Values of the comparison"),
   }, dots(rows, study));
 }
 

@@ -1,5 +1,5 @@
-// The head grid: layers by heads of each stack, coloured by a quantity; heads that are gone are
-// crossed out. A step of the slider draws only the cells that change.
+// The head grid: layers by heads of each stack, coloured by a quantity; removed heads are crossed
+// out. A step of the slider draws only the cells that change.
 
 import { h, say, select, table } from "./dom.js";
 import { amountColour, css, ink, kindColour, onTheme } from "./colours.js";
@@ -34,7 +34,7 @@ function stackGrid(stack, stacks) {
   const canvas = h("canvas", {
     tabindex: "0", role: "application", class: "headgrid",
     "aria-label": `Heads of the ${stack.name}: ${stack.heads.length} layers. ` +
-      "Arrow keys go from head to head, Enter opens the passport.",
+      "Arrow keys move between heads, Enter opens the head card.",
   });
   const place = h("div", { class: "stack" },
     stacks > 1 && h("h4", {}, stack.name), canvas);
@@ -54,7 +54,7 @@ function stackGrid(stack, stacks) {
   const again = fitted(place, draw);
   onTheme(again);
   on("colour", again);
-  on("gone", (changed) => changed.forEach((head) => isOwn(grid, head) && cell(grid, head)));
+  on("removed", (changed) => changed.forEach((head) => isOwn(grid, head) && cell(grid, head)));
   on("pick", ({ place: now, before }) => {
     if (before !== null && isOwn(grid, before)) cell(grid, before);
     if (now !== null && isOwn(grid, now)) cell(grid, now);
@@ -92,15 +92,15 @@ function everything(grid) {
 function cell(grid, place) {
   const { pen, size, high } = grid;
   if (!pen) return;
-  const { heads, gone, picked, quantity } = shown();
+  const { heads, removed, picked, quantity } = shown();
   const head = heads[place];
   const x = EDGE + head.index * size, y = head.layer * high;
   const gap = size > 12 ? 2 : 1;
   stats.cells += 1;
   pen.clearRect(x, y, size, high);
   const share = quantity ? shareOf(quantity, place) : null;
-  if (gone[place]) {
-    pen.fillStyle = ink("gone");
+  if (removed[place]) {
+    pen.fillStyle = ink("removed");
     pen.fillRect(x + 1, y + 1, size - gap, high - gap);
     if (size > 7) {
       pen.strokeStyle = ink("faint");
@@ -153,12 +153,12 @@ function under(grid, event) {
 }
 
 export function described(place) {
-  const { quantity, gone, subject } = shown();
+  const { quantity, removed, subject } = shown();
   const role = subject.roles && subject.roles.names[place];
   const parts = [nameOf(place)];
   if (role) parts.push(role);
   if (quantity && !quantity.kinds) parts.push(`${quantity.label} ${valueOf(quantity, place)}`);
-  if (gone[place]) parts.push("gone");
+  if (removed[place]) parts.push("removed");
   return parts.join(" · ");
 }
 
@@ -176,7 +176,7 @@ function listen(grid) {
   canvas.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     if (event.key === "Enter") {
-      document.getElementById("passport").focus();
+      document.getElementById("card").focus();
       event.preventDefault();
     }
     if (!step) return;
@@ -226,12 +226,12 @@ function drawLegend(legend) {
 }
 
 export function gridTable() {
-  const { heads, quantity, gone } = shown();
+  const { heads, quantity, removed } = shown();
   const rows = heads.map((head, place) => [
     head.stack, head.layer, head.index,
     quantity ? valueOf(quantity, place) : "", quantity ? range(errorOf(quantity, place), 4) : "",
-    gone[place] ? "gone" : "kept",
+    removed[place] ? "removed" : "kept",
   ]);
   return table(["stack", "layer", "head", quantity ? quantity.label : "", "95 % interval", ""], rows,
-    "Heads and their numbers");
+    "Heads and their values");
 }

@@ -1,14 +1,15 @@
-// The page: the answer, the heads, and every other view that the files allow.
+// The page: its first sentence, the heads, and every other view that the files allow.
+// A view is a function that gives its figures; a new one is a line in SECTIONS.
 
 import { add, empty, figure, folded, h, renewFolds, select } from "./dom.js";
 import { attention } from "./attention.js";
 import { gates, transfer } from "./changes.js";
+import { headCard } from "./card.js";
 import { forgetThemes } from "./colours.js";
 import { cost } from "./cost.js";
 import { curves } from "./curves.js";
 import { gridTable, headGrid } from "./grid.js";
 import { redundancy } from "./matrix.js";
-import { passport } from "./passport.js";
 import { percent } from "./numbers.js";
 import { replay } from "./replay.js";
 import { results } from "./results.js";
@@ -20,9 +21,9 @@ const page = document.getElementById("page");
 const SECTIONS = [
   ["heads", "Heads", heads],
   ["curves", "Curves", () => curves()],
-  ["likeness", "Likeness", () => redundancy()],
-  ["looking", "Attention", () => attention()],
-  ["change", "Fine-tuning", () => transfer()],
+  ["redundancy", "Redundancy", () => redundancy()],
+  ["maps", "Attention", () => attention()],
+  ["finetuning", "Fine-tuning", () => transfer()],
   ["training", "Gates", () => gates()],
   ["time", "Cost", () => cost()],
   ["all", "Results", () => [results()]],
@@ -41,8 +42,8 @@ function show(place) {
     h("header", {},
       h("p", { class: "kicker" }, "headcount · ", subject.name),
       h("h1", {}, "How many heads does it need?"),
-      h("p", { class: "answer", id: "answer" }, subject.answer.sentence),
-      standing(subject), chooser),
+      h("p", { class: "headline", id: "headline" }, subject.headline.sentence),
+      basis(subject.headline), chooser),
     nav,
     h("main", {}, parts.map(([id, name, own]) => h("section", { id, "aria-label": name }, own))),
     footer());
@@ -50,21 +51,21 @@ function show(place) {
   if (start !== null) pick(start, "start");
 }
 
-// The page opens with a passport to read: of the head with most of what the grid is coloured by.
+// The page opens with a head card to read: of the head with the largest value in the grid.
 function first(quantity) {
   const values = quantity && !quantity.kinds ? quantity.values : [];
   return values.reduce((best, value, place) => (value !== null && (best === null || value > values[best]) ? place : best), null);
 }
 
-function standing(subject) {
-  const { answer } = subject;
-  const said = [];
-  if (answer.asked) said.push(`The bound was ${answer.asked}.`);
-  if (answer.parameters) said.push(`${percent(answer.parameters[1] / answer.parameters[0], 1)} of the parameters are left.`);
-  if (answer.holds === false) said.push("The bound was not met.");
-  if (answer.note) said.push(answer.note);
-  return said.length || answer.command
-    ? h("p", { class: "standing" }, said.join(" "), answer.command && h("code", {}, ` ${answer.command}`)) : null;
+// What the first sentence is based on.
+function basis({ bound, parameters, within_bound, note, command }) {
+  const sentences = [
+    bound && `The bound was ${bound}.`,
+    parameters && `${percent(parameters[1] / parameters[0], 1)} of the parameters are left.`,
+    within_bound === false && "The bound was not met.",
+    note,
+  ].filter(Boolean);
+  return sentences.length || command ? h("p", { class: "basis" }, sentences.join(" "), command && h("code", {}, ` ${command}`)) : null;
 }
 
 function heads() {
@@ -77,19 +78,19 @@ function heads() {
     `headcount inspect ${subject.model}`;
   window.headcount = { stats, go: slider && slider.go, pick, shown };
   const first = figure({
-    id: "grid", title: "The heads, and which can go", tools: grid.choice, command: commands, table: gridTable,
-    lead: `${shown().heads.length} heads: ${stacks}. A row is a layer, a column a head; crossed out is gone.`,
+    id: "grid", title: "The heads, and which can be removed", tools: grid.choice, command: commands, table: gridTable,
+    lead: `${shown().heads.length} heads: ${stacks}. Rows are layers, columns are heads; removed heads are crossed out.`,
   }, h("div", { class: "beside" },
     h("div", {}, grid.box, grid.legend, slider && slider.box),
     slider && slider.figures));
   const renew = later(() => renewFolds(first));
   on("colour", renew);
-  on("gone", renew);
+  on("removed", renew);
   const second = points && figure({
-    id: "scatter", title: "Heads against each other", tools: points.tools, table: points.table, command: commands,
-    lead: "Dark points are low layers, bright ones high; hollow ones are gone at this point of the slider.",
+    id: "scatter", title: "Two quantities of every head", tools: points.tools, table: points.table, command: commands,
+    lead: "A point is a head. Dark points are in lower layers, bright points in higher ones; hollow points are removed at the slider's position.",
   }, points.box);
-  return [h("div", { class: "withpassport" }, h("div", {}, first, second), passport())];
+  return [h("div", { class: "withcard" }, h("div", {}, first, second), headCard())];
 }
 
 // Once, a little after the last of several calls.
@@ -106,8 +107,8 @@ function footer() {
   return h("footer", {},
     skipped.length ? folded(`${skipped.length} file${skipped.length > 1 ? "s were" : " was"} left out`, () =>
       h("ul", {}, skipped.map(([name, why]) => h("li", {}, h("code", {}, name), " ", why)))) : null,
-    h("p", {}, `Made by headcount ${version} from the records of its runs. Intervals are 95 %. This file asks nothing of any other machine.`));
+    h("p", {}, `Made by headcount ${version} from the records of its runs. All intervals are 95 % intervals. This file makes no network requests.`));
 }
 
 if (data.subjects.length) show(0);
-else page.append(h("p", { class: "answer" }, "Nothing to show: no record, mask, matrix or trace was found."), footer());
+else page.append(h("p", { class: "headline" }, "Nothing to show: no record, mask, matrix or trace was found."), footer());

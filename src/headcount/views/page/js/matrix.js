@@ -1,4 +1,4 @@
-// Redundancy: the distance of every two heads, by layer or by likeness; distance against layer
+// Redundancy: the distance of every two heads, by layer or by similarity; distance against layer
 // gap; layers in a tree; and which distances and inputs agree.
 
 import { add, empty, figure, h, say, select, svg, table } from "./dom.js";
@@ -21,7 +21,7 @@ export function redundancy() {
   return [box, agreement(subject)];
 }
 
-const CHOICES = [["model", "Phase"], ["inputs", "Inputs"], ["stack", "Stack"], ["distance", "Distance"]];
+const CHOICES = [["model", "Checkpoint"], ["inputs", "Inputs"], ["stack", "Stack"], ["distance", "Distance"]];
 
 // A chooser for each thing in which matrices differ; one that does not exist gives way to the nearest.
 function choosers(view, choose) {
@@ -45,11 +45,11 @@ function views(view, again) {
   };
   const tools = [
     ...choosers(view, choose),
-    select("Order", [["layer", "by layer"], ["cluster", "like heads together"]], view.order, (order) => choose({ order })),
+    select("Order", [["layer", "by layer"], ["cluster", "similar heads together"]], view.order, (order) => choose({ order })),
   ];
   const map = figure({
-    id: "matrix", title: "How alike the heads are", tools, command: matrix.command,
-    lead: `Dark is alike, bright is different: ${matrix.distance} of every two heads of ${matrix.model}, mean over ${matrix.count} inputs (${matrix.inputs}); ` +
+    id: "matrix", title: "How similar the heads are", tools, command: matrix.command,
+    lead: `Dark is similar, bright is different: ${matrix.distance} of every two heads of ${matrix.model}, mean over ${matrix.count} inputs (${matrix.inputs}); ` +
       `mean ${fixed(matrix.mean)}, largest standard error ${brief(matrix.error)}.`,
     table: () => nearestTable(view.values, matrix),
   }, heatmap(view), scale(matrix));
@@ -196,9 +196,9 @@ function gapFigure(matrix) {
   const { gap, distance } = matrix;
   if (!gap) return null;
   return figure({
-    id: "gap", title: "Are near layers nearer?", command: `headcount redundancy compare ${matrix.file}.npz`,
+    id: "gap", title: "Distance by layer gap", command: `headcount redundancy compare ${matrix.file}.npz`,
     lead: `Mean ${distance} by the number of layers between two heads; rank correlation ${signed(gap.spearman, 2)}` +
-      (gap.p === null ? "." : `, p = ${pvalue(gap.p)} when heads are permuted.`),
+      (gap.p_value === null ? "." : `, p = ${pvalue(gap.p_value)} (permutation test).`),
     table: () => table(["layers between", distance, "pairs"], gap.gaps.map((each, at) => [each, fixed(gap.means[at], 4), gap.counts[at]]), "Layer gap"),
   }, chart({ x: gap.gaps, xLabel: "layers between", yLabel: distance, height: 220,
     series: [{ name: "mean distance", values: gap.means, colour: "accent" }] }));
@@ -210,10 +210,10 @@ function treeFigure(matrix) {
   const box = h("div", { class: "tree" });
   fitted(box, (width) => empty(box).append(dendrogram(tree, width)));
   return figure({
-    id: "tree", title: "Layers that go together", command: `headcount redundancy compare ${matrix.file}.npz`,
-    lead: `Joined step by step by the mean ${distance} of their heads.` +
-      (tree.contiguous ? " Cut into three, every group is a run of neighbouring layers." : " Cut into three, the groups are not runs of neighbouring layers."),
-    table: () => table(["layer", "group of three"], tree.layers.map((each, at) => [each, tree.groups[at]]), "Groups of layers"),
+    id: "tree", title: "Clusters of layers", command: `headcount redundancy compare ${matrix.file}.npz`,
+    lead: `Average linkage by the mean ${distance} of their heads.` +
+      (tree.clusters.contiguous ? " Each of three clusters is a run of neighbouring layers." : " Three clusters are not runs of neighbouring layers."),
+    table: () => table(["layer", "cluster"], tree.layers.map((each, at) => [each, tree.clusters.labels[at]]), "Clusters of layers"),
   }, box);
 }
 
@@ -236,11 +236,11 @@ function dendrogram(tree, width) {
 
 function agreement(subject) {
   if (!subject.agreements.length) return null;
-  const rows = subject.agreements.map((each) => [each.within, each.one, each.other, fixed(each.r),
-    range(each), fixed(each.spearman), pvalue(each.p), fixed(each.difference)]);
+  const rows = subject.agreements.map(({ within, one, other, agreement: each }) => [within, one, other, fixed(each.pearson),
+    range(each), fixed(each.spearman), pvalue(each.p_value), fixed(each.mean_difference)]);
   return figure({
     id: "agreement", title: "Do distances and inputs agree?",
-    lead: "Pearson's r over pairs of heads, its 95 % interval from heads drawn anew, and the p of a test that permutes heads.",
+    lead: "Pearson's r over pairs of heads, with a 95 % bootstrap interval over heads and the p of a permutation test (Mantel).",
     command: `headcount redundancy compare ${[...new Set(subject.matrices.map((each) => `${each.file}.npz`))].join(" ")}`,
   }, table(["within", "one", "other", "r", "95 % interval", "Spearman", "p", "mean difference"], rows, "Agreement of matrices"));
 }

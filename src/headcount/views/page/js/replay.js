@@ -1,12 +1,12 @@
-// The slider that replays a removal: heads go in their order while the score, the time, the size
-// and the cache move beside them. Numbers between two measured cuts are marked as such. What moves is
-// the difference from all heads on the same rows: the cuts of a search are scored on several sets.
+// The slider that replays a removal: heads are removed in order while the score, the time, the size
+// and the cache follow. Numbers between two measured models are marked as interpolated. The score is
+// shown as the difference from all heads on the same rows: a search scores on several sets of rows.
 
 import { add, empty, h, say, select, svg } from "./dom.js";
 import { fitted } from "./canvas.js";
 import { amount, fixed, percent, range, signed, ticks } from "./numbers.js";
 import { mask } from "./packed.js";
-import { allowedChange, setGone, shown, stats } from "./state.js";
+import { allowedChange, setRemoved, shown, stats } from "./state.js";
 
 export function replay() {
   const { subject } = shown();
@@ -21,11 +21,11 @@ export function replay() {
   view.chart = h("div", { class: "track" });
   view.play = h("button", { type: "button", class: "plain", onclick: () => toggle(view) }, "▶ Replay");
   const jumps = h("div", { class: "jumps" },
-    h("button", { type: "button", class: "plain", onclick: () => jump(view, -1) }, "◀ measured cut"),
+    h("button", { type: "button", class: "plain", onclick: () => jump(view, -1) }, "◀ previous measured"),
     view.play,
-    h("button", { type: "button", class: "plain", onclick: () => jump(view, 1) }, "measured cut ▶"),
-    subject.answer.cut !== null && subject.answer.cut !== undefined &&
-      h("button", { type: "button", class: "plain", onclick: () => toAnswer(view) }, "The answer"));
+    h("button", { type: "button", class: "plain", onclick: () => jump(view, 1) }, "next measured ▶"),
+    subject.headline.selected !== null &&
+      h("button", { type: "button", class: "plain", onclick: () => toSelected(view) }, "Selected model"));
   const names = tracks.map((track, place) => [place, track.name]);
   const choice = select("Order", names, "0", (place) => use(view, tracks[Number(place)], true));
   view.choice = choice.querySelector("select");
@@ -34,7 +34,7 @@ export function replay() {
   view.box = h("div", { class: "replay" }, choice, view.chart, view.slider, view.ends, view.about, jumps);
   view.again = fitted(view.chart, (width) => drawTrack(view, width));
   use(view, tracks[0], false);
-  toAnswer(view);
+  toSelected(view);
   return { box: view.box, figures: view.figures, go: (at) => go(view, at), view };
 }
 
@@ -52,43 +52,45 @@ function allTracks(subject) {
   });
   for (const quantity of subject.quantities) {
     if (quantity.key.startsWith("importance") && quantity.values.every((each) => each !== null)) {
-      made.push(track(`${quantity.label}, the weakest first`, heads, { ranked: quantity }));
+      made.push(track(`${quantity.label}, least important first`, heads, { ranked: quantity }));
     }
   }
   return made;
 }
 
-// A stop for every size that was cut. What a search found is beside the cut that it chose: `held`.
-function track(name, heads, { order = { cuts: [], held: [], rows: "" }, ranked }) {
-  const stops = [{ removed: 0, kept: new Uint8Array(heads).fill(1), cut: null }];
-  const { subject } = shown(), answer = subject.cuts[subject.answer.cut]; // first of those of its size
-  const [cuts, held] = [order.cuts, order.held].map((places) => places.map((place) => subject.cuts[place]));
-  const found = (cut) => Boolean(answer) && cut.mask === answer.mask;
-  for (const cut of [...cuts, ...held].sort((one, other) => other.kept - one.kept || found(other) - found(one))) {
-    const removed = heads - cut.kept, last = stops[stops.length - 1], isHeld = held.includes(cut);
-    if (removed > last.removed) stops.push({ removed, kept: mask(cut.mask, heads), cut: isHeld ? null : cut, held: isHeld ? cut : null });
-    else if (isHeld && last.cut && last.cut.mask === cut.mask) last.held = cut;
+// A stop for every size that was pruned to. What a search selected is beside the model of the
+// selection set with the same heads: `heldOut`.
+function track(name, heads, { order = { models: [], held_out: [], rows: "" }, ranked }) {
+  const stops = [{ removed: 0, kept: new Uint8Array(heads).fill(1), model: null }];
+  const { subject } = shown(), selected = subject.pruned[subject.headline.selected]; // first of those of its size
+  const [models, heldOut] = [order.models, order.held_out].map((indices) => indices.map((index) => subject.pruned[index]));
+  const isSelected = (model) => Boolean(selected) && model.mask === selected.mask;
+  for (const model of [...models, ...heldOut].sort((one, other) => other.kept - one.kept || isSelected(other) - isSelected(one))) {
+    const removed = heads - model.kept, last = stops[stops.length - 1], isHeldOut = heldOut.includes(model);
+    if (removed > last.removed) {
+      stops.push({ removed, kept: mask(model.mask, heads), model: isHeldOut ? null : model, heldOut: isHeldOut ? model : null });
+    } else if (isHeldOut && last.model && last.model.mask === model.mask) last.heldOut = model;
   }
-  if (ranked) stops.push({ removed: heads, kept: new Uint8Array(heads), cut: null });
-  const scored = cuts.filter((cut) => cut.before && cut.before.value !== null).sort((one, other) => other.n - one.n);
-  const one = new Set(scored.map((cut) => `${cut.rows}|${cut.before.value}`)).size === 1; // set of rows
-  return { name, stops, ranked, rows: order.rows, last: stops[stops.length - 1].removed, full: scored.length ? scored[0].before : null, one };
+  if (ranked) stops.push({ removed: heads, kept: new Uint8Array(heads), model: null });
+  const scored = models.filter((model) => model.full).sort((one, other) => other.rows.n - one.rows.n);
+  const oneSet = new Set(scored.map((model) => `${model.rows_text}|${model.full.value}`)).size === 1;
+  return { name, stops, ranked, rows: order.rows, last: stops[stops.length - 1].removed, full: scored.length ? scored[0].full : null, oneSet };
 }
 
-// Which heads are gone when so many are: those of the last measured cut, then the weakest of those
-// that the next one removes.
-function goneAt(track, at, rank) {
+// Which heads are removed when so many are: those of the last measured model, then the least important
+// of those that the next one removes.
+function removedAt(track, at, rank) {
   const stops = track.stops;
   let low = 0;
   while (low + 1 < stops.length && stops[low + 1].removed <= at) low++;
   const here = stops[low], next = stops[low + 1];
-  const gone = here.kept.map((kept) => 1 - kept);
-  if (here.removed === at || !next) return { gone, here, next: null };
+  const removed = here.kept.map((kept) => 1 - kept);
+  if (here.removed === at || !next) return { removed, here, next: null };
   const going = [];
-  for (let place = 0; place < gone.length; place++) if (here.kept[place] && !next.kept[place]) going.push(place);
+  for (let place = 0; place < removed.length; place++) if (here.kept[place] && !next.kept[place]) going.push(place);
   going.sort((one, other) => rank[one] - rank[other] || one - other);
-  going.slice(0, at - here.removed).forEach((place) => { gone[place] = 1; });
-  return { gone, here, next };
+  going.slice(0, at - here.removed).forEach((place) => { removed[place] = 1; });
+  return { removed, here, next };
 }
 
 function use(view, track, keep) {
@@ -97,8 +99,8 @@ function use(view, track, keep) {
   const ranking = track.ranked || view.subject.quantities.find((each) => each.key.startsWith("importance"));
   view.rank = ranking ? ranking.values : new Float32Array(shown().heads.length);
   view.slider.max = track.last;
-  add(empty(view.ends), h("span", {}, "all heads"), h("span", {}, `${track.last} of ${shown().heads.length} gone`));
-  view.about.textContent = aboutTrack(track, metricOf(view.subject));
+  add(empty(view.ends), h("span", {}, "all heads"), h("span", {}, `${track.last} of ${shown().heads.length} removed`));
+  view.about.textContent = aboutTrack(track, view.subject.metric);
   view.again();
   go(view, keep ? Math.min(view.at, track.last) : 0);
 }
@@ -107,9 +109,9 @@ function go(view, at) {
   const started = performance.now();
   view.at = at;
   if (Number(view.slider.value) !== at) view.slider.value = at;
-  const found = goneAt(view.track, at, view.rank);
-  setGone(found.gone);
-  tellFigures(view, found);
+  const position = removedAt(view.track, at, view.rank);
+  setRemoved(position.removed);
+  showFigures(view, position);
   mark(view);
   stats.draws += 1;
   stats.step = performance.now() - started;
@@ -123,20 +125,20 @@ function jump(view, side) {
   announce(view);
 }
 
-function toAnswer(view) {
-  const { cut: place } = view.subject.answer;
-  if (place === null || place === undefined) return;
-  const cut = view.subject.cuts[place];
-  const found = view.tracks.findIndex((track) => track.stops.some((each) => each.cut === cut || each.held === cut));
-  if (found < 0) return;
-  view.choice.value = String(found);
-  use(view, view.tracks[found], false);
-  go(view, shown().heads.length - cut.kept);
+function toSelected(view) {
+  const { selected } = view.subject.headline;
+  if (selected === null) return;
+  const model = view.subject.pruned[selected];
+  const index = view.tracks.findIndex((track) => track.stops.some((stop) => stop.model === model || stop.heldOut === model));
+  if (index < 0) return;
+  view.choice.value = String(index);
+  use(view, view.tracks[index], false);
+  go(view, shown().heads.length - model.kept);
 }
 
 function announce(view) {
-  const { lost } = changeAt(goneAt(view.track, view.at, view.rank), view);
-  say(`${view.at} of ${shown().heads.length} heads gone` + (lost ? `, ${metricOf(view.subject)} ${signed(lost.value)} from all heads` : ""));
+  const { change } = changeAt(removedAt(view.track, view.at, view.rank), view);
+  say(`${view.at} of ${shown().heads.length} heads removed` + (change ? `, ${view.subject.metric} ${signed(change.value)} from all heads` : ""));
 }
 
 function toggle(view) {
@@ -161,37 +163,32 @@ function stop(view) {
 // The change from all heads that was measured at a stop; all heads have none.
 function changeOf(stop, track) {
   if (stop.removed === 0) return track.full ? { value: 0, low: null, high: null } : null;
-  const lost = stop.cut && stop.cut.difference;
-  return lost && lost.value !== null ? lost : null;
+  return (stop.model && stop.model.difference) || null;
 }
 
 function changeAt({ here, next }, { at, track }) {
   const one = changeOf(here, track);
-  if (!next) return { lost: one, cut: here.cut, exact: true };
+  if (!next) return { change: one, model: here.model, exact: true };
   const other = changeOf(next, track);
-  if (!one || !other) return { lost: null };
+  if (!one || !other) return { change: null };
   const share = (at - here.removed) / (next.removed - here.removed);
-  return { lost: { value: one.value + share * (other.value - one.value) }, exact: false };
-}
-
-function metricOf(subject) {
-  return (subject.full && subject.full.metric) || "score";
+  return { change: { value: one.value + share * (other.value - one.value) }, exact: false };
 }
 
 function aboutTrack(track, metric) {
   if (!track.full) return "";
-  const bound = allowedChange(track.full), { asked } = shown().subject.answer;
-  const allowed = bound === null ? "" : ` Dashed: the bound, ${signed(bound)}${asked.endsWith("%") ? ` (${asked} of ${fixed(track.full.value)})` : ""}.`;
-  return `${metric} of each cut less that of all heads on the same rows: ${track.rows}.${allowed}`;
+  const bound = allowedChange(track.full), given = shown().subject.headline.bound;
+  const allowed = bound === null ? "" : ` Dashed: the bound, ${signed(bound)}${given.endsWith("%") ? ` (${given} of ${fixed(track.full.value)})` : ""}.`;
+  return `${metric} of each pruned model minus that of all heads on the same rows: ${track.rows}.${allowed}`;
 }
 
-// Where every head has as many parameters, the number is known; else between two cuts it is a guess.
+// Where every head has as many parameters, the number is exact; else between two models it is interpolated.
 function sizeAt({ here, next }, { at, subject, track }) {
-  if (subject.size) return { now: subject.size.before - at * subject.size.head, all: subject.size.before, exact: true };
-  const known = track.stops.find((stop) => stop.cut && stop.cut.parameters);
+  if (subject.size) return { now: subject.size.full - at * subject.size.head, all: subject.size.full, exact: true };
+  const known = track.stops.find((stop) => stop.model && stop.model.parameters);
   if (!known) return null;
-  const all = known.cut.parameters[0];
-  const of = (stop) => (stop.removed === 0 ? all : stop.cut && stop.cut.parameters && stop.cut.parameters[1]);
+  const all = known.model.parameters[0];
+  const of = (stop) => (stop.removed === 0 ? all : stop.model && stop.model.parameters && stop.model.parameters[1]);
   if (!of(here)) return null;
   if (!next) return { now: of(here), all, exact: true };
   if (!of(next)) return null;
@@ -220,7 +217,7 @@ function timeAt(kept, subject) {
 }
 
 // Key-value heads that are still needed, of those that keep a cache.
-function cacheAt(gone, subject) {
+function cacheAt(removed, subject) {
   let all = 0, left = 0;
   for (const stack of subject.layout) {
     if (stack.name === "encoder") continue;
@@ -230,7 +227,7 @@ function cacheAt(gone, subject) {
       for (let group = 0; group < groups; group++) {
         all += 1;
         for (let at = 0; at < each; at++) {
-          if (!gone[start + group * each + at]) { left += 1; break; }
+          if (!removed[start + group * each + at]) { left += 1; break; }
         }
       }
       start += count;
@@ -239,51 +236,50 @@ function cacheAt(gone, subject) {
   return all ? { left, all } : null;
 }
 
-function tellFigures(view, found) {
+function showFigures(view, position) {
   const { subject } = view, heads = shown().heads.length, kept = heads - view.at;
   const item = (name, value, more, exact) =>
     h("div", { class: exact === false ? "between" : null },
       h("dt", {}, name), h("dd", {}, h("b", {}, value), more && h("span", {}, more)));
-  const parts = [item("Heads gone", `${view.at} of ${heads}`, percent(view.at / heads, 1))];
-  const { lost, cut, exact } = changeAt(found, view);
-  const metric = metricOf(subject), title = `${metric}, from all heads`;
-  const { held } = found.next ? {} : found.here;
-  if (lost && exact) parts.push(item(title, cut ? signed(lost.value) : "0", cut ? measured(cut) : whole(view.track), true));
-  else if (lost) parts.push(item(title, `≈ ${signed(lost.value)}`, "between two measured cuts", false));
-  else if (cut && cut.score && cut.score.value !== null) parts.push(item(metric, fixed(cut.score.value), [range(cut.score), ` on ${cut.rows}`], true));
-  else if (!held) parts.push(item(metric, "–", "not measured for this order", false));
-  if (held && held.difference) parts.push(item(`${title}, held out`, signed(held.difference.value), measured(held), true));
+  const parts = [item("Heads removed", `${view.at} of ${heads}`, percent(view.at / heads, 1))];
+  const { change, model, exact } = changeAt(position, view);
+  const metric = subject.metric || "score", title = `${metric}, from all heads`;
+  const { heldOut } = position.next ? {} : position.here;
+  if (change && exact) parts.push(item(title, model ? signed(change.value) : "0", model ? measured(model) : fullScore(view.track), true));
+  else if (change) parts.push(item(title, `≈ ${signed(change.value)}`, "interpolated between two measured models", false));
+  else if (model && model.score) parts.push(item(metric, fixed(model.score.value), [range(model.score), ` on ${model.rows_text}`], true));
+  else if (!heldOut) parts.push(item(metric, "–", "not measured for this order", false));
+  if (heldOut && heldOut.difference) parts.push(item(`${title}, held-out set`, signed(heldOut.difference.value), measured(heldOut), true));
   const time = timeAt(kept, subject);
   if (time) {
     parts.push(item("Speed", `${time.exact ? "" : "≈ "}${fixed(time.speedup.value, 2)} × as fast`, [
-      time.exact ? range(time.speedup, 2) : "between two that were timed",
+      time.exact ? range(time.speedup, 2) : "interpolated between two timed models",
       time.seconds && h("br"), time.seconds && `${fixed(1000 * time.seconds.value, 1)} ms${time.on ? `, ${time.on}` : ""}`], time.exact));
   }
-  const size = sizeAt(found, view);
+  const size = sizeAt(position, view);
   if (size) {
     parts.push(item("Parameters", `${size.exact ? "" : "≈ "}${amount(size.now)}`,
-      `${percent(size.now / size.all, 1)} of ${amount(size.all)}${size.exact ? "" : ", between two cuts"}`, size.exact));
+      `${percent(size.now / size.all, 1)} of ${amount(size.all)}${size.exact ? "" : ", interpolated"}`, size.exact));
   }
-  const cache = cacheAt(found.gone, subject);
+  const cache = cacheAt(position.removed, subject);
   if (cache) parts.push(item("Key-value cache", percent(cache.left / cache.all, 0), `${cache.left} of ${cache.all} key-value heads`));
   add(empty(view.figures), parts);
   view.slider.setAttribute("aria-valuetext", `${view.at} of ${heads} heads removed`);
 }
 
-// A cut's change with its interval, the two scores that it is the difference of, and their rows.
-function measured(cut) {
-  const instead = cut.before && cut.before.value !== null ? ` instead of ${fixed(cut.before.value)}` : "";
-  return [range(cut.difference, 3, true), h("br"),
-    cut.score && cut.score.value !== null && [`${fixed(cut.score.value)} ${range(cut.score)}${instead}`, h("br")], `on ${cut.rows}`];
+// A difference with its interval, the two scores that it is made of, and their rows.
+function measured({ score, full, difference, rows_text }) {
+  const instead = full ? ` instead of ${fixed(full.value)}` : "";
+  return [range(difference, 3, true), h("br"), score && [`${fixed(score.value)} ${range(score)}${instead}`, h("br")], `on ${rows_text}`];
 }
 
-function whole(track) {
-  return track.one ? `${fixed(track.full.value)} ${range(track.full)} on ${track.rows}` : `on ${track.rows}`;
+function fullScore(track) {
+  return track.oneSet ? `${fixed(track.full.value)} ${range(track.full)} on ${track.rows}` : `on ${track.rows}`;
 }
 
 const HIGH = 150, PAD = { left: 8, right: 8, top: 14, bottom: 6 };
 
-// The changes of this order above the slider, on the same axis as its thumb.
+// The differences of this order above the slider, on the same axis as its thumb.
 function drawTrack(view, width) {
   const { track } = view;
   empty(view.chart);
@@ -306,7 +302,7 @@ function drawTrack(view, width) {
   view.scale = { x, y };
   view.cursor = svg("line", { y1: PAD.top - 8, y2: HIGH, class: "cursor" });
   view.chart.append(svg("svg", { width, height: HIGH, role: "img",
-    "aria-label": `Change from all heads by heads removed, ${points.length - 1} measured cuts` },
+    "aria-label": `Difference from all heads by number of heads removed, ${points.length - 1} measured models` },
     marked.map((value) => svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(value), y2: y(value), class: "rule" })),
     worst !== null && svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(worst), y2: y(worst), class: "bound" }),
     svg("path", { d: `${band}Z`, class: "band" }),

@@ -1,4 +1,4 @@
-// Every result in one table that can be sorted and taken along as CSV.
+// Every result in one table that can be sorted and downloaded as CSV.
 
 import { empty, figure, h } from "./dom.js";
 import { fixed, percent, range, signed } from "./numbers.js";
@@ -18,7 +18,7 @@ export function results() {
   const rows = allRows(subject, heads.length);
   if (!rows.length) return null;
   const by = rows.some((row) => row.difference) ? "difference" : "score"; // scores of other rows are not comparable
-  const view = { rows, by, down: subject.higher, all: rows.length <= MOST };
+  const view = { rows, by, down: subject.higher_is_better, all: rows.length <= MOST };
   const place = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All results" });
   const draw = () => empty(place).append(body(view, draw));
   draw();
@@ -29,28 +29,22 @@ export function results() {
     draw();
   } }, `Show all ${rows.length}`);
   return figure({ id: "results", title: "All results", tools: [download, more], command: "headcount report DIR -o report.html",
-    lead: `${rows.length} scores. Choose a column to sort by it. A difference is from all heads on the same rows; scores on other rows are not comparable.` }, place);
+    lead: `${rows.length} scores. Click a column header to sort by it. Differences are from all heads on the same rows; scores on different rows are not comparable.` }, place);
 }
 
 function allRows(subject, heads) {
-  const cuts = subject.cuts.map((cut) => ({
-    what: "cut", method: cut.method, study: cut.study || "", seed: cut.seed, kept: cut.kept,
-    removed: 1 - cut.kept / heads, pattern: cut.pattern,
-    score: cut.score && cut.score.value, low: cut.score && cut.score.low, high: cut.score && cut.score.high,
-    difference: cut.difference && cut.difference.value, difference_low: cut.difference && cut.difference.low,
-    difference_high: cut.difference && cut.difference.high, n: cut.n, metric: cut.metric, split: cut.split,
-    set: cut.set, rows: cut.rows, parameters: cut.parameters && cut.parameters[1], steps: cut.steps, command: cut.command,
+  const row = (what, method, kept, { score, metric, rows, rows_text, command }, more) => ({
+    what, method, study: "", kept, removed: 1 - kept / heads, score: score && score.value, low: score && score.low, high: score && score.high,
+    metric, n: rows.n, split: rows.split, set: rows.set, rows: rows_text, command, ...more,
+  });
+  const full = subject.full.map((each) => row("all heads", subject.model, heads, each, { difference: 0 }));
+  const others = subject.scores.map((each) => row(each.kind, each.model, heads, each));
+  const pruned = subject.pruned.map((model) => row("pruned", model.method, model.kept, model, {
+    study: model.study || "", seed: model.seed, pattern: model.pattern, steps: model.steps,
+    difference: model.difference && model.difference.value, difference_low: model.difference && model.difference.low,
+    difference_high: model.difference && model.difference.high, parameters: model.parameters && model.parameters[1],
   }));
-  const others = subject.others.map((each) => ({
-    what: each.what, method: each.model, study: "", kept: heads, removed: 0, score: each.score.value,
-    low: each.score.low, high: each.score.high, n: each.n, metric: each.metric, split: each.split, rows: each.rows,
-    command: each.command,
-  }));
-  const wholes = subject.wholes.map((full) => ({
-    what: "all heads", method: subject.model, study: "", kept: heads, removed: 0, score: full.value, low: full.low,
-    high: full.high, difference: 0, n: full.n, metric: full.metric, split: full.split, rows: full.rows,
-  }));
-  return [...wholes, ...others, ...cuts];
+  return [...full, ...others, ...pruned];
 }
 
 function body(view, draw) {
@@ -72,7 +66,7 @@ function body(view, draw) {
   });
   const rows = (view.all ? sorted : sorted.slice(0, MOST)).map((row) => h("tr", {},
     h("td", {}, row.what), worded(row.method), worded(row.study), h("td", { class: "number" }, row.seed ?? ""),
-    h("td", { class: "number" }, `${row.kept} (${percent(row.removed, 0)} gone)`), worded(row.pattern || ""),
+    h("td", { class: "number" }, `${row.kept} (${percent(row.removed, 0)} removed)`), worded(row.pattern || ""),
     h("td", { class: "number" }, fixed(row.score, 4), h("small", {}, ` ${range(row, 3)}`)),
     h("td", { class: "number" }, row.difference === undefined || row.difference === null ? "" : row.what === "all heads" ? "0" : signed(row.difference),
       h("small", {}, ` ${range({ low: row.difference_low, high: row.difference_high }, 3, true)}`)),

@@ -1,4 +1,4 @@
-// A scatter of heads with free axes; heads that are gone are hollow.
+// A scatter plot of heads with any quantities as axes; removed heads are hollow.
 
 import { h, renewFolds, say, select, table } from "./dom.js";
 import { amountColour, css, ink, isDark, onTheme } from "./colours.js";
@@ -14,7 +14,7 @@ export function scatter() {
   if (amounts.length < 2) return null;
   const canvas = h("canvas", {
     tabindex: "0", role: "application",
-    "aria-label": "Scatter of heads. Arrow keys go to the next head in that direction.",
+    "aria-label": "Scatter plot of heads. Arrow keys select the next head in that direction.",
   });
   const place = h("div", { class: "scatter" }, canvas);
   const named = (key) => amounts.find((each) => each.key === key);
@@ -25,7 +25,7 @@ export function scatter() {
   const again = fitted(place, draw);
   onTheme(again);
   on("pick", again);
-  on("gone", again);
+  on("removed", again);
   const options = amounts.map((each) => [each.key, each.label]);
   const axis = (name, label) => select(label, options, view[name].key, (key) => {
     view[name] = named(key);
@@ -33,12 +33,12 @@ export function scatter() {
     renewFolds(place.closest("figure"));
   });
   listen(view);
-  const tools = [axis("x", "Across"), axis("y", "Up")];
+  const tools = [axis("x", "x axis"), axis("y", "y axis")];
   return { box: place, tools, table: () => numbers(view) };
 }
 
 function everything(view) {
-  const { heads, gone, picked, subject } = shown();
+  const { heads, removed, picked, subject } = shown();
   const width = view.width, height = Math.max(280, Math.min(460, width * 0.62));
   const pen = sharp(view.canvas, width, height);
   const [left, right] = padded(view.x), [low, high] = padded(view.y);
@@ -56,7 +56,7 @@ function everything(view) {
     pen.beginPath();
     pen.arc(point.x, point.y, size, 0, 7);
     const colour = css(amountColour(layers > 1 ? darkest + ((0.95 - darkest) * head.layer) / (layers - 1) : 0.4));
-    if (gone[place]) {
+    if (removed[place]) {
       pen.strokeStyle = colour;
       pen.lineWidth = 1.2;
       pen.stroke();
@@ -153,5 +153,5 @@ function listen(view) {
 function numbers(view) {
   const rows = shown().heads.map((head, place) => [
     head.stack, head.layer, head.index, brief(view.x.values[place]), brief(view.y.values[place])]);
-  return table(["stack", "layer", "head", view.x.label, view.y.label], rows, "The scatter's numbers");
+  return table(["stack", "layer", "head", view.x.label, view.y.label], rows, "Values of the scatter plot");
 }

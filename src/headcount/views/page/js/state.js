@@ -1,7 +1,7 @@
-// What all views share: the subject, the head that is picked, and the heads that are gone.
+// What all views share: the subject, the selected head, and the removed heads.
 
-const listeners = { pick: [], gone: [], colour: [] };
-const state = { subject: null, heads: [], picked: null, gone: null, quantity: null };
+const listeners = { pick: [], removed: [], colour: [] };
+const state = { subject: null, heads: [], picked: null, removed: null, quantity: null };
 // What one step of the slider touched, for those who measure it.
 export const stats = { cells: 0, draws: 0, step: 0 };
 
@@ -22,7 +22,7 @@ export function open(subject) {
     });
   }
   state.picked = null;
-  state.gone = new Uint8Array(state.heads.length);
+  state.removed = new Uint8Array(state.heads.length);
   state.quantity = subject.quantities.length ? subject.quantities[0] : null;
 }
 
@@ -41,13 +41,13 @@ export function pick(place, from) {
   tell("pick", { place, before, from });
 }
 
-export function setGone(gone) {
+export function setRemoved(removed) {
   const changed = [];
-  for (let place = 0; place < gone.length; place++) {
-    if (gone[place] !== state.gone[place]) changed.push(place);
+  for (let place = 0; place < removed.length; place++) {
+    if (removed[place] !== state.removed[place]) changed.push(place);
   }
-  state.gone = gone;
-  tell("gone", changed);
+  state.removed = removed;
+  tell("removed", changed);
 }
 
 export function setQuantity(key) {
@@ -83,11 +83,11 @@ export function extent(quantity) {
 // The largest change that a bound on the loss allows: down from all heads, or up where less is better.
 // A bound in percent is of the score of all heads on the rows at hand.
 export function allowedChange(full) {
-  const { answer, higher } = state.subject;
-  if (!full || full.value === null || full.value === undefined || !answer.bound) return null;
-  const relative = (answer.asked || "").trim().endsWith("%");
-  const most = relative ? (Number.parseFloat(answer.asked.replace("\u2212", "-")) / 100) * full.value : answer.bound;
-  return (higher ? -1 : 1) * Math.abs(most);
+  const { headline, higher_is_better } = state.subject;
+  if (!full || full.value === null || !headline.max_loss) return null;
+  const relative = (headline.bound || "").trim().endsWith("%");
+  const most = relative ? (Number.parseFloat(headline.bound.replace("\u2212", "-")) / 100) * full.value : headline.max_loss;
+  return (higher_is_better ? -1 : 1) * Math.abs(most);
 }
 
 export function shareOf(quantity, place) {

@@ -1,10 +1,10 @@
-// Is that more than chance? Differences seed by seed, with Holm's correction; and what a search tried.
+// Paired tests over seeds, with Holm's correction; and what a search tried.
 
 import { figure, h, table } from "./dom.js";
 import { fixed, percent, pvalue, range, signed } from "./numbers.js";
 import { shown } from "./state.js";
 
-const AGAINST = [["random", "random cuts"], ["all", "all heads"]];
+const AGAINST = [["against_random", "random heads"], ["against_full", "all heads"]];
 const SIGNS = { better: "▲", worse: "▼", alike: "≈" };
 
 export function tests() {
@@ -13,19 +13,19 @@ export function tests() {
   const groups = Map.groupBy ? Map.groupBy(rows, groupOf) : grouped(rows);
   const many = Math.max(...rows.map((row) => row.test.comparisons || 0));
   return figure({
-    id: "tests", title: "Is that more than chance?",
-    lead: "Mean difference from random cuts, or from all heads, of the same seeds: ▲ better, ▼ worse, ≈ not told apart. " +
-      `Each is a paired test at 5 %, corrected for all comparisons of its study (Holm${many > 1 ? `, up to ${many}` : ""}).${tooFew(rows)}`,
+    id: "tests", title: "Are the differences significant?",
+    lead: "Mean difference from random heads, or from all heads, paired by seed: ▲ better, ▼ worse, ≈ no measurable difference. " +
+      `Tests at the 5 % level, corrected for all comparisons of a study (Holm${many > 1 ? `, up to ${many}` : ""}).${tooFew(rows)}`,
     table: () => details(rows), command: rows[0].study.command,
   }, [...groups.values()].map(small));
 }
 
-// A large difference that is not told apart wants a reason: mostly there are few seeds.
+// A large difference that is not significant needs a reason: mostly there are few seeds.
 function tooFew(rows) {
   const seeds = Math.max(...rows.map((row) => row.test.seeds || 0));
   if (!seeds || rows.some((row) => verdictOf(row.test) !== "alike")) return "";
-  const needed = Math.min(...rows.map((row) => row.test.needed || Infinity));
-  return ` With ${seeds} seeds nothing is told apart here${needed < Infinity ? `; the largest difference would want ${needed}` : ""}.`;
+  const needed = Math.min(...rows.map((row) => row.test.seeds_needed || Infinity));
+  return ` With ${seeds} seeds no difference is significant here${needed < Infinity ? `; the largest one would take ${needed}` : ""}.`;
 }
 
 function groupOf(row) {
@@ -40,9 +40,9 @@ function grouped(rows) {
 
 function rowsOf(study) {
   return study.series.flatMap((series) => series.points.flatMap((point) => AGAINST
-    .filter(([key]) => point[key] && point[key].value !== null)
+    .filter(([key]) => point[key] && point[key].difference.value !== null)
     .map(([key, against]) => ({ study, method: series.name, point, against, test: point[key],
-      at: study.over ? `${study.over} ${point.value_of}` : `${percent(point.removed, 0)} gone` }))));
+      at: study.over ? `${study.over} ${point.swept}` : `${percent(point.removed, 0)} removed` }))));
 }
 
 // A row for each method, a column for each share of heads that went.
@@ -53,8 +53,8 @@ function small(rows) {
     const row = rows.find((each) => each.method === method && each.at === at);
     if (!row) return h("td", {});
     const { test } = row, verdict = verdictOf(test);
-    return h("td", { class: verdict === "alike" ? "number soft" : "number", title: told(test) },
-      `${signed(test.value)} ${SIGNS[verdict]}`);
+    return h("td", { class: verdict === "alike" ? "number soft" : "number", title: statistics(test) },
+      `${signed(test.difference.value)} ${SIGNS[verdict]}`);
   };
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${study.name}, against ${against}` },
     h("table", { class: "small" },
@@ -64,35 +64,36 @@ function small(rows) {
 
 function verdictOf(test) {
   if (test.verdict in SIGNS) return test.verdict;
-  return test.low === null ? "alike" : test.low > 0 ? "better" : test.high < 0 ? "worse" : "alike";
+  const { low, high } = test.difference;
+  return low === null ? "alike" : low > 0 ? "better" : high < 0 ? "worse" : "alike";
 }
 
-function told(test) {
-  const p = test.corrected ?? test.p;
-  return `${range(test, 3, true)}, p = ${pvalue(p)}${test.corrected === null ? "" : " (Holm)"}`;
+function statistics({ difference, p, p_corrected }) {
+  return `${range(difference, 3, true)}, p = ${pvalue(p_corrected ?? p)}${p_corrected === null ? "" : " (Holm)"}`;
 }
 
 function details(rows) {
-  const cells = rows.map(({ study, method, point, against, test }) => [study.name, method, point.kept, against, signed(test.value),
-    range(test, 3, true), pvalue(test.p), pvalue(test.corrected), test.seeds, verdictOf(test) === "alike"
-      ? `not told apart${test.needed ? `; ${test.needed} seeds would` : ""}` : verdictOf(test)]);
+  const cells = rows.map(({ study, method, point, against, test }) => [study.name, method, point.kept, against, signed(test.difference.value),
+    range(test.difference, 3, true), pvalue(test.p), pvalue(test.p_corrected), test.seeds, verdictOf(test) === "alike"
+      ? `no measurable difference${test.seeds_needed ? `; would take ${test.seeds_needed} seeds` : ""}` : verdictOf(test)]);
   return table(["study", "method", "heads kept", "against", "difference", "95 % interval", "p", "p, Holm", "pairs", "verdict"], cells, "Paired tests");
 }
 
-export function tried() {
-  const { answer } = shown().subject;
-  if (!(answer.tried || []).length) return null;
-  const rows = answer.tried.map((each) => [each.method, each.kept, each.rows, each.seeds.join(", "),
+export function triedSizes() {
+  const { tried, bound, random, command } = shown().subject.headline;
+  if (!tried.length) return null;
+  const rows = tried.map((each) => [each.method, each.kept, each.rows, each.seeds.join(", "),
     each.difference ? `${signed(each.difference.value)} ${range(each.difference, 3, true)}` : "–",
-    each.chance === null ? "–" : fixed(each.chance, 2), each.accepted ? "accepted" : "refused"]);
+    each.probability === null ? "–" : fixed(each.probability, 2), each.accepted ? "accepted" : "rejected"]);
   return figure({
-    id: "tried", title: "What the search tried", command: answer.command,
-    lead: `${rows.length} numbers of heads, each judged on the selection set over all its seeds, not on the held-out set: is the loss within the bound${answer.asked ? ` of ${answer.asked}` : ""}, and how likely?${atRandom(answer.random)}`,
-  }, table(["method", "heads kept", "rows", "seeds", "difference from all heads", "chance", ""], rows, "What the search tried"));
+    id: "tried", title: "What the search tried", command,
+    lead: `${rows.length} numbers of heads, each tested on the selection set over all its seeds. The probability is that the loss is within the bound${bound ? ` of ${bound}` : ""}.${atRandom(random)}`,
+  }, table(["method", "heads kept", "rows", "seeds", "difference from all heads", "probability", ""], rows, "What the search tried"));
 }
 
-function atRandom(drawn) {
-  if (!drawn) return "";
-  const ends = drawn.draws > 1 ? ` in the mean of ${drawn.draws} (${fixed(drawn.worst)} to ${fixed(drawn.best)})` : "";
-  return ` On the held-out set, as many heads at random score ${fixed(drawn.mean)}${ends}.`;
+function atRandom(random) {
+  if (!random) return "";
+  const { mean, worst, best, count } = random;
+  const ends = count > 1 ? `, the mean of ${count} draws (${fixed(worst)} to ${fixed(best)})` : "";
+  return ` On the held-out set, as many heads at random score ${fixed(mean)}${ends}.`;
 }

@@ -1,4 +1,4 @@
-// The passport of a head: every number that is known of it, beside all the other heads.
+// The card of a head: everything that was measured of it, beside all the other heads.
 
 import { add, empty, folded, h, svg } from "./dom.js";
 import { brief, fixed, range } from "./numbers.js";
@@ -6,18 +6,18 @@ import { square, unpack } from "./packed.js";
 import { errorOf, extent, nameOf, on, pick, shortName, shown } from "./state.js";
 
 const GROUPS = [
-  ["What it does", ["previous", "next", "same", "first", "separator", "duplicate", "induction",
+  ["Behaviour", ["previous", "next", "same", "first", "separator", "duplicate", "induction",
     "entropy", "entropy_share", "reach", "entropy in a sentence", "distance in a sentence"]],
-  ["What it is worth", ["importance", "replaceable", "cost_alone", "cost_alone_repaired", "score_alone", "score_alone_repaired", "kept by"]],
-  ["What it costs", ["milliseconds", "kilobytes"]],
-  ["How it was trained", ["drift", "weight change", "gate"]],
+  ["Importance", ["importance", "replaceable", "cost_alone", "cost_alone_repaired", "score_alone", "score_alone_repaired", "kept by"]],
+  ["Cost", ["milliseconds", "kilobytes"]],
+  ["Training", ["drift", "weight change", "gate"]],
 ];
 const MANY = 300;
 
-export function passport() {
-  const box = h("aside", { id: "passport", tabindex: "-1", "aria-label": "Passport of the picked head" });
+export function headCard() {
+  const box = h("aside", { id: "card", tabindex: "-1", "aria-label": "Card of the selected head" });
   on("pick", () => draw(box));
-  on("gone", () => { if (shown().picked !== null) box.querySelector(".lead").textContent = standing(); });
+  on("removed", () => { if (shown().picked !== null) box.querySelector(".lead").textContent = roleAndState(); });
   draw(box);
   return box;
 }
@@ -26,24 +26,24 @@ function draw(box) {
   const { picked } = shown();
   empty(box);
   if (picked === null) {
-    add(box, h("h3", {}, "Passport"), h("p", { class: "lead" },
-      "Pick a head in any figure, by pointer or with the arrow keys, to read all that is known of it."));
+    add(box, h("h3", {}, "Head card"), h("p", { class: "lead" },
+      "Select a head in any figure, with the pointer or the arrow keys, to see everything that was measured of it."));
     return;
   }
   add(box,
-    h("p", { class: "kicker" }, "Passport"),
+    h("p", { class: "kicker" }, "Head card"),
     h("h3", {}, nameOf(picked)[0].toUpperCase() + nameOf(picked).slice(1)),
-    h("p", { class: "lead" }, standing()),
+    h("p", { class: "lead" }, roleAndState()),
     grouped(picked),
     neighbours(picked),
     traces(picked),
     examples(picked));
 }
 
-function standing() {
-  const { subject, gone, picked } = shown();
+function roleAndState() {
+  const { subject, removed, picked } = shown();
   const role = subject.roles && subject.roles.names[picked];
-  return `${role ? `Role: ${role}. ` : ""}${gone[picked] ? "Gone" : "Kept"} at this point of the slider.`;
+  return `${role ? `Role: ${role}. ` : ""}${removed[picked] ? "Removed" : "Kept"} at the slider's position.`;
 }
 
 function grouped(place) {
@@ -92,7 +92,7 @@ function neighbours(place) {
   return h("section", {}, h("h4", {}, "Nearest heads"),
     h("p", { class: "rank" }, `${own[0].model}, ${own[0].inputs}`),
     nearList(first, place, (matrix) => matrix.distance),
-    more.length > 0 && folded("By other inputs and phases", () => nearList(more, place, (matrix) => `${matrix.distance}, ${matrix.model}, ${matrix.inputs}`)));
+    more.length > 0 && folded("With other inputs and checkpoints", () => nearList(more, place, (matrix) => `${matrix.distance}, ${matrix.model}, ${matrix.inputs}`)));
 }
 
 function nearList(matrices, place, name) {
@@ -107,7 +107,7 @@ function nearList(matrices, place, name) {
         .map((value, at) => [value, at + start]).filter(([, at]) => at !== place)
         .sort((one, other) => one[0] - other[0]).slice(0, 3);
       add(empty(cell), row.map(([value, at]) => h("button", { type: "button", class: "head",
-        onclick: () => pick(at, "passport") }, `${shortName(at)} `, h("small", {}, fixed(value, 3)))));
+        onclick: () => pick(at, "card") }, `${shortName(at)} `, h("small", {}, fixed(value, 3)))));
     });
   }
   return list;
@@ -136,18 +136,18 @@ function examples(place) {
   const own = subject.roles && subject.roles.examples[place];
   if (!own || !own.length) return null;
   const strongest = [...own].sort((one, other) => other.decile - one.decile);
-  return h("section", { class: "examples" }, h("h4", {}, "Where it looks"),
-    h("p", { class: "rank" }, "From the framed word; decile 10 is a row where it is strongest, 1 where it is weakest."),
+  return h("section", { class: "examples" }, h("h4", {}, "What it attends to"),
+    h("p", { class: "rank" }, "Attention from the framed token; decile 10 is a row where the head is strongest, decile 1 where it is weakest."),
     strongest.slice(0, 3).map(example),
     strongest.length > 3 && folded("More examples", () => h("div", {}, strongest.slice(3).map(example))));
 }
 
 function example(each) {
   const decile = each.decile === null ? null : `decile ${each.decile}`;
-  if (!("after" in each)) return sentence(each, each.weights, decile);
+  if (!each.pruned) return sentence(each, each.weights, decile);
   return h("div", { class: "pair" }, sentence(each, each.weights, [decile, "before"].filter(Boolean).join(", ")),
-    each.after === null ? h("p", { class: "tokens" }, h("small", {}, "after the cut it is gone"))
-      : sentence(each, each.after, "after the cut"));
+    each.after === null ? h("p", { class: "tokens" }, h("small", {}, "removed in the pruned model"))
+      : sentence(each, each.after, "after pruning"));
 }
 
 function sentence(each, pairs, name) {
