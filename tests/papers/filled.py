@@ -38,8 +38,8 @@ def matrices(cell: Cell) -> dict[str, np.ndarray]:
 
 def cut(cell: Cell) -> dict[str, Any]:
     """The record of a cut."""
-    asked = cell.run.options
-    kept = LAYOUT.kept_at(asked.ratio) if isinstance(asked.ratio, float) else 12
+    options = cell.run.options
+    kept = LAYOUT.kept_at(options.ratio) if isinstance(options.ratio, float) else 12
     scored = {"metric": "accuracy", "n": 100, "low": 0.0, "high": 1.0}
     # as many heads in every layer; of clusterings the last layers lose theirs
     order = list(LAYOUT) if cell.group == "chance" else sorted(LAYOUT, key=lambda head: head.index)
@@ -52,7 +52,7 @@ def cut(cell: Cell) -> dict[str, Any]:
         record["scores"] = {
             "before": {**scored, "score": 0.9}, "after": {**scored, "score": score_of(cell)}
         }  # fmt: skip
-    if asked.method.needs == "training":
+    if options.method.needs == "training":
         record["learned"] = {"closings": 9, "reopenings": 4, "gates_reopened": 3,
                              "gates_reopened_and_kept": 2, "gap": {"gap": 0.0}}  # fmt: skip
     return record

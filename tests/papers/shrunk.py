@@ -45,8 +45,8 @@ def shrunk_plan(scale: str, groups: Iterable[str], home: Path) -> Plan:
     models = _models(home)
     cells = []
     for cell in first.values():
-        own = models | ({"roberta-large": "pocket"} if cell.group == "drift" else {})
-        cells.append(replace(cell, run=Run.read(_shrunk(cell.run.to_plain(), own))))
+        replaced = models | ({"roberta-large": "pocket"} if cell.group == "drift" else {})
+        cells.append(replace(cell, run=Run.read(_shrunk(cell.run.to_plain(), replaced))))
     return replace(plan, cells=cells)
 
 
@@ -57,18 +57,18 @@ def _shrunk(value: Any, models: Mapping[str, str]) -> Any:
         return [_shrunk(item, models) for item in value]
     if not isinstance(value, Mapping):
         return value
-    found = {name: _shrunk(item, models) for name, item in value.items()}
-    for name in found.keys() & ALWAYS.keys():
-        found[name] = ALWAYS[name]
-    for name in found.keys() & WHERE_SAID.keys():
-        found[name] = found[name] and WHERE_SAID[name]
-    if "fraction" in found:  # of a training; calibration has rows of its own
-        found["rows"] = ROWS
-    if isinstance(found.get("random"), int):
-        found["samples"] = None
-    if isinstance(found.get("best"), list):
-        found["best"] = found["best"][:2]
-    return found
+    small = {name: _shrunk(item, models) for name, item in value.items()}
+    for name in small.keys() & ALWAYS.keys():
+        small[name] = ALWAYS[name]
+    for name in small.keys() & WHERE_SAID.keys():
+        small[name] = small[name] and WHERE_SAID[name]
+    if "fraction" in small:  # of a training; calibration has rows of its own
+        small["rows"] = ROWS
+    if isinstance(small.get("random"), int):
+        small["samples"] = None
+    if isinstance(small.get("best"), list):
+        small["best"] = small["best"][:2]
+    return small
 
 
 def _models(home: Path) -> dict[str, str]:
@@ -81,7 +81,7 @@ def _models(home: Path) -> dict[str, str]:
         "albert-xxlarge-v2": (AlbertForMaskedLM, AlbertConfig, {"layers": 2, "heads": 8}),
     }
     tokenizer = load_tokenizer("pocket")
-    made: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for name, (model, config, shape) in families.items():
         folder = home / "models" / name
         torch.manual_seed(0)
@@ -93,7 +93,7 @@ def _models(home: Path) -> dict[str, str]:
             )
         ).save_pretrained(folder)  # fmt: skip
         tokenizer.save_pretrained(folder)
-        made[name] = str(folder)
+        folders[name] = str(folder)
     given = FOLDER / "configs" / "transformer-base"
     config = json.loads((given / "config.json").read_text(encoding="utf-8"))
     config |= {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -101,7 +101,7 @@ def _models(home: Path) -> dict[str, str]:
     folder = home / "models" / given.name
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    return made | {str(given): str(folder)}
+    return folders | {str(given): str(folder)}
 
 
 def make_data(home: Path) -> Path:

@@ -170,5 +170,5 @@ def _kept() -> dict[str, object]:
 
 def _gone(heads: dict[int, int]) -> dict[str, object]:
     return _all_gone(
-        {Head("encoder", layer, each) for layer, n in heads.items() for each in range(n)}
+        {Head("encoder", layer, index) for layer, n in heads.items() for index in range(n)}
     )

@@ -43,7 +43,7 @@ def test_recall_comes_out_as_planted(tmp_path: Path, both: Sequence[int], word: 
     assert verdict.tested[0].value == pytest.approx(sum(both) / 90)
     assert f"as many at random recall {40 / 48:.3f}" in verdict.tested[0].note
     tasks, (fewer,) = verdict.tested[1:4], verdict.tested[4:]  # at 0.9 no other heads are kept
-    assert [row.value for row in tasks] == pytest.approx([each / 30 for each in both])
+    assert [row.value for row in tasks] == pytest.approx([heads / 30 for heads in both])
     assert tasks[0].n == 30
     assert (fewer.what, fewer.value) == ("recall at 0.5, mean over tasks", pytest.approx(0.3))
     assert "8 of 48 heads are kept" in fewer.note

@@ -24,8 +24,8 @@ def compared(
     finished = Planted()
     for task in TASKS:
         for seed in SEEDS:
-            for place, (name, lead) in enumerate(leads.items()):
-                score = 0.8 - lead + noise * NOISE[(seed + place) % 3]
+            for at, (name, lead) in enumerate(leads.items()):
+                score = 0.8 - lead + noise * NOISE[(seed + at) % 3]
                 axes = {"task": task, "method": name, "ratio": ratio, "seed": seed}
                 finished.add("gates", axes, prune(score, method={"name": name}))
             for number, coarse in enumerate(readings):
@@ -51,7 +51,7 @@ def test_against_rivals(leads: tuple[float, ...], noise: float, word: str, close
     assert first.value == pytest.approx(min(leads))
     assert f"The closest is {closest};" in first.note
     assert (first.seeds, first.n, first.of) == (3, 1000, "rows scored of 2 tasks")
-    by_rival = [each.value for each in others[:4]]
+    by_rival = [tested.value for tested in others[:4]]
     assert by_rival == pytest.approx(leads)
     assert [task for task in TASKS if task in others[-2].what + others[-1].what] == list(TASKS)
 
@@ -88,7 +88,7 @@ def test_one_wide_difference_leaves_the_claim_open() -> None:
 def test_a_rival_without_runs_is_said() -> None:
     first, *others = verdict("AA1", compared(dict.fromkeys(RIVALS[:3], 0.1)))
     assert first.verdict == "not run"
-    assert [each.note for each in others if each.verdict == "not run"] == [
+    assert [tested.note for tested in others if tested.verdict == "not run"] == [
         "No run of meta removes half the heads."
     ]
     worse = verdict("AA1", compared(dict.fromkeys(RIVALS[:3], -0.1)))
@@ -154,7 +154,7 @@ def test_no_loss(scores: dict[int, float], shift: int, word: str, value: float) 
     assert (first.verdict, first.seeds) == (word, 3)
     assert first.value == pytest.approx(value)
     assert "25 %, 50 %, 75 %, 87.5 %" in first.note
-    assert [each.value for each in others[-2:]] == pytest.approx([value, value])  # by task
+    assert [tested.value for tested in others[-2:]] == pytest.approx([value, value])  # by task
 
 
 def test_a_ratio_that_comes_back_is_not_steady() -> None:
@@ -166,7 +166,7 @@ def test_a_ratio_that_comes_back_is_not_steady() -> None:
 def test_no_loss_against_the_model_as_given() -> None:
     scores = {36: 0.9, 24: 0.9, 12: 0.8, 6: 0.7}
     given = next(
-        each for each in verdict("AA2", curve(scores, before=0.85)) if "as given" in each.what
+        tested for tested in verdict("AA2", curve(scores, before=0.85)) if "as given" in tested.what
     )
     assert given.value == pytest.approx(0.5)
 

@@ -98,10 +98,10 @@ def test_few_heads_that_seem_in_order_are_not_enough(tmp_path: Path) -> None:
 
 def blocks(labels: list[int], spread: float = 0.0) -> np.ndarray:
     """Heads of layers with one label are near; with a spread, heads stray from their layer."""
-    own = np.repeat(labels, 4)
+    group = np.repeat(labels, 4)
     rng = np.random.default_rng(2)
     away = spread * rng.random((32, 32))
-    return np.where(own[:, None] == own, 0.2, 0.6) + away
+    return np.where(group[:, None] == group, 0.2, 0.6) + away
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ def test_groups_of_layers_come_out_as_planted(
 
 def test_groups_that_a_few_heads_make_are_undecided(tmp_path: Path) -> None:
     """The fourth layer's heads are half with the first group, half with the last."""
-    own = np.repeat([0, 0, 0, 1, 1, 1, 2, 2], 4)
-    own[12:16] = [0, 0, 1, 1]
-    own[4:8] = [0, 1, 1, 0]
-    matrix = np.where(own[:, None] == own, 0.2, 0.6)
+    group = np.repeat([0, 0, 0, 1, 1, 1, 2, 2], 4)
+    group[12:16] = [0, 0, 1, 1]
+    group[4:8] = [0, 1, 1, 0]
+    matrix = np.where(group[:, None] == group, 0.2, 0.6)
     verdict = plant(tmp_path, lambda *_: matrix).judge("RA4")
     assert verdict.word == "undecided"
     assert verdict.tested[0].low < 0.8 <= verdict.tested[0].high

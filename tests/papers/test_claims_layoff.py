@@ -75,15 +75,15 @@ def line(slope: float) -> Kept:
 
 
 @pytest.mark.parametrize(
-    ("own", "shared", "wide", "word"),
+    ("unshared", "shared", "wide", "word"),
     [(0.2, 0.9, 1.0, "holds"), (0.9, 0.2, 1.0, "does not hold"), (0.5, 0.51, 1.0, "undecided")],
 )
 def test_shared_layers_lose_as_planted(
-    tmp_path: Path, own: float, shared: float, wide: float, word: Word
+    tmp_path: Path, unshared: float, shared: float, wide: float, word: Word
 ) -> None:
     study = PocketStudy(tmp_path, "curve", "shared-curve", "words", "shared-words")
-    fill(study, "curve", line(own), wide)
-    fill(study, "words", line(own), wide)
+    fill(study, "curve", line(unshared), wide)
+    fill(study, "words", line(unshared), wide)
     fill(study, "shared-curve", line(shared), -wide, heads=40)
     fill(study, "shared-words", line(shared), -wide, heads=40)
     verdict = study.judge("LO2")
@@ -94,7 +94,7 @@ def test_shared_layers_lose_as_planted(
     assert verdict.tested[1].what.endswith("pocket-corpus (shared-words)")
     assert "48 heads against 40" in verdict.tested[0].note
     to = 43 / 48  # straight lines but for what is rounded to whole heads
-    assert verdict.tested[0].value == pytest.approx((shared - own) * to / 2, abs=0.02)
+    assert verdict.tested[0].value == pytest.approx((shared - unshared) * to / 2, abs=0.02)
 
 
 def test_shared_layers_are_tested_on_words_alone_where_no_task_is_planned(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def alike(share: float, *what: Callable[[str, str, str], object]) -> Plant:
     """One matrix for all, and noise of a share for whatever differs in this."""
     return lambda group, inputs, d: (
         (1 - share) ** 0.5 * noise("all")
-        + share**0.5 * noise(*(str(each(group, inputs, d)) for each in what))
+        + share**0.5 * noise(*(str(part(group, inputs, d)) for part in what))
     )
 
 
@@ -63,22 +63,22 @@ def by_distance(group: str, inputs: str, d: str) -> str:
     return f"{d} {inputs} {group}"
 
 
-@pytest.mark.parametrize(("code", "own"), [("RA1", TOKEN_BASED), ("RA2", SENTENCE_BASED)])
+@pytest.mark.parametrize(("code", "names"), [("RA1", TOKEN_BASED), ("RA2", SENTENCE_BASED)])
 @pytest.mark.parametrize(
     ("share", "word"), [(0.02, "holds"), (0.2, "undecided"), (0.8, "does not hold")]
 )
 def test_distances_agree_as_planted(
-    tmp_path: Path, code: str, own: tuple[str, ...], share: float, word: Word
+    tmp_path: Path, code: str, names: tuple[str, ...], share: float, word: Word
 ) -> None:
     def value(group: str, inputs: str, d: str) -> np.ndarray:
-        if d in own:
+        if d in names:
             return alike(share, by_distance)(group, inputs, d)
         return noise(group, inputs, d)  # the other kind of distances is not asked
 
     verdict = plant(tmp_path, value, "near", "near-random").judge(code)
     assert verdict.word == word
     assert verdict.tested[0].n == HEADS
-    pairs = len(own) * (len(own) - 1) // 2 * 6
+    pairs = len(names) * (len(names) - 1) // 2 * 6
     assert f"of {pairs} correlations" in verdict.tested[0].note
     assert len(verdict.tested) == 1 + 6 + (code == "RA1")
 
@@ -87,8 +87,10 @@ def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path:
     diffuse = np.arange(HEADS) % 4 == 1  # the quarter of which corr makes noise
 
     def value(group: str, inputs: str, d: str) -> np.ndarray:
-        own = alike(0.02, by_distance)(group, inputs, d)
-        return np.where(diffuse | diffuse[:, None], 3 * noise(inputs), own) if d == "corr" else own
+        plain = alike(0.02, by_distance)(group, inputs, d)
+        return (
+            np.where(diffuse | diffuse[:, None], 3 * noise(inputs), plain) if d == "corr" else plain
+        )
 
     study = plant(tmp_path, value, "near", "near-random")
     beside_near(study, "looks")
@@ -111,9 +113,9 @@ def test_heads_that_look_everywhere_are_left_out_in_lines_of_their_own(tmp_path:
         "holds",
         "does not hold",
     )  # no diffuse head has a peak
-    less, more, elsewhere, there = held
+    less, more, elsewhere, special = held
     assert (less.verdict, more.verdict) == ("holds", "does not hold")
-    assert max(elsewhere.value, there.value) < 0.7 < less.value
+    assert max(elsewhere.value, special.value) < 0.7 < less.value
 
 
 def test_short_inputs_have_lines_of_their_own_and_decide_nothing(tmp_path: Path) -> None:
@@ -239,8 +241,8 @@ def against_kind(group: str, inputs: str, d: str) -> str:
 
 
 def in_kinds(of: Callable[[str, str, str], str], share: float) -> Plant:
-    own = alike(share, of)
-    return lambda group, inputs, d: own(group, inputs, d) + 0.3 * noise(group, inputs, d)
+    plain = alike(share, of)
+    return lambda group, inputs, d: plain(group, inputs, d) + 0.3 * noise(group, inputs, d)
 
 
 @pytest.mark.parametrize(

@@ -58,46 +58,46 @@ def test_a_second_pair_of_languages_counts_where_it_was_run() -> None:
     first, *others = verdict("WL1", finished)
     assert (first.verdict, first.value) == ("does not hold", pytest.approx(1.5))
     assert "into German" in first.what
-    assert [each.verdict for each in others] == ["holds"] * 3
+    assert [tested.verdict for tested in others] == ["holds"] * 3
 
 
 def patterned(gap: Callable[[int, int], float], *, alone: bool = False) -> Planted:
     """`gap` of a ratio's place and a seed is what keeping the lower layers adds."""
     finished = Planted()
-    for place, text in enumerate(LEVELS):
+    for at, text in enumerate(LEVELS):
         up = [int(digit) for digit in text]
         for which in (1, -1):
             kept = {"encoder": up[::which], "cross": up[::-which], "decoder": up[::which]}
-            if alone and place == 0 and which == -1:
+            if alone and at == 0 and which == -1:
                 continue
             for seed in SEEDS:
-                score = 29 - place + (gap(place, seed) if which == 1 else 0.0)
+                score = 29 - at + (gap(at, seed) if which == 1 else 0.0)
                 axes = {"seed": seed, "keep": f"{text} {which}"}
                 finished.add("mt-patterns", axes, prune(score, kept=kept, metric="bleu"))
     return finished
 
 
 def test_patterns_that_differ_by_chance() -> None:
-    finished = patterned(lambda place, seed: 0.2 * (-1) ** place + NOISE[seed])
+    finished = patterned(lambda at, seed: 0.2 * (-1) ** at + NOISE[seed])
     first, second, *by_ratio = verdict("WL2", finished)
     assert (first.verdict, first.n, first.of, first.seeds) == ("holds", 5, "ratios", 3)
     assert first.value == pytest.approx(0.04)
     assert "not excluded" in first.note
     assert "interval over seeds" in second.what
-    assert [each.verdict for each in by_ratio] == ["does not hold"] * 5
+    assert [tested.verdict for tested in by_ratio] == ["does not hold"] * 5
     assert "25 % removed" in by_ratio[0].what
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_patterns_that_differ(sign: int) -> None:
-    first, second, *_ = verdict("WL2", patterned(lambda place, seed: sign * (1 + 0.1 * place)))
+    first, second, *_ = verdict("WL2", patterned(lambda at, seed: sign * (1 + 0.1 * at)))
     assert (first.verdict, second.verdict) == ("does not hold", "does not hold")
     # kept minus lost, the lower layers of the encoder being those thought important
     assert first.value == pytest.approx(sign * 1.2)
 
 
 def test_patterns_without_a_mirror_image() -> None:
-    first, *_ = verdict("WL2", patterned(lambda place, seed: NOISE[seed], alone=True))
+    first, *_ = verdict("WL2", patterned(lambda at, seed: NOISE[seed], alone=True))
     assert first.n == 4
     assert "left out: 1." in first.note
     finished = Planted()
@@ -108,25 +108,23 @@ def test_patterns_without_a_mirror_image() -> None:
 def starved(penalty: dict[str, float], noise: float = 1.0, ratios: int = 4) -> Planted:
     """Triples whose BLEU is lower by so much for the component that keeps fewest."""
     finished = Planted()
-    for place in range(ratios):
+    for at in range(ratios):
         for number, name in enumerate(penalty):
             for seed in SEEDS:
-                kept = {
-                    stack: [4 - place, 4 - place, 3] for stack in ("encoder", "cross", "decoder")
-                }
-                kept[name] = [3 - place, 0, 0]
+                kept = {stack: [4 - at, 4 - at, 3] for stack in ("encoder", "cross", "decoder")}
+                kept[name] = [3 - at, 0, 0]
                 if seed == 1:  # heads of a component are drawn: layers differ, the sum does not
                     kept[name] = kept[name][::-1]
-                shift = noise * NOISE[(place + number) % 3]
+                shift = noise * NOISE[(at + number) % 3]
                 score = 29.0 - penalty[name] + shift + NOISE[(seed + number) % 3]
-                axes = {"seed": seed, "keep": f"{name} {place}"}
+                axes = {"seed": seed, "keep": f"{name} {at}"}
                 finished.add("mt-components", axes, prune(score, kept=kept, metric="bleu"))
     return finished
 
 
 def test_no_component_matters() -> None:
     first, *others = verdict("WL3", starved({"encoder": 0.0, "cross": 0.0, "decoder": 0.0}))
-    assert [first.verdict, *(each.verdict for each in others[:2])] == ["holds"] * 3
+    assert [first.verdict, *(tested.verdict for tested in others[:2])] == ["holds"] * 3
     assert (first.n, first.of, first.seeds) == (4, "ratios", 3)
     assert len(others) == 5
 
@@ -136,8 +134,8 @@ def test_one_component_matters() -> None:
     assert first.verdict == "does not hold"
     assert "cross" in first.what
     assert abs(first.value) == pytest.approx(2.0, abs=0.03)
-    without = [each for each in others if "cross" not in each.what]
-    assert {each.verdict for each in without} == {"holds"}
+    without = [tested for tested in others if "cross" not in tested.what]
+    assert {tested.verdict for tested in without} == {"holds"}
     assert "Holm's p 0.000" in first.note
 
 

@@ -40,7 +40,7 @@ def test_half_at_random(drop: float, noise: float, word: str) -> None:
     assert first.value == pytest.approx(drop)
     # points of a score of 0.8 are 0.8 of a share of it; the other ratio is told as well
     assert others[0].value == pytest.approx(0.8 * drop)
-    assert any("30 %" in each.what and each.verdict == "does not hold" for each in others)
+    assert any("30 %" in tested.what and tested.verdict == "does not hold" for tested in others)
 
 
 def test_half_at_random_leaves_out_a_task_whose_whole_model_scores_nothing() -> None:
@@ -60,7 +60,7 @@ def test_half_at_random_tells_accuracy_where_the_metric_is_another() -> None:
         cut["scores"]["after"]["scores"]["accuracy"] = {"value": 0.79 - 0.01 * seed}
         finished.add("tuned", {"task": "cola", "seed": seed}, full)
         finished.add("random", {"task": "cola", "ratio": 0.5, "seed": seed}, cut)
-    values = {each.what: each.value for each in verdict("WL4", finished)}
+    values = {tested.what: tested.value for tested in verdict("WL4", finished)}
     assert values["loss in points of accuracy"] == pytest.approx(0.02)
 
 
@@ -77,9 +77,9 @@ def emptied(lost: Mapping[str, float], noise: float = 1.0, layers: int = 12) -> 
     for task in TASKS:
         for seed in SEEDS:
             finished.add("tuned", {"task": task, "seed": seed}, train(0.8))
-            for place, (name, each) in enumerate(lost.items()):
-                error = noise * NOISE[(seed + place) % 3]
-                record = prune(0.8 * (1 - each) + error, kept={"encoder": [8] * layers})
+            for at, (name, drop) in enumerate(lost.items()):
+                error = noise * NOISE[(seed + at) % 3]
+                record = prune(0.8 * (1 - drop) + error, kept={"encoder": [8] * layers})
                 finished.add("layers", {"task": task, "seed": seed, "empty": name}, record)
     return finished
 
@@ -100,7 +100,7 @@ def test_top_or_bottom(lost: dict[str, float], word: str) -> None:
         assert "Layers emptied: 1, 6." in first.note
     if word == "does not hold":
         assert first.value == pytest.approx(0.08)
-        assert [round(each.value, 3) for each in others] == [0.06, 0.1, 0.08, 0.08]
+        assert [round(tested.value, 3) for tested in others] == [0.06, 0.1, 0.08, 0.08]
 
 
 def test_one_seed_says_nothing_of_a_difference() -> None:
@@ -144,7 +144,7 @@ def test_ties_are_no_pairs() -> None:
 
 def test_layers_that_are_not_emptied_both_ways_are_said() -> None:
     finished = emptied({"middle:2": 0.1, "top:2+bottom:2": 0.1})
-    assert [each.verdict for each in verdict("WL6", finished)] == ["not run"]
+    assert [tested.verdict for tested in verdict("WL6", finished)] == ["not run"]
 
 
 HALVES = {"top:6": 0.2, "bottom:6": 0.1, "top:3": 0.9, "bottom:3": 0.9}

@@ -46,12 +46,12 @@ def test_scores_by_task_and_seed() -> None:
 
 
 def test_shares_and_differences_where_both_are_there() -> None:
-    own = {"cola": {0: 0.4, 1: 0.3}, "rte": {0: 0.2}, "wnli": {0: 0.1}}
+    scores = {"cola": {0: 0.4, 1: 0.3}, "rte": {0: 0.2}, "wnli": {0: 0.1}}
     whole = {"cola": {0: 0.8}, "wnli": {0: -0.1}}
-    assert relative_to(own, whole) == {"cola": {0: 0.5}}
-    assert minus(own, whole) == {"cola": {0: -0.4}, "wnli": {0: pytest.approx(0.2)}}
-    said = "Left out, as the whole model scores 0 or less: wnli."
-    assert (left_out(("cola", "wnli"), ("cola",)), left_out(("cola",), ("cola",))) == (said, "")
+    assert relative_to(scores, whole) == {"cola": {0: 0.5}}
+    assert minus(scores, whole) == {"cola": {0: -0.4}, "wnli": {0: pytest.approx(0.2)}}
+    note = "Left out, as the whole model scores 0 or less: wnli."
+    assert (left_out(("cola", "wnli"), ("cola",)), left_out(("cola",), ("cola",))) == (note, "")
 
 
 def test_means_are_over_seeds_that_all_have() -> None:
@@ -109,8 +109,8 @@ def test_a_ratio_is_an_axis_or_in_the_record() -> None:
     runs = finished.runs("a")
     assert [run.ratio for run in runs][:2] == [0.25, 0.5]
     assert math.isnan(runs[2].ratio)
-    said = no_ratio("x", 0.875, runs)
-    assert said.note == "No run removes 87.5 % of the heads; tried: 25 %, 50 %."
+    tested = no_ratio("x", 0.875, runs)
+    assert tested.note == "No run removes 87.5 % of the heads; tried: 25 %, 50 %."
 
 
 def test_what_is_noted_joins_what_was() -> None:

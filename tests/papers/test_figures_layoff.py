@@ -12,8 +12,8 @@ from papers.pocket_study import PocketStudy
 
 def test_what_is_left_is_relative_to_the_full_model(tmp_path: Path):
     finished = filled(tmp_path, "words")
-    own = kept(finished, "words", "ratio")
-    assert own[0.5][0] == pytest.approx(0.7 / 0.9)
+    shares = kept(finished, "words", "ratio")
+    assert shares[0.5][0] == pytest.approx(0.7 / 0.9)
 
 
 def test_recall_stands_beside_the_papers_at_the_same_score(tmp_path: Path):

@@ -45,17 +45,19 @@ def plain_r(a: np.ndarray, b: np.ndarray, heads: list[int]) -> float:
 
 
 def test_the_smallest_r_and_its_interval_are_those_of_a_plain_loop() -> None:
-    own = some(3)
-    table = HeadMatrices(own, resamples=40, seed=5)
-    table.add_smallest("least", list(combinations(own, 2)), at_least(0.7))
+    measured = some(3)
+    table = HeadMatrices(measured, resamples=40, seed=5)
+    table.add_smallest("least", list(combinations(measured, 2)), at_least(0.7))
     (finished,) = table.statistics()
     rng = np.random.default_rng(5)
     drawn = []
     for _ in range(40):
         heads = rng.integers(0, 6, 6).tolist()
-        drawn.append(np.min([plain_r(own[a], own[b], heads) for a, b in combinations(own, 2)]))
-    every = {pair: plain_r(own[pair[0]], own[pair[1]], list(range(6)))
-             for pair in combinations(own, 2)}  # fmt: skip
+        drawn.append(
+            np.min([plain_r(measured[a], measured[b], heads) for a, b in combinations(measured, 2)])
+        )
+    every = {pair: plain_r(measured[pair[0]], measured[pair[1]], list(range(6)))
+             for pair in combinations(measured, 2)}  # fmt: skip
     assert finished.value == pytest.approx(min(every.values()))
     assert (finished.low, finished.high) == pytest.approx(np.nanquantile(drawn, [0.025, 0.975]))
     assert np.isnan(drawn).any()
@@ -65,8 +67,8 @@ def test_the_smallest_r_and_its_interval_are_those_of_a_plain_loop() -> None:
 
 
 def test_distances_are_handed_on_pair_by_pair() -> None:
-    own = some(2)
-    table = HeadMatrices(own, resamples=3)
+    measured = some(2)
+    table = HeadMatrices(measured, resamples=3)
     table.add(
         "difference",
         lambda _, flat: np.abs(flat[0] - flat[1]).mean(),
@@ -74,7 +76,7 @@ def test_distances_are_handed_on_pair_by_pair() -> None:
         SampleSize(4, "heads"),
     )
     (finished,) = table.statistics()
-    a, b = own.values()
+    a, b = measured.values()
     plain = [abs(a[i, j] - b[i, j]) for i, j in combinations(range(6), 2)]
     assert finished.value == pytest.approx(sum(plain) / len(plain))
     assert finished.n == 4

@@ -19,7 +19,7 @@ FILES = {
 """Items that open models or traces: tests/papers/test_figures_gates.py."""
 ALIKE = {("redundancy", f"figure-{number}") for number in (2, *range(11, 18), 19, 20)}
 """Items that differ from another one in their inputs only."""
-DRAWN = [place for place in read_items() if place not in FILES | ALIKE]
+DRAWN = [key for key in read_items() if key not in FILES | ALIKE]
 
 
 def test_every_table_and_figure_is_there():
@@ -67,15 +67,15 @@ def test_names_are_understood(name: str):
 
 
 @pytest.mark.parametrize(
-    ("paper", "item", "said"),
+    ("paper", "item", "message"),
     [
         ("weaklink", "table-4", "Did you mean 'weak-link'"),
         ("weak-link", "table-44", "Did you mean 'table-4'"),
         ("lay-off", "frozn", "Did you mean 'frozen'"),
     ],
 )
-def test_wrong_names_have_a_suggestion(paper: str, item: str, said: str):
-    with pytest.raises(UsageError, match=said):
+def test_wrong_names_have_a_suggestion(paper: str, item: str, message: str):
+    with pytest.raises(UsageError, match=message):
         get_item(paper, item)
 
 

@@ -17,7 +17,7 @@ def test_every_number_says_where_it_stands(paper: str):
 
 
 @pytest.mark.parametrize(
-    ("place", "at", "value"),
+    ("item", "at", "value"),
     [
         (("weak-link", "table-1"), {"task": "wmt-en-ru", "ratio": 0.25}, 29.59),
         (("weak-link", "table-4"), {"task": "mnli", "ratio": 0.0}, 83.69),
@@ -25,8 +25,8 @@ def test_every_number_says_where_it_stands(paper: str):
         (("autoattention", "table-1"), {"task": "qqp", "method": "all-heads"}, 91.2),
     ],
 )
-def test_numbers_are_found_by_their_place(place: tuple[str, str], at: dict, value: float):
-    finished = read_paper(place[0]).items[place[1]].where(**at)
+def test_numbers_are_found_by_their_place(item: tuple[str, str], at: dict, value: float):
+    finished = read_paper(item[0]).items[item[1]].where(**at)
     assert finished[0].value == value
 
 

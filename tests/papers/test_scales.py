@@ -41,8 +41,8 @@ def cells_of(scale: str) -> Sequence[Cell]:
 
 @pytest.mark.parametrize("scale", ["small", "paper"])
 def test_scales_have_the_same_groups(scale: str) -> None:
-    pocket, own = set(groups_of("pocket")), set(groups_of(scale))
-    assert (own - pocket, pocket - own) == (EXTRA[scale], LEFT_OUT[scale])
+    pocket, groups = set(groups_of("pocket")), set(groups_of(scale))
+    assert (groups - pocket, pocket - groups) == (EXTRA[scale], LEFT_OUT[scale])
 
 
 @pytest.mark.parametrize("scale", ["small", "paper"])
@@ -50,8 +50,10 @@ def test_groups_have_the_axes_of_the_pocket_scale(scale: str) -> None:
     def axes(which: str) -> dict[str, set[str]]:
         return {cell.group: set(cell.axes) for cell in cells_of(which)}
 
-    pocket, own = axes("pocket"), axes(scale)
-    missing = {name: pocket[name] - own[name] - {"task"} for name in pocket.keys() & own.keys()}
+    pocket, others = axes("pocket"), axes(scale)
+    missing = {
+        name: pocket[name] - others[name] - {"task"} for name in pocket.keys() & others.keys()
+    }
     assert not any(missing.values()), missing
 
 
@@ -82,10 +84,10 @@ def test_freezing_and_gates_are_the_papers() -> None:
     frozen = next(cell.run for cell in cells_of("paper") if cell.group == "frozen")
     assert (frozen.model, frozen.options.training.freeze) == ("roberta-large", 5)
     gates = [cell for cell in cells_of("paper") if cell.group == "gates"]
-    step = [each for each in gates if each.axes["method"] == "straight-through"]
-    assert {each.run.options.method.coarse for each in step} == {"softplus"}
-    assert {each.axes["ratio"] for each in gates if each.axes["task"] == "rte"} == {
-        each.axes["ratio"] for each in step
+    step = [cell for cell in gates if cell.axes["method"] == "straight-through"]
+    assert {cell.run.options.method.coarse for cell in step} == {"softplus"}
+    assert {cell.axes["ratio"] for cell in gates if cell.axes["task"] == "rte"} == {
+        cell.axes["ratio"] for cell in step
     }
 
 

@@ -13,19 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Literal
 
-from headcount.base.files import read_text
 from headcount.base.options import defined
 from headcount.papers.finished import PaperRuns
+from headcount.papers.numbers import read_data
 
 Word = Literal["holds", "does not hold", "undecided", "not run"]
 ROOMS = (
     "clusters",
     "drift",
     "dropout",
-    "gate_sweeps",
     "gate_training",
     "gates",
     "layers",
@@ -52,6 +50,12 @@ class Statistic:
     """Rows, inputs, heads or pairs behind it: `of` says which."""
     of: str = ""
     note: str = ""
+
+    @property
+    def interval(self) -> str:
+        """`0.926 [0.908, 0.943]`; without ends where there are none."""
+        known = self.low == self.low and self.high == self.high
+        return f"{self.value:.3g}" + (f" [{self.low:.3g}, {self.high:.3g}]" if known else "")
 
     def to_json(self) -> dict[str, object]:
         """A plain dict; what is not a number is None."""
@@ -121,12 +125,9 @@ def tests(code: str, *groups: str) -> Callable[[Test], Test]:
 @cache
 def read_claims() -> Mapping[str, Claim]:
     """Code -> claim, in the order of the papers."""
-    import yaml
-
-    data = yaml.safe_load(read_text(Path(__file__).parent / "data" / "claims.yaml", "claims"))
     return {
         code: Claim(code=code, **(claim | {"items": tuple(claim["items"])}))
-        for code, claim in data.items()
+        for code, claim in read_data("claims").items()
     }
 
 

@@ -1,5 +1,7 @@
-"""AutoAttention's claims on the gates themselves, tested (its sections 3.2 and 5): that they open
-again, which layers lose most, and training against test.
+"""AutoAttention's claims on the gates themselves, tested: AA4 to AA8 (its sections 3.2, 5 and 6).
+
+That they open again, which layers lose most, training against test, their learning rate and their
+penalty.
 """
 
 from __future__ import annotations
@@ -12,19 +14,28 @@ import numpy as np
 from headcount.papers.claims import Statistic, tests
 from headcount.papers.claims_gates import OURS, primary
 from headcount.papers.estimates import (
+    ALPHA,
     SampleSize,
     absent,
     by_task,
+    each_task,
     estimate,
     less_than,
     mean_of,
+    mean_over_seeds,
     minus,
     more_than,
     no_ratio,
+    relative_to,
     rows_scored,
+    sentences,
+    statistic,
 )
 from headcount.papers.finished import FinishedRun, PaperRuns
-from headcount.statistics import rank_correlation
+from headcount.statistics import correlation_interval, rank_correlation
+
+COLLAPSE = 0.01
+"""The penalty beyond which the score is said to collapse."""
 
 
 def _half(finished: PaperRuns, what: str) -> tuple[list[FinishedRun], list[Statistic]]:
@@ -90,8 +101,7 @@ def last_layers(finished: PaperRuns) -> Sequence[Statistic]:
     size = SampleSize(runs[0].heads, "heads")
     gaps = by_task(runs, _last_minus_others)
     tested = [estimate(what, mean_of(gaps.values()), less_than(0), size, note)]
-    for task in gaps if len(gaps) > 1 else ():
-        tested.append(estimate(f"{what}, {task}", gaps[task], less_than(0), size))
+    tested += each_task(what, gaps, less_than(0), size)
     trend = by_task(runs, lambda run: rank_correlation(range(len(shares)), _by_layer(run))["rho"])
     what = "Spearman of layer and share of heads left"
     layers = SampleSize(len(shares), "layers")
@@ -134,14 +144,87 @@ def train_and_test(finished: PaperRuns) -> Sequence[Statistic]:
     note = "Step gates are the same in training and testing, so their gap is 0." if zero else ""
     noise = "A size is never below 0, so noise alone makes it larger."
     rows, rule = rows_scored(noisy), more_than(0)
-    tested = [
+    return [
         estimate(what, mean_of(gaps.values()), rule, rows, note),
         estimate(f"size of the {what}", mean_of(sizes.values()), rule, rows, noise),
+        *each_task(what, gaps, rule),
     ]
-    for task in gaps if len(gaps) > 1 else ():
-        tested.append(estimate(f"{what}, {task}", gaps[task], rule))
-    return tested
 
 
 def _sizes(table: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:
     return {task: {seed: abs(gap) for seed, gap in table[task].items()} for task in table}
+
+
+@tests("AA6", "rates")
+def learning_rates(finished: PaperRuns) -> Sequence[Statistic]:
+    """Spearman correlation of the gates' learning rate and sparsity: of all runs, ranked within
+    their task, then by seed.
+    """
+    from scipy.stats import rankdata
+
+    runs = primary(finished.runs("rates"))
+    what = "Spearman of the gates' learning rate and sparsity"
+    tasks = dict.fromkeys(run.task for run in runs)
+    x, y = [], []
+    for task in tasks:
+        for ranks, numbers in zip(
+            (x, y), _rates([run for run in runs if run.task == task]), strict=True
+        ):
+            ranked = rankdata(numbers)
+            ranks.extend(ranked - ranked.mean())
+    if not runs or not np.ptp(x) or not np.ptp(y):
+        return [absent(what, "Fewer than two learning rates, or one sparsity, in all runs.")]
+    rho, p = float(np.corrcoef(x, y)[0, 1]), rank_correlation(x, y)["p"]
+    low, high = correlation_interval(rho, len(x) - len(tasks) + 1, 1 + rho**2 / 2)
+    closed = sum(run.all_closed for run in runs)
+    note = f"All gates closed in {closed} of {len(runs)} runs (sparsity 1)." if closed else ""
+    rhos = {
+        seed: rank_correlation(*_rates([run for run in runs if run.seed == seed]))["rho"]
+        for seed in sorted({run.seed for run in runs})
+    }
+    # perfectly ordered points give an interval without width
+    rule = more_than(0) if p < ALPHA else lambda *_: "undecided"
+    size = SampleSize(len(x), "runs", len(rhos))
+    first = statistic(what, (rho, low, high), rule, size, sentences(f"p {p:.2g}.", note))
+    if len(tasks) > 1 or any(map(math.isnan, rhos.values())):
+        return [first]
+    return [first, estimate(f"{what}, each seed alone", rhos, more_than(0))]
+
+
+def _rates(runs: Sequence[FinishedRun]) -> tuple[list[float], list[float]]:
+    """The learning rates of the gates, and the sparsities."""
+    return [run.at("gate_lr") for run in runs], [run.sparsity for run in runs]
+
+
+@tests("AA7", "penalties")
+def collapse(finished: PaperRuns) -> Sequence[Statistic]:
+    """Relative scores with penalties up to the limit minus those beyond it."""
+    runs: dict[float, list[FinishedRun]] = {}
+    for run in sorted(primary(finished.runs("penalties")), key=lambda run: run.at("mu")):
+        runs.setdefault(float(run.at("mu")), []).append(run)
+    every = [run for of_mu in runs.values() for run in of_mu]
+    what = f"score relative to the model as given, mu up to {COLLAPSE:g} minus mu above"
+    beyond = [mu for mu in runs if mu > COLLAPSE]
+    if not beyond or len(beyond) == len(runs):
+        tried = ", ".join(f"{mu:g}" for mu in runs) or "none"
+        return [absent(what, f"Penalties on both sides are needed; tried: {tried}.")]
+    tables, by_mu = {}, []
+    for mu, of_mu in runs.items():
+        tables[mu] = relative_to(by_task(of_mu), by_task(of_mu, lambda run: run.score_before))
+        sparsity = np.mean([run.sparsity for run in of_mu])
+        mean = mean_over_seeds(tables[mu].values())
+        by_mu.append(f"{mu:g}: {mean:.3f}, sparsity {sparsity:.2f}")
+    closed = sum(run.all_closed for run in every)
+    note = f"By mu: {'; '.join(by_mu)}."
+    if closed:
+        note += (
+            f" All gates closed in {closed} of {len(every)} runs, which are scored without heads."
+        )
+    tested = []
+    for name, most in ((what, COLLAPSE), (what.replace("0.01", "0.001"), 0.001)):
+        low = mean_of(column for mu in runs if mu <= most for column in tables[mu].values())
+        high = mean_of(column for mu in beyond for column in tables[mu].values())
+        gap = minus({"": low}, {"": high}).get("", {})
+        tested.append(estimate(name, gap, more_than(0), rows_scored(every), note))
+        note = ""
+    return tested

@@ -1,7 +1,7 @@
 """The claims of AutoAttention (2022) on scores of pruned models, tested: AA1 to AA3 (section 4).
 
 Against other methods, and how many heads go with no loss. Those on the gates themselves are in
-`claims_gate_training` and `claims_gate_sweeps`.
+`claims_gate_training`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from headcount.papers.estimates import (
     absent,
     at_least,
     by_task,
+    each_task,
     estimate,
     mean_of,
     minus,
@@ -166,9 +167,7 @@ def _most_heads(
     size, rule = rows_scored(runs), at_least(threshold)
     tested = [estimate(what, mean_of(tables[what].values()), rule, size, note) for what in tables]
     what = f"highest sparsity {first} of all heads trained alike"
-    for task, column in most[first].items() if len(most[first]) > 1 else ():
-        tested.append(estimate(f"{what}, {task}", column, rule))
-    return tested
+    return [*tested, *each_task(what, most[first], rule)]
 
 
 def _highest(

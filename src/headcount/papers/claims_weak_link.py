@@ -17,6 +17,7 @@ from headcount.papers.estimates import (
     SampleSize,
     absent,
     by_task,
+    each_task,
     estimate,
     left_out,
     less_than,
@@ -94,7 +95,7 @@ def top_or_bottom(finished: PaperRuns) -> Sequence[Statistic]:
     for k, gap in gaps.items():
         name = f"{what}, {k} of them"
         tested.append(estimate(name, mean_of(gap.values()), no_difference, size))
-    return [*tested, *_each_task(what, list(gaps.values()), no_difference)]
+    return [*tested, *_task_by_task(what, list(gaps.values()), no_difference)]
 
 
 @tests("WL6", "tuned", "layers")
@@ -150,7 +151,7 @@ def every_other(finished: PaperRuns) -> Sequence[Statistic]:
         )
         note = sentences(counting, without)
         readings.append(estimate(what, mean, more_than(0), rows_scored(runs), note))
-        of_tasks += _each_task(what, gaps, more_than(0))
+        of_tasks += _task_by_task(what, gaps, more_than(0))
     return [*readings, *of_tasks]
 
 
@@ -236,13 +237,11 @@ def _numbers(table: Mapping[str, object], pattern: str) -> list[int]:
     return sorted(int(match[1]) for name in table if (match := re.fullmatch(pattern, name)))
 
 
-def _each_task(what: str, gaps: Sequence[ByTask], rule: Rule) -> list[Statistic]:
+def _task_by_task(what: str, gaps: Sequence[ByTask], rule: Rule) -> list[Statistic]:
     """The mean of some differences for every task alone; nothing where there is only one."""
     tasks = dict.fromkeys(task for gap in gaps for task in gap)
     means = {task: mean_of(gap[task] for gap in gaps if task in gap) for task in tasks}
-    size = SampleSize(len(gaps), "pairs of scores")
-    rows = [estimate(f"{what}, {task}", mean, rule, size) for task, mean in means.items()]
-    return rows if len(rows) > 1 else []
+    return each_task(what, means, rule, SampleSize(len(gaps), "pairs of scores"))
 
 
 def _sign_test(what: str, gaps: Sequence[float], seeds: int, note: str) -> Statistic:

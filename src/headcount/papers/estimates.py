@@ -126,6 +126,12 @@ def estimate(
     return statistic(what, interval(numbers), rule, size, note)
 
 
+def each_task(what: str, table: ByTask, rule: Rule, size: SampleSize = BY_SEED) -> list[Statistic]:
+    """An estimate for every task alone; none where there is only one."""
+    tasks = table if len(table) > 1 else ()
+    return [estimate(f"{what}, {task}", table[task], rule, size) for task in tasks]
+
+
 def statistic(what: str, ends: Ends, rule: Rule, size: SampleSize, note: str = "") -> Statistic:
     """A statistic whose interval is known, with the verdict of a rule."""
     value, low, high = ends

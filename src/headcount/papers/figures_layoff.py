@@ -8,7 +8,7 @@ from typing import Any
 
 from headcount.papers.claims_layoff import UNSHARED
 from headcount.papers.estimates import percent
-from headcount.papers.finished import PaperRuns
+from headcount.papers.finished import PaperRuns, by_axes
 from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.sheets import Cell, DrawnItem, Sheet, Spread, relative, spread
@@ -20,12 +20,7 @@ NORMS = ("none", "l1", "l2")
 
 def kept(finished: PaperRuns, group: str, *axes: str) -> dict[Any, dict[int, float]]:
     """Axes -> seed -> the share of the full model's score that is left."""
-    shares: dict[Any, dict[int, float]] = {}
-    for run in finished.runs(group):
-        key = tuple(run.at(axis) for axis in axes)
-        share = run.score / run.score_before
-        shares.setdefault(key[0] if len(axes) == 1 else key, {})[run.seed] = share
-    return shares
+    return by_axes(finished.runs(group), axes, lambda run: run.score / run.score_before)
 
 
 def curves(finished: PaperRuns, printed: PrintedTable, *, groups: Sequence[str]) -> DrawnItem:

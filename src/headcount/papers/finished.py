@@ -8,7 +8,7 @@ finished.runs("gates", method="straight-through")
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -232,6 +232,17 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
+def by_axes(
+    runs: Iterable[FinishedRun], axes: Sequence[str], value: Callable[[FinishedRun], float]
+) -> dict[Any, dict[int, float]]:
+    """Values of the axes (a tuple, or the value of one) -> seed -> a value of the run."""
+    values: dict[Any, dict[int, float]] = {}
+    for run in runs:
+        key = tuple(run.at(name) for name in axes)
+        values.setdefault(key[0] if len(axes) == 1 else key, {})[run.seed] = value(run)
+    return values
+
+
 class PaperRuns:
     """The runs of a scale's plan that are done, by group."""
 
@@ -281,11 +292,7 @@ class PaperRuns:
 
     def scores(self, group: str, *axes: str, **wanted: object) -> dict[Any, dict[int, float]]:
         """Values of the axes (a tuple, or the value of one) -> seed -> score."""
-        scores: dict[Any, dict[int, float]] = {}
-        for run in self.runs(group, **wanted):
-            key = tuple(run.at(name) for name in axes)
-            scores.setdefault(key[0] if len(axes) == 1 else key, {})[run.seed] = run.score
-        return scores
+        return by_axes(self.runs(group, **wanted), axes, lambda run: run.score)
 
     def _record(self, key: str) -> Row:
         if key not in self._records:

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 
 from headcount.base.errors import UsageError
-from headcount.base.files import read_text
 from headcount.base.names import unknown
 from headcount.papers.claims import groups_of_claim, read_claims
 from headcount.papers.finished import PaperRuns
-from headcount.papers.numbers import PAPERS, PrintedTable, read_paper
+from headcount.papers.numbers import PAPERS, PrintedTable, read_data, read_paper
 from headcount.papers.scales import SCALES, groups_of
 from headcount.papers.sheets import DrawnItem
 
@@ -73,10 +71,7 @@ class Item:
 @cache
 def read_items() -> Mapping[tuple[str, str], Item]:
     """(paper, item) -> item, in the papers' order."""
-    import yaml
-
-    data = yaml.safe_load(read_text(Path(__file__).parent / "data" / "items.yaml", "items"))
-    claims = read_claims()
+    data, claims = read_data("items"), read_claims()
     return {
         (paper, name): Item(
             paper=paper,

@@ -14,7 +14,7 @@ from typing import Any
 
 from headcount.base.files import read_text
 
-FOLDER = Path(__file__).parent / "data" / "numbers"
+DATA = Path(__file__).parent / "data"
 PAPERS = ("redundancy", "weak-link", "autoattention", "lay-off")
 
 
@@ -73,9 +73,7 @@ class Paper:
 @cache
 def read_paper(name: str) -> Paper:
     """The numbers of a paper."""
-    import yaml
-
-    data = yaml.safe_load(read_text(FOLDER / f"{name}.yaml", "numbers"))
+    data = read_data(f"numbers/{name}")
     items = {}
     for item, table in data["items"].items():
         unit = table["unit"]
@@ -86,6 +84,13 @@ def read_paper(name: str) -> Paper:
         )
     about = {key: data[key] for key in ("title", "year", "venue")}
     return Paper(name=name, items=items, **about)
+
+
+def read_data(name: str) -> dict[str, Any]:
+    """A file of the room's data."""
+    import yaml
+
+    return yaml.safe_load(read_text(DATA / f"{name}.yaml", "data of the papers"))
 
 
 def _same(left: object, right: object) -> bool:

@@ -26,7 +26,7 @@ from headcount.papers.reproduce import (
 )
 from headcount.papers.scales import DataPaths, read_written_scale
 from headcount.papers.sheets import markdown_line
-from headcount.papers.tables import counts_line, interval_of
+from headcount.papers.tables import counts_line
 from headcount.views.figures import save_figure
 
 COLUMNS = (
@@ -120,7 +120,7 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
         claim = verdict.claim
         value = n = seeds = ""
         for first in verdict.tested[:1]:
-            value = interval_of(first.value, first.low, first.high)
+            value = first.interval
             n = f"{first.n} {first.of}".strip() if first.n else ""
             seeds = str(first.seeds) if first.seeds else ""
         threshold = claim.threshold + (" †" if claim.origin == "ours" else "")
@@ -139,9 +139,8 @@ def _why(verdicts: Sequence[Verdict]) -> str:
         read = f" Two readings: {claim.ambiguous}" if claim.ambiguous else ""
         lines.append(f"- **{claim.code}**, {verdict.scale} (section {claim.section}).{read}")
         for one in verdict.tested[:TESTED]:
-            value = interval_of(one.value, one.low, one.high)
             note = f" ({one.note})" if one.note else ""
-            lines.append(f"    - {one.what}: {value}, {one.verdict}{note}")
+            lines.append(f"    - {one.what}: {one.interval}, {one.verdict}{note}")
         if (left := len(verdict.tested) - TESTED) > 0:
             lines.append(f"    - {left} more: `headcount claims --json`")
     return "\n".join(lines)

@@ -25,23 +25,13 @@ def items_table(items: Iterable[Item]) -> Table:
     return table(["paper", "item", "what it shows", "claims", "scales"], rows)
 
 
-def interval_of(value: float, low: float, high: float) -> str:
-    """`0.926 [0.908, 0.943]`.
-
-    >>> interval_of(0.5, float("nan"), float("nan")), interval_of(0.5, 0.25, 0.75)
-    ('0.5', '0.5 [0.25, 0.75]')
-    """
-    ends = "" if low != low or high != high else f" [{low:.3g}, {high:.3g}]"
-    return f"{value:.3g}{ends}"
-
-
 def claims_table(verdicts: Iterable[Verdict]) -> Table:
     """Every claim at every scale, with its statistic."""
     built = table(["claim", "scale", "it says", "statistic", "threshold", "verdict"], [])
     for verdict in verdicts:
         value = f"{verdict.done} of {verdict.total} runs are done" if verdict.total else ""
         for first in verdict.tested[:1]:
-            value = interval_of(first.value, first.low, first.high)
+            value = first.interval
         claim, word = verdict.claim, Text(verdict.word, style=STYLES[verdict.word])
         built.add_row(claim.code, verdict.scale, claim.says, value, claim.threshold, word)
     return built
