@@ -16,7 +16,6 @@ THROUGH_THEIR_USERS = ("cli", "studies")
 WITHOUT_A_TEST = {
     "__main__.py": "two lines that start the command line: test_main.py runs them",
     "views/tables/inspect.py": "what tests/cli/test_inspect.py reads from the command",
-    "training/setting.py": "fields without behaviour, handed on by every test of learned gates",
 }
 """Source files that no test mirrors, and why."""
 WITHOUT_A_SOURCE = {

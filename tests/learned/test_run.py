@@ -25,8 +25,8 @@ from headcount.models.shipped import locate
 from headcount.pruning.methods import MethodInputs
 from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
+from headcount.training.options import TrainingInputs
 from headcount.training.scoring import Scoring
-from headcount.training.setting import TrainingInputs
 from models.zoo import build
 from training.conftest import interrupt, tiny
 

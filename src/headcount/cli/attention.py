@@ -8,8 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from headcount.cli import groups
-from headcount.cli.common import Json, emit, plain, warn
-from headcount.cli.drawing import can_draw
+from headcount.cli.common import Json, can_draw, emit, plain, warn
 
 
 def attention(

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from cyclopts import Parameter
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from headcount.base.errors import need_extra
 from headcount.base.text import printable, printable_json
 
 Json = Annotated[
@@ -118,3 +120,11 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # numpy and torch
         return plain(value.tolist())
     return [plain(item) for item in value]
+
+
+def can_draw() -> bool:
+    """Whether there will be figures; a missing library is reported before any work."""
+    if find_spec("matplotlib") is not None:
+        return True
+    warn(f"There will be no figures. {need_extra('matplotlib', 'report')}")
+    return False

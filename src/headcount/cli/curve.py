@@ -6,8 +6,7 @@ from pathlib import Path
 
 from headcount.cli import groups
 from headcount.cli import method_options as cuts
-from headcount.cli.common import Json, emit, warn
-from headcount.cli.drawing import can_draw
+from headcount.cli.common import Json, can_draw, emit, warn
 from headcount.cli.progress import bar
 from headcount.repair.repairs import describe_repairs
 from headcount.views.tables.pruning import curve_table

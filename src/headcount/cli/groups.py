@@ -101,7 +101,7 @@ Figures = Annotated[
     list[Path] | None, Parameter(help="Draw figures to these files (.png or .svg).")
 ]
 DryRun = Annotated[bool, Parameter(negative=(), help="Print what would be done, and stop.")]
-Overwrite = Annotated[bool, Parameter(negative=(), help="Ignore what is in --out; start over.")]
+Overwrite = Annotated[bool, Parameter(negative=(), help="Discard what is in --out and start over.")]
 Seed = Annotated[int, Parameter(help="Seed of everything random in the run.")]
 OverFile = Annotated[
     bool,

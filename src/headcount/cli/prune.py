@@ -9,8 +9,7 @@ from rich.console import Group
 
 from headcount.cli import groups
 from headcount.cli import method_options as cuts
-from headcount.cli.common import Json, emit, warn
-from headcount.cli.drawing import can_draw
+from headcount.cli.common import Json, can_draw, emit, warn
 from headcount.cli.progress import talk
 from headcount.pruning.methods import name_of
 from headcount.repair.repairs import repair_name

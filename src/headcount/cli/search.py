@@ -7,8 +7,7 @@ from typing import Any
 
 from headcount.cli import groups
 from headcount.cli import method_options as cuts
-from headcount.cli.common import Json, emit, warn
-from headcount.cli.drawing import can_draw
+from headcount.cli.common import Json, can_draw, emit, warn
 from headcount.cli.progress import talk
 from headcount.studies.search_options import METHODS_TRIED
 from headcount.views.tables.search import search_table

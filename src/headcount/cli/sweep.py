@@ -7,8 +7,7 @@ from pathlib import Path
 from headcount.base.errors import UsageError
 from headcount.cli import groups
 from headcount.cli import method_options as cuts
-from headcount.cli.common import Json, emit, warn
-from headcount.cli.drawing import can_draw
+from headcount.cli.common import Json, can_draw, emit, warn
 from headcount.cli.progress import bar
 from headcount.views.tables.pruning import sweep_table
 

@@ -9,8 +9,7 @@ from cyclopts import Parameter
 
 from headcount.base.errors import UsageError
 from headcount.cli import groups
-from headcount.cli.common import Json, emit, plain
-from headcount.cli.drawing import can_draw
+from headcount.cli.common import Json, can_draw, emit, plain
 from headcount.cli.progress import bar
 from headcount.runs.kinds.transfer import TransferOptions
 

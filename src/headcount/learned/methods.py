@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from headcount.learned.kinds import GateKind
-    from headcount.training.setting import TrainingInputs
+    from headcount.training.options import TrainingInputs
 
 COARSE = ("softplus", "softplus-derivative", "linear", "relu", "clipped-relu")
 

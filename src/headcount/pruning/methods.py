@@ -49,7 +49,7 @@ class MethodInputs:
     """Rows or batches without labels, instead of the task's."""
     tokenizer: PreTrainedTokenizerBase | None = None
     training: Any = None
-    """A task to train on, and how (`training.setting.TrainingInputs`)."""
+    """A task to train on, and how (`training.options.TrainingInputs`)."""
 
     @property
     def calibration(self) -> Rows | None:

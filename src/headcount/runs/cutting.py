@@ -40,7 +40,7 @@ from headcount.tasks.metrics import Difference
 from headcount.training.evaluate import evaluate_rows
 from headcount.training.evaluation import Evaluation, difference
 from headcount.training.logging import Logging
-from headcount.training.setting import TrainingInputs
+from headcount.training.options import TrainingInputs
 
 
 @dataclass(frozen=True, eq=False)

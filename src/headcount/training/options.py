@@ -1,14 +1,21 @@
-"""Everything that can be chosen about a training run, in one frozen value."""
+"""The options of a training run, and what a method that trains is given besides its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from headcount.base.errors import UsageError
 from headcount.base.names import require
 from headcount.base.options import checked, read, to_plain
+from headcount.training.logging import Logging
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from headcount.tasks.task import Task
 
 SAVING = ("save_every", "save_minutes")
 
@@ -122,3 +129,20 @@ the memory."""
 POCKET = TrainOptions(learning_rate=3e-4, warmup=0.1, weight_decay=0.01)
 """Fine-tuning for the small shipped models, which need larger steps than a BERT."""
 PRESETS = {"finetune": TrainOptions(), "translation": TRANSLATION, "pocket": POCKET}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingInputs:
+    """A task to train on, and how."""
+
+    task: Task
+    tokenizer: PreTrainedTokenizerBase | None
+    options: TrainOptions
+    """How the weights are trained beside the gates."""
+    device: str = "auto"
+    work: Path | None = None
+    """A folder in which a run can be resumed; None keeps nothing."""
+    report: Callable[..., None] | None = None
+    """Called with (step, all steps, newest point of the learning curve)."""
+    logging: Logging = field(default_factory=Logging)
+    """The trackers to log to."""
