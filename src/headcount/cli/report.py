@@ -38,9 +38,7 @@ def report(
     """
     from headcount.views.page.report import report as write
 
-    found = write(*folders, out=out, note=warn)
-    said = [f"{found.out}: {found.size / 1e6:.1f} MB, made from {found.files} files"]
-    said += [
-        f"{name}: {words}" for name, words in zip(found.subjects, found.sentences, strict=True)
-    ]
-    emit(found.to_json(), as_json=as_json, table=Text("\n\n".join(map(printable, said))))
+    page = write(*folders, out=out, note=warn)
+    lines = [f"{page.out}: {page.size / 1e6:.1f} MB, made from {page.files} files"]
+    lines += [f"{name}: {words}" for name, words in zip(page.subjects, page.sentences, strict=True)]
+    emit(page.to_json(), as_json=as_json, table=Text("\n\n".join(map(printable, lines))))

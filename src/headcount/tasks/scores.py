@@ -12,7 +12,7 @@ from headcount.base.text import line
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class MetricEstimate:
     """A number in a metric's unit with its 95 % interval; NaN where it is undefined."""
 
     metric: str
@@ -34,7 +34,7 @@ class Estimate:
         return f"(no interval: {self.no_interval})" if self.no_interval else ""
 
 
-class Score(Estimate):
+class Score(MetricEstimate):
     """One metric's value with its 95 % interval.
 
     >>> print(Score(metric="f1", value=0.5, low=0.4, high=0.6))
@@ -75,7 +75,7 @@ class Score(Estimate):
         )
 
 
-class Difference(Estimate):
+class Difference(MetricEstimate):
     """How much more a metric is after than before on the same rows, with its 95 % interval.
 
     >>> print(Difference(metric="accuracy", value=-0.003, low=-0.0112, high=0.004))
