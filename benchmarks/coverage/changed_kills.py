@@ -184,7 +184,7 @@ class Studying:
         study = hc.study(folder / "study.json", folder / "out")
         rows = study.table().rows
         table = [{name: repr(row[name]) for name in row if name != "seconds"} for row in rows]
-        keys = set(study.asked.by_key)
+        keys = set(study.planned.by_key)
         files = contents(folder / "out" / "runs")
         return {"table": table} | {n: e for n, e in files.items() if Path(n).parts[0] in keys}
 

@@ -24,7 +24,7 @@ from scipy.stats import binom
 
 import headcount as hc
 from headcount.base.files import append_line, read_lines
-from headcount.studies.bounds import read_drop
+from headcount.studies.search.bounds import read_drop
 from headcount.tasks import Examples, Task, open_task
 from headcount.tasks.loading import load_for_task, load_tokenizer
 from headcount.tasks.within import within

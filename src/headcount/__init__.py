@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from headcount.studies.compare import compare as compare
     from headcount.studies.curve import curve as curve
     from headcount.studies.executors.protocol import ExecutorOptions as ExecutorOptions
-    from headcount.studies.search import search as search
-    from headcount.studies.search_options import SearchOptions as SearchOptions
+    from headcount.studies.search.options import SearchOptions as SearchOptions
+    from headcount.studies.search.search import search as search
     from headcount.studies.study import study as study
     from headcount.studies.sweep import sweep as sweep
     from headcount.tasks.calibration import Calibration as Calibration
@@ -104,7 +104,7 @@ _PUBLIC = {
     "Finetune": "headcount.repair.finetune:Finetune",
     "Recover": "headcount.repair.recover:Recover",
     "Scoring": "headcount.training.scoring:Scoring",
-    "SearchOptions": "headcount.studies.search_options:SearchOptions",
+    "SearchOptions": "headcount.studies.search.options:SearchOptions",
     "TrainOptions": "headcount.training.options:TrainOptions",
     "attention": "headcount.changes.sentence:attention",
     "bench": "headcount.costs.speed:bench",
@@ -129,7 +129,7 @@ _PUBLIC = {
     "redundancy": "headcount.likeness.measure:redundancy",
     "remove": "headcount.models.remove:remove",
     "roles": "headcount.behaviour.measure:roles",
-    "search": "headcount.studies.search:search",
+    "search": "headcount.studies.search.search:search",
     "select": "headcount.pruning.select:select",
     "study": "headcount.studies.study:study",
     "sweep": "headcount.studies.sweep:sweep",

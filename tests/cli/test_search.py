@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from headcount.studies import answers, judging
+from headcount.studies.search import answers, judging
 from headcount.tasks import TASKS
 from headcount.tasks.source import Source
 from headcount.tasks.within import BoundProbability

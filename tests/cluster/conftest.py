@@ -160,7 +160,7 @@ def opened(folder: Path, data: Any) -> Study:
 
 def command(study: Study, word: str, *more: object, **environment: str) -> Any:
     """`headcount study WORD` in a process of its own, which is not waited for."""
-    line = [sys.executable, "-m", "headcount", "study", word, str(study.asked.path)]
+    line = [sys.executable, "-m", "headcount", "study", word, str(study.planned.path)]
     line += ["--out", str(study.folder), *map(str, more)]
     return subprocess.Popen(
         line, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -188,7 +188,7 @@ def clean(study: Study) -> bool:
     """Whether nothing is left of the work, and every run is there once."""
     left = [path for name in ("claims", "work") for path in (study.folder / name).glob("*")]
     there = {path.name for path in (study.folder / "runs").iterdir()}
-    return not left and there == set(study.asked.by_key)
+    return not left and there == set(study.planned.by_key)
 
 
 def pids(study: Study) -> list[int]:

@@ -19,7 +19,7 @@ def test_accelerate_launch_trains_a_model_that_others_start_from(tmp_path: Path)
     study = opened(tmp_path, data)
     found = study.run(ExecutorOptions(executor="processes", workers=1))
     assert (found.done, found.failed) == (2, {})
-    base = next(cell for cell in study.asked.cells if cell.group == "base")
+    base = next(cell for cell in study.planned.cells if cell.group == "base")
     record = json.loads((study.ledger.folder_of(base.key) / "record.json").read_text())
     assert record["steps"] == 3
     assert record["run"]["model"] == "pocket"

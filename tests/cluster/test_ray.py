@@ -43,7 +43,7 @@ def test_real_runs_give_the_same_table_on_every_executor(tmp_path: Path, nodes: 
     there = opened(tmp_path / "ray", data)
     code, out, err = finished(command(there, "run", *on(nodes)), 300)
     assert code == 0, err
-    assert json.loads(out)["counts"]["done"] == len(there.asked.by_key) == 13
+    assert json.loads(out)["counts"]["done"] == len(there.planned.by_key) == 13
     serial, processes = opened(tmp_path / "serial", data), opened(tmp_path / "processes", data)
     serial.run()
     processes.run(ExecutorOptions(executor="processes", workers=2))

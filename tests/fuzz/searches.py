@@ -79,9 +79,9 @@ def read_search(path: Path) -> None:
     """As the same search would, and as a page does."""
     from headcount.base.errors import HeadcountError
     from headcount.studies import outcome
-    from headcount.studies.kept import kept_answer
-    from headcount.studies.store import opened
-    from headcount.studies.trials import SAID
+    from headcount.studies.search.kept import kept_answer
+    from headcount.studies.search.store import opened
+    from headcount.studies.search.trials import SAID
     from headcount.views.page.report import report
 
     (run,) = (path / "runs").iterdir()

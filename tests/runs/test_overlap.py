@@ -9,7 +9,7 @@ import headcount as hc
 from headcount.models.shipped import locate
 from headcount.runs.overlap import given_keys, keys_of, set_name, shared_note, used_keys
 from headcount.runs.subject import make_subject
-from headcount.studies.search import rows_to_search
+from headcount.studies.search.search import rows_to_search
 from headcount.tasks import open_task
 from headcount.tasks.task import Examples
 from training.conftest import pets, tiny

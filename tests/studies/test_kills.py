@@ -32,7 +32,7 @@ PROBES: dict[str, Any] = {
 def ran(study: Study, executor: str, at: int | None, log: Path) -> int:
     log.unlink(missing_ok=True)
     kill = {} if at is None else {"HEADCOUNT_KILL_AT": str(at), "HEADCOUNT_KILL_LOG": str(log)}
-    line = [sys.executable, "-m", "headcount", "study", "run", str(study.asked.path)]
+    line = [sys.executable, "-m", "headcount", "study", "run", str(study.planned.path)]
     line += ["--out", str(study.folder), "--executor", executor]
     return subprocess.run(line, env={**os.environ, **kill}, capture_output=True).returncode
 
@@ -74,7 +74,7 @@ def test_a_study_survives_kills_at_any_place(tmp_path: Path, whole: Any, executo
     assert killed > 0
     assert ran(study, executor, None, log) == 0
     assert rows(study) == want
-    assert {path.name for path in (study.folder / "runs").iterdir()} == set(study.asked.by_key)
+    assert {path.name for path in (study.folder / "runs").iterdir()} == set(study.planned.by_key)
     assert list((study.folder / "claims").iterdir()) == []
     assert list((study.folder / "work").iterdir()) == []
 

@@ -124,7 +124,7 @@ def test_a_damaged_record_is_put_aside_and_made_again(tmp_path: Path):
     study = opened(tmp_path)
     study.run()
     want = without_clocks(study)
-    key = next(iter(study.asked.by_key))
+    key = next(iter(study.planned.by_key))
     record = study.ledger.folder_of(key) / "record.json"
     record.write_text(record.read_text()[:100])
     damaged = study.table()
@@ -244,7 +244,7 @@ def test_a_model_that_was_not_kept_is_made_again_when_a_run_starts_from_it(tmp_p
     assert second.table().rows[0]["score"] == then
     again = second.run(note=notes.append)
     assert (again.done, len(notes)) == (2, 1)
-    (second.ledger.folder_of(next(iter(second.asked.by_key))) / "model.safetensors").unlink()
+    (second.ledger.folder_of(next(iter(second.planned.by_key))) / "model.safetensors").unlink()
     again = second.run(note=notes.append)  # nothing that starts from it is missing
     assert (again.done, len(notes)) == (2, 1)
 
@@ -257,7 +257,7 @@ def test_a_model_that_changes_while_a_study_runs_fails_its_run(tmp_path: Path):
     runs = {name: {"kind": "probe", "model": name} for name in ("first", "second")}
     runs["after"] = {"kind": "probe", "model": {"run": "second"}}
     study = opened(tmp_path, {"name": "probes", "runs": runs})
-    assert len(study.asked.by_key) == 3
+    assert len(study.planned.by_key) == 3
     (tmp_path / "second" / "config.json").write_text('{"other": 1}')
     rounds = iter(range(20))
     found = study.run(progress=lambda done, total: next(rounds))
@@ -288,7 +288,7 @@ def test_a_model_that_changes_during_its_run_is_not_published(tmp_path: Path, mo
 
 def lease_of_another(study: Study, text: str) -> Path:
     """The first run of a study, claimed by a process that is not this one."""
-    key = next(iter(study.asked.by_key))
+    key = next(iter(study.planned.by_key))
     folder = study.ledger.folder / "claims" / key
     folder.mkdir(parents=True)
     (folder / "lease-000001.json").write_text(text, encoding="utf-8")

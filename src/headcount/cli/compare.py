@@ -11,9 +11,16 @@ from headcount.cli.progress import bar
 from headcount.views.tables.pruning import compare_table
 
 METHODS = (
-    "all-heads", "random", "importance", "hard-concrete", "meta", "subset", "cluster",
-    "straight-through", "surgeon+recover",
-)  # fmt: skip
+    "all-heads",
+    "random",
+    "importance",
+    "hard-concrete",
+    "meta",
+    "subset",
+    "cluster",
+    "straight-through",
+    "surgeon+recover",
+)
 """What is compared when nobody says what."""
 
 
@@ -69,12 +76,21 @@ def compare(
         return
     with cuts.going_on(out), bar(f"comparing on {task}") as progress:
         found = run(
-            subject, None, dict(zip(methods, named, strict=True)), ratio=ratio, seeds=seeds,
-            train=cut.train(), calibration=cut.calibration.on(), scoring=cut.rows(), out=out,
-            overwrite=cut.overwrite, progress=progress, note=warn,
+            subject,
+            None,
+            dict(zip(methods, named, strict=True)),
+            ratio=ratio,
+            seeds=seeds,
+            train=cut.train(),
+            calibration=cut.calibration.on(),
+            scoring=cut.rows(),
+            out=out,
+            overwrite=cut.overwrite,
+            progress=progress,
+            note=warn,
             logging=cut.logging.on(),
             executor_options=executor_options.on(),
             command=groups.command_line(),
-        )  # fmt: skip
+        )
     found.save(out, "compare", groups.command_line())
     emit(found.to_json() | {"out": out}, as_json=as_json, table=compare_table(found))

@@ -110,8 +110,8 @@ def _require_ratio(given: Arguments) -> None:
 
 def _bound(given: Arguments) -> None:
     """One bound that can be read, and methods that can be asked for any number of heads."""
-    from headcount.studies.bounds import read_bound
-    from headcount.studies.search_options import METHODS_TRIED, check_methods
+    from headcount.studies.search.bounds import read_bound
+    from headcount.studies.search.options import METHODS_TRIED, check_methods
 
     names = ("max_drop", "max_latency", "max_parameters", "max_cache")
     bound = read_bound(**{name: given.get(name) for name in names})

@@ -25,7 +25,7 @@ from headcount.models.model_options import ModelOptions
 from headcount.runs.run import Run
 from headcount.sensitivity.options import GradientOptions
 from headcount.studies.executors.protocol import ExecutorOptions
-from headcount.studies.search_options import SearchOptions
+from headcount.studies.search.options import SearchOptions
 from headcount.tasks.calibration import Calibration, InputOptions
 from headcount.tasks.source import Source
 from headcount.training.logging import Logging

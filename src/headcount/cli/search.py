@@ -9,7 +9,7 @@ from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, can_draw, emit, warn
 from headcount.cli.progress import talk
-from headcount.studies.search_options import METHODS_TRIED
+from headcount.studies.search.options import METHODS_TRIED
 from headcount.views.tables.search import search_table
 
 
@@ -64,14 +64,16 @@ def search(
     baseline
         Random cuts of the answer's size to compare with.
     """
-    from headcount.studies.search import search as run
+    from headcount.studies.search.search import search as run
     from headcount.training.processes import require_one
 
     require_one("search")
     limits: Any = {
-        "max_drop": max_drop, "max_latency": max_latency, "max_parameters": max_parameters,
+        "max_drop": max_drop,
+        "max_latency": max_latency,
+        "max_parameters": max_parameters,
         "max_cache": max_cache,
-    }  # fmt: skip
+    }
     named, rows, trains = cut.methods(methods), cut.rows(), cut.train()
     figures = can_draw()
     repair = cut.repairs(recover=bool(recover), finetune=finetune)
@@ -82,11 +84,23 @@ def search(
         return None
     with cuts.going_on(out):
         found = run(
-            subject, None, named, **limits, learning=trains, calibration=cut.calibration.on(),
-            repair=repair if repair or recover is not None else None, scoring=rows,
-            search_options=search_options.on(), baseline=baseline, seed=cut.seed, out=out,
-            overwrite=cut.overwrite, command=groups.command_line(), report=talk, note=warn,
-        )  # fmt: skip
+            subject,
+            None,
+            named,
+            **limits,
+            learning=trains,
+            calibration=cut.calibration.on(),
+            repair=repair if repair or recover is not None else None,
+            scoring=rows,
+            search_options=search_options.on(),
+            baseline=baseline,
+            seed=cut.seed,
+            out=out,
+            overwrite=cut.overwrite,
+            command=groups.command_line(),
+            report=talk,
+            note=warn,
+        )
     data = found.to_json()
     if figures:
         from headcount.views.studies import save_search

@@ -94,7 +94,7 @@ def run(
     found = replace(_open(file, out, yes), command=groups.command_line())
     again = "restart" if restart_failed else "retry" if retry_failed else None
     try:
-        with _ended_by_kill(), bar(f"study {found.asked.name}") as progress:
+        with _ended_by_kill(), bar(f"study {found.planned.name}") as progress:
             driven = found.run(
                 executor_options.on(), again=again, update=update, note=warn, progress=progress
             )
@@ -134,7 +134,7 @@ def _finish(found: Study, as_json: bool, left: int = 0) -> None:
     if not status.over and not left:
         raise StudyError(
             f"{sum(status.counts.values()) - status.counts['done']} runs are missing, and nobody "
-            f"works on them: headcount study run {found.asked.path} goes on."
+            f"works on them: headcount study run {found.planned.path} goes on."
         )
 
 
@@ -179,7 +179,7 @@ def watch(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = F
     - `headcount study watch methods.yaml`
     """
     found, last, seen = _open(file, out, yes), "", time.monotonic()
-    with bar(f"study {found.asked.name}") as progress:
+    with bar(f"study {found.planned.name}") as progress:
         while not (now := found.status()).over:
             line = tables.status_line(now)
             progress(now.counts["done"], sum(now.counts.values()))

@@ -66,12 +66,22 @@ def sweep(
         return
     with cuts.going_on(out), bar(f"sweep on {task}") as progress:
         found = run(
-            subject, None, option, values, method=named, seeds=seeds, train=cut.train(),
-            scoring=cut.rows(), out=out, overwrite=cut.overwrite, progress=progress, note=warn,
+            subject,
+            None,
+            option,
+            values,
+            method=named,
+            seeds=seeds,
+            train=cut.train(),
+            scoring=cut.rows(),
+            out=out,
+            overwrite=cut.overwrite,
+            progress=progress,
+            note=warn,
             logging=cut.logging.on(),
             executor_options=executor_options.on(),
             command=groups.command_line(),
-        )  # fmt: skip
+        )
     found.save(out, "sweep", groups.command_line())
     if figures:
         from headcount.views.studies import save_sweep

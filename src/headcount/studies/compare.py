@@ -44,9 +44,16 @@ ALL = "all-heads"
 RECOVER = "+recover"
 """After a method's name: recovery between its cut and its training."""
 COMPARED = (
-    ALL, "random", "importance", "hard-concrete", "meta", "subset", "cluster",
-    "straight-through", "surgeon+recover",
-)  # fmt: skip
+    ALL,
+    "random",
+    "importance",
+    "hard-concrete",
+    "meta",
+    "subset",
+    "cluster",
+    "straight-through",
+    "surgeon+recover",
+)
 """What is compared when nobody says what."""
 
 
@@ -70,21 +77,26 @@ class Comparison(StudyResult):
             for method in groups
             if other in groups and method != other
         ]
-        found = self.compared(groups, pairs)
+        tests = self.compared(groups, pairs)
         rows = []
-        for method, own in groups.items():
-            row = {"method": method, **self.group(own), "budget": own[0].budget, "gap": _gap(own)}
-            if (method, ALL) in found:
-                row["against_all_heads"] = found[method, ALL]
-            if (method, "random") in found:
-                row |= versus_random(found[method, "random"])
+        for method, points in groups.items():
+            row = {
+                "method": method,
+                **self.group(points),
+                "budget": points[0].budget,
+                "gap": _gap(points),
+            }
+            if (method, ALL) in tests:
+                row["against_all_heads"] = tests[method, ALL]
+            if (method, "random") in tests:
+                row |= versus_random(tests[method, "random"])
             rows.append(row)
         return rows
 
 
-def _gap(own: Sequence[Point]) -> float | None:
+def _gap(points: Sequence[Point]) -> float | None:
     """Mean gap between training and test gates, where it was measured."""
-    gaps = [(point.learned or {}).get("gap") for point in own]
+    gaps = [(point.learned or {}).get("gap") for point in points]
     values = [gap["gap"] for gap in gaps if gap]
     return float(np.mean(values)) if values else None
 

@@ -58,18 +58,18 @@ class Curve(StudyResult):
             groups.setdefault((point.method, point.ratio), []).append(point)
         pairs = {key: (key, ("random", key[1])) for key in groups if key[0] != "random"}
         pairs = {key: pair for key, pair in pairs.items() if pair[1] in groups}
-        found = self.compared(groups, pairs.values())
+        tests = self.compared(groups, pairs.values())
         rows = []
-        for (method, ratio), own in groups.items():
-            row = {"method": method, "ratio": ratio, **self.group(own)}
+        for (method, ratio), points in groups.items():
+            row = {"method": method, "ratio": ratio, **self.group(points)}
             if (method, ratio) in pairs:
-                row |= versus_random(found[pairs[method, ratio]])
+                row |= versus_random(tests[pairs[method, ratio]])
             rows.append(row)
         return rows
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict: what was asked, the full model, the summary, all points, the chances."""
-        chance = {str(ratio): each.by_layer() for ratio, each in self.chance.items()}
+        chance = {str(ratio): scores.by_layer() for ratio, scores in self.chance.items()}
         return super().to_json() | {"chance": chance}
 
 
@@ -128,7 +128,7 @@ def curve(
         logging=logging or Logging(),
     ).records()
     chance = {}
-    if cluster := next((each for each in chosen if name_of(each) == "cluster"), None):
+    if cluster := next((scores for scores in chosen if name_of(scores) == "cluster"), None):
         decide = PruningRun(subject=subject, options=replace(like, method=cluster)).prepare().decide
         chance = {float(ratio): pruning_chance(decide, ratio, subject.layout) for ratio in ratios}
     points = [
@@ -178,10 +178,10 @@ def curve_plan(
 
 def by_ratio(points: Sequence[Point], ratios: int, seeds: int) -> list[Point]:
     """Points that came method by method and seed by seed, ratio by ratio."""
-    each = ratios * seeds
+    size = ratios * seeds
     return [
         points[start + seed * ratios + ratio]
-        for start in range(0, len(points), each)
+        for start in range(0, len(points), size)
         for ratio in range(ratios)
         for seed in range(seeds)
     ]

@@ -73,8 +73,8 @@ class Driver:
             while len(self.settled) < total:
                 self._start()
                 ended = self.executor.ended(POLL if self.submitted else 0)
-                for each in ended:
-                    self._take_back(each)
+                for end in ended:
+                    self._take_back(end)
                 if self.executor.leaves and not self.queue:
                     break
                 self.progress(self.done, total)
@@ -119,8 +119,8 @@ class Driver:
         """Hand over what is ready, as much as the executor takes."""
         while self.queue and self.executor.room() > 0:
             key = self.queue.popleft()
-            waits = [each for each in self._inputs(key) if self.settled.get(each) != "done"]
-            if bad := next((each for each in waits if each in self.settled), None):
+            waits = [before for before in self._inputs(key) if self.settled.get(before) != "done"]
+            if bad := next((before for before in waits if before in self.settled), None):
                 self._settle(key, "not run", bad)
             elif waits and not self.executor.leaves:
                 self.blocked.setdefault(waits[0], []).append(key)
@@ -151,9 +151,14 @@ class Driver:
             self._settle(key, state.name, _why(state))
         else:
             job = Job(
-                run=cell.run, key=key, keep=cell.keep, launch=cell.launch,
-                threads=settings.threads, lease=settings.lease, logging=self._logging(cell),
-            )  # fmt: skip
+                run=cell.run,
+                key=key,
+                keep=cell.keep,
+                launch=cell.launch,
+                threads=settings.threads,
+                lease=settings.lease,
+                logging=self._logging(cell),
+            )
             self.submitted.add(key)
             self.executor.submit(key, job, waits)
 
@@ -201,8 +206,8 @@ class Driver:
         if ended.state == "died":
             self.deaths[key] += 1
             if self.deaths[key] > self.plan.settings.retries:
-                said = f"Its process died {self.deaths[key]} times, the last time so: {ended.error}"
-                self.ledger.give_up(key, {"error": said, "exit_code": 1})
+                text = f"Its process died {self.deaths[key]} times, the last time so: {ended.error}"
+                self.ledger.give_up(key, {"error": text, "exit_code": 1})
         state = self.ledger.state(key)
         if state.name in ("done", "failed"):
             self._settle(key, state.name, _why(state))
@@ -210,11 +215,13 @@ class Driver:
             self.queue.append(key)
 
     def _summary(self) -> DriveResult:
-        found = {state: [k for k, each in self.settled.items() if each == state] for state in ALL}
+        by_state = {
+            state: [k for k, settled in self.settled.items() if settled == state] for state in ALL
+        }
         return DriveResult(
-            done=len(found["done"]),
-            failed={key: self.why[key] for key in found["failed"]},
-            not_run={key: self.why[key] for key in found["not run"]},
+            done=len(by_state["done"]),
+            failed={key: self.why[key] for key in by_state["failed"]},
+            not_run={key: self.why[key] for key in by_state["not run"]},
             left=len(self.plan.by_key) - len(self.settled),
         )
 

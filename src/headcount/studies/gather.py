@@ -42,9 +42,11 @@ class StudyTable:
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""
         return {
-            "name": self.name, "rows": list(self.rows), "summary": list(self.summary),
+            "name": self.name,
+            "rows": list(self.rows),
+            "summary": list(self.summary),
             "damaged": list(self.damaged),
-        }  # fmt: skip
+        }
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write NAME.csv and NAME.parquet."""
@@ -93,16 +95,28 @@ def _about(cell: Cell, axes: Sequence[str]) -> Row:
 
 def measures(record: Mapping[str, Any]) -> Row:
     """What came out of a run, as columns."""
-    found: Row = {"kind": record["kind"], "seconds": record["seconds"]}
+    columns: Row = {"kind": record["kind"], "seconds": record["seconds"]}
     scored = scored_part(record)
     if scored is not None:
-        found |= {name: scored[name] for name in ("metric", "score", "low", "high", "n")}
+        columns |= {name: scored[name] for name in ("metric", "score", "low", "high", "n")}
     kind: Any = KINDS[record["kind"]]
-    return found | kind.columns(record)
+    return columns | kind.columns(record)
 
 
-NOT_MEASURED = {"seconds", "n", "heads", "kept", "inputs", "steps", "parameters", "low", "high",
-                "full", "difference_low", "difference_high"}  # fmt: skip
+NOT_MEASURED = {
+    "seconds",
+    "n",
+    "heads",
+    "kept",
+    "inputs",
+    "steps",
+    "parameters",
+    "low",
+    "high",
+    "full",
+    "difference_low",
+    "difference_high",
+}
 """Numbers that are not averaged over seeds."""
 OF_THE_METRIC = ("score", "random", "difference")
 """Columns in the unit of the score."""
@@ -116,20 +130,20 @@ def summarize(rows: Sequence[Row], axes: Sequence[str]) -> list[Row]:
         if row["state"] == "done":
             groups.setdefault((row["group"], *(str(row[axis]) for axis in kept)), []).append(row)
     lines = []
-    for own in groups.values():
-        first = own[0]
+    for group in groups.values():
+        first = group[0]
         line: Row = {"group": first["group"]} | {axis: first[axis] for axis in kept}
-        line |= {"runs": len(own), "kind": first.get("kind")}
+        line |= {"runs": len(group), "kind": first.get("kind")}
         if "metric" in first:
             line["metric"] = first["metric"]
         for name in first:
-            if _is_measure(name, own, axes):
-                values = [float(row[name]) for row in own if row[name] is not None]
+            if _is_measure(name, group, axes):
+                values = [float(row[name]) for row in group if row[name] is not None]
                 line |= _spread(name, values, first)
-        if len(own) == 1 and first.get("low") is not None and "score" in line:
+        if len(group) == 1 and first.get("low") is not None and "score" in line:
             line |= {"score.low": first["low"], "score.high": first["high"]}
         for name in ("full", "kept", "heads", "n"):
-            if name in first and len({row.get(name) for row in own}) == 1:
+            if name in first and len({row.get(name) for row in group}) == 1:
                 line[name] = first[name]
         lines.append(line)
     _test(lines, list(groups.values()), kept)
@@ -142,41 +156,47 @@ def _test(lines: list[Row], runs: Sequence[Sequence[Row]], axes: Sequence[str]) 
     Runs are paired by seed, and all comparisons of the table are corrected for their number.
     """
     places = {
-        (line["group"], line.get("metric"), *(str(line[axis]) for axis in axes)): place
-        for place, line in enumerate(lines)
+        (line["group"], line.get("metric"), *(str(line[axis]) for axis in axes)): number
+        for number, line in enumerate(lines)
     }
     scores = {
-        place: {row.get(SEED) or 0: row["score"] for row in own if row.get("score") is not None}
-        for place, own in enumerate(runs)
+        number: {row.get(SEED) or 0: row["score"] for row in group if row.get("score") is not None}
+        for number, group in enumerate(runs)
     }
     pairs: dict[tuple[str, bool], list[tuple[int, int]]] = {}
     if METHOD not in axes:
         return
-    for place, line in enumerate(lines):
+    for number, line in enumerate(lines):
         for other in REFERENCES:
             key = [line["group"], line.get("metric"), *(str(line[axis]) for axis in axes)]
             key[2 + list(axes).index(METHOD)] = other
             against = places.get(tuple(key))
-            if against is not None and against != place and line.get("metric") is not None:
+            if against is not None and against != number and line.get("metric") is not None:
                 better = get_metric(line["metric"]).higher_is_better
-                pairs.setdefault((other, better), []).append((place, against))
-    for (other, better), each in pairs.items():
-        tested = [lines[place] for place, _ in each]
+                pairs.setdefault((other, better), []).append((number, against))
+    for (other, better), several in pairs.items():
+        tested = [lines[number] for number, _ in several]
         step = max(step_of(row["metric"], row.get("n"), row.get("score") or 1.0) for row in tested)
-        found = compare_pairs(scores, each, higher_is_better=better, step=step)
-        for (place, _), row in found.items():
-            named = {"verdict": "", "p_corrected": ".p", "comparisons": ".comparisons",
-                     "seeds_needed": ".seeds_needed"}  # fmt: skip
-            lines[place] |= {
+        tests = compare_pairs(scores, several, higher_is_better=better, step=step)
+        for (number, _), row in tests.items():
+            named = {
+                "verdict": "",
+                "p_corrected": ".p",
+                "comparisons": ".comparisons",
+                "seeds_needed": ".seeds_needed",
+            }
+            lines[number] |= {
                 f"than {other}{end}": defined(row[name]) for name, end in named.items()
             }
 
 
-def _is_measure(name: str, own: Sequence[Row], axes: Sequence[str]) -> bool:
+def _is_measure(name: str, group: Sequence[Row], axes: Sequence[str]) -> bool:
     if name in NOT_MEASURED or name in axes or name.endswith(".error"):
         return False
-    values = [row.get(name) for row in own if row.get(name) is not None]
-    numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
+    values = [row.get(name) for row in group if row.get(name) is not None]
+    numbers = all(
+        isinstance(entry, int | float) and not isinstance(entry, bool) for entry in values
+    )
     return bool(values) and numbers
 
 

@@ -14,8 +14,13 @@ from headcount.base.errors import UsageError
 from headcount.base.options import Mistakes, OptionsError
 from headcount.base.text import short
 
-SHORT: dict[str, str] = {"models": "model", "tasks": "task", "methods": "options.method",
-         "ratios": "options.ratio", "seeds": "seed"}  # fmt: skip
+SHORT: dict[str, str] = {
+    "models": "model",
+    "tasks": "task",
+    "methods": "options.method",
+    "ratios": "options.ratio",
+    "seeds": "seed",
+}
 """Axes with a name of their own in a group, and where their values go."""
 MOST = 10_000_000
 """Seeds of a group."""
@@ -26,45 +31,45 @@ Indexed = dict[tuple[Any, ...], list[Row]]
 """Values on some axes -> what has them."""
 
 
-def axes_of(group: Mapping[str, Any], told: Mistakes | None = None) -> dict[str, list[Any]]:
+def axes_of(group: Mapping[str, Any], mistakes: Mistakes | None = None) -> dict[str, list[Any]]:
     """The axes of a group in the order in which they are written; the first one varies slowest.
 
     With `told` those that are wrong are put down there and left out.
     """
-    found, axes = told or Mistakes(), dict[str, list[Any]]()
+    mistakes_here, axes = mistakes or Mistakes(), dict[str, list[Any]]()
     for name, values in group.items():
         if name in SHORT:
-            with found.at(name):
+            with mistakes_here.at(name):
                 axes[SHORT[name]] = values_of(name, values)
         elif name == "grid" and isinstance(values, Mapping):
-            for place, each in values.items():
-                with found.at(name, str(place)):
-                    axes[SHORT.get(str(place), str(place))] = values_of(str(place), each)
+            for path, part in values.items():
+                with mistakes_here.at(name, str(path)):
+                    axes[SHORT.get(str(path), str(path))] = values_of(str(path), part)
         elif name == "grid":
-            with found.at(name):
+            with mistakes_here.at(name):
                 raise UsageError("a grid has places with lists of values.")
-    if told is None:
-        found.refuse()
+    if mistakes is None:
+        mistakes_here.refuse()
     return axes
 
 
-def written_at(place: Sequence[str], group: Mapping[str, Any], cell: Cell) -> tuple[str, ...]:
+def written_at(path: Sequence[str], group: Mapping[str, Any], cell: Cell) -> tuple[str, ...]:
     """Where a group says the value that a run has at this place: on an axis, or right there.
 
     >>> written_at(("options", "ratio"), {"ratios": [0.5, 1.5]}, {"options.ratio": 1.5})
     ('ratios', '1')
     """
-    dotted, grid = ".".join(place), group.get("grid")
+    dotted, grid = ".".join(path), group.get("grid")
     inside = grid.items() if isinstance(grid, Mapping) else ()
     for axis, value in cell.items():
-        if not any(f"{dotted}.".startswith(f"{each.strip()}.") for each in axis.split(",")):
+        if not any(f"{dotted}.".startswith(f"{part.strip()}.") for part in axis.split(",")):
             continue
         for name, values in [*group.items(), *inside]:
             if SHORT.get(name, name) == axis:
                 way = (name,) if name in group else ("grid", name)
                 listed = isinstance(values, list) and value in values
                 return (*way, str(values.index(value))) if listed else way
-    return tuple(place)
+    return tuple(path)
 
 
 def values_of(name: str, values: Any) -> list[Any]:
@@ -100,10 +105,10 @@ def by_values(
     rows: Iterable[Row], axes: Sequence[str], cell: Callable[[Row], Cell]
 ) -> Indexed[Row]:
     """Rows by the values that the `cell` of each has on these axes, in their order."""
-    found: Indexed[Row] = {}
+    indexed: Indexed[Row] = {}
     for row in rows:
-        found.setdefault(values_at(cell(row), axes), []).append(row)
-    return found
+        indexed.setdefault(values_at(cell(row), axes), []).append(row)
+    return indexed
 
 
 def values_at(cell: Mapping[str, Any], axes: Sequence[str]) -> tuple[Any, ...]:
@@ -123,7 +128,7 @@ def label(axis: str) -> str:
     >>> label("options.training.seed"), label("options.a.x, options.b.y")
     ('seed', 'x,y')
     """
-    return ",".join(place.strip().rpartition(".")[2] for place in axis.split(","))
+    return ",".join(path.strip().rpartition(".")[2] for path in axis.split(","))
 
 
 def matches(cell: Mapping[str, Any], when: Mapping[str, Any]) -> bool:
@@ -134,20 +139,20 @@ def matches(cell: Mapping[str, Any], when: Mapping[str, Any]) -> bool:
     >>> matches({"options.method": {"name": "random"}}, {"method": "surgeon"})
     False
     """
-    return all(_is(cell, place, wanted) for place, wanted in when.items())
+    return all(_is(cell, path, wanted) for path, wanted in when.items())
 
 
-def _is(cell: Mapping[str, Any], place: str, wanted: Any) -> bool:
-    axis = axis_named(place, cell)
+def _is(cell: Mapping[str, Any], path: str, wanted: Any) -> bool:
+    axis = axis_named(path, cell)
     value = cell[axis] if axis is not None else None
     several = wanted if isinstance(wanted, list) else [wanted]
     return value in several or named(value) in several
 
 
-def axis_named(place: str, axes: Mapping[str, Any]) -> str | None:
+def axis_named(path: str, axes: Mapping[str, Any]) -> str | None:
     """The axis that is meant by a place, which may be its last word or its short name."""
     for axis in axes:
-        if place in (axis, label(axis)) or SHORT.get(place) == axis:
+        if path in (axis, label(axis)) or SHORT.get(path) == axis:
             return axis
     return None
 
@@ -165,11 +170,11 @@ def named(value: Any) -> Any:
     return value
 
 
-def put(data: dict[str, Any], place: str, value: Any) -> None:
+def put(data: dict[str, Any], path: str, value: Any) -> None:
     """Set a value at a dotted place, or at several with commas, making the objects on the way."""
-    for each in place.split(",")[1:]:
-        put(data, each.strip(), value)
-    *way, last = place.partition(",")[0].strip().split(".")
+    for part in path.split(",")[1:]:
+        put(data, part.strip(), value)
+    *way, last = path.partition(",")[0].strip().split(".")
     for at, name in enumerate(way):
         inner = data.get(name)
         if isinstance(inner, str) and name == "method":

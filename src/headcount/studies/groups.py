@@ -33,8 +33,7 @@ from headcount.studies.parts import conditions_of, from_file, keep_of, launch_of
 from headcount.studies.plan import Cell, Settings
 from headcount.studies.written import StudyFile, StudyFileError
 
-GROUP = (*PARTS, *SHORT, "grid", "overrides", "exclude", "keep", "launch",
-         "seconds", "about")  # fmt: skip
+GROUP = (*PARTS, *SHORT, "grid", "overrides", "exclude", "keep", "launch", "seconds", "about")
 """What a group of runs may say."""
 REFERENCES = ("run", "best")
 STAND_IN = Run("probe", "none", options=Probe())
@@ -53,9 +52,13 @@ class Groups:
     """The groups of a study file, built one after the other, each when it is first asked for."""
 
     def __init__(
-        self, written: StudyFile, settings: Settings, groups: Mapping[str, Any], elsewhere: bool,
+        self,
+        written: StudyFile,
+        settings: Settings,
+        groups: Mapping[str, Any],
+        elsewhere: bool,
         many: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.written, self.settings, self.groups = written, settings, groups
         self.elsewhere = elsewhere
         self.done: dict[str, list[Built]] = {}
@@ -84,32 +87,39 @@ class Groups:
         return self.done[name]
 
     def _make(self, name: str) -> Iterator[Built]:
-        place, group = ("runs", name), self.groups[name]
+        path, group = ("runs", name), self.groups[name]
         if not isinstance(group, Mapping):
-            self.written.wrong(place, "a group of runs has names with values.")
+            self.written.wrong(path, "a group of runs has names with values.")
             return
-        told, group = Mistakes(), self._as_meant(group, place)
-        axes = axes_of(group, told)
-        exclude = conditions_of(group, "exclude", axes, place, self.written)
-        overrides = conditions_of(group, "overrides", axes, place, self.written)
-        for inner, text in told.mistakes:
-            self.written.wrong((*place, *inner), text)
-        launch = launch_of(group, place, self.written)
-        keep = keep_of(group, place, self.written, self.settings.keep)
-        seconds = seconds_of(group, place, self.written)
-        for theirs, model, own in self._combined(self._starts(group, place), axes):
-            cell = {**theirs, **own}
-            if any(matches(cell, each) for each in exclude):
+        mistakes, group = Mistakes(), self._as_meant(group, path)
+        axes = axes_of(group, mistakes)
+        exclude = conditions_of(group, "exclude", axes, path, self.written)
+        overrides = conditions_of(group, "overrides", axes, path, self.written)
+        for inner, text in mistakes.mistakes:
+            self.written.wrong((*path, *inner), text)
+        launch = launch_of(group, path, self.written)
+        keep = keep_of(group, path, self.written, self.settings.keep)
+        seconds = seconds_of(group, path, self.written)
+        for theirs, model, axes_here in self._combined(self._starts(group, path), axes):
+            cell = {**theirs, **axes_here}
+            if any(matches(cell, entry) for entry in exclude):
                 continue
             try:
-                run = self._run(name, group, own, cell, overrides, model)
-                yield cell, Cell(
-                    group=name, run=run, launch=launch, keep=keep, seconds=seconds,
-                    axes={label(axis): named(value) for axis, value in cell.items()},
-                )  # fmt: skip
+                run = self._run(name, group, axes_here, cell, overrides, model)
+                yield (
+                    cell,
+                    Cell(
+                        group=name,
+                        run=run,
+                        launch=launch,
+                        keep=keep,
+                        seconds=seconds,
+                        axes={label(axis): named(value) for axis, value in cell.items()},
+                    ),
+                )
             except HeadcountError as error:
                 for inner, text in error.mistakes or [((), str(error))]:
-                    self.written.wrong(self._place(name, group, own, inner), text)
+                    self.written.wrong(self._place(name, group, axes_here, inner), text)
 
     def _combined(
         self, starts: Sequence[tuple[dict[str, Any], Run | None]], axes: Mapping[str, list[Any]]
@@ -117,15 +127,15 @@ class Groups:
         """Every run to start from with every combination of axes that agrees with its own."""
         self._count(math.prod(map(len, axes.values())))
         shared = [axis for axis in axes if axis in starts[0][0]] if starts else []
-        agreeing = by_values(cells(axes), shared, lambda own: own)
+        agreeing = by_values(cells(axes), shared, lambda axes_here: axes_here)
         pairs = [
             (theirs, model, agreeing.get(values_at(theirs, shared), [])) for theirs, model in starts
         ]
         self._count(sum(len(several) for _, _, several in pairs))
         self.count += sum(len(several) for _, _, several in pairs)
         for theirs, model, several in pairs:
-            for own in several:
-                yield theirs, model, own
+            for axes_here in several:
+                yield theirs, model, axes_here
 
     def _count(self, more: int) -> None:
         """Refuse more runs than anybody asks for by mistake."""
@@ -135,28 +145,30 @@ class Groups:
                 "more. Pass --yes if that is what you want."
             )
 
-    def _as_meant(self, group: Mapping[str, Any], place: Sequence[str]) -> dict[str, Any]:
+    def _as_meant(self, group: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
         """A group with the names that a group has: a typing error is told, and read as meant."""
-        found: dict[str, Any] = {}
+        runs: dict[str, Any] = {}
         for name, value in group.items():
             if name not in GROUP:
                 hint = did_you_mean(name, GROUP)
-                self.written.wrong((*place, name), f"a group of runs has no '{name}'.{hint}")
+                self.written.wrong((*path, name), f"a group of runs has no '{name}'.{hint}")
             meant = name if name in GROUP else nearest(name, GROUP, SURELY)
             if meant is not None and (meant == name or meant not in group):
-                found[meant] = value
-        return found
+                runs[meant] = value
+        return runs
 
-    def _place(self, name: str, group: Any, own: Any, inner: Sequence[str]) -> tuple[str, ...]:
+    def _place(
+        self, name: str, group: Any, axes_here: Any, inner: Sequence[str]
+    ) -> tuple[str, ...]:
         """Where in the file a mistake of a run is seen."""
-        way = written_at(inner, group, own)
+        way = written_at(inner, group, axes_here)
         defaults = self.written.data.get("defaults")
         if way and way[0] not in group and isinstance(defaults, Mapping) and way[0] in defaults:
             return ("defaults", *way)
         return ("runs", name, *way)
 
     def _starts(
-        self, group: Mapping[str, Any], place: Sequence[str]
+        self, group: Mapping[str, Any], path: Sequence[str]
     ) -> Sequence[tuple[dict[str, Any], Run | None]]:
         """The runs that a group starts from where it names each of another group; else nothing."""
         model = group.get("model")
@@ -165,65 +177,68 @@ class Groups:
         try:
             return self._meant(model, "each", {})
         except UsageError as error:
-            self.written.note((*place, "model"), error)
+            self.written.note((*path, "model"), error)
             return [({}, STAND_IN)]
 
     def _run(
         self,
         name: str,
         group: Any,
-        own: dict[str, Any],
+        axes_here: dict[str, Any],
         cell: dict[str, Any],
         overrides: list[Any],
         model: Run | None,
     ) -> Run:
         """One run; `cell` has its `own` axes and those of the run whose model it starts from."""
-        asked: Any = {part: group[part] for part in PARTS if part in group}
-        asked = merged(self.written.data.get("defaults", {}), asked)
-        asked = dict(asked) | ({} if model is None else {"model": model})
-        for axis, value in own.items():
-            put(asked, axis, value)
-        for each in overrides:
-            if matches(cell, each.get("when", {})):
-                for axis, value in each["set"].items():
-                    put(asked, SHORT.get(str(axis), str(axis)), value)
-        told = Mistakes()
-        return self._read(from_file(self._resolved(asked, cell, (), told), self.folder), name, told)
+        parts: Any = {part: group[part] for part in PARTS if part in group}
+        parts = merged(self.written.data.get("defaults", {}), parts)
+        parts = dict(parts) | ({} if model is None else {"model": model})
+        for axis, value in axes_here.items():
+            put(parts, axis, value)
+        for entry in overrides:
+            if matches(cell, entry.get("when", {})):
+                for axis, value in entry["set"].items():
+                    put(parts, SHORT.get(str(axis), str(axis)), value)
+        mistakes = Mistakes()
+        return self._read(
+            from_file(self._resolved(parts, cell, (), mistakes), self.folder), name, mistakes
+        )
 
     @property
     def folder(self) -> Path:
         """From where paths in the file are meant."""
         return self.written.path.parent
 
-    def _read(self, asked: dict[str, Any], name: str, told: Mistakes) -> Run:
+    def _read(self, parts: dict[str, Any], name: str, mistakes: Mistakes) -> Run:
         """The run, or all that is wrong with it beside what was `told` already."""
-        with told.at():
-            names = (asked.get("kind"), asked.get("model"), asked.get("task"))
+        with mistakes.at():
+            names = (parts.get("kind"), parts.get("model"), parts.get("task"))
             check_names(*names, elsewhere=self.elsewhere)
         run = STAND_IN
-        with told.at():
-            run = Run.read(asked, name)
-            if asked.get("seed") not in (None, run.seed):
+        with mistakes.at():
+            run = Run.read(parts, name)
+            if parts.get("seed") not in (None, run.seed):
                 way = ("options", getattr(run.options, "seeded", ""), "seed")
-                text = f"the run's seed is {asked['seed']}: leave out the one in its options."
+                text = f"the run's seed is {parts['seed']}: leave out the one in its options."
                 raise OptionsError(text, [(way, text)])
             check_parts(run)
-        told.refuse()
+        mistakes.refuse()
         return run
 
-    def _resolved(self, value: Any, cell: Any, place: tuple[str, ...], told: Mistakes) -> Any:
+    def _resolved(self, value: Any, cell: Any, path: tuple[str, ...], mistakes: Mistakes) -> Any:
         """Plain data with the runs that it refers to in place of their names."""
         if isinstance(value, list):
-            return [self._resolved(each, cell, place, told) for each in value]
+            return [self._resolved(entry, cell, path, mistakes) for entry in value]
         if not isinstance(value, Mapping):
             return value
-        word = next((each for each in REFERENCES if each in value), None)
-        if word is None or not isinstance(value[word], str) or len(place) == 0:
+        word = next((entry for entry in REFERENCES if entry in value), None)
+        if word is None or not isinstance(value[word], str) or len(path) == 0:
             return {
-                key: self._resolved(item, cell, (*place, key), told) for key, item in value.items()
+                key: self._resolved(item, cell, (*path, key), mistakes)
+                for key, item in value.items()
             }
         runs = [STAND_IN]
-        with told.at(*place):
+        with mistakes.at(*path):
             runs = [run for _, run in self._meant(value, word, cell)]
         return Best(tuple(runs)) if word == "best" else runs[0]
 
@@ -231,28 +246,26 @@ class Groups:
         self, value: Mapping[str, Any], word: str, cell: dict[str, Any]
     ) -> list[tuple[dict[str, Any], Run]]:
         """The runs that a reference means: of that group, those that agree on what both have."""
-        group, chosen = value[word], {key: each for key, each in value.items() if key != word}
+        group, chosen = value[word], {key: entry for key, entry in value.items() if key != word}
         if group not in self.groups:
             known = list(self.groups)
             raise UsageError(f"there is no group of runs '{group}'.{did_you_mean(group, known)}")
         if group in self.under_way:
             way = " → ".join([*self.under_way, group])
             raise UsageError(f"runs cannot start from themselves: {way}.")
-        found = self._looked_up(group, chosen, cell)
+        runs = self._looked_up(group, chosen, cell)
         if group in self.broken:
             return [({}, STAND_IN)]  # its own mistakes are told; what refers to it may have others
-        if not found:
+        if not runs:
             raise UsageError(f"no run of the group '{group}' is meant by {dict(value)}.")
-        if word == "run" and len(found) > 1:
-            differ = [
-                axis for axis in found[0][0] if len({str(axes[axis]) for axes, _ in found}) > 1
-            ]
+        if word == "run" and len(runs) > 1:
+            differ = [axis for axis in runs[0][0] if len({str(axes[axis]) for axes, _ in runs}) > 1]
             raise UsageError(
-                f"{len(found)} runs of the group '{group}' are meant, which differ in "
+                f"{len(runs)} runs of the group '{group}' are meant, which differ in "
                 f"{', '.join(differ)}: say which, as in {{run: {group}, {differ[0]}: …}}, or "
-                f"{{each: {group}}} for all of them, or {{best: {group}}}."
+                f"{{entry: {group}}} for all of them, or {{best: {group}}}."
             )
-        return found
+        return runs
 
     def _looked_up(
         self, group: str, chosen: Mapping[str, Any], cell: dict[str, Any]
@@ -260,11 +273,11 @@ class Groups:
         """Runs of a group with what is chosen, and the values of `cell` on other axes of both."""
         built = self._built(group)
         axes = built[0][0] if built else {}
-        said = {axis_named(name, axes) for name in chosen}
-        shared = tuple(axis for axis in axes if axis in cell and axis not in said)
+        chosen_axes = {axis_named(name, axes) for name in chosen}
+        shared = tuple(axis for axis in axes if axis in cell and axis not in chosen_axes)
         key = (group, frozen(chosen), shared)
         if key not in self.lookups:
             rows = (row for row in built if matches(row[0], chosen))
             self.lookups[key] = by_values(rows, shared, lambda row: row[0])
-        found = self.lookups[key].get(values_at(cell, shared), [])
-        return [(axes, each.run) for axes, each in found]
+        runs = self.lookups[key].get(values_at(cell, shared), [])
+        return [(axes, entry.run) for axes, entry in runs]

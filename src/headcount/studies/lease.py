@@ -26,8 +26,12 @@ from headcount.base.files import cannot_write, read_json, require_fields
 
 NAME = re.compile(r"(lease|failed|again)-([0-9]{6,12})\.json")
 HOLDER: dict[str, Any] = {
-    "host": str, "machine": str, "pid": int, "began": float | None, "job": list | None,
-}  # fmt: skip
+    "host": str,
+    "machine": str,
+    "pid": int,
+    "began": float | None,
+    "job": list | None,
+}
 """What a lease says of its holder."""
 
 
@@ -52,9 +56,13 @@ def me() -> dict[str, Any]:
     if slurm is not None:
         job = [slurm, os.environ.get("SLURM_RESTART_COUNT", "0")]
     return {
-        "host": os.uname().nodename, "machine": machine(), "pid": os.getpid(),
-        "began": _began(os.getpid()), "job": job, "taken": time.time(),
-    }  # fmt: skip
+        "host": os.uname().nodename,
+        "machine": machine(),
+        "pid": os.getpid(),
+        "began": _began(os.getpid()),
+        "job": job,
+        "taken": time.time(),
+    }
 
 
 def _began(pid: int) -> float | None:
@@ -121,8 +129,8 @@ class Lease:
     @property
     def mine(self) -> bool:
         """Whether nobody has taken the run over."""
-        found = [int(each[2]) for each in map(NAME.fullmatch, _listed(self.folder)) if each]
-        return bool(found) and max(found) == self.epoch and self.path.exists()
+        holder = [int(part[2]) for part in map(NAME.fullmatch, _listed(self.folder)) if part]
+        return bool(holder) and max(holder) == self.epoch and self.path.exists()
 
     def require(self) -> None:
         """Refuse to go on with a run that is another worker's by now."""
@@ -152,13 +160,13 @@ class Lease:
 def take(folder: Path, epoch: int, seconds: float) -> Lease | None:
     """The lease of this epoch; None where another process was quicker."""
     lease = Lease(folder=folder, epoch=epoch, seconds=seconds)
-    said = folder / f".lease-{os.getpid()}-{threading.get_ident()}"
+    data = folder / f".lease-{os.getpid()}-{threading.get_ident()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         danger()
-        said.write_text(json.dumps(me()), encoding="utf-8")
+        data.write_text(json.dumps(me()), encoding="utf-8")
         danger()
-        os.link(said, lease.path)  # it appears with its holder, and only where there is none
+        os.link(data, lease.path)  # it appears with its holder, and only where there is none
         danger()
     except FileExistsError:
         return None
@@ -166,7 +174,7 @@ def take(folder: Path, epoch: int, seconds: float) -> Lease | None:
         raise cannot_write(folder, error) from error
     finally:
         with suppress(OSError):
-            said.unlink(missing_ok=True)
+            data.unlink(missing_ok=True)
     return lease.begin()
 
 

@@ -71,29 +71,29 @@ class Ledger:
         """What became of these runs: two listings for all, and one more for each under way."""
         done, claimed = _names(self.folder / RUNS), _names(self.folder / CLAIMS)
         now = self._now() if claimed else 0.0
-        found = {}
+        states = {}
         for key in keys:
-            found[key] = PLANNED
+            states[key] = PLANNED
             if key in done:
-                found[key] = DONE
+                states[key] = DONE
             elif key in claimed:
-                found[key] = self._claimed(key, now)
-        return found
+                states[key] = self._claimed(key, now)
+        return states
 
     def state(self, key: str) -> State:
         """What became of one run."""
         if self.folder_of(key).exists():
             return DONE
-        there = (self.folder / CLAIMS / key).exists()
-        return self._claimed(key, self._now()) if there else PLANNED
+        claimed = (self.folder / CLAIMS / key).exists()
+        return self._claimed(key, self._now()) if claimed else PLANNED
 
     def _claimed(self, key: str, now: float) -> State:
         folder = self.folder / CLAIMS / key
-        marks = [found for found in map(NAME.fullmatch, _names(folder)) if found]
+        marks = [states for states in map(NAME.fullmatch, _names(folder)) if states]
         if not marks:
             return PLANNED
-        epoch = max(int(each[2]) for each in marks)
-        words = {each[1] for each in marks if int(each[2]) == epoch}
+        epoch = max(int(mark[2]) for mark in marks)
+        words = {mark[1] for mark in marks if int(mark[2]) == epoch}
         lease = self.lease_of(key, epoch)
         if "again" in words:
             return State("planned", epoch)
@@ -166,15 +166,15 @@ class Ledger:
             lease.release()
             raise cannot_write(work, error) from error
 
-    def publish(self, key: str, lease: Lease, made: Path) -> None:
+    def publish(self, key: str, lease: Lease, folder: Path) -> None:
         """Put a finished run in its place, by one rename; nothing that is there is replaced."""
         target = self.folder_of(key)
-        _to_disk(made / FILE)
+        _to_disk(folder / FILE)
         lease.require()
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             danger()
-            made.rename(target)
+            folder.rename(target)
             danger()
         except OSError as error:
             if not target.exists():
@@ -256,15 +256,15 @@ class Ledger:
         return self._put_aside(key, lease)
 
     def _put_aside(self, key: str, path: Path) -> Path:
-        place = self.folder / DAMAGED
+        aside = self.folder / DAMAGED
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            number = sum(name.startswith(key) for name in _names(place))
-            target = place / f"{key}-{number}"
+            aside.mkdir(parents=True, exist_ok=True)
+            number = sum(name.startswith(key) for name in _names(aside))
+            target = aside / f"{key}-{number}"
             danger()
             path.rename(target)
         except OSError as error:
-            raise cannot_write(place, error) from error
+            raise cannot_write(aside, error) from error
         return target
 
 

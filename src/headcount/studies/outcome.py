@@ -17,14 +17,14 @@ from headcount.training.evaluation import Evaluation
 FILE = "full.json"
 
 
-def keep(found: Evaluation, folder: Path | None, id: str, file: str = FILE) -> Evaluation:
+def keep(evaluation: Evaluation, folder: Path | None, id: str, file: str = FILE) -> Evaluation:
     """Write the scores of a model and what it said of every row; `id` is that of the question."""
-    if folder is not None and found.outcome is not None:
-        sides = (found.outcome.predictions, found.outcome.labels)
+    if folder is not None and evaluation.outcome is not None:
+        sides = (evaluation.outcome.predictions, evaluation.outcome.labels)
         rows = [list(map(_plain, side)) for side in sides]
-        data = {"scores": found.to_json(), "said": rows[0], "right": rows[1]}
+        data = {"scores": evaluation.to_json(), "said": rows[0], "right": rows[1]}
         write_json(folder / file, seal(data, id))
-    return found
+    return evaluation
 
 
 def kept(folder: Path | None, id: str, file: str = FILE) -> Evaluation | None:
@@ -43,12 +43,12 @@ def kept(folder: Path | None, id: str, file: str = FILE) -> Evaluation | None:
 
 
 def _side(values: list[Any]) -> Any:
-    if values and all(isinstance(each, str) for each in values):
+    if values and all(isinstance(value, str) for value in values):
         return values
-    found = np.array(values)
-    if found.dtype.kind not in "iuf":
+    array = np.array(values)
+    if array.dtype.kind not in "iuf":
         raise ValueError("an answer is no number")
-    return found
+    return array
 
 
 def _plain(value: Any) -> Any:

@@ -18,58 +18,60 @@ LONGEST = 1e9
 """Seconds of a run: thirty years."""
 
 
-def launch_of(group: Group, place: Sequence[str], written: StudyFile) -> tuple[str, ...]:
+def launch_of(group: Group, path: Sequence[str], written: StudyFile) -> tuple[str, ...]:
     """The command that starts its runs as several processes."""
-    said = group.get("launch", [])
-    words = said.split() if isinstance(said, str) else said
-    if not isinstance(words, list) or not all(isinstance(each, str) for each in words):
-        written.wrong((*place, "launch"), "launch is a command, or a list of its words.")
+    value = group.get("launch", [])
+    words = value.split() if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(entry, str) for entry in words):
+        written.wrong((*path, "launch"), "launch is a command, or a list of its words.")
         return ()
     return tuple(words)
 
 
-def keep_of(group: Group, place: Sequence[str], written: StudyFile, usual: str) -> bool:
+def keep_of(group: Group, path: Sequence[str], written: StudyFile, usual: str) -> bool:
     """Whether models stay; `usual` is what the study says."""
-    said = group.get("keep", usual)
-    if said not in ("records", "models"):
-        written.wrong((*place, "keep"), f"keep is 'records' or 'models', not {said!r}.")
-    return said == "models"
+    value = group.get("keep", usual)
+    if value not in ("records", "models"):
+        written.wrong((*path, "keep"), f"keep is 'records' or 'models', not {value!r}.")
+    return value == "models"
 
 
-def seconds_of(group: Group, place: Sequence[str], written: StudyFile) -> float | None:
+def seconds_of(group: Group, path: Sequence[str], written: StudyFile) -> float | None:
     """How long a run takes, where the group says it."""
-    said = group.get("seconds")
-    if isinstance(said, int | float) and not isinstance(said, bool) and 0 < said < LONGEST:
-        return float(said)
-    if said is not None:
-        written.wrong((*place, "seconds"), "seconds of a run are a number above 0.")
+    value = group.get("seconds")
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < LONGEST:
+        return float(value)
+    if value is not None:
+        written.wrong((*path, "seconds"), "seconds of a run are a number above 0.")
     return None
 
 
 def conditions_of(
-    group: Group, part: str, axes: Mapping[str, Any], place: Sequence[str], written: StudyFile
+    group: Group, part: str, axes: Mapping[str, Any], path: Sequence[str], written: StudyFile
 ) -> list[Any]:
     """Which combinations it leaves out, or sets something for."""
-    found = group.get(part, [])
-    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
-        written.wrong((*place, part), f"{part} is a list of conditions.")
+    conditions = group.get(part, [])
+    if not isinstance(conditions, list) or not all(
+        isinstance(entry, Mapping) for entry in conditions
+    ):
+        written.wrong((*path, part), f"{part} is a list of conditions.")
         return []
-    for at, each in enumerate(found):
-        when = each.get("when", {}) if part == "overrides" else each
+    for at, entry in enumerate(conditions):
+        when = entry.get("when", {}) if part == "overrides" else entry
         if not isinstance(when, Mapping):
-            where = (*place, part, str(at), "when")
+            where = (*path, part, str(at), "when")
             written.wrong(where, "'when' has axes with their values.")
             continue
         for axis in when:
             if axis_named(axis, axes) is None:
                 hint = did_you_mean(axis, axes) or f" It has: {', '.join(axes)}."
-                where = (*place, part, str(at))
+                where = (*path, part, str(at))
                 written.wrong(where, f"the group has no axis '{axis}'.{hint}")
-        if part == "overrides" and not isinstance(each.get("set"), Mapping):
-            written.wrong((*place, part, str(at)), "an override has 'when' and 'set'.")
+        if part == "overrides" and not isinstance(entry.get("set"), Mapping):
+            written.wrong((*path, part, str(at)), "an override has 'when' and 'set'.")
     if part == "exclude":
-        return found
-    parts = ((each.get("when", {}), each.get("set")) for each in found)
+        return conditions
+    parts = ((entry.get("when", {}), entry.get("set")) for entry in conditions)
     return [
         {"when": when, "set": values}
         for when, values in parts
@@ -77,19 +79,19 @@ def conditions_of(
     ]
 
 
-def from_file(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
+def from_file(parts: dict[str, Any], folder: Path) -> dict[str, Any]:
     """A run with paths as they are meant by a file in this folder."""
-    found = dict(asked)
-    if isinstance(found.get("model"), str):
-        found["model"] = absolute(found["model"], folder)
-    source = found.get("source")
+    resolved = dict(parts)
+    if isinstance(resolved.get("model"), str):
+        resolved["model"] = absolute(resolved["model"], folder)
+    source = resolved.get("source")
     if isinstance(source, Mapping):
         names = ("data", "train", "dev")
-        found["source"] = {
+        resolved["source"] = {
             key: _path(value, folder) if key in names and isinstance(value, str) else value
             for key, value in source.items()
         }
-    return found
+    return resolved
 
 
 def absolute(model: str, folder: Path) -> str:

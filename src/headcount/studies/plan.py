@@ -48,12 +48,12 @@ def require_name(name: str) -> None:
     """Refuse a name of a study that cannot be that of its files, or leads to others."""
     text = printable(name)
     if text != name or "/" in name or "\\" in name or name.strip(". ") == "":
-        said = "a study's name is also that of its files: it has no slashes and is not '..'"
+        rule = "a study's name is also that of its files: it has no slashes and is not '..'"
     elif len(os.fsencode(name)) > LONGEST:
-        said = f"a study's name is also that of its files: it has {LONGEST} letters at most"
+        rule = f"a study's name is also that of its files: it has {LONGEST} letters at most"
     else:
         return
-    text = f"{said}, unlike {short(name)}."
+    text = f"{rule}, unlike {short(name)}."
     raise OptionsError(text, [(("name",), text)])
 
 
@@ -106,20 +106,20 @@ class Plan:
     @cached_property
     def by_key(self) -> dict[str, Cell]:
         """Every run once, those that others start from before them."""
-        found: dict[str, Cell] = {}
-        own = {cell.key: cell for cell in self.cells}
+        cells: dict[str, Cell] = {}
+        asked_for = {cell.key: cell for cell in self.cells}
 
         def add(run: Run, cell: Cell | None) -> None:
-            if run.key in found:
+            if run.key in cells:
                 return
-            for each in run.inputs:
-                add(each, own.get(each.key))
-            found[run.key] = cell or Cell(group="", axes={}, run=run)
+            for before in run.inputs:
+                add(before, asked_for.get(before.key))
+            cells[run.key] = cell or Cell(group="", axes={}, run=run)
 
         for cell in self.cells:
             add(cell.run, cell)
-        needed = {each.key for cell in found.values() for each in cell.run.inputs}
-        return {key: replace(cell, keep=cell.keep or key in needed) for key, cell in found.items()}
+        needed = {before.key for cell in cells.values() for before in cell.run.inputs}
+        return {key: replace(cell, keep=cell.keep or key in needed) for key, cell in cells.items()}
 
     @property
     def digest(self) -> str:

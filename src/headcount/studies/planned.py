@@ -40,8 +40,8 @@ def read_plan(
             written.wrong((name,), f"a study has no '{name}'.{did_you_mean(name, known)}")
     settings = Settings()
     try:
-        asked = {name: data[name] for name in Settings.__dataclass_fields__ if name in data}
-        settings = read(Settings, asked, "study")
+        values = {name: data[name] for name in Settings.__dataclass_fields__ if name in data}
+        settings = read(Settings, values, "study")
         require_name(settings.name or written.path.stem)
     except UsageError as error:
         written.note((), error)
@@ -52,10 +52,10 @@ def read_plan(
     if not isinstance(data.get("defaults", {}), Mapping):
         written.wrong(("defaults",), "defaults are parts of a run, by name.")
         data["defaults"] = {}
-    made = Groups(written, settings, groups, elsewhere, many)
-    found = [cell for name in groups for cell in made.build(name)]
+    builder = Groups(written, settings, groups, elsewhere, many)
+    cells = [cell for name in groups for cell in builder.build(name)]
     written.refuse()
-    return Plan(path=written.path, settings=_at_home(settings, written), cells=found, data=data)
+    return Plan(path=written.path, settings=_at_home(settings, written), cells=cells, data=data)
 
 
 def _at_home(settings: Settings, written: StudyFile) -> Settings:

@@ -58,10 +58,13 @@ class Point:
         heads, scores = result["heads"], result["scores"]
         after, lost = scores["after"], scores["difference"]
         numbers = {
-            "score": after["score"], "low": after["low"], "high": after["high"],
-            "difference": lost["value"], "difference_low": lost["low"],
+            "score": after["score"],
+            "low": after["low"],
+            "high": after["high"],
+            "difference": lost["value"],
+            "difference_low": lost["low"],
             "difference_high": lost["high"],
-        }  # fmt: skip
+        }
         return cls(
             method=label or result["method"],
             ratio=result["ratio"],
@@ -75,15 +78,15 @@ class Point:
             seconds=record.seconds,
             value=value,
             all_closed=result.get("all_closed"),
-            **{name: math.nan if each is None else each for name, each in numbers.items()},
+            **{name: math.nan if number is None else number for name, number in numbers.items()},
         )
 
     def to_json(self) -> dict[str, Any]:
         """The columns that say something."""
         return {
-            name: each
-            for name, each in asdict(self).items()
-            if each is not None or name in ("ratio", "learned")
+            name: value
+            for name, value in asdict(self).items()
+            if value is not None or name in ("ratio", "learned")
         }
 
 
@@ -121,27 +124,27 @@ class StudyResult(ABC):
         write_json(folder / f"{name}.json", defined(self.to_json()) | {"command": command})
         write_parquet(self.points, self.full["score"], folder / f"{name}.parquet")
 
-    def group(self, own: Sequence[Point]) -> dict[str, Any]:
+    def group(self, points: Sequence[Point]) -> dict[str, Any]:
         """Mean over seeds with its interval, spread, ends, and what was lost."""
-        values = [point.score for point in own]
-        mean, low, high = over_seeds(self.metric, values, own[0].n)
+        values = [point.score for point in points]
+        mean, low, high = over_seeds(self.metric, values, points[0].n)
         return {
-            "kept": own[0].kept,
-            "seeds": len(own),
+            "kept": points[0].kept,
+            "seeds": len(points),
             "mean": mean,
             "sd": deviation(values),
             "low": low,
             "high": high,
             **ends(values, self.metric),
             "relative": relative(mean, self.full["score"]),
-            **loss_of(own, self.full["score"], self.metric),
+            **loss_of(points, self.full["score"], self.metric),
         }
 
     def compared(
         self, groups: Mapping[Label, Sequence[Point]], pairs: Iterable[tuple[Label, Label]]
     ) -> dict[tuple[Label, Label], dict[str, Any]]:
         """Groups of cuts held against others seed by seed; all pairs are one table (Holm)."""
-        scores = {label: by_seed(own) for label, own in groups.items()}
+        scores = {label: by_seed(points) for label, points in groups.items()}
         better = get_metric(self.metric).higher_is_better
         step = step_of(self.metric, self.points[0].n, self.full["score"] or 1.0)
         return compare_pairs(scores, pairs, higher_is_better=better, step=step)
@@ -174,13 +177,13 @@ def _shown(value: Any) -> Any:
     return f"{value:.4g}" if isinstance(value, float) else value
 
 
-def loss_of(own: Sequence[Point], full: float | None, metric: str) -> dict[str, Any]:
+def loss_of(points: Sequence[Point], full: float | None, metric: str) -> dict[str, Any]:
     """What cuts lost in the mean, and in words: over cuts, or over rows where there is one cut."""
     before = math.nan if full is None else full
-    losses = [each.score - before for each in own]
-    mean, low, high = over_seeds(metric, losses, own[0].n, differences=True)
-    if len(own) == 1:
-        low, high = own[0].difference_low, own[0].difference_high
+    losses = [value.score - before for value in points]
+    mean, low, high = over_seeds(metric, losses, points[0].n, differences=True)
+    if len(points) == 1:
+        low, high = points[0].difference_low, points[0].difference_high
     lost = Difference(metric=metric, value=mean, low=low, high=high)
     return {"difference": lost.to_json(), "lost": str(lost)}
 

@@ -122,9 +122,13 @@ class PruneStudy:
             self._share_full(study, plan)
             where = folder.name if self.out is not None else self.subject.need_task().name
             result = study.run(
-                self.executor_options, again="retry", note=note, progress=self.progress,
-                subjects=self._subjects(plan), logging=_logging(self.logging, where),
-            )  # fmt: skip
+                self.executor_options,
+                again="retry",
+                note=note,
+                progress=self.progress,
+                subjects=self._subjects(plan),
+                logging=_logging(self.logging, where),
+            )
             if result.failed:
                 raise _failure(study, result.failed)
             if result.left:
@@ -209,12 +213,12 @@ def open_study(
 
 def told_once(note: Note) -> Note:
     """A note that differs from an earlier one in numbers alone is not given again."""
-    told: set[str] = set()
+    given: set[str] = set()
 
     def give(text: str) -> None:
         kind = re.sub(r"[0-9.,]+", "#", text)
-        if kind not in told:
-            told.add(kind)
+        if kind not in given:
+            given.add(kind)
             note(text)
 
     return give

@@ -55,10 +55,13 @@ class Status:
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""
         return {
-            "name": self.name, "folder": str(self.folder), "total": sum(self.counts.values()),
-            "counts": dict(self.counts), "failed": list(self.failed),
+            "name": self.name,
+            "folder": str(self.folder),
+            "total": sum(self.counts.values()),
+            "counts": dict(self.counts),
+            "failed": list(self.failed),
             "running": list(self.running),
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +94,7 @@ class PlanSummary:
 class Study:
     """A plan and the folder where its runs are kept."""
 
-    asked: Plan
+    planned: Plan
     folder: Path
     about: Mapping[str, Any] | None = None
     """What all its runs depend on, where more runs of the same may be added; None for a file."""
@@ -101,14 +104,14 @@ class Study:
     @cached_property
     def ledger(self) -> Ledger:
         """The folder's runs and claims."""
-        return Ledger(self.folder, self.asked.settings.lease)
+        return Ledger(self.folder, self.planned.settings.lease)
 
     def __repr__(self) -> str:
-        return f"Study({self.asked.name}: {len(self.asked.by_key)} runs in {self.folder})"
+        return f"Study({self.planned.name}: {len(self.planned.by_key)} runs in {self.folder})"
 
     def plan(self) -> PlanSummary:
         """Count the runs, and judge by finished ones how long the others take."""
-        cells, states = self.asked.by_key, self._states()
+        cells, states = self.planned.by_key, self._states()
         seconds: dict[tuple[str, ...], list[float]] = {}
         left: list[tuple[tuple[str, ...], float | None]] = []
         for key, cell in cells.items():
@@ -117,15 +120,20 @@ class Study:
                 seconds.setdefault(kind, []).append(float(self.ledger.record(key)["seconds"]))
             else:
                 left.append((kind, cell.seconds))
-        known = {kind: sum(each) / len(each) for kind, each in seconds.items()}
-        judged = [found for kind, said in left if (found := known.get(kind, said)) is not None]
+        known = {kind: sum(item) / len(item) for kind, item in seconds.items()}
+        judged = [flat for kind, text in left if (flat := known.get(kind, text)) is not None]
         finished = sum(map(len, seconds.values()))
         return PlanSummary(
-            name=self.asked.name, folder=self.folder, runs=len(cells), cells=len(self.asked.cells),
-            done=finished, groups=Counter(cell.group for cell in self.asked.cells),
-            hours=sum(judged) / 3600 if judged or not left else None, judged_by=finished,
+            name=self.planned.name,
+            folder=self.folder,
+            runs=len(cells),
+            cells=len(self.planned.cells),
+            done=finished,
+            groups=Counter(cell.group for cell in self.planned.cells),
+            hours=sum(judged) / 3600 if judged or not left else None,
+            judged_by=finished,
             unjudged=len(left) - len(judged),
-        )  # fmt: skip
+        )
 
     def run(
         self,
@@ -147,13 +155,13 @@ class Study:
         is_new = self._require_same(update, note)
         executor_options = executor_options or ExecutorOptions()
         self._require_portable(executor_options)
-        executor = make_executor(self.folder, executor_options, self.asked.settings.threads)
+        executor = make_executor(self.folder, executor_options, self.planned.settings.threads)
         if isinstance(executor, Serial) and subjects is not None:
             executor.subjects, executor.note = subjects, note
         if is_new:  # written when there is somebody to carry it out
             self._write_asked(executor)
         driver = Driver(
-            plan=self.asked,
+            plan=self.planned,
             ledger=self.ledger,
             executor=executor,
             note=note,
@@ -164,7 +172,7 @@ class Study:
 
     def _require_portable(self, executor_options: ExecutorOptions) -> None:
         """Refuse a model in memory where its runs would go to other processes."""
-        held = any(isinstance(cell.run.model, InMemory) for cell in self.asked.cells)
+        held = any(isinstance(cell.run.model, InMemory) for cell in self.planned.cells)
         if held and executor_options.executor != "serial":
             raise UsageError(
                 f"The executor '{executor_options.executor}' cannot reach a model, rows or a "
@@ -202,7 +210,7 @@ class Study:
 
     def status(self) -> Status:
         """What became of each run."""
-        cells, states = self.asked.by_key, self._states()
+        cells, states = self.planned.by_key, self._states()
         void = self._void(states)
         names = {key: "not run" if key in void else state.name for key, state in states.items()}
         about = {
@@ -211,17 +219,17 @@ class Study:
             if names[key] in ("failed", "running", "stale")
         }
         return Status(
-            name=self.asked.name,
+            name=self.planned.name,
             folder=self.folder,
             counts={name: Counter(names.values())[name] for name in STATES},
             failed=[
-                {**each, "error": (states[key].failure or {}).get("error")}
-                for key, each in about.items()
+                {**item, "error": (states[key].failure or {}).get("error")}
+                for key, item in about.items()
                 if names[key] == "failed"
             ],
             running=[
-                {**each, "state": names[key], "holder": holder_of(states[key])}
-                for key, each in about.items()
+                {**item, "state": names[key], "holder": holder_of(states[key])}
+                for key, item in about.items()
                 if names[key] != "failed"
             ],
         )
@@ -240,17 +248,17 @@ class Study:
 
     def table(self) -> StudyTable:
         """The finished runs as rows, and what they come to over their seeds."""
-        return gather(self.asked, self.ledger)
+        return gather(self.planned, self.ledger)
 
     def _states(self) -> dict[str, State]:
-        return self.ledger.states(self.asked.by_key)
+        return self.ledger.states(self.planned.by_key)
 
     def _void(self, states: Mapping[str, State]) -> set[str]:
         """Runs that cannot be made because one that they start from failed."""
         void: set[str] = set()
-        for key, cell in self.asked.by_key.items():  # inputs come first
+        for key, cell in self.planned.by_key.items():  # inputs come first
             before = [run.key for run in cell.run.inputs]
-            bad = any(each in void or states[each].name == "failed" for each in before)
+            bad = any(item in void or states[item].name == "failed" for item in before)
             if bad and states[key].name not in ("done", "failed"):
                 void.add(key)
         return void
@@ -270,14 +278,14 @@ class Study:
         then = old
         if (then["runs"], then.get("threads")) == (now["runs"], now["threads"]):
             return False
-        said = _difference(then, now)
+        changes = _difference(then, now)
         if not update:
             raise UsageError(
-                f"The study '{self.asked.name}' in {self.folder} was begun with another file: "
-                f"{said}. Put that back to go on with it, pass --update to go on with the new "
+                f"The study '{self.planned.name}' in {self.folder} was begun with another file: "
+                f"{changes}. Put that back to go on with it, pass --update to go on with the new "
                 "one (runs that both ask for stay), or use another --out."
             )
-        note(f"The study goes on with another file: {said}.")
+        note(f"The study goes on with another file: {changes}.")
         return True
 
     def _written(self) -> dict[str, Any] | None:
@@ -291,18 +299,18 @@ class Study:
 
     @property
     def _file(self) -> Path:
-        return self.folder / STUDIES / f"{self.asked.name}.json"
+        return self.folder / STUDIES / f"{self.planned.name}.json"
 
     @cached_property
     def _now(self) -> dict[str, Any]:
         """What the study file asks for."""
         return {
-            "name": self.asked.name,
+            "name": self.planned.name,
             "command": self.command,
-            "threads": self.asked.settings.threads,
-            "asked": _flat(self.asked.data),
+            "threads": self.planned.settings.threads,
+            "asked": _flat(self.planned.data),
             "about": self.about,
-            "runs": sorted(self.asked.by_key),
+            "runs": sorted(self.planned.by_key),
         }
 
     def _write_asked(self, executor: Executor) -> None:
@@ -320,18 +328,18 @@ def _runs_in(path: Path) -> list[str]:
     return data["runs"] if isinstance(data, dict) and isinstance(data.get("runs"), list) else []
 
 
-def _flat(data: Any, place: str = "") -> dict[str, Any]:
+def _flat(data: Any, path: str = "") -> dict[str, Any]:
     """Every value of a nest by its place."""
     if isinstance(data, Mapping) and data:
         items = data.items()
-    elif isinstance(data, list) and any(isinstance(each, Mapping | list) for each in data):
+    elif isinstance(data, list) and any(isinstance(item, Mapping | list) for item in data):
         items = enumerate(data)
     else:
-        return {place: data}
-    found = {}
+        return {path: data}
+    flat = {}
     for name, value in items:
-        found |= _flat(value, f"{place}.{name}" if place else str(name))
-    return found
+        flat |= _flat(value, f"{path}.{name}" if path else str(name))
+    return flat
 
 
 def _difference(then: Mapping[str, Any], now: Mapping[str, Any], most: int = 8) -> str:
@@ -340,12 +348,12 @@ def _difference(then: Mapping[str, Any], now: Mapping[str, Any], most: int = 8) 
     gone = len(set(then["runs"]) - set(now["runs"]))
     come = len(set(now["runs"]) - set(then["runs"]))
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    told = [f"{name} was {old.get(name)}, now {new.get(name)}" for name in names[:most]]
+    changes = [f"{name} was {old.get(name)}, now {new.get(name)}" for name in names[:most]]
     if then.get("threads") != now["threads"]:
-        told.append(f"threads was {then.get('threads')}, now {now['threads']}")
-    if not told:
-        told.append("a model or data that it names has changed")
-    return f"{'; '.join(told)} ({gone} runs of before are gone, {come} are new)"
+        changes.append(f"threads was {then.get('threads')}, now {now['threads']}")
+    if not changes:
+        changes.append("a model or data that it names has changed")
+    return f"{'; '.join(changes)} ({gone} runs of before are gone, {come} are new)"
 
 
 def study(
@@ -356,5 +364,5 @@ def study(
     `file` is YAML, TOML or JSON, or the name of a study that ships with headcount; `out` is where
     its runs are kept, in place of what the file says; `many` allows over 100,000 runs.
     """
-    asked = read_plan(file, many=many)
-    return Study(asked, expanded(out) if out is not None else asked.out)
+    request = read_plan(file, many=many)
+    return Study(request, expanded(out) if out is not None else request.out)

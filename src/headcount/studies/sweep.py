@@ -61,25 +61,31 @@ class Sweep(StudyResult):
         for point in self.points:
             groups.setdefault(point.value, []).append(point)
         full = math.nan if self.full["score"] is None else self.full["score"]
-        seeds: dict[Any, dict[int, float]] = {value: by_seed(own) for value, own in groups.items()}
+        seeds: dict[Any, dict[int, float]] = {
+            value: by_seed(points) for value, points in groups.items()
+        }
         seeds[ALL] = {point.seed: full for point in self.points}
         better = get_metric(self.metric).higher_is_better
         step = step_of(self.metric, self.points[0].n, full)
-        found = compare_groups(seeds, ALL, higher_is_better=better, step=step)
+        tests = compare_groups(seeds, ALL, higher_is_better=better, step=step)
         rows = []
-        for value, own in groups.items():
-            whole = self.group(own)
-            rows.append({
-                "value": value,
-                "seeds": len(own),
-                "kept": float(np.mean([point.kept for point in own])),
-                "sparsity": _sparsity([point.sparsity for point in own]),
-                "score": {name: whole[name] for name in ("mean", "low", "high", "worst", "best")},
-                **{name: whole[name] for name in ("relative", "difference", "lost")},
-                "against_all_heads": found[value],
-                "than_all_heads": found[value]["verdict"],
-                "all_closed": sum(point.all_closed is not None for point in own),
-            })  # fmt: skip
+        for value, points in groups.items():
+            whole = self.group(points)
+            rows.append(
+                {
+                    "value": value,
+                    "seeds": len(points),
+                    "kept": float(np.mean([point.kept for point in points])),
+                    "sparsity": _sparsity([point.sparsity for point in points]),
+                    "score": {
+                        name: whole[name] for name in ("mean", "low", "high", "worst", "best")
+                    },
+                    **{name: whole[name] for name in ("relative", "difference", "lost")},
+                    "against_all_heads": tests[value],
+                    "than_all_heads": tests[value]["verdict"],
+                    "all_closed": sum(point.all_closed is not None for point in points),
+                }
+            )
         return rows
 
     def trends(self) -> dict[str, dict[str, float]]:
@@ -160,7 +166,7 @@ def sweep_plan(runs: PruneRuns, over: str, values: Sequence[float], seeds: int) 
     method = runs.like.method
     check_sweep(method, over, values, seeds)
     methods = {float(value): _with(method, over, float(value)) for value in values}
-    if any(each.ratio == "needed" for each in methods.values()):
+    if any(swept.ratio == "needed" for swept in methods.values()):
         raise UsageError(
             f"The method '{runs.like.name}' keeps exactly as many heads as it is asked for, so "
             "there is no sparsity to sweep: use straight-through or hard-concrete."
@@ -170,18 +176,18 @@ def sweep_plan(runs: PruneRuns, over: str, values: Sequence[float], seeds: int) 
         [
             (
                 {over: value, "seed": seed},
-                replace(runs.like, method=each),
+                replace(runs.like, method=swept),
                 f"{over}={value:g}",
             )
             for seed in range(seeds)
-            for value, each in methods.items()
+            for value, swept in methods.items()
         ],
     )
 
 
 def _with(method: Method, option: str, value: float) -> Method:
-    own = {each.name: getattr(method, each.name) for each in fields(method)}  # pyright: ignore[reportArgumentType]
-    return type(method)(**own | {option: value})
+    options = {one.name: getattr(method, one.name) for one in fields(method)}  # pyright: ignore[reportArgumentType]
+    return type(method)(**options | {option: value})
 
 
 def read_over(text: str) -> tuple[str, list[float]]:
@@ -207,8 +213,8 @@ def check_sweep(method: Method, over: str, values: Sequence[float], seeds: int) 
             f"'{over}' is no number of the method '{name}'.{did_you_mean(over, numeric)} "
             f"Numbers to sweep over: {', '.join(numeric)}."
         )
-    if over in (own := changed(method)):
-        raise UsageError(f"'{over}' is swept over, so it cannot also be set to {own[over]}.")
+    if over in (points := changed(method)):
+        raise UsageError(f"'{over}' is swept over, so it cannot also be set to {points[over]}.")
     if wrong := [value for value in values if not math.isfinite(value)]:
         raise UsageError(f"{wrong[0]} is no value of '{over}' to sweep over.")
     if twice := [value for at, value in enumerate(values) if value in values[:at]]:

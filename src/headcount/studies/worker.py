@@ -105,10 +105,10 @@ def work(
             lease = ledger.claim(key, again=job.again)
         if lease is None:
             return {"key": key, "state": ledger.state(key).name, "error": None}
-        made = ledger.work_of(key, lease.epoch) / MADE
-        _carry(ledger, run, replace(job, key=key), made, bench)
+        made_in = ledger.work_of(key, lease.epoch) / MADE
+        _carry(ledger, run, replace(job, key=key), made_in, bench)
         with _undisturbed():
-            ledger.publish(key, lease, made)
+            ledger.publish(key, lease, made_in)
         return {"key": key, "state": "done", "error": None}
     except (KeyboardInterrupt, SystemExit):
         if lease is not None:
@@ -145,12 +145,12 @@ def _undisturbed() -> Generator[None]:
 
 
 def _failed(ledger: Ledger, key: str, lease: Lease, error: BaseException) -> dict[str, Any]:
-    said = str(error) if isinstance(error, HeadcountError) else in_words(error)
+    text = str(error) if isinstance(error, HeadcountError) else in_words(error)
     if disk_is_full(error, quoted=True):  # that is nothing about the run
         lease.release()
-        return {"key": key, "state": "unwritten", "error": said}
+        return {"key": key, "state": "unwritten", "error": text}
     failure = {
-        "error": said,
+        "error": text,
         "exit_code": getattr(error, "exit_code", 1),
         "traceback": "".join(traceback.format_exception(error))[-20_000:],
     }
@@ -161,29 +161,29 @@ def _failed(ledger: Ledger, key: str, lease: Lease, error: BaseException) -> dic
         return {"key": key, "state": "lost", "error": str(lost)}
     except HeadcountError:  # a full disk: not even the failure can be written
         lease.release()
-        return {"key": key, "state": "unwritten", "error": said}
-    return {"key": key, "state": "failed", "error": said}
+        return {"key": key, "state": "unwritten", "error": text}
+    return {"key": key, "state": "failed", "error": text}
 
 
-def _carry(ledger: Ledger, run: Run, job: Job, made: Path, bench: Bench | None) -> None:
+def _carry(ledger: Ledger, run: Run, job: Job, folder: Path, bench: Bench | None) -> None:
     """Fill the folder of a run with its record and what it leaves."""
-    if (made / FILE).is_file() and (made.parent / f".{MADE}.done").is_file():
+    if (folder / FILE).is_file() and (folder.parent / f".{MADE}.done").is_file():
         return  # all was there when its worker died
-    _require_unchanged(job, made.parent)
-    ready = on_inputs(run, lambda each: ledger.folder_of(each.key)) if run.inputs else run
+    _require_unchanged(job, folder.parent)
+    ready = on_inputs(run, lambda before: ledger.folder_of(before.key)) if run.inputs else run
     if job.launch:
-        record = _launched(ready, job, made)
+        record = _launched(ready, job, folder)
     elif not run.options.opens_model:
         record = execute(ready).record
     else:
-        record = _measured(ready, job, made, bench)
-    _require_unchanged(job, made.parent)
-    made.mkdir(parents=True, exist_ok=True)
-    replace(record, run=run).save(made)
+        record = _measured(ready, job, folder, bench)
+    _require_unchanged(job, folder.parent)
+    folder.mkdir(parents=True, exist_ok=True)
+    replace(record, run=run).save(folder)
     if leaves_model(run) and not job.keep:
-        _strip(made)
+        _strip(folder)
     danger()
-    (made.parent / f".{MADE}.done").touch()
+    (folder.parent / f".{MADE}.done").touch()
 
 
 def _require_unchanged(job: Job, work: Path) -> None:
@@ -201,11 +201,11 @@ def _require_unchanged(job: Job, work: Path) -> None:
 
 def _files(run: Run) -> set[str]:
     """The files and folders that a run and those before it name."""
-    own = {name for name in run.files if os.path.isabs(name) or os.path.exists(name)}
-    return own.union(*map(_files, run.inputs))
+    names = {name for name in run.files if os.path.isabs(name) or os.path.exists(name)}
+    return names.union(*map(_files, run.inputs))
 
 
-def _measured(run: Run, job: Job, made: Path, bench: Bench | None) -> Record:
+def _measured(run: Run, job: Job, folder: Path, bench: Bench | None) -> Record:
     import torch
 
     from headcount.tasks.loading import hush
@@ -217,19 +217,23 @@ def _measured(run: Run, job: Job, made: Path, bench: Bench | None) -> Record:
         return record
     subjects, note = (None, log) if bench is None else (bench.subjects, bench.note)
     subjects = subjects or opened_subjects()
-    target, logging = target_of(run, made), Logging(**job.logging)
+    target, logging = target_of(run, folder), Logging(**job.logging)
     if run.kind != "prune" or job.keep or target is None:
         context = RunContext(out=target, subjects=subjects, note=note, logging=logging)
         return execute(run, context).record
     free = isinstance(run.options, Prune) and run.options.ratio == FREE
     context = RunContext(
-        work=made.parent / "cutting", subjects=subjects, may_close=free, note=note, logging=logging
+        work=folder.parent / "cutting",
+        subjects=subjects,
+        may_close=free,
+        note=note,
+        logging=logging,
     )
-    found = execute(run, context)
-    if (trace := getattr(found.value, "trace", None)) is not None:
-        made.mkdir(parents=True, exist_ok=True)
-        trace.save(made / "gates.npz")
-    return found.record
+    result = execute(run, context)
+    if (trace := getattr(result.value, "trace", None)) is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        trace.save(folder / "gates.npz")
+    return result.record
 
 
 @cache
@@ -240,15 +244,15 @@ def opened_subjects() -> Subjects:
     return Subjects()
 
 
-def _launched(run: Run, job: Job, made: Path) -> Record:
+def _launched(run: Run, job: Job, folder: Path) -> Record:
     """The run in processes of its own, started by a command such as accelerate launch."""
-    made.parent.mkdir(parents=True, exist_ok=True)
-    asked = made.parent / "run.json"
-    write_json(asked, run.to_plain())
-    target = target_of(run, made)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    request = folder.parent / "run.json"
+    write_json(request, run.to_plain())
+    target = target_of(run, folder)
     out = [] if target is None else ["--out", str(target)]
     plugins = [word for script in job.plugins for word in ("--plugin", script)]
-    command = [*job.launch, "-m", "headcount", "run", str(asked), *out, *plugins, "--json"]
+    command = [*job.launch, "-m", "headcount", "run", str(request), *out, *plugins, "--json"]
     threads = {"OMP_NUM_THREADS": str(job.threads)}
     try:
         done = subprocess.run(
@@ -257,16 +261,16 @@ def _launched(run: Run, job: Job, made: Path) -> Record:
     except OSError as error:
         raise StudyError(f"Cannot start {command[0]}: {error.strerror or error}.") from error
     if done.returncode:
-        said = " ".join(done.stderr.split())[-500:]
-        raise StudyError(f"{' '.join(job.launch)} ended with {done.returncode}: {said}")
-    if (made / FILE).is_file():
-        return load_record(made)
+        text = " ".join(done.stderr.split())[-500:]
+        raise StudyError(f"{' '.join(job.launch)} ended with {done.returncode}: {text}")
+    if (folder / FILE).is_file():
+        return load_record(folder)
     return Record.from_json(json.loads(done.stdout), " ".join(command))
 
 
-def _strip(made: Path) -> None:
+def _strip(folder: Path) -> None:
     """Delete the weights and vocabularies of a model that nobody starts from."""
-    for path in made.iterdir():
+    for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
         elif path.name != FILE and path.stat().st_size > SMALL:

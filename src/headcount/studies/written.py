@@ -43,32 +43,32 @@ class StudyFile:
     mistakes: dict[tuple[Place, str], None] = field(default_factory=dict)
     """In their order, each once."""
 
-    def wrong(self, place: Sequence[str], text: str) -> None:
+    def wrong(self, path: Sequence[str], text: str) -> None:
         """Note a mistake; the same one of many runs is told once."""
-        self.mistakes[tuple(place), text] = None
+        self.mistakes[tuple(path), text] = None
 
-    def note(self, place: Sequence[str], error: HeadcountError) -> None:
+    def note(self, path: Sequence[str], error: HeadcountError) -> None:
         """Note every mistake of a refusal at its own place below `place`."""
         for inner, text in error.mistakes or [((), str(error))]:
-            self.wrong((*place, *inner), text)
+            self.wrong((*path, *inner), text)
 
     def refuse(self) -> None:
         """Tell all mistakes, if there are any."""
         if not self.mistakes:
             return
-        told = sorted({(self._line(place), ".".join(place), text) for place, text in self.mistakes})
-        said = [
-            f"{f'line {line}: ' if line else ''}{f'{place}: ' if place else ''}{text}"
-            for line, place, text in told
+        lines = sorted({(self._line(path), ".".join(path), text) for path, text in self.mistakes})
+        texts = [
+            f"{f'line {line}: ' if line else ''}{f'{path}: ' if path else ''}{text}"
+            for line, path, text in lines
         ]
-        count = "a mistake" if len(said) == 1 else f"{len(said)} mistakes"
-        raise StudyFileError(f"{self.path} has {count}.", said)
+        count = "a mistake" if len(texts) == 1 else f"{len(texts)} mistakes"
+        raise StudyFileError(f"{self.path} has {count}.", texts)
 
-    def _line(self, place: Place) -> int:
+    def _line(self, path: Place) -> int:
         """The line of the nearest thing that is written there."""
-        while place and place not in self.lines:
-            place = place[:-1]
-        return self.lines.get(place, 0)
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 0)
 
 
 def find(name: str | Path) -> Path:
@@ -76,7 +76,7 @@ def find(name: str | Path) -> Path:
     path = as_path(name, "study")
     if path.is_file():
         return path
-    shipped = {each.stem: each for each in sorted(SHIPPED.glob("*.yaml"))}
+    shipped = {file.stem: file for file in sorted(SHIPPED.glob("*.yaml"))}
     if str(name) in shipped:
         return shipped[str(name)]
     from headcount.base.names import did_you_mean
@@ -100,8 +100,8 @@ def _toml(path: Path, text: str) -> StudyFile:
     try:
         return StudyFile(path=path, data=tomllib.loads(text))
     except (ValueError, RecursionError) as error:
-        found = re.search(r"at line (\d+)", str(error))
-        line = f" in line {found[1]}" if found else ""
+        written = re.search(r"at line (\d+)", str(error))
+        line = f" in line {written[1]}" if written else ""
         raise StudyFileError(f"{path} is no TOML{line}: {error}.") from error
 
 
@@ -113,40 +113,40 @@ def _yaml(path: Path, text: str) -> StudyFile:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark is not None else ""
-        said = getattr(error, "problem", None) or " ".join(str(error).split())
-        raise StudyFileError(f"{path} is no YAML{line}: {said}.") from error
-    found = StudyFile(path=path, data={})
+        texts = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise StudyFileError(f"{path} is no YAML{line}: {texts}.") from error
+    written = StudyFile(path=path, data={})
     if not isinstance(node, yaml.MappingNode):
         raise StudyFileError(f"{path} is no study file: it has no names with values.")
     loader = yaml.SafeLoader("")
-    for place, line, twice in _walk(node):
-        if len(found.lines) >= MOST:  # aliases of aliases can grow without end
+    for where, line, twice in _walk(node):
+        if len(written.lines) >= MOST:  # aliases of aliases can grow without end
             raise StudyFileError(f"{path} has more than {MOST:,} values.")
-        found.lines[place] = line
+        written.lines[where] = line
         if twice:
-            found.wrong(place, "it is there twice.")
+            written.wrong(where, "it is there twice.")
     try:
         data = loader.construct_document(node)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise StudyFileError(f"{path} is no YAML: {' '.join(str(error).split())}.") from error
-    found.data.update(_texts(data))
-    return found
+    written.data.update(_texts(data))
+    return written
 
 
-def _walk(node: Any, place: Place = (), depth: int = 0) -> Iterator[tuple[Place, int, bool]]:
+def _walk(node: Any, path: Place = (), depth: int = 0) -> Iterator[tuple[Place, int, bool]]:
     """Every value with its place, its line, and whether the same name stood there before."""
     if depth > 40:
         raise StudyFileError("A study file is not nested that deeply.")
     if node.id == "mapping":
         seen: set[str] = set()
         for name, value in node.value:
-            inner = (*place, str(name.value))
+            inner = (*path, str(name.value))
             yield inner, name.start_mark.line + 1, str(name.value) in seen
             seen.add(str(name.value))
             yield from _walk(value, inner, depth + 1)
     elif node.id == "sequence":
         for at, value in enumerate(node.value):
-            inner = (*place, str(at))
+            inner = (*path, str(at))
             yield inner, value.start_mark.line + 1, False
             yield from _walk(value, inner, depth + 1)
 

@@ -54,7 +54,7 @@ class Processes:
 
     def submit(self, key: str, job: Job, after: Sequence[str]) -> None:
         """Hand it to a worker that has none."""
-        worker = next((each for each in self.workers if each.key is None), None) or self._start()
+        worker = next((one for one in self.workers if one.key is None), None) or self._start()
         worker.key = key
         assert worker.process.stdin is not None
         with suppress(BrokenPipeError):  # its death is seen when it should answer
@@ -69,9 +69,12 @@ class Processes:
             with open(logs / f"worker-{os.getpid()}-{len(self.workers)}.log", "ab") as log:
                 process = subprocess.Popen(
                     [sys.executable, "-m", "headcount.studies.worker", str(self.folder)],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
                     env={**os.environ, **threads},
-                )  # fmt: skip
+                )
         except OSError as error:
             raise cannot_write(logs, error) from error
         worker = _Worker(process)
@@ -81,20 +84,20 @@ class Processes:
 
     def ended(self, seconds: float) -> list[JobEnd]:
         """Jobs whose workers have answered, or died."""
-        found = []
+        ends = []
         for event, _ in self.selector.select(seconds):
             worker: _Worker = event.data
             line = worker.answers.readline()
             key, worker.key = worker.key, None
             if line and key is not None:
                 answer = json.loads(line)
-                found.append(JobEnd(key, answer["state"], answer["error"]))
+                ends.append(JobEnd(key, answer["state"], answer["error"]))
                 continue
             code = worker.process.wait()
             self._drop(worker)
             if key is not None:
-                found.append(JobEnd(key, "died", _died(code)))
-        return found
+                ends.append(JobEnd(key, "died", _died(code)))
+        return ends
 
     def _drop(self, worker: _Worker) -> None:
         self.selector.unregister(worker.answers)

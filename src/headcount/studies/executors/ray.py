@@ -60,10 +60,10 @@ class OnRay:
 
     def room(self) -> int:
         """As many as run at once, and as many again: Ray has its own queue."""
-        there, how = self.ray.cluster_resources(), self.executor_options
-        slots = [there.get("CPU", 1.0) / how.cpus]
-        if how.gpus:
-            slots.append(there.get("GPU", 0.0) / how.gpus)
+        running, options = self.ray.cluster_resources(), self.executor_options
+        slots = [running.get("CPU", 1.0) / options.cpus]
+        if options.gpus:
+            slots.append(running.get("GPU", 0.0) / options.gpus)
         return max(1, 2 * int(min(slots))) - len(self.jobs)
 
     def submit(self, key: str, job: Job, after: Sequence[str]) -> None:
@@ -100,20 +100,20 @@ def _connect(ray: Any, executor_options: ExecutorOptions) -> None:
     address = executor_options.address
     if address is None:
         processors = max(1, round(executor_options.workers * executor_options.cpus))
-        how: dict[str, Any] = {"num_cpus": processors, "include_dashboard": False}
+        options: dict[str, Any] = {"num_cpus": processors, "include_dashboard": False}
     else:
         _require_answer(address)
-        how = {"address": address}
+        options = {"address": address}
     for left in reversed(range(STARTS if address is None else 1)):
         try:
-            ray.init(**how, **QUIET)
+            ray.init(**options, **QUIET)
             return
         except Exception as error:  # Ray has no type of its own for a node that is too slow
             ray.shutdown()
             if not left:
                 where = f"at {address}" if address else "on this machine"
-                said = f"There is no Ray cluster {where}: {in_words(error)}."
-                raise HeadcountError(said) from error
+                text = f"There is no Ray cluster {where}: {in_words(error)}."
+                raise HeadcountError(text) from error
 
 
 def _require_answer(address: str) -> None:

@@ -83,7 +83,7 @@ class Serial:
     def _ready(self, job: Job) -> Run:
         """A run on what those that it starts from have left."""
         run, ledger = job.read(), Ledger(self.folder)
-        return on_inputs(run, lambda each: ledger.folder_of(each.key)) if run.inputs else run
+        return on_inputs(run, lambda before: ledger.folder_of(before.key)) if run.inputs else run
 
     def close(self) -> None:
         """Nothing is left."""

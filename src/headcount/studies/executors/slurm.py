@@ -43,7 +43,7 @@ class SlurmJob:
         """Carry the run out, once everything it starts from is there."""
         ledger, run = Ledger(folder, job["lease"]), Run.read(job["run"])
         # of a run on other files than were planned with, `work` says that it failed
-        before = [each.key for each in run.inputs] if run.key == job["key"] else []
+        before = [number.key for number in run.inputs] if run.key == job["key"] else []
         while any(ledger.state(key).name == "running" for key in before):
             time.sleep(EVERY)  # somebody makes it who is no job of SLURM's
         missing = [key for key in before if ledger.state(key).name != "done"]
@@ -119,9 +119,11 @@ class OnSlurm:
         """Jobs that have answered, and those that are in the queue no more."""
         over = [key for key, job in self.jobs.items() if self._has_answered(job)]
         if not self.local and time.monotonic() - self.looked > EVERY:
-            self.looked, there = time.monotonic(), _in_queue()
-            over += [k for k, job in self.jobs.items() if k not in over and job.job_id not in there]
-            left = {key: job for key, job in self.queued.items() if job in there}
+            self.looked, queued_ids = time.monotonic(), _in_queue()
+            over += [
+                k for k, job in self.jobs.items() if k not in over and job.job_id not in queued_ids
+            ]
+            left = {key: job for key, job in self.queued.items() if job in queued_ids}
             # those of an earlier call: the folder alone knows how they ended
             before, self.queued = set(self.queued) - set(left), left
             return [JobEnd(key, "over") for key in before] + [self._answer(key) for key in over]
@@ -147,7 +149,9 @@ class OnSlurm:
             level = [
                 k for k, (_, after) in self.taken.items() if self.taken.keys().isdisjoint(after)
             ]
-            before = {ids[each] for key in level for each in self.taken[key][1] if each in ids}
+            before = {
+                ids[waiting] for key in level for waiting in self.taken[key][1] if waiting in ids
+            }
             for start in range(0, len(level), LARGEST):
                 keys = level[start : start + LARGEST]
                 for key, job in zip(keys, self._submit(keys, sorted(before)), strict=True):
@@ -167,23 +171,25 @@ class OnSlurm:
                     for key in keys
                 ]
         except (OSError, RuntimeError) as error:
-            said = in_words(error, 400)
-            raise HeadcountError(f"SLURM did not take {len(keys)} jobs: {said}.") from error
+            text = in_words(error, 400)
+            raise HeadcountError(f"SLURM did not take {len(keys)} jobs: {text}.") from error
 
     def _executor(self, before: Sequence[str]) -> Any:
-        how = self.executor_options
+        options = self.executor_options
         executor = self.submitit.AutoExecutor(
-            folder=self.folder / SUBMITTED / "%j", cluster="local" if self.local else "slurm",
-            local_max_num_timeout=TIMEOUTS, slurm_max_num_timeout=TIMEOUTS,
-        )  # fmt: skip
+            folder=self.folder / SUBMITTED / "%j",
+            cluster="local" if self.local else "slurm",
+            local_max_num_timeout=TIMEOUTS,
+            slurm_max_num_timeout=TIMEOUTS,
+        )
         slurm: dict[str, Any] = {
-            "slurm_cpus_per_task": max(1, round(how.cpus)),
+            "slurm_cpus_per_task": max(1, round(options.cpus)),
             "slurm_setup": [f"export OMP_NUM_THREADS={self.threads}"],
-            "slurm_partition": how.partition,
-            "slurm_gres": f"gpu:{round(how.gpus)}" if how.gpus else None,
+            "slurm_partition": options.partition,
+            "slurm_gres": f"gpu:{round(options.gpus)}" if options.gpus else None,
             "slurm_dependency": f"afterany:{':'.join(before)}" if before else None,
         }
-        executor.update_parameters(name="headcount", timeout_min=how.minutes, **slurm)
+        executor.update_parameters(name="headcount", timeout_min=options.minutes, **slurm)
         return executor
 
     def close(self) -> None:
@@ -192,16 +198,16 @@ class OnSlurm:
 
 def queued(folder: Path) -> dict[str, str]:
     """Run -> the SLURM job that was submitted for it and is not over."""
-    found = {}
+    ids = {}
     for path in (folder / SUBMITTED).glob("*.json"):
         try:
-            found[path.stem] = str(read_json(path, "SLURM job")["job"])
+            ids[path.stem] = str(read_json(path, "SLURM job")["job"])
         except (HeadcountError, TypeError, KeyError):
             continue
-    if not found:
+    if not ids:
         return {}
-    there = _in_queue()
-    return {key: job for key, job in found.items() if job in there}
+    queued_ids = _in_queue()
+    return {key: job for key, job in ids.items() if job in queued_ids}
 
 
 def _in_queue() -> set[str]:
@@ -210,8 +216,8 @@ def _in_queue() -> set[str]:
     try:
         listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
-        said = " ".join((getattr(error, "stderr", None) or str(error)).split())
-        raise HeadcountError(f"SLURM does not say which jobs it has: {said}.") from error
+        text = " ".join((getattr(error, "stderr", None) or str(error)).split())
+        raise HeadcountError(f"SLURM does not say which jobs it has: {text}.") from error
     return set(listed.stdout.split())
 
 

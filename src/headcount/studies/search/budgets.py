@@ -1,0 +1,233 @@
+"""The best score within a budget: a knapsack over the surgeon's paths, held to what is measured.
+
+Every layer has its ways of keeping heads, with a loss (second order, along the surgeon's path) and
+a price (counted, or measured). The least loss whose price fits is chosen, the heads are removed,
+and the result is counted or timed itself: where it is over the budget, the knapsack is given less
+room, a few times.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from headcount.costs.cost import cost
+from headcount.costs.shapes import shapes_of
+from headcount.heads import Mask
+from headcount.models.remove import remove
+from headcount.pruning.counts import Place
+from headcount.pruning.pattern import Pattern
+from headcount.pruning.surgeon import paths
+from headcount.runs.cutting import PruningRun
+from headcount.runs.kinds.prune import Prune
+from headcount.studies.search.answers import (
+    SearchRequest,
+    common,
+    mean_length,
+    nothing_found,
+    pruned,
+    speed_of,
+    stated,
+    timed,
+)
+from headcount.studies.search.bounds import CostBudget
+from headcount.studies.search.candidates import Candidate
+from headcount.studies.search.estimate import SearchResult, over_budget_sentence, sentence_of
+from headcount.studies.search.judging import Judge
+from headcount.studies.search.knapsack import knapsack
+from headcount.studies.search.prices import Prices, prices_of
+from headcount.studies.search.store import Store
+from headcount.studies.search.ways import LayerChoice, all_ways, mask_of
+
+TRIES = 4
+"""How often the knapsack is given less room."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """What a model takes of a budget's kind; an interval where it is measured."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Amount:
+        """What is counted has no interval."""
+        return cls(value=value, low=value, high=value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attempt:
+    """One cut under a budget, and what it really takes."""
+
+    mask: Mask
+    predicted: float
+    amount: Amount
+    before: float
+    timing: dict[str, Any] | None
+    speedup: dict[str, float] | None
+
+    @property
+    def share(self) -> float:
+        """What it takes as a share of the whole model's in the same run."""
+        return self.amount.value / self.before
+
+    def fits(self, budget: CostBudget) -> bool:
+        """Whether it takes no more than the budget."""
+        return self.amount.value <= budget.limit(self.before)
+
+    def may_fit(self, budget: CostBudget) -> bool:
+        """Whether that cannot be ruled out by its interval."""
+        return self.amount.low <= budget.limit(self.before)
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        return {
+            "kept": len(self.mask),
+            "pattern": self.mask.pattern,
+            "predicted": self.predicted,
+            "before": self.before,
+            **asdict(self.amount),
+        }
+
+
+def within_budget(
+    request: SearchRequest, judge: Judge, store: Store, budget: CostBudget
+) -> SearchResult:
+    """The cut with the least predicted loss that is measured to be within a budget."""
+    options, model = request.search_options, request.subject.model
+    request.report(f"pricing heads: {budget.kind}")
+    (batch, length), *_ = shapes_of(options.batch, options.length or mean_length(request))
+    prices = prices_of(
+        budget, model, batch=batch, length=length or 0, rounds=options.repeats, seed=request.seed
+    )
+    cutting = PruningRun(
+        subject=request.subject, options=request.like, seed=request.seed, note=request.note
+    )
+    request.report("choosing heads: surgeon")
+    ways = all_ways(request.subject.layout, paths(model, cutting.rows("decided")))
+    attempts = attempted(request, budget, prices, ways)
+    extra = {
+        "by": "budget",
+        "table": prices.table,
+        "least": None,
+        "attempts": [attempt.to_json() for attempt in attempts],
+    }
+    good = [attempt for attempt in attempts if attempt.fits(budget)]
+    close = [attempt for attempt in attempts if attempt.may_fit(budget)]
+    if not close:
+        return _over(request, judge, extra, attempts, prices)
+    # of what fits the one with most room used, which is the first
+    best = good[0] if good else min(close, key=lambda attempt: attempt.share)
+    request.report(f"scoring {len(best.mask)} of {len(best.mask.layout)} heads")
+    cut = exactly(request, best.mask)
+    judge.judge(
+        lambda kept, seed: Candidate(label="surgeon", options=cut, seed=seed), len(best.mask)
+    )
+    pruned_model = pruned(request, cut, request.seed, store)
+    data = common(request, judge) | stated(request, judge, pruned_model) | extra
+    data["rows"]["decided"] = cutting.used["decided"]
+    data |= {
+        "kept": len(pruned_model.mask),
+        "method": "surgeon",
+        "seed": request.seed,
+        "seeds": [request.seed],
+        "holds": best.fits(budget),
+        "amount": asdict(best.amount) | {"before": best.before, "limit": budget.limit(best.before)},
+        "speedup": best.speedup,
+        "timing": best.timing,
+    }
+    if budget.kind == "cache":
+        data["cache"] = {"before": round(best.before), "after": round(best.amount.value)}
+    if best.speedup is None and options.bench:
+        data |= speed_of(timed(request, pruned_model.mask, pruned_model.model))
+    data["sentence"] = sentence_of(data)
+    return SearchResult(data, pruned_model.model, pruned_model.mask)
+
+
+def exactly(request: SearchRequest, mask: Mask) -> Prune:
+    """The pruning that keeps these heads."""
+    exact = Pattern(keep=json.dumps(mask.to_json()))
+    return replace(
+        request.like, method=exact, ratio=None, baseline=0, gated=not request.like.repair
+    )
+
+
+def attempted(
+    request: SearchRequest,
+    budget: CostBudget,
+    prices: Prices,
+    ways: Mapping[Place, list[LayerChoice]],
+) -> list[Attempt]:
+    """Cuts with less and less room, until one fits by what it really takes."""
+    places, attempts = list(ways), []
+    limit = budget.limit(prices.whole)
+    room = limit
+    priced = [[(prices.price(site, way), way.loss) for way in ways[site]] for site in places]
+    for tries in range(1, TRIES + 1):
+        chosen = knapsack(priced, room - prices.fixed)
+        if chosen is None:
+            break
+        taken = {site: ways[site][number] for site, number in zip(places, chosen, strict=True)}
+        mask = mask_of(request.subject.layout, taken)
+        spent = sum(row[number][0] for row, number in zip(priced, chosen, strict=True))
+        request.report(
+            f"trying {len(mask)} of {len(mask.layout)} heads, {tries} of at most {TRIES}"
+        )
+        attempt = _attempt(request, budget, mask, prices.fixed + spent)
+        attempts.append(attempt)
+        if attempt.fits(budget):
+            break
+        over = attempt.amount.value / budget.limit(attempt.before)
+        # twice what it is over: where it would be met by a hair, noise would decide
+        room -= max(2 * (over - 1), 0.01) * limit
+    return attempts
+
+
+def _attempt(request: SearchRequest, budget: CostBudget, mask: Mask, predicted: float) -> Attempt:
+    """The heads removed, and what is left counted or timed."""
+    model = request.subject.model
+    small = remove(model, mask)
+    if budget.kind != "latency":
+        before, after = (_counted(budget, one) for one in (model, small))
+        amount = Amount.exactly(after)
+        return Attempt(
+            mask=mask, predicted=predicted, amount=amount, before=before, timing=None, speedup=None
+        )
+    timing = timed(request, mask, small)
+    dense, row = timing.shapes[0].rows  # of several shapes the first one has the budget
+    took = row.seconds
+    return Attempt(
+        mask=mask,
+        predicted=predicted,
+        before=dense.seconds.median,
+        **speed_of(timing),
+        amount=Amount(value=took.median, low=took.low, high=took.high),
+    )
+
+
+def _counted(budget: CostBudget, model: PreTrainedModel) -> float:
+    if budget.kind == "parameters":
+        return float(model.num_parameters())
+    return float(sum(site.cache for site in cost(model).sites))
+
+
+def _over(
+    request: SearchRequest,
+    judge: Judge,
+    extra: dict[str, Any],
+    attempts: list[Attempt],
+    prices: Prices,
+) -> SearchResult:
+    """What there is to say where no cut is within the budget."""
+    near = min(attempts, key=lambda attempt: attempt.share, default=None)
+    nearest = {"kept": 0, "amount": prices.fixed, "before": prices.whole}
+    if near is not None:
+        nearest = {"kept": len(near.mask), "amount": near.amount.value, "before": near.before}
+    data = nothing_found(request, judge) | extra | {"nearest": nearest}
+    return SearchResult(data | {"sentence": over_budget_sentence(data)})

@@ -1,0 +1,191 @@
+"""What a search found: one object for `search.json`, and its one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from headcount.base.text import as_fast, line
+from headcount.heads import Mask
+from headcount.tasks.metrics import Difference
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """How many heads a model needs, what that was seen on, and the model."""
+
+    data: Mapping[str, Any]
+    """What `search.json` holds."""
+    model: PreTrainedModel | None = field(default=None, repr=False)
+    """The model without the other heads; None where no cut was taken."""
+    mask: Mask | None = None
+
+    @property
+    def met(self) -> bool:
+        """Whether a cut was taken, and is within the bound on the rows of the statement, too."""
+        return self.model is not None and self.data["holds"] is not False
+
+    @property
+    def sentence(self) -> str:
+        """All of it in one sentence."""
+        return str(self.data["sentence"])
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict."""
+        return dict(self.data)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        kept = f"{self.data['kept']} of {self.data['heads']} heads"
+        return line(f"SearchResult({kept} on {self.data['task']})")
+
+
+def sentence_of(data: Mapping[str, Any]) -> str:
+    """The statement of a search that took a cut, from what `search.json` holds."""
+    name, task, metric = Path(str(data["model"])).name, data["task"], data["metric"]
+    lost = Difference(metric=metric, **data["difference"])
+    digits = 3 if abs(data["full"]) < 10 else 2
+    scores = f"{data['full']:.{digits}f} → {data['score']:.{digits}f}"
+    text = (
+        f"{name} {'keeps' if data['by'] == 'budget' else 'needs'} {data['kept']} of its "
+        f"{data['heads']} heads on {task}{_why(data)}{_guessing(data)}: {metric} {scores} "
+        f"({lost}{_relative(data['full'], data['score'])})"
+    )
+    if data["chance"] is not None:
+        rise = "loss" if data["higher_is_better"] else "rise"
+        sure = f"with a chance of {_percent(data['chance'])}"
+        if data["holds"]:
+            text += f", the {rise} is within {data['bound']} {sure}"
+        else:
+            text += f", the {rise} is not within {data['bound']} here, and on other rows {sure}"
+    parts = [*_times(data), f"{_millions(data['parameters'])} parameters"]
+    if data.get("cache") is not None:
+        cache = data["cache"]
+        parts.append("{before:,} → {after:,} bytes of cache a token".format(**cache))
+        parts[-1] += (
+            f" ({_relative(cache['before'], cache['after'])[2:]})" if cache["before"] else ""
+        )
+    return f"{text}; {_chosen(data)}{random_words(data)}; {', '.join(parts)}."
+
+
+def _chosen(data: Mapping[str, Any]) -> str:
+    """Which method and which of its seeds the heads are by."""
+    best = f", the best of {len(data['seeds'])}" if len(data["seeds"]) > 1 else ""
+    return f"heads by {data['method']}, seed {data['seed']}{best}"
+
+
+def random_words(data: Mapping[str, Any]) -> str:
+    """What as many heads at random score on the same rows; empty where none were drawn."""
+    drawn = data["random"]
+    if not drawn:
+        return ""
+    digits = 3 if abs(data["full"]) < 10 else 2
+    mean, *ends = (f"{drawn[name]:.{digits}f}" for name in ("mean", "worst", "best"))
+    if drawn["draws"] == 1:
+        return f"; as many at random: {mean}"
+    return f"; as many at random: {mean} in the mean of {drawn['draws']} ({' to '.join(ends)})"
+
+
+def _relative(before: float, after: float) -> str:
+    """A change as a share of what was before, after a comma.
+
+    >>> _relative(0.8, 0.796), _relative(20.0, 25.0), _relative(0.0, 0.1)
+    (', −0.5 %', ', +25.0 %', '')
+    """
+    if not before or math.isnan(after - before):
+        return ""
+    change = round(100 * (after - before) / abs(before), 1)
+    return f", {change:+.1f} %".replace("-", "−") if change else ", 0.0 %"
+
+
+def unmet_sentence(data: Mapping[str, Any]) -> str:
+    """How close a search came that found no cut within its bound."""
+    name, task = Path(str(data["model"])).name, data["task"]
+    near = data["nearest"]
+    start = f"No cut of {name} on {task} is within {data['bound']}"
+    if near is None:
+        return f"{start}: nothing was tried."
+    lost = Difference(metric=data["metric"], **near["difference"])
+    return (
+        f"{start}: the nearest, {near['kept']} of its {data['heads']} heads by {near['method']}, "
+        f"changes {data['metric']} by {lost}, within the bound with a chance of "
+        f"{_percent(near['chance'])}{_guessing(data)}."
+    )
+
+
+def over_budget_sentence(data: Mapping[str, Any]) -> str:
+    """How close a search came whose budget no cut meets."""
+    near = data["nearest"]
+    share = near["amount"] / near["before"]
+    left = "without any head" if not near["kept"] else f"with {near['kept']} of its heads"
+    return (
+        f"No cut of {Path(str(data['model'])).name} on {data['task']} is within {data['bound']}: "
+        f"{left} it takes {share:.3f} × what it takes with all {data['heads']}."
+    )
+
+
+def _why(data: Mapping[str, Any]) -> str:
+    if data["by"] == "knee":
+        return " (no bound was given: this is the knee of its curve)"
+    if data["by"] != "budget":
+        return ""
+    if data["holds"]:
+        return f" within {data['bound']}"
+    value, low, high = (
+        data["amount"][name] / data["amount"]["before"] for name in ("value", "low", "high")
+    )
+    measured = f"{value:.3f} × [{low:.3f}, {high:.3f}]"
+    return f" at {measured}, of which only the interval is within {data['bound']}"
+
+
+def _guessing(data: Mapping[str, Any]) -> str:
+    """Whether all heads, or those that stay, do no better than guessing; empty where they do."""
+    guess = data.get("guess")
+    if guess is None:
+        return ""
+    for name, which in (("full", "where with all of them it"), ("score", "with which it")):
+        lost = guess[name]
+        if lost is not None and not lost["better"]:
+            above = lost["value"] is not None and lost["value"] > 0
+            words = "not told apart from" if above else "not better than"
+            return f", {which} is {words} guessing ({data['metric']} {guess['value']:.3f})"
+    return ""
+
+
+def _times(data: Mapping[str, Any]) -> list[str]:
+    """How fast it is on inputs of every shape, and what FLOPs allow there."""
+    if data["speedup"] is None:
+        return ["its time was not measured"]
+    text = []
+    for shape in data["timing"]["shapes"]:
+        bound = "" if shape["bound"] is None else f" (FLOPs allow {shape['bound']:.2f} ×)"
+        text.append(f"{as_fast(shape['speedup'])} at {shape['batch']} × {shape['reads']}{bound}")
+    return text
+
+
+def _millions(counts: Mapping[str, int]) -> str:
+    large = counts["before"] >= 1e6
+    return " → ".join(
+        f"{counts[when] / 1e6:.1f} M" if large else f"{counts[when]:,}"
+        for when in ("before", "after")
+    )
+
+
+def _percent(chance: float | None) -> str:
+    """A chance that is not certain is not said to be.
+
+    >>> _percent(0.881), _percent(0.9991), _percent(1.0)
+    ('88 %', 'over 99 %', 'over 99 %')
+    """
+    if chance is None:
+        return "unknown"
+    if chance > 0.99:
+        return "over 99 %"
+    return "under 1 %" if chance < 0.01 else f"{100 * chance:.0f} %"

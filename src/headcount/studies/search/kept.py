@@ -1,0 +1,99 @@
+"""The answer that a finished search left in its folder, and whether it is the one asked for.
+
+search.json has the id of its question and a sum over itself, and the same of the model beside it.
+What is missing is made again; what is of another question, or was changed, is refused by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headcount.base.errors import UsageError
+from headcount.base.files import require_fields, write_json
+from headcount.heads import Mask
+from headcount.models.load import load
+from headcount.pruning.methods import name_of
+from headcount.runs.contents import content_of
+from headcount.runs.folder import work_of
+from headcount.runs.identity import AGAIN, read_sealed, seal
+from headcount.runs.kinds.prune import Prune
+from headcount.runs.record import load_record
+from headcount.studies.search.answers import MODEL, SearchRequest, pruned
+from headcount.studies.search.budgets import exactly
+from headcount.studies.search.estimate import SearchResult
+from headcount.studies.search.store import Store
+
+FILE = "search.json"
+RESULTS = (FILE, "search.png", "search.svg", MODEL, work_of(Path(MODEL)).name)
+"""What a search leaves beside its runs."""
+
+
+def keep_answer(result: SearchResult, store: Store) -> SearchResult:
+    """Write search.json, where there is a folder."""
+    checkpoint = None
+    if store.folder is not None and result.model is not None:
+        checkpoint = _checkpoint(store.folder / MODEL)
+    data = seal({**result.data, "checkpoint": checkpoint}, store.id)
+    if store.folder is not None:
+        write_json(store.folder / FILE, data)
+    return replace(result, data=data)
+
+
+def kept_answer(request: SearchRequest, store: Store) -> SearchResult | None:
+    """What an earlier call with the same question wrote; a model that is gone is made again."""
+    if store.folder is None or not (store.folder / FILE).exists():
+        return None
+    data = read_sealed(store.folder / FILE, "search", store.id)
+    # another file of the same question has its id, too
+    complaint = f"{store.folder / FILE} is no search ({AGAIN})"
+    require_fields(data, {"kept": int, "checkpoint": dict | None}, complaint)
+    folder, wanted = store.folder / MODEL, data["checkpoint"]
+    if wanted is not None and (
+        not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    ):
+        return _made_again(request, data, store)
+    if wanted is not None and _checkpoint(folder) != wanted:
+        raise UsageError(f"{folder} is not the model that this search wrote: {AGAIN}.")
+    request.note(
+        f"{store.folder} is there already, made by the same question: nothing is computed again."
+    )
+    if wanted is None:
+        return SearchResult(data)
+    return SearchResult(data, load(folder), Mask.from_json(data["mask"]))
+
+
+def _is_gone(folder: Path) -> bool:
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+
+
+def _made_again(
+    request: SearchRequest, data: Mapping[str, Any], store: Store
+) -> SearchResult | None:
+    """The answer with its model pruned once more; None where that came out otherwise."""
+    assert store.folder is not None
+    folder = store.folder / MODEL
+    request.note(f"{folder} is gone: it is made again.")
+    model = pruned(request, _pruning(request, data), data["seed"], store)
+    if _checkpoint(folder) == data["checkpoint"]:
+        return SearchResult(data, model.model, model.mask)
+    request.note(
+        f"{folder} has other weights than it had, made with other versions or on another device: "
+        "what it scores is measured anew."
+    )
+    return None
+
+
+def _pruning(request: SearchRequest, data: Mapping[str, Any]) -> Prune:
+    """How the answer was pruned."""
+    if data["by"] == "budget":
+        return exactly(request, Mask.from_json(data["mask"]))
+    method = next(method for method in request.methods if name_of(method) == data["method"])
+    return request.cut(method)(data["kept"], data["seed"]).options
+
+
+def _checkpoint(folder: Path) -> dict[str, str | None]:
+    """A pruned model by what it was made for and by what its files hold."""
+    return {"id": load_record(folder).id, "files": content_of(str(folder))}

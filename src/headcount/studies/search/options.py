@@ -1,0 +1,121 @@
+"""How a search is made: which rows choose and which state, how sure a cut must be, and timing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from headcount.base.errors import UsageError
+from headcount.base.options import checked
+from headcount.costs.shapes import SEVERAL, check_timing, shapes_of, unlisted
+from headcount.pruning.methods import METHODS
+from headcount.studies.search.bounds import Bound, MaxDrop
+
+if TYPE_CHECKING:
+    from headcount.runs.kinds.prune import Prune
+    from headcount.training.scoring import Scoring
+
+METHODS_TRIED = ("surgeon",)
+"""Where no method is named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+@checked
+class SearchOptions:
+    """The options of a search."""
+
+    statement: float = 0.5
+    """Share of the split's rows that choose nothing: the final statement is made on them."""
+    choose_split: str | None = None
+    """Choose on the rows of this split, and make the statement on all of --split."""
+    confidence: float = 0.8
+    """How likely the loss must be within the bound for a cut to be taken, 0 to 1."""
+    quick: bool = False
+    """A first answer: one seed, few rows and few rounds; it says what it leaves out."""
+    seeds: int = 3
+    """Samples of rows to decide on, at most, where a number of heads is undecided."""
+    first_rows: int = 256
+    """Rows that every cut is judged on; more only while it is undecided."""
+    bench: bool = True
+    """Time the answer beside the model with all its heads."""
+    batch: int | tuple[int, ...] = field(default=8, metadata=SEVERAL)
+    """Timing: examples in a forward pass; of several numbers each is timed."""
+    length: int | tuple[int, ...] | None = field(default=None, metadata=SEVERAL)
+    """Timing: tokens of each example; as many as the rows that are scored have in the mean."""
+    repeats: int = 15
+    """Timing: rounds at least; 6 or more."""
+    timing_seconds: float = 30.0
+    """Timing: more rounds until the interval is within ± 10 %, for so many seconds at most."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.statement < 1:
+            raise UsageError(
+                f"The share of rows for the statement is between 0 and 1, not {self.statement}."
+            )
+        if not 0 < self.confidence < 1:
+            raise UsageError(f"The confidence is between 0 and 1, not {self.confidence}.")
+        shapes_of(self.batch, self.length)
+        for name in ("batch", "length"):
+            object.__setattr__(self, name, unlisted(getattr(self, name)))
+        check_timing(self.timing_seconds)
+        for name, least in (("seeds", 1), ("first_rows", 1), ("repeats", 6)):
+            if getattr(self, name) < least:
+                text = name.replace("_", "-")
+                raise UsageError(f"--{text} is at least {least}, not {getattr(self, name)}.")
+
+    @property
+    def undecided(self) -> tuple[float, float]:
+        """Between these chances a cut is judged on more rows."""
+        return min(0.05, self.confidence / 2), max(0.95, (1 + self.confidence) / 2)
+
+
+def quickened(
+    search_options: SearchOptions, like: Prune, stating: Scoring, rows: int
+) -> tuple[SearchOptions, Prune, Scoring, str]:
+    """The same search with less of everything, and a sentence on what that leaves out."""
+    counts = {
+        "seeds of a number of heads": (search_options.seeds, 1),
+        "calibration rows": (like.calibration.samples, 128),
+        "rows of each set": (rows, 200),
+        "random baselines": (like.baseline, 1),
+        "rounds of timing": (search_options.repeats, 6),
+    }
+    seeds, samples, limit, baseline, repeats = (min(value) for value in counts.values())
+    less = [
+        f"{min(value)} of {value[0]:,} {name}"
+        for name, value in counts.items()
+        if value[0] > value[1] and (search_options.bench or "timing" not in name)
+    ]
+    seconds = min(search_options.timing_seconds, 5.0)
+    search_options = replace(search_options, seeds=seeds, repeats=repeats, timing_seconds=seconds)
+    few = {"limit": limit} if rows > limit else {}
+    like = replace(
+        like,
+        baseline=baseline,
+        scoring=replace(like.scoring, **few),
+        calibration=replace(like.calibration, samples=samples),
+    )
+    text = f"--quick takes {', '.join(less)}." if less else "--quick has nothing to leave out."
+    text += " The answer is a first one: leave --quick out for one to rely on."
+    return search_options, like, replace(stating, **few), text
+
+
+def check_methods(names: Sequence[str], bound: Bound | None) -> None:
+    """Refuse methods that cannot be asked for a number of heads."""
+    if not names:
+        raise UsageError("A search needs at least one method.")
+    if len(set(names)) < len(names):
+        raise UsageError("A method is named twice.")
+    for name in names:
+        kind: Any = METHODS[name]
+        if kind.ratio == "none":
+            raise UsageError(
+                f"The method '{name}' has no ratio, so there is nothing to search for; use "
+                "headcount prune."
+            )
+    if bound is not None and not isinstance(bound, MaxDrop) and list(names) != ["surgeon"]:
+        raise UsageError(
+            "A budget is spent along the surgeon's paths: leave --methods out, or name surgeon "
+            f"alone, not {', '.join(names)}."
+        )

@@ -1,0 +1,292 @@
+"""How many heads does it need? `hc.search(model, "mrpc", max_drop="1%", out="found")`.
+
+The fewest heads within a stated loss, by bisection over head counts; or the best score within a
+budget of time, parameters or cache; or the knee of the curve. Rows that choose and rows that the
+statement is made on are different ones. Every cut that is tried is kept in the folder: the same
+call again goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from headcount.base.errors import UsageError
+from headcount.base.names import split_words
+from headcount.base.options import defined, to_plain
+from headcount.models.find import sites_of
+from headcount.pruning.methods import AnyMethod, Method, as_method, name_of
+from headcount.repair.finetune import training_of
+from headcount.repair.recover import Recover
+from headcount.repair.repairs import Repair, Repairs, as_repairs
+from headcount.runs.identity import identity
+from headcount.runs.kinds.prune import Prune
+from headcount.runs.notes import Note, log
+from headcount.runs.overlap import scored_keys, shared_note
+from headcount.runs.subject import Subject, make_subject
+from headcount.studies.search.answers import SearchRequest, answer_of, no_answer
+from headcount.studies.search.bounds import MaxDrop, read_bound
+from headcount.studies.search.bracket import fewest, head_counts
+from headcount.studies.search.budgets import within_budget
+from headcount.studies.search.candidates import Candidates
+from headcount.studies.search.estimate import SearchResult
+from headcount.studies.search.judging import BoundVerdict, Cut, Judge, rows_line
+from headcount.studies.search.kept import RESULTS, keep_answer, kept_answer
+from headcount.studies.search.knee import find_knee, worth_of
+from headcount.studies.search.options import METHODS_TRIED, SearchOptions, check_methods, quickened
+from headcount.studies.search.pace import estimate, pace_of
+from headcount.studies.search.store import Store, opened
+from headcount.studies.search.trials import Trials
+from headcount.tasks.calibration import Calibration
+from headcount.tasks.metrics import get_metric
+from headcount.tasks.parts import half_name
+from headcount.tasks.task import Task
+from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
+
+LEAST = 8
+"""Rows that choose, and rows of the statement, at least."""
+Report = Callable[[str], None]
+
+
+def search(
+    model: Subject | PreTrainedModel | str,
+    task: Task | str | None = None,
+    methods: Sequence[AnyMethod] = METHODS_TRIED,
+    *,
+    max_drop: str | float | None = None,
+    max_latency: str | float | None = None,
+    max_parameters: str | float | None = None,
+    max_cache: str | float | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    repair: Repair | str | Sequence[Repair | str] | None = None,
+    learning: TrainOptions | None = None,
+    calibration: Calibration | None = None,
+    scoring: Scoring | None = None,
+    search_options: SearchOptions | None = None,
+    baseline: int = 3,
+    seed: int = 0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    command: str | None = None,
+    report: Report | None = None,
+    note: Note = log,
+) -> SearchResult:
+    """The fewest heads within a bound, what they score on rows that chose nothing, and the model.
+
+    One bound at most: `max_drop` is a loss in score ("1%" of the full model's, 0.01, 0), the
+    others are budgets ("0.8x"; "12ms", "20M", bytes a token). `repair` is what follows every cut:
+    recovery where nothing is said, and no method trains gates (`learning` says how those do).
+    `scoring` has the split whose rows are drawn into those that choose and those that state, and
+    `searching` how. `seed` is that of everything random, unless `scoring` is given. In `out`:
+    search.json, the model, a record of every cut. `report` is called with what is being done,
+    `note` with what must not be missed.
+    """
+    bound = read_bound(max_drop, max_latency, max_parameters, max_cache)
+    chosen = [as_method(item) for item in methods]
+    check_methods([name_of(item) for item in chosen], bound)
+    steps = None if repair is None else as_repairs(repair)
+    trains = any(step.needs == "training" for step in steps or ())
+    subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
+    search_options, scoring = search_options or SearchOptions(), scoring or Scoring(seed=seed)
+    steps = usual_repair(subject, chosen, note) if steps is None else steps
+    choosing, stating = rows_to_search(subject, scoring, search_options)
+    like = Prune(
+        method=chosen[0],
+        repair=steps,
+        learning=learning,
+        calibration=calibration or Calibration(),
+        scoring=choosing,
+        baseline=baseline,
+    )
+    notes = subject.need_task().notes
+    if search_options.quick:
+        counts = [len(subject.scored(item)) for item in (choosing, stating)]
+        search_options, like, stating, left_out = quickened(
+            search_options, like, stating, max(counts)
+        )
+        note(left_out)
+        notes += (left_out,)
+    keys = [scored_keys(subject, rows) for rows in (like.scoring, stating)]
+    shared = shared_note({"selection": keys[0]}, keys[1], "held-out")
+    if shared is not None:
+        note(shared)
+        notes += (shared,)
+    request = SearchRequest(
+        subject=subject,
+        methods=tuple(chosen),
+        bound=bound,
+        like=like,
+        stating=stating,
+        search_options=search_options,
+        seed=seed,
+        command=command,
+        report=report or (lambda text: None),
+        note=note,
+        notes=notes,
+    )
+    return answered(request, out, overwrite=overwrite)
+
+
+def answered(
+    request: SearchRequest, out: str | Path | None, *, overwrite: bool = False
+) -> SearchResult:
+    """The answer, from the folder where it is there already, else made and written there."""
+    started, about = time.monotonic(), about_search(request)
+    with opened(out, about, results=RESULTS, overwrite=overwrite, note=request.note) as store:
+        if (earlier := kept_answer(request, store)) is not None:
+            return earlier
+        candidates = _found(request, store)
+        data = defined(dict(candidates.data) | {"seconds": round(time.monotonic() - started, 1)})
+        data["out"] = None if out is None else str(out)
+        return keep_answer(replace(candidates, data=data), store)
+
+
+def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Repairs:
+    """Recovery, where it can be: what is trained has nothing to recover towards."""
+    if subject.fresh or any(method.needs == "training" for method in methods):
+        return ()
+    if any(site.twins for site in sites_of(subject.model)):
+        note("Layers of this model share their weights, so nothing is recovered after a cut.")
+        return ()
+    return (Recover(),)
+
+
+def rows_to_search(
+    subject: Subject, scoring: Scoring, search_options: SearchOptions
+) -> tuple[Scoring, Scoring]:
+    """The rows that choose, and the rows of the statement, which are others."""
+    task = subject.need_task("A search scores its cuts: pass a task.")
+    if not scoring.bootstrap:
+        raise UsageError("A search weighs chances, which need draws: pass --bootstrap 1000.")
+    split, other = scoring.split or task.evaluation, search_options.choose_split
+    if other is None:
+        names = [
+            half_name(split, side, search_options.statement, scoring.seed)
+            for side in ("chosen", "scored")
+        ]
+    elif other == split:
+        raise UsageError(
+            f"The rows that choose and those of the statement are both '{split}': name another "
+            "--choose-split or --split, or leave --choose-split out to draw halves."
+        )
+    else:
+        names = [other, split]
+    choosing, stating = (replace(scoring, split=name) for name in names)
+    for rows in (choosing, stating):
+        count = len(subject.scored(rows))
+        if count < LEAST:
+            raise UsageError(
+                f"Task '{task.name}' has too few rows to search on: {count} in "
+                f"{split_words(rows.split)}, and at least {LEAST} choose and {LEAST} others make "
+                "the statement. Name two splits with --choose-split and --split, or give more rows."
+            )
+    if other is not None and subject.scored(choosing).fingerprint == (
+        subject.scored(stating).fingerprint
+    ):
+        raise UsageError(f"The splits '{other}' and '{split}' have the same rows.")
+    return choosing, stating
+
+
+def about_search(request: SearchRequest) -> dict[str, Any]:
+    """What a search depends on."""
+    learning = request.like.learning
+    return identity(
+        request.subject,
+        request.like,
+        request.methods,
+        learning=learning.identity() if request.trains_gates and learning is not None else None,
+        searched=[name_of(method) for method in request.methods],
+        bound=None if request.bound is None else str(request.bound),
+        statement=request.stating.split,
+        stated=request.subject.rows_of(str(request.stating.split)),
+        search=to_plain(request.search_options),
+        baseline=request.like.baseline,
+        first_seed=request.seed,
+    )
+
+
+def _found(request: SearchRequest, store: Store) -> SearchResult:
+    """The answer to what was asked."""
+    study = Candidates(
+        subject=request.subject,
+        store=store,
+        about=about_search(request),
+        note=request.note,
+    )
+    slow = training_of(request.like.repair) is not None or request.trains_gates
+    trials = Trials(
+        study=study,
+        scoring=request.like.scoring,
+        report=request.report,
+        # beside a training the rows cost nothing
+        first_rows=10**9 if slow else request.search_options.first_rows,
+    )
+    metric = get_metric(request.subject.need_task().metric)
+    judge = Judge(
+        trials=trials,
+        bound=request.bound if isinstance(request.bound, MaxDrop) else None,
+        search_options=request.search_options,
+        seed=request.seed,
+        sign=1.0 if metric.higher_is_better else -1.0,
+    )
+    heads = len(request.subject.layout)
+    wanted = [request.cut(method)(heads, request.seed) for method in request.methods]
+    study.check(wanted)
+    request.report("scoring all heads")
+    stating = len(request.subject.scored(request.stating))
+    trials.pace = pace_of(request, study.full(wanted[0]), len(trials.rows), stating)
+    request.note(estimate(trials.pace, heads, request.search_options.quick))
+    if isinstance(request.bound, MaxDrop):
+        line = rows_line(study.full(wanted[0]), request.bound, request.search_options.confidence)
+        request.note(line)
+        request = replace(request, notes=(*request.notes, line))
+        best = _within_drop(request, judge)
+        return no_answer(request, judge) if best is None else answer_of(request, judge, best, store)
+    if request.bound is not None:
+        return within_budget(request, judge, store, request.bound)
+    return answer_of(request, judge, _at_the_knee(request, judge), store, by="knee")
+
+
+def _at_the_knee(request: SearchRequest, judge: Judge) -> BoundVerdict:
+    """The knee of the method whose curve bends most."""
+    layout, task = request.subject.layout, request.subject.need_task()
+    higher = get_metric(task.metric).higher_is_better
+    candidates: list[tuple[float, BoundVerdict]] = []
+    for method in request.methods:
+        cut = request.cut(method)
+        counts = head_counts(layout, getattr(method, "leave", 0) or 0)
+
+        def worth(kept: int, cut: Cut = cut) -> float:
+            score = judge.trials.study.full(cut(kept, request.seed)).score
+            if kept < len(layout):
+                score = judge.judge(cut, kept).tried[0]["score"]
+            return worth_of(score, task.metric, higher)
+
+        kept, above = find_knee(counts, len(layout), worth)
+        candidates.append((above, judge.judge(cut, kept)))
+    return max(candidates, key=lambda item: item[0])[1]
+
+
+def _within_drop(request: SearchRequest, judge: Judge) -> BoundVerdict | None:
+    """The fewest heads of any method, confirmed on all rows that choose."""
+    answers: list[BoundVerdict] = []
+    for method in request.methods:
+        cut = request.cut(method)
+        counts = head_counts(request.subject.layout, getattr(method, "leave", 0) or 0)
+
+        def enough(kept: int, cut: Cut = cut) -> bool:
+            return judge.judge(cut, kept).accepted
+
+        # a count that the first rows accepted and all rows do not is asked for no more
+        while (kept := fewest(counts, enough)) is not None:
+            verdict = judge.judge(cut, kept, thorough=True)
+            if verdict.accepted:
+                answers.append(verdict)
+                break
+    return min(answers, key=lambda item: (item.kept, -item.within.chance), default=None)

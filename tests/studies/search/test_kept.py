@@ -1,0 +1,293 @@
+"""A folder of a search is believed where its files are those of the question that is asked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import headcount as hc
+from headcount.base.errors import HeadcountError, UsageError
+from headcount.runs.cutting import PruningRun
+from headcount.studies.search import store
+from headcount.studies.search.estimate import SearchResult
+from studies.search.test_search import FAST, HOW, trained
+from training.conftest import pets
+
+__all__ = ["trained"]
+ONE, OTHER = "10%", "60%"
+
+
+@pytest.fixture(scope="module")
+def ask(trained, tokenizer):
+    """Ask for the fewest heads within a loss."""
+
+    def run(out: Path | None, bound: str = ONE, **more) -> SearchResult:
+        return hc.search(trained, pets(), max_drop=bound, tokenizer=tokenizer, search_options=FAST,
+                         out=out, **{**HOW, **more})  # fmt: skip
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def searched(ask, tmp_path_factory) -> dict[str, Path]:
+    """The folders of two searches, by their bounds."""
+    root = tmp_path_factory.mktemp("searched")
+    for name, bound in (("one", ONE), ("other", OTHER)):
+        ask(root / name, bound)
+    return {ONE: root / "one", OTHER: root / "other"}
+
+
+@pytest.fixture
+def folder(searched, tmp_path) -> Path:
+    """A copy of the first search."""
+    return Path(shutil.copytree(searched[ONE], tmp_path / "s"))
+
+
+def read(path: Path) -> dict:
+    return json.loads(path.read_text())
+
+
+def steady(value):
+    """A nest without what differs between any two searches."""
+    if isinstance(value, dict):
+        left = ("seconds", "out", "sum")
+        return {name: steady(each) for name, each in value.items() if name not in left}
+    return value
+
+
+def answer(folder: Path) -> dict:
+    return steady(read(folder / "search.json"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def first_run(folder: Path) -> Path:
+    return sorted((folder / "runs").iterdir())[0]
+
+
+def lose_settings(folder: Path, other: Path) -> None:
+    shutil.rmtree(folder)
+    shutil.copytree(other, folder)
+    (folder / "settings.json").unlink()
+
+
+def lose_settings_under_way(folder: Path, other: Path) -> None:
+    lose_settings(folder, other)
+    (folder / "search.json").unlink()
+    shutil.rmtree(folder / "model")
+
+
+def lose_all_but_runs(folder: Path, other: Path) -> None:
+    lose_settings_under_way(folder, other)
+    (folder / "full.json").unlink()
+
+
+def take_answer(folder: Path, other: Path) -> None:
+    shutil.copy(other / "search.json", folder / "search.json")
+
+
+def take_model(folder: Path, other: Path) -> None:
+    shutil.rmtree(folder / "model")
+    shutil.copytree(other / "model", folder / "model")
+
+
+def take_model_under_way(folder: Path, other: Path) -> None:
+    (folder / "search.json").unlink()
+    take_model(folder, other)
+
+
+def change_weights(folder: Path, other: Path) -> None:
+    path = folder / "model" / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def change_weights_under_way(folder: Path, other: Path) -> None:
+    (folder / "search.json").unlink()
+    change_weights(folder, other)
+
+
+def take_record_of_model(folder: Path, other: Path) -> None:
+    shutil.copy(other / "model" / "record.json", folder / "model" / "record.json")
+
+
+def take_full(folder: Path, other: Path) -> None:
+    (folder / "search.json").unlink()
+    shutil.copy(other / "full.json", folder / "full.json")
+
+
+def take_runs(folder: Path, other: Path) -> None:
+    (folder / "search.json").unlink()
+    for path in (folder / "runs").iterdir():
+        shutil.rmtree(path)
+        shutil.copytree(first_run(other), path)
+
+
+def take_said(folder: Path, other: Path) -> None:
+    (folder / "search.json").unlink()
+    for path in (folder / "runs").iterdir():
+        shutil.copy(first_run(other) / "said.json", path / "said.json")
+
+
+def take_full_for_answer(folder: Path, other: Path) -> None:
+    shutil.copy(folder / "full.json", folder / "search.json")
+
+
+def change_answer(folder: Path, other: Path) -> None:
+    path = folder / "search.json"
+    path.write_text(json.dumps(read(path) | {"score": 0.99}))
+
+
+@pytest.mark.parametrize(
+    ("exchange", "named"),
+    [
+        (lose_settings, "full.json"),
+        (lose_settings_under_way, "full.json"),
+        (lose_all_but_runs, "does not say what it was begun with"),
+        (take_answer, "search.json"),
+        (take_model, "model"),
+        (take_model_under_way, "model"),
+        (change_weights, "model"),
+        (change_weights_under_way, "model"),
+        (take_record_of_model, "model"),
+        (take_full, "full.json"),
+        (take_runs, "record.json"),
+        (take_said, "said.json"),
+        (take_full_for_answer, "search.json"),
+        (change_answer, "search.json"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_another_question_left_is_refused_by_its_name(
+    ask, searched, folder, exchange, named, monkeypatch
+):
+    exchange(folder, searched[OTHER])
+    before = contents(folder)
+    with pytest.raises(UsageError) as error:
+        ask(folder)
+    assert str(folder) in str(error.value)
+    assert named in str(error.value)
+    assert "\n" not in str(error.value)
+    assert contents(folder) == before
+    ask(folder, overwrite=True)
+    assert answer(folder) == answer(searched[ONE])
+
+
+def test_lost_settings_of_the_same_question_are_written_again(ask, searched, folder, monkeypatch):
+    (folder / "settings.json").unlink()
+    monkeypatch.setattr(PruningRun, "cut", lambda *_: pytest.fail("cut again"))
+    ask(folder)
+    assert contents(folder) == contents(searched[ONE])
+
+
+def test_a_model_that_is_gone_is_made_again(ask, searched, folder):
+    told: list[str] = []
+    for empty in (False, True):
+        shutil.rmtree(folder / "model")
+        if empty:
+            (folder / "model").mkdir()
+        found = ask(folder, note=told.append)
+        assert "model is gone" in " ".join(told)
+        assert found.model is not None
+        assert found.mask == hc.Mask.from_json(found.data["mask"])
+        one, other = contents(folder), contents(searched[ONE])
+        records = [steady(json.loads(each.pop("model/record.json"))) for each in (one, other)]
+        assert one == other
+        assert records[0] == records[1]
+    told.clear()
+    ask(folder, note=told.append)
+    assert "nothing is computed again" in told[-1]
+
+
+def test_a_model_that_cannot_be_made_alike_is_stated_anew(ask, folder, monkeypatch):
+    shutil.rmtree(folder / "model")
+    plain = PruningRun.cut
+
+    def elsewhere(self, decision):
+        small, done = plain(self, decision)
+        next(small.parameters()).data += 1e-4
+        return small, done
+
+    monkeypatch.setattr(PruningRun, "cut", elsewhere)
+    told: list[str] = []
+    then = read(folder / "search.json")
+    found = ask(folder, note=told.append)
+    assert "other weights" in " ".join(told)
+    assert found.data["checkpoint"]["files"] != then["checkpoint"]["files"]
+    assert read(folder / "search.json") == found.to_json()
+    again = ask(folder, note=told.append)
+    assert "nothing is computed again" in told[-1]
+    assert again.to_json() == found.to_json()
+
+
+def test_overwriting_that_is_killed_leaves_no_answer_to_another_question(
+    ask, searched, folder, monkeypatch
+):
+    """Whatever was deleted or written last, the new question has its own answer."""
+    plain = store.write_json
+
+    def dying(path, data):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "write_json", dying)
+    with pytest.raises(KeyboardInterrupt):
+        ask(folder, OTHER, overwrite=True)
+    assert not (folder / "search.json").exists()
+
+    def written(path, data):
+        plain(path, data)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "write_json", written)
+    with pytest.raises(KeyboardInterrupt):
+        ask(folder, OTHER, overwrite=True)
+    monkeypatch.setattr(store, "write_json", plain)
+    ask(folder, OTHER)
+    assert answer(folder) == answer(searched[OTHER])
+
+
+def become_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGE = {
+    "missing": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "list": lambda path: path.write_text("[]"),
+    "object": lambda path: path.write_text("{}"),
+    "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "folder": become_folder,
+}
+FILES = ("search.json", "settings.json", "full.json", "runs/*/record.json", "runs/*/said.json",
+         "model/record.json", "model/config.json", "model/mask.json",
+         "model/model.safetensors")  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("unfinished", [False, True], ids=["finished", "unfinished"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_folder_of_another_shape_is_refused_or_gives_the_same_answer(
+    ask, searched, folder, name, unfinished, damage
+):
+    if unfinished and name != "search.json":
+        (folder / "search.json").unlink()
+    for path in folder.glob(name):
+        DAMAGE[damage](path)
+    try:
+        ask(folder)
+        refusal = ""
+    except HeadcountError as error:
+        refusal = str(error)
+    if refusal:
+        assert "\n" not in refusal
+        assert str(folder) in refusal
+    else:
+        assert answer(folder) == answer(searched[ONE])
