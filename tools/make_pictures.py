@@ -33,7 +33,7 @@ class Picture:
 
 PICTURES = (
     Picture("page"),
-    Picture("passport", "heads", height=940, colour="role"),
+    Picture("head-card", "heads", height=940, colour="role"),
     Picture("curves", "curves", width=1200, height=1150),
     Picture("likeness", "likeness", width=1200, height=960, dark=True),
     Picture("phone", width=390, height=1500),
