@@ -103,12 +103,13 @@ def curve(
     """
     steps = as_repairs(repair)
     trains = any(step.needs == "training" for step in steps)
-    subject = open_study(model, task, tokenizer, trains=trains)
+    scoring = scoring or Scoring()
+    subject = open_study(model, task, tokenizer, trains=trains, seed=scoring.seed)
     like = Prune(
         method=as_method("random"),
         repair=steps,
         calibration=calibration or Calibration(),
-        scoring=scoring or Scoring(),
+        scoring=scoring,
         baseline=0,
     )
     chosen = [as_method(method) for method in methods]

@@ -170,8 +170,9 @@ class PruneStudy:
         return replace(self.plan, cells=cells, settings=settings)
 
     def _in_memory(self, run: Run, fingerprint: str) -> Run:
-        if not _is_plain(run.options):
-            fingerprint += f"-{content(run.options)}"
+        method = run.options_as(Prune).method
+        if not _is_plain(method):  # calibration rows are in the fingerprint already
+            fingerprint += f"-{content(method)}"
         return replace(run, model=InMemory(fingerprint, self.subject.name))
 
     def _subjects(self, plan: Plan) -> Subjects:
@@ -205,9 +206,13 @@ def open_study(
     tokenizer: PreTrainedTokenizerBase | None,
     *,
     trains: bool = False,
+    seed: int = 0,
 ) -> Subject:
-    """The subject of a study: nobody changes its model while the study runs."""
-    subject = make_subject(model, task, tokenizer=tokenizer, trains=trains)
+    """The subject of a study: nobody changes its model while the study runs.
+
+    `seed` is that of a new task head, which is scoring's, as where a run opens it by its name.
+    """
+    subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
     return replace(subject, by_name=True, prepared={}, _made={})
 
 
