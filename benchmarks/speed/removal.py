@@ -31,9 +31,9 @@ from transformers import BertConfig, BertModel
 
 from headcount.costs.bench import BenchResult, time_removed
 from headcount.costs.flops import inputs_at
-from headcount.costs.speed import random_mask
 from headcount.costs.timing import TimedVariant, alternate, ratios
 from headcount.heads import Mask
+from headcount.heads.choose import random_mask
 from headcount.models.find import layout
 from headcount.models.remove import remove
 
@@ -65,7 +65,7 @@ def model_of(layers: int, attention: str) -> BertModel:
 
 
 def mask_at(model: BertModel, ratio: float) -> Mask:
-    return random_mask(layout(model), ratio, torch.Generator().manual_seed(0))
+    return random_mask(layout(model), ratio, seed=0)
 
 
 def against_ideal(options: argparse.Namespace) -> BenchResult:

@@ -93,7 +93,8 @@ def test_a_packages_thing_is_imported_when_it_is_used(open_registry: Registry) -
     good = open_registry["good"]
     assert good.__name__ == "Good"
     assert open_registry.name_of(good) == "good"
-    assert open_registry.name_of(type("Good", (), {})) is None  # only called alike
+    with pytest.raises(UsageError, match="Good is no method that is registered"):
+        open_registry.name_of(type("Good", (), {}))  # only called alike
 
 
 def test_a_broken_package_is_named_and_breaks_nothing_else(

@@ -12,8 +12,7 @@ from headcount.base import extras
 from headcount.base.errors import UsageError
 from headcount.costs import speed
 from headcount.costs.cost import cost
-from headcount.costs.speed import bench, plan, random_mask
-from headcount.heads import Layout
+from headcount.costs.speed import bench, plan
 from models.zoo import build
 
 QUICK: dict[str, Any] = {
@@ -95,36 +94,3 @@ def test_onnx_follows_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None
     assert notes == ["onnx is not installed, so onnxruntime is not timed."]
     with pytest.raises(hc.HeadcountError, match=r"pip install 'headcount\[onnx\]'"):
         speed.wants_onnx(True, "cpu", notes)
-
-
-@pytest.mark.parametrize("ratio", [0, 0.1, 0.5, 0.75, 0.9, 1])
-def test_random_masks_drop_exactly_what_was_asked(ratio: float) -> None:
-    layout = Layout.of(encoder=[12] * 12, cross=[3, 0, 5], decoder=[7])
-    mask = random_mask(layout, ratio, torch.Generator().manual_seed(0))
-    assert len(mask) == layout.kept_at(ratio)
-
-
-def test_random_masks_follow_the_seed() -> None:
-    layout = Layout.of(encoder=[12] * 12)
-    one, two, three = (
-        random_mask(layout, 0.5, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)
-    )
-    assert one == two != three
-
-
-@pytest.mark.parametrize("ratio", [0.2, 0.5, 0.9])
-def test_random_masks_keep_groups_together(ratio: float) -> None:
-    model = build("llama", num_attention_heads=8, num_key_value_heads=2, head_dim=4)
-    layout = hc.layout(model)
-    mask = random_mask(layout, ratio, torch.Generator().manual_seed(0))
-    for layer in range(4):
-        kept = mask.indices("decoder", layer)
-        assert len(kept) == 4 * len({head // 4 for head in kept})
-    assert 0 <= len(mask) - layout.kept_at(ratio) < 4
-    hc.remove(model, mask)
-
-
-@pytest.mark.parametrize("ratio", [-0.1, 1.1, float("nan")])
-def test_a_ratio_outside_0_to_1_is_refused(ratio: float) -> None:
-    with pytest.raises(UsageError, match="between 0 and 1"):
-        random_mask(Layout.of(encoder=[4]), ratio, torch.Generator())

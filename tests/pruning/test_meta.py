@@ -8,8 +8,7 @@ import pytest
 from headcount.base.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
-from headcount.pruning.scorer import Scorer, load_scorer, save_scorer
-from headcount.pruning.scorer_training import score_heads, train_scorer
+from headcount.pruning.scorer import Scorer, load_scorer, save_scorer, score_heads, train_scorer
 from headcount.pruning.select import prepare, select
 from models.zoo import build
 from pruning.conftest import rows

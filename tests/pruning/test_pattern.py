@@ -6,7 +6,11 @@ import pytest
 
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask
+from headcount.models.find import layout
+from headcount.pruning.methods import MethodInputs, make_method, name_of
+from headcount.pruning.pattern import AllHeads
 from headcount.pruning.select import prepare
+from models.zoo import build
 
 
 def pattern(model, **options):
@@ -67,3 +71,24 @@ def test_a_ratio_or_a_strange_pick_is_refused():
         pattern(SIX, keep="777322")(0.5, 0)
     with pytest.raises(UsageError, match="Did you mean 'first'"):
         pattern(SIX, keep="777322", pick="firs")
+
+
+def test_every_head_stays_whatever_is_asked():
+    plain = Layout.of(encoder=[2, 3], cross=[4])
+    decide = AllHeads().prepare(plain, MethodInputs())
+    for ratio, seed in ((None, 0), (0.5, 1), (1.0, 2)):
+        decision = decide(ratio, seed)
+        assert decision.mask == Mask.full(plain)
+        assert (decision.model, decision.learned) == (None, None)
+
+
+@pytest.mark.parametrize("family", ["bert", "t5"])
+def test_a_model_is_its_layout(family):
+    model = build(family)
+    assert AllHeads().prepare(model, MethodInputs())(None, 0).mask == Mask.full(layout(model))
+
+
+def test_it_is_named_and_says_itself_how_many_stay():
+    method = make_method("all-heads")
+    assert isinstance(method, AllHeads)
+    assert (name_of(method), method.needs, method.ratio) == ("all-heads", "nothing", "none")

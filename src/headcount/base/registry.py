@@ -12,7 +12,7 @@ one that cannot be imported never stands in the way of other names.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,6 +20,7 @@ from typing import Any
 
 from headcount.base.errors import UsageError, in_words
 from headcount.base.names import unknown
+from headcount.base.options import types_of
 
 log = logging.getLogger("headcount")
 
@@ -85,8 +86,17 @@ class Registry:
                 self._broken.add(entry.name)
         return targets
 
-    def name_of(self, target: Callable[..., Any]) -> str | None:
-        """The name that a class or function is registered by."""
+    def make(self, name: str, options: Mapping[str, Any] | None = None) -> Any:
+        """The options class of this name with these options; an unknown option is refused."""
+        kind: Any = self[name]
+        for option in options or {}:
+            if option not in types_of(kind):
+                says = f"The {self.kind} '{name}' has no option '{option}'"
+                raise unknown(says, option, types_of(kind), has="It has")
+        return kind(**(options or {}))
+
+    def name_of(self, target: Callable[..., Any]) -> str:
+        """The name that a class or function is registered by; one that is not is refused."""
         for entry in self:
             if entry.target is target:
                 return entry.name
@@ -95,7 +105,7 @@ class Registry:
                 with suppress(UsageError):
                     if self[entry.name] is target:
                         return entry.name
-        return None
+        raise UsageError(f"{target.__name__} is no {self.kind} that is registered: add it first.")
 
     def __iter__(self) -> Iterator[Entry]:
         more = [entry for name, entry in self._plugins().items() if name not in self._entries]

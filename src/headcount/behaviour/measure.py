@@ -87,10 +87,12 @@ def roles(
     if inputs is None and task is None:
         input_options = InputOptions(samples=samples, max_length=max_length, seed=seed)
         inputs, name = role_inputs(bare, tokenizer, input_options)
+    data = inputs if inputs is not None else task
+    assert data is not None
     layout = layout_of_model(bare)
     stream = open_stream(
         bare,
-        inputs if inputs is not None else task,
+        data,
         tokenizer=tokenizer,
         limit=samples,
         max_length=max_length,

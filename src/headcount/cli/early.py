@@ -119,7 +119,7 @@ def _bound(given: Arguments) -> None:
 
 
 def _distances(names: object) -> None:
-    from headcount.likeness.names import check_names
+    from headcount.likeness.options import check_names
 
     if names:
         check_names(_several(names))

@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import torch
 from transformers import PreTrainedModel
 
 from headcount.base.errors import UsageError
@@ -25,7 +24,8 @@ from headcount.costs.pairs import comparable, mask_between
 from headcount.costs.shapes import shapes_of
 from headcount.costs.timed import BenchResult
 from headcount.costs.timing import check_rounds
-from headcount.heads import Head, Layout, Mask
+from headcount.heads import Layout, Mask
+from headcount.heads.choose import random_mask
 from headcount.models.devices import pick_device
 from headcount.models.door import require_pretrained
 from headcount.models.find import layout
@@ -194,30 +194,10 @@ def wants_onnx(wanted: bool | None, device: str, notes: list[str]) -> bool:
 def random_masks(
     layout: Layout, ratio: float | Sequence[float] | None, seed: int
 ) -> dict[str, Mask]:
-    """For each ratio a mask that drops heads at random, by the share it really drops."""
+    """For each ratio a mask as the method `random` draws it, by the share that it drops."""
     ratios = RATIOS if ratio is None else [ratio] if isinstance(ratio, int | float) else ratio
-    masks = [random_mask(layout, each, torch.Generator().manual_seed(seed)) for each in ratios]
+    masks = [random_mask(layout, share, seed) for share in ratios]
     return {_share(mask): mask for mask in masks}
-
-
-def random_mask(layout: Layout, ratio: float, generator: torch.Generator) -> Mask:
-    """Drop `ratio` of the heads at random; heads that share keys and values go together.
-
-    >>> random_mask(Layout.of(encoder=[4, 4]), 0.5, torch.Generator().manual_seed(0)).sparsity
-    0.5
-    """
-    left = len(layout) - layout.kept_at(ratio)
-    units: list[list[Head]] = []
-    for stack in layout.stacks:
-        for layer, (heads, groups) in enumerate(zip(stack.heads, stack.groups, strict=True)):
-            size = heads // groups if groups else 1
-            for start in range(0, heads, size):
-                units.append([Head(stack.name, layer, start + i) for i in range(size)])
-    dropped: list[Head] = []
-    for index in torch.randperm(len(units), generator=generator).tolist():
-        if len(units[index]) <= left - len(dropped):
-            dropped += units[index]
-    return Mask.full(layout).drop(dropped)
 
 
 def side_by_side(

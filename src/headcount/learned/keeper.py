@@ -29,11 +29,11 @@ from transformers import (
 
 from headcount.base.errors import HeadcountError, UsageError
 from headcount.heads import Layout, Mask, Scores
+from headcount.heads.choose import keep_best
 from headcount.learned.gap import Measurement
 from headcount.learned.methods import GateOptions
 from headcount.learned.trace import Trace, load_trace
 from headcount.models.gates import gate, open_gates
-from headcount.pruning.choose import keep_best
 
 STATE = "gates.pt"
 TRACE = "gates.npz"

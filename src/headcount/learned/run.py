@@ -18,12 +18,12 @@ from headcount.base.errors import UsageError
 from headcount.base.files import write_json
 from headcount.base.options import to_plain
 from headcount.heads import Layout, Scores
+from headcount.heads.choose import keep_best
 from headcount.learned.gap import gap_measure, score_measure
 from headcount.learned.keeper import AllClosedError, Keeper
 from headcount.learned.methods import GateOptions
 from headcount.learned.result import LearnedGates, finished
 from headcount.models.find import layout as layout_of_model
-from headcount.pruning.choose import keep_best
 from headcount.tasks import Task
 from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions

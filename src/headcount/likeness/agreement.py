@@ -1,4 +1,4 @@
-"""Whether two redundancy matrices say the same: of two distances, phases or tasks.
+"""Whether two redundancy matrices agree: of two distances, phases or tasks.
 
 On Attention Redundancy (NAACL 2021), §5.2 (distances), §6 (phases), §7 (tasks).
 
@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,11 +70,16 @@ def agree(
 
 
 def agreements(
-    matrices: Mapping[str, ArrayLike], **options: Any
+    matrices: Mapping[str, ArrayLike],
+    *,
+    permutations: int = 999,
+    resamples: int = 500,
+    seed: int = 0,
 ) -> dict[tuple[str, str], Agreement]:
     """`agree` for every two of several matrices, in their order."""
+    test = partial(agree, permutations=permutations, resamples=resamples, seed=seed)
     return {
-        (one, other): agree(matrices[one], matrices[other], **options)
+        (one, other): test(matrices[one], matrices[other])
         for one, other in combinations(matrices, 2)
     }
 
@@ -90,15 +96,15 @@ def mantel(
     values = x - pairs(x).mean()
     scale = np.linalg.norm(weights) * np.linalg.norm(values[rows, columns])
     _refuse_flat(scale)
-    found = float(np.clip(values[rows, columns] @ weights / scale, -1, 1))
+    pearson = float(np.clip(values[rows, columns] @ weights / scale, -1, 1))
     rng = np.random.default_rng(seed)
     as_large = 0
     for start in range(0, permutations, 64):
         count = min(64, permutations - start)
         order = rng.permuted(np.tile(np.arange(len(x)), (count, 1)), axis=1)
         permuted = values[order[:, rows], order[:, columns]] @ weights / scale
-        as_large += int((permuted >= found - 1e-12).sum())
-    return found, (1 + as_large) / (1 + permutations)
+        as_large += int((permuted >= pearson - 1e-12).sum())
+    return pearson, (1 + as_large) / (1 + permutations)
 
 
 def head_interval(
@@ -158,6 +164,6 @@ def _ranks(matrix: Matrix) -> Matrix:
     return rankdata(pairs(matrix))
 
 
-def _refuse_flat(scale: np.floating[Any]) -> None:
+def _refuse_flat(scale: np.floating) -> None:
     if not scale > 1e-12:
         raise UsageError("All pairs of heads are at the same distance: nothing to correlate.")

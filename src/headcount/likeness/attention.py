@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +27,7 @@ def attention_of(model: nn.Module, batch: Batch, layout: Layout) -> Iterator[Sta
     stacks = {
         stack.name: _runs(kept, stack.name, len(stack.heads))
         for stack in layout.stacks
-        if stack.total > 1 and any(place.stack == stack.name for place in kept)
+        if stack.total > 1 and any(source.stack == stack.name for source in kept)
     }
     if not stacks:
         raise UsageError("The inputs reach no stack of this model that has two heads or more.")
@@ -41,19 +40,15 @@ def attention_of(model: nn.Module, batch: Batch, layout: Layout) -> Iterator[Sta
 
 def padding_masks(model: nn.Module, batch: Batch) -> dict[str, tuple[Tensor | None, Tensor | None]]:
     """stack -> (mask of queries, mask of keys), each (input, token), where the batch has one."""
-    config: Any = model.config
-    own = _mask(batch, "attention_mask")
-    if not getattr(config, "is_encoder_decoder", False):
-        return {
-            "encoder": (own, own),
-            "decoder": (own, own),
-            "cross": (own, _mask(batch, "encoder_attention_mask")),
-        }
+    mask = _mask(batch, "attention_mask")
+    if not getattr(model.config, "is_encoder_decoder", False):
+        cross = (mask, _mask(batch, "encoder_attention_mask"))
+        return {"encoder": (mask, mask), "decoder": (mask, mask), "cross": cross}
     decoder = _mask(batch, "decoder_attention_mask")
     if decoder is None and "labels" in batch and "decoder_input_ids" not in batch:
         # the model reads the labels one step later, so as many tokens count
         decoder = (batch["labels"] != -100).long()
-    return {"encoder": (own, own), "decoder": (decoder, decoder), "cross": (decoder, own)}
+    return {"encoder": (mask, mask), "decoder": (decoder, decoder), "cross": (decoder, mask)}
 
 
 def name_broken_head(stacks: Mapping[str, list[Tensor]], layout: Layout) -> Head | None:
@@ -79,8 +74,7 @@ def _mask(batch: Batch, name: str) -> Tensor | None:
 
 def _runs(kept: dict[AttentionSource, Tensor], stack: str, layers: int) -> list[list[Tensor]]:
     """For each run of shared layers (mostly one) the attention of all layers."""
-    places = sorted(place for place in kept if place.stack == stack)
-    uses = {layer: sum(place.layer == layer for place in places) for layer in range(layers)}
+    uses = {layer: sum(source[:2] == (stack, layer) for source in kept) for layer in range(layers)}
     missing = [layer for layer, count in uses.items() if not count]
     if missing:
         raise UnsupportedError(
@@ -109,7 +103,7 @@ def _input(
     return torch.cat([layer[row][:, which[0]][:, :, which[1]] for layer in layers])
 
 
-def _kept(stack: str, mask: Tensor | None, row: int, size: int) -> Any:
+def _kept(stack: str, mask: Tensor | None, row: int, size: int) -> slice | Tensor:
     if mask is None:
         return slice(None)
     real = mask[row] != 0
@@ -117,12 +111,12 @@ def _kept(stack: str, mask: Tensor | None, row: int, size: int) -> Any:
         if bool(real.all()):
             return slice(None)  # nothing is padded, whatever became of the tokens
         raise UnsupportedError(
-            f"The {stack} attends over {size} places but the mask has {len(real)}: padding cannot "
-            "be told from them. Pass inputs of one length at a time."
+            f"The {stack} attends over {size} positions but the mask has {len(real)}: padding "
+            "cannot be told from them. Pass inputs of one length at a time."
         )
-    places = real.nonzero()[:, 0].tolist()
-    if not places:
+    positions = real.nonzero()[:, 0]
+    if not len(positions):
         raise UsageError("An input consists of padding only.")
-    first, last = places[0], places[-1] + 1
+    first, last = int(positions[0]), int(positions[-1]) + 1
     # a view costs nothing; only holes in the middle need a copy
-    return slice(first, last) if last - first == len(places) else torch.tensor(places)
+    return slice(first, last) if last - first == len(positions) else positions.cpu()

@@ -2,13 +2,13 @@
 
 On Attention Redundancy (NAACL 2021), §5 to §7.
 
-found = compare({"cola": a, "random": b})
-found.between_files[0].agreement.pearson
+comparison = compare({"cola": a, "random": b})
+comparison.between_files[0].agreement.pearson
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import combinations
@@ -19,14 +19,12 @@ import numpy as np
 from headcount.base.errors import UsageError
 from headcount.base.text import line
 from headcount.likeness.agreement import Agreement, agree
-from headcount.likeness.layers import (
-    LayerClusters,
-    LayerGap,
-    layer_clusters,
-    layer_gap,
-    layers_of,
-)
-from headcount.likeness.result import Redundancy
+from headcount.likeness.layers import LayerClusters, LayerGap, layer_clusters, layer_gap, layers_of
+from headcount.likeness.result import Matrix, Redundancy
+
+Job = Callable[[], "Pair | LayerStructure"]
+NamedPair = tuple[dict[str, str], Matrix, Matrix]
+"""What two matrices are, and the two."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +45,7 @@ class Pair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RedundancyPlaces:
+class LayerStructure:
     """Where the redundancy of one matrix is: layer gap and clusters of layers."""
 
     file: str
@@ -75,7 +73,7 @@ class MatrixComparison:
     files: tuple[str, ...]
     between_distances: tuple[Pair, ...]
     between_files: tuple[Pair, ...]
-    where: tuple[RedundancyPlaces, ...]
+    where: tuple[LayerStructure, ...]
 
     def __repr__(self) -> str:
         pairs = f"{len(self.between_distances)} pairs of distances"
@@ -86,9 +84,9 @@ class MatrixComparison:
         """A plain dict."""
         return {
             "files": list(self.files),
-            "between_distances": [each.to_json() for each in self.between_distances],
-            "between_files": [each.to_json() for each in self.between_files],
-            "where": [each.to_json() for each in self.where],
+            "between_distances": [pair.to_json() for pair in self.between_distances],
+            "between_files": [pair.to_json() for pair in self.between_files],
+            "where": [matrix.to_json() for matrix in self.where],
         }
 
 
@@ -98,7 +96,7 @@ def compare(
     clusters: int = 3,
     permutations: int = 999,
     seed: int = 0,
-    track: Callable[[list[Any]], Any] = iter,
+    track: Callable[[list[Job]], Iterable[Job]] = iter,
 ) -> MatrixComparison:
     """Agreement between distances and between files, distance against layer gap, layer clusters.
 
@@ -106,32 +104,31 @@ def compare(
     """
     refuse_other_models(values)
 
-    def pairs(asked: Iterator[tuple[dict[str, str], list[Any]]]) -> list[Callable[[], Pair]]:
-        test = partial(agree, permutations=permutations, seed=seed)
-        return [
-            lambda names=names, two=two: Pair(**names, agreement=test(*two)) for names, two in asked
-        ]
+    def pair(names: dict[str, str], one: Matrix, other: Matrix) -> Pair:
+        return Pair(**names, agreement=agree(one, other, permutations=permutations, seed=seed))
 
-    def where(file: str, stack: str, name: str) -> RedundancyPlaces:
+    def where(file: str, stack: str, name: str) -> LayerStructure:
         matrix = values[file][name, stack].values
         layers = layers_of(values[file].layout, stack)
         count = len(np.unique(layers))
         gap = layer_gap(matrix, layers, permutations=permutations, seed=seed) if count > 2 else None
         groups = layer_clusters(matrix, layers, min(clusters, count))
-        return RedundancyPlaces(file=file, stack=stack, distance=name, gap=gap, clusters=groups)
+        return LayerStructure(file=file, stack=stack, distance=name, gap=gap, clusters=groups)
 
-    first, second = pairs(_distances(values)), pairs(_files(values))
+    first = [partial(pair, *two) for two in _distances(values)]
+    second = [partial(pair, *two) for two in _files(values)]
     third = [
         partial(where, file, stack, name)
         for file, value in values.items()
         for stack, name in value.measured
     ]
     done = [job() for job in track([*first, *second, *third])]
+    pairs = [result for result in done if isinstance(result, Pair)]
     return MatrixComparison(
         files=tuple(values),
-        between_distances=tuple(done[: len(first)]),
-        between_files=tuple(done[len(first) : len(first) + len(second)]),
-        where=tuple(done[len(first) + len(second) :]),
+        between_distances=tuple(pairs[: len(first)]),
+        between_files=tuple(pairs[len(first) :]),
+        where=tuple(result for result in done if isinstance(result, LayerStructure)),
     )
 
 
@@ -151,20 +148,20 @@ def _heads(value: Redundancy) -> list[tuple[str, tuple[int, ...]]]:
     return [(stack.name, stack.heads) for stack in value.layout.stacks]
 
 
-def _distances(values: Mapping[str, Redundancy]) -> Iterator[tuple[dict[str, str], list[Any]]]:
+def _distances(values: Mapping[str, Redundancy]) -> Iterator[NamedPair]:
     """Every two distances of a file."""
     for file, value in values.items():
         for stack in value.stacks:
             for one, other in combinations(value.distances, 2):
                 names = {"stack": stack, "within": file, "one": one, "other": other}
-                yield names, [value[name, stack].values for name in (one, other)]
+                yield names, value[one, stack].values, value[other, stack].values
 
 
-def _files(values: Mapping[str, Redundancy]) -> Iterator[tuple[dict[str, str], list[Any]]]:
+def _files(values: Mapping[str, Redundancy]) -> Iterator[NamedPair]:
     """Every two files that have a distance of the same stack."""
     keys = dict.fromkeys(key for value in values.values() for key in value.measured)
     for stack, name in keys:
-        own = [file for file, value in values.items() if (stack, name) in value.measured]
-        for one, other in combinations(own, 2):
+        files = [file for file, value in values.items() if (stack, name) in value.measured]
+        for one, other in combinations(files, 2):
             names = {"stack": stack, "within": name, "one": one, "other": other}
-            yield names, [values[file][name, stack].values for file in (one, other)]
+            yield names, values[one][name, stack].values, values[other][name, stack].values

@@ -16,30 +16,35 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from headcount.base.errors import UsageError
 from headcount.base.names import unknown
 from headcount.base.registry import Registry
 
-_KERNELS = "headcount.likeness.kernels"
+if TYPE_CHECKING:
+    from torch import Tensor
+    from typing_extensions import TypeIs
 
+Distance = Callable[..., "ArrayLike | Tensor"]
+
+Options = Mapping[str, Mapping[str, object]]
+"""Options of distances, by the name of each."""
 DISTANCES = Registry("distance", plugins="headcount.distances")
-DISTANCES.add("cos", f"{_KERNELS}.gram:cos", "1 - cosine of the rows, mean over tokens")
-DISTANCES.add(
-    "corr", f"{_KERNELS}.gram:corr", "(1 - correlation of the rows) / 2, mean over tokens"
-)
-DISTANCES.add("js", f"{_KERNELS}.js:js", "Jensen–Shannon distance of the rows, mean over tokens")
-DISTANCES.add("bc", f"{_KERNELS}.gram:bc", "1 - Bhattacharyya coefficient, mean over tokens")
-DISTANCES.add("dcor", f"{_KERNELS}.dcor:dcor", "1 - distance correlation of the matrices")
-DISTANCES.add("pc", f"{_KERNELS}.pc:pc", "1 - Procrustes (RLS) coefficient of the matrices")
-DISTANCES.add("cc", f"{_KERNELS}.cc:cc", "1 - canonical correlation (ridge) of the matrices")
-DISTANCES.add(
-    "pq", f"{_KERNELS}.gram:pq", "1 - product of the rows: bc as a paper prints it; not in `all`"
-)
+for _name, _file, _summary in (
+    ("cos", "gram", "1 - cosine of the rows, mean over tokens"),
+    ("corr", "gram", "(1 - correlation of the rows) / 2, mean over tokens"),
+    ("js", "js", "Jensen–Shannon distance of the rows, mean over tokens"),
+    ("bc", "gram", "1 - Bhattacharyya coefficient, mean over tokens"),
+    ("dcor", "dcor", "1 - distance correlation of the matrices"),
+    ("pc", "pc", "1 - Procrustes (RLS) coefficient of the matrices"),
+    ("cc", "cc", "1 - canonical correlation (ridge) of the matrices"),
+    ("pq", "gram", "1 - product of the rows: bc as a paper prints it; not in `all`"),
+):
+    DISTANCES.add(_name, f"headcount.likeness.kernels.{_file}:{_name}", _summary)
 
 TOKEN_BASED = ("cos", "corr", "js", "bc")
 SENTENCE_BASED = ("dcor", "pc", "cc")
@@ -50,11 +55,11 @@ _SMALL = ("js", "cc", "dcor", "corr", "cos", "bc")
 
 
 def distances(
-    attention: Any,  # (head, query, key)
+    attention: ArrayLike | Tensor,  # (head, query, key)
     names: str | Iterable[str] = ("js",),
     *,
     threads: int | None = None,
-    **options: Mapping[str, Any],
+    **options: Mapping[str, object],
 ) -> dict[str, NDArray[np.float32]]:
     """The matrices (head, head) of the distances in `names`, for one input.
 
@@ -65,10 +70,7 @@ def distances(
 
     names = [names] if isinstance(names, str) else list(names)
     functions = {name: DISTANCES[name] for name in names}
-    for name in options:
-        if name not in functions:
-            says = f"Options for '{name}', which is not among those asked for"
-            raise unknown(says, name, functions, has="Asked")
+    check_option_names(options, functions)
     with using(threads):
         ready, functions = _ready(attention, functions)
         for name, function in functions.items():
@@ -80,8 +82,8 @@ def distances(
         small = [name for name in _SMALL if name in works and ready.shape[1] < _LONG]
         out: dict[str, NDArray[np.float32]] = {}
         if len(small) > 1 and not hasattr(ready, "detach"):
-            found = side_by_side([works[name] for name in small])
-            out = dict(zip(small, map(_as_array, found), strict=True))
+            matrices = side_by_side([works[name] for name in small])
+            out = dict(zip(small, map(_as_array, matrices), strict=True))
         for name, work in works.items():
             if name not in out:
                 out[name] = _as_array(work())
@@ -90,39 +92,49 @@ def distances(
     return {name: out[name] for name in names}
 
 
-def _ready(
-    attention: Any, functions: dict[str, Callable[..., Any]]
-) -> tuple[Any, dict[str, Callable[..., Any]]]:
-    """Checked attention, and the functions that can take it where it is."""
-    is_tensor = hasattr(attention, "detach")
-    if is_tensor and attention.device.type != "cpu":
-        from headcount.likeness import torch_kernels
+def check_option_names(options: Mapping[str, object], names: Iterable[str]) -> None:
+    """Refuse options of a distance that is not requested."""
+    names = list(names)
+    for name in options:
+        if name not in names:
+            says = f"Options for '{name}', which is not among the distances requested"
+            raise unknown(says, name, names, has="Requested")
 
-        own = {name: torch_kernels.KERNELS.get(name, each) for name, each in functions.items()}
-        return torch_kernels.checked(attention), own
+
+def _ready(
+    attention: ArrayLike | Tensor, functions: dict[str, Distance]
+) -> tuple[Any, dict[str, Distance]]:
+    """Checked attention, and the functions that can take it where it is."""
     from headcount.likeness.kernels.check import checked
 
-    if not is_tensor:
+    if not _is_tensor(attention):
         return checked(attention), functions
+    if attention.device.type != "cpu":
+        from headcount.likeness import torch_kernels
+
+        on_device = {name: torch_kernels.KERNELS.get(name, functions[name]) for name in functions}
+        return torch_kernels.checked(attention), on_device
     # sums of half-precision probabilities are off in the third digit
     half = attention.dtype.itemsize < 4
     return checked(attention.detach().float().numpy(), 2e-2 if half else 1e-3), functions
 
 
-def _check_options(name: str, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+def _check_options(name: str, function: Distance, options: Mapping[str, object]) -> None:
     known = inspect.signature(function).parameters.values()
-    if any(each.kind is each.VAR_KEYWORD for each in known):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known):
         return
-    for option in given:
-        usable = [each.name for each in list(known)[1:] if each.kind is not each.VAR_POSITIONAL]
+    for option in options:
+        usable = [p.name for p in list(known)[1:] if p.kind is not p.VAR_POSITIONAL]
         if option not in usable:
             raise unknown(f"The distance '{name}' has no option '{option}'", option, usable)
 
 
-def _as_array(values: Any) -> NDArray[np.float32]:
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
-    return np.asarray(values, np.float32)
+def _is_tensor(values: ArrayLike | Tensor) -> TypeIs[Tensor]:
+    return hasattr(values, "detach")
+
+
+def _as_array(values: ArrayLike | Tensor) -> NDArray[np.float32]:
+    return np.asarray(values.detach().cpu() if _is_tensor(values) else values, np.float32)
 
 
 def _check_result(name: str, values: NDArray[np.float32], heads: int) -> None:

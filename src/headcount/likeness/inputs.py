@@ -6,19 +6,19 @@ the proportions of the whole: length explains half of the variance of the token-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
 
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.models.fingerprint import raw
-from headcount.tasks.as_rows import as_rows
+from headcount.tasks.as_rows import Data, as_rows
 from headcount.tasks.encoding import EncodedRows, plan_batches, rows_fingerprint
 
 CHUNK = 64
@@ -44,9 +44,9 @@ class Stream:
 
 def open_stream(
     model: nn.Module,
-    inputs: Any,
+    inputs: Data,
     *,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     limit: int | None = None,
     max_length: int = 128,
     seed: int = 0,
@@ -58,7 +58,9 @@ def open_stream(
     rows = as_rows(model, inputs, tokenizer=tokenizer, labels=False, max_length=max_length)
     if isinstance(rows, EncodedRows):
         return _from_rows(model, rows, limit, seed, heads)
-    total = _rows_in(rows) if isinstance(rows, list | tuple) else None
+    total = None
+    if isinstance(rows, list | tuple):
+        total = sum(_size(batch) for batch in rows if isinstance(batch, Mapping) and batch)
     total = min(total, limit) if total and limit else total or None
     return Stream(_from_batches(rows, limit), total)
 
@@ -76,11 +78,11 @@ def even_order(lengths: np.ndarray, limit: int | None = None, seed: int = 0) -> 
     rng = np.random.default_rng(seed)
     by_length = np.lexsort((rng.permutation(len(lengths)), lengths))
     count = len(lengths) if limit is None else min(limit, len(lengths))
-    places = np.floor((np.arange(count) + rng.random()) * len(lengths) / count).astype(np.int64)
-    chosen = by_length[np.minimum(places, len(lengths) - 1)]
+    ranks = np.floor((np.arange(count) + rng.random()) * len(lengths) / count).astype(np.int64)
+    chosen = by_length[np.minimum(ranks, len(lengths) - 1)]
     bits = max(1, int(count - 1).bit_length())
     start = int(rng.integers(count))
-    turned = [int(f"{(place + start) % count:0{bits}b}"[::-1], 2) for place in range(count)]
+    turned = [int(f"{(at + start) % count:0{bits}b}"[::-1], 2) for at in range(count)]
     return chosen[np.argsort(turned)]
 
 
@@ -100,7 +102,7 @@ def _from_rows(
 ) -> Stream:
     if not len(rows):
         raise UsageError("There are no inputs to measure on.")
-    rows = replace(rows, examples=None)  # every row is looked at by itself
+    rows = replace(rows, examples=None)  # every row counts by itself
     order = even_order(rows.lengths, limit, seed)
     # padding goes behind: before the tokens it would move their positions in some models
     rows = replace(rows.take(order), left=False)
@@ -108,28 +110,24 @@ def _from_rows(
     def chunks() -> Iterator[list[Batch]]:
         for start in range(0, len(rows), CHUNK):
             part = rows.take(range(start, min(start + CHUNK, len(rows))))
-            yield [_batch(model, part.take(numbers)) for numbers in _plan(part.lengths, heads)]
+            longest = int(part.lengths.max())
+            most = max(1, ATTENTION // max(1, heads * longest * longest))
+            plan = plan_batches(part.lengths, TOKENS, most)
+            yield [_batch(model, part.take(numbers)) for numbers in plan]
 
     return Stream(chunks(), len(rows), rows_fingerprint(rows))
 
 
-def _plan(lengths: np.ndarray, heads: int) -> list[np.ndarray]:
-    longest = int(lengths.max())
-    most = max(1, ATTENTION // max(1, heads * longest * longest))
-    return plan_batches(lengths, TOKENS, most)
-
-
 def _batch(model: nn.Module, rows: EncodedRows) -> Batch:
     """The rows as one batch; an encoder-decoder's decoder reads the target, or the text again."""
-    config: Any = model.config
     bare = replace(rows, labels=None)
     batch = bare.collate([bare[row] for row in range(len(rows))])
-    if not getattr(config, "is_encoder_decoder", False):
+    if not getattr(model.config, "is_encoder_decoder", False):
         return batch
     targets = rows.labels if isinstance(rows.labels, list) else rows.columns["input_ids"]
-    told = EncodedRows({"input_ids": targets}, None, {"input_ids": -100})
-    padded = told.collate([told[row] for row in range(len(told))])
-    shift: Any = getattr(model, "prepare_decoder_input_ids_from_labels", None)
+    target_rows = EncodedRows({"input_ids": targets}, None, {"input_ids": -100})
+    padded = target_rows.collate([target_rows[row] for row in range(len(target_rows))])
+    shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)
     if shift is None:
         raise UsageError(
             f"{type(model).__name__} makes no decoder inputs from texts: pass batches that have "
@@ -140,7 +138,7 @@ def _batch(model: nn.Module, rows: EncodedRows) -> Batch:
     return batch
 
 
-def _from_batches(items: Iterable[Any], limit: int | None) -> Iterator[list[Batch]]:
+def _from_batches(items: Iterable[object], limit: int | None) -> Iterator[list[Batch]]:
     left = limit
     for item in items:
         if not isinstance(item, Mapping) or not item:
@@ -158,9 +156,5 @@ def _from_batches(items: Iterable[Any], limit: int | None) -> Iterator[list[Batc
             return
 
 
-def _size(batch: Mapping[str, Any]) -> int:
+def _size(batch: Mapping[str, Sized]) -> int:
     return len(next(iter(batch.values())))
-
-
-def _rows_in(batches: Iterable[Any]) -> int:
-    return sum(_size(each) for each in batches if isinstance(each, Mapping) and each)

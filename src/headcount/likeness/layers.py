@@ -69,26 +69,26 @@ def layer_gap(
     if len(np.unique(layers)) < 3:
         raise UsageError("Distance against layer gap takes at least three layers with heads.")
     rows, columns = np.triu_indices(len(values), 1)
-    gaps, place, counts = np.unique(
+    gaps, group, counts = np.unique(
         np.abs(layers[rows] - layers[columns]), return_inverse=True, return_counts=True
     )
     ranks = rankdata(gaps)
 
     def means(order: np.ndarray) -> np.ndarray:
-        return np.bincount(place, values[order[rows], order[columns]]) / counts
+        return np.bincount(group, values[order[rows], order[columns]]) / counts
 
     rng = np.random.default_rng(seed)
-    own = means(np.arange(len(values)))
-    found = correlation(ranks, rankdata(own))
+    observed = means(np.arange(len(values)))
+    spearman = correlation(ranks, rankdata(observed))
     as_large = 0
     for _ in range(permutations):
         permuted = rankdata(means(rng.permutation(len(values))))
-        as_large += correlation(ranks, permuted) >= found - 1e-12
+        as_large += correlation(ranks, permuted) >= spearman - 1e-12
     return LayerGap(
         gaps=tuple(gaps.tolist()),
-        means=tuple(own.tolist()),
+        means=tuple(observed.tolist()),
         counts=tuple(counts.tolist()),
-        spearman=found,
+        spearman=spearman,
         p_value=(1 + as_large) / (1 + permutations),
     )
 
@@ -96,8 +96,8 @@ def layer_gap(
 def layer_distances(matrix: ArrayLike, layers: Sequence[int] | np.ndarray) -> Matrix:
     """Mean distance of the heads of every two layers; within a layer, of different heads."""
     values, layers = _with_layers(matrix, layers)
-    _, place, counts = np.unique(layers, return_inverse=True, return_counts=True)
-    member = (place[:, None] == np.arange(len(counts))).astype(np.float64)
+    _, layer, counts = np.unique(layers, return_inverse=True, return_counts=True)
+    member = (layer[:, None] == np.arange(len(counts))).astype(np.float64)
     number = np.outer(counts, counts) - np.diag(counts)
     return member.T @ values @ member / np.maximum(number, 1)
 
@@ -154,14 +154,14 @@ def best_cut(apart: Matrix, count: int) -> np.ndarray:  # (layer, layer) -> (lay
 
 def _from_the_first(labels: np.ndarray) -> np.ndarray:
     """Clusters numbered in the order in which their first layers come."""
-    _, first, place = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[place]
+    _, first, cluster = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[cluster]
 
 
 def _with_layers(
     matrix: ArrayLike, layers: Sequence[int] | np.ndarray
 ) -> tuple[Matrix, np.ndarray]:
-    values, places = as_matrix(matrix), np.asarray(layers)
-    if places.shape != (len(values),):
-        raise UsageError(f"{len(values)} heads, but layers for {places.size}.")
-    return values, places
+    values, numbers = as_matrix(matrix), np.asarray(layers)
+    if numbers.shape != (len(values),):
+        raise UsageError(f"{len(values)} heads, but layers for {numbers.size}.")
+    return values, numbers

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -24,10 +24,11 @@ from headcount.base.errors import UsageError
 from headcount.base.files import locked_file
 from headcount.heads import Layout
 from headcount.likeness.attention import Stacks, attention_of, name_broken_head
+from headcount.likeness.distances import Options
 from headcount.likeness.distances import distances as distances_of
 from headcount.likeness.inputs import Stream, digest_of, open_stream
 from headcount.likeness.kernels.threads import count as usable_threads
-from headcount.likeness.names import check_names
+from headcount.likeness.options import DistanceOptions, check_names, check_tolerance
 from headcount.likeness.result import Key, Redundancy
 from headcount.likeness.running import RunningMoments, load_state, save_state
 from headcount.models.door import require_model, require_numbers
@@ -44,14 +45,13 @@ if TYPE_CHECKING:
 LEAST = 32
 """Inputs before a standard error is trusted to end a run."""
 
-Options = Mapping[str, Mapping[str, Any]]
 Progress = Callable[[int, int | None], object]
 
 
 def redundancy(
     model: nn.Module,
     inputs: Data,
-    distances: str | Iterable[str] = ("js", "dcor"),
+    distances: str | Iterable[str] = DistanceOptions.distances,
     *,
     tokenizer: PreTrainedTokenizerBase | None = None,
     samples: int | None = None,
@@ -80,8 +80,7 @@ def redundancy(
     that the model runs several times counts with the mean over its runs.
     """
     names = check_names(distances, options or {})
-    if tolerance is not None and not tolerance > 0:
-        raise UsageError(f"The tolerance of the standard error is above 0, not {tolerance}.")
+    check_tolerance(tolerance)
     bare = require_model(unwrap(model), "hc.redundancy")
     layout = layout_of_model(bare)
     if all(stack.total < 2 for stack in layout.stacks):
@@ -109,7 +108,7 @@ def redundancy(
     run = _Run(model, layout, names, options or {}, threads or usable_threads())
     try:
         with evaluating(bare), locked_file(Path(state)) if state else nullcontext():
-            _all(run, stream, settings, Path(state) if state else None, every, progress)
+            _all(run, stream, settings, tolerance, Path(state) if state else None, every, progress)
     finally:
         # an interrupted run does not wait for inputs that nobody will count
         run.pool.shutdown(cancel_futures=True)
@@ -145,24 +144,24 @@ class _Run:
 
     def matrices(self, stacks: Stacks, threads: int) -> dict[Key, NDArray[np.float32]]:
         """Every distance on one input; over the runs of shared layers, the mean."""
-        found: dict[Key, NDArray[np.float32]] = {}
+        means: dict[Key, NDArray[np.float32]] = {}
         try:
             for stack, runs in stacks.items():
-                each = [
+                by_run = [
                     distances_of(run, self.names, threads=threads, **self.options) for run in runs
                 ]
                 for name in self.names:
-                    parts = [one[name] for one in each]
-                    found[stack, name] = parts[0] if len(parts) == 1 else np.mean(parts, axis=0)
+                    parts = [matrices[name] for matrices in by_run]
+                    means[stack, name] = parts[0] if len(parts) == 1 else np.mean(parts, axis=0)
         except UsageError:
             head = name_broken_head(stacks, self.layout)
             if head is None:
                 raise
             raise UsageError(
                 f"The attention of head {head} holds NaN or infinite values on input "
-                f"{self.running.count + 1} or soon after; look at the model's weights and dtype."
+                f"{self.running.count + 1} or soon after; check the model's weights and dtype."
             ) from None
-        return found
+        return means
 
     def measure(self, batch: dict[str, torch.Tensor]) -> Iterator[dict[Key, NDArray[np.float32]]]:
         """The matrices of each input of a batch, in order."""
@@ -179,7 +178,8 @@ class _Run:
 def _all(
     run: _Run,
     stream: Stream,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
+    tolerance: float | None,
     state: Path | None,
     every: int,
     progress: Progress | None,
@@ -199,11 +199,11 @@ def _all(
                 raise UsageError(f"The unfinished run in '{state}' was on other inputs.")
         else:
             for batch in chunk:
-                for found in run.measure(batch):
-                    run.running.add(found)
+                for matrices in run.measure(batch):
+                    run.running.add(matrices)
                     if progress is not None:
                         progress(run.running.count, stream.total)
-        if seen >= done and _enough(run, settings["tolerance"]):
+        if seen >= done and _enough(run, tolerance):
             run.stopped = True
             break
         if state is not None and run.running.count - saved >= every:

@@ -1,4 +1,4 @@
-"""What `hc.redundancy` finds: H x H distances with their standard errors, in one value and file.
+"""What `hc.redundancy` gives: H x H distances with their standard errors, in one value and file.
 
 R["js"].values                   # (head, head), for a model with one stack
 R["js", "cross"].stderr          # with several stacks, the stack comes second
@@ -61,9 +61,9 @@ class Redundancy:
     def __post_init__(self) -> None:
         if not self.measured:
             raise UsageError("A redundancy value holds at least one matrix.")
-        for (stack, name), each in self.measured.items():
+        for (stack, name), measurement in self.measured.items():
             heads = self.layout[stack].total
-            for array in each:
+            for array in measurement:
                 if array.shape != (heads, heads):
                     raise UsageError(
                         f"The {stack} matrix of '{name}' has the shape {array.shape}; the model "
@@ -117,7 +117,7 @@ class Redundancy:
     @property
     def largest_error(self) -> float:
         """The largest standard error of all pairs; NaN after a single input."""
-        return max(float(each.stderr.max()) for each in self.measured.values())
+        return max(float(measurement.stderr.max()) for measurement in self.measured.values())
 
     def __repr__(self) -> str:
         names = ", ".join(self.distances)
@@ -128,7 +128,7 @@ class Redundancy:
     def _repr_html_(self) -> str:
         columns = ["stack", "distance", "mean", "smallest", "largest", "largest standard error"]
         rows = [
-            (stack, name, *summary(each).values()) for (stack, name), each in self.measured.items()
+            (*key, *summary(measurement).values()) for key, measurement in self.measured.items()
         ]
         nearest = self._nearest()
         known = [distance for _, distance in nearest.values()]
@@ -142,15 +142,15 @@ class Redundancy:
 
     def _nearest(self) -> dict[Head, tuple[Head, float]]:
         """head -> the head nearest to it, by its number in the original, and how far it is."""
-        found: dict[Head, tuple[Head, float]] = {}
+        nearest: dict[Head, tuple[Head, float]] = {}
         for stack, matrix in self.matrices().items():
             apart = matrix + np.diag(np.full(len(matrix), np.inf))
             names = self.heads(stack)
-            own = [head for head in self.layout if head.stack == stack]
-            for head, row in zip(own, apart, strict=True):
-                if len(own) > 1:
-                    found[head] = names[int(row.argmin())], float(row.min())
-        return found
+            heads = [head for head in self.layout if head.stack == stack]
+            for head, row in zip(heads, apart, strict=True):
+                if len(heads) > 1:
+                    nearest[head] = names[int(row.argmin())], float(row.min())
+        return nearest
 
     def to_json(self) -> dict[str, Any]:
         """How it was made and a summary of each matrix; the matrices are in the file."""
@@ -159,8 +159,8 @@ class Redundancy:
             "count": self.count,
             "provenance": dict(self.provenance),
             "summary": [
-                {"stack": stack, "distance": name, **summary(each)}
-                for (stack, name), each in self.measured.items()
+                {"stack": stack, "distance": name, **summary(measurement)}
+                for (stack, name), measurement in self.measured.items()
             ],
         }
 
@@ -175,9 +175,9 @@ class Redundancy:
             "matrices": [list(key) for key in self.measured],
         }
         arrays = {"about": np.array(json.dumps(about, ensure_ascii=False))}
-        for (stack, name), each in self.measured.items():
-            arrays[f"{stack}/{name}/values"] = each.values
-            arrays[f"{stack}/{name}/stderr"] = each.stderr
+        for (stack, name), measurement in self.measured.items():
+            arrays[f"{stack}/{name}/values"] = measurement.values
+            arrays[f"{stack}/{name}/stderr"] = measurement.stderr
         with whole(path) as partial, partial.open("wb") as file:
             np.savez_compressed(file, **arrays)  # pyright: ignore[reportArgumentType]
         return Path(path)
@@ -230,20 +230,20 @@ def load_several(files: Sequence[Path]) -> dict[str, Redundancy]:
 DAMAGED = (KeyError, TypeError, ValueError, OverflowError, HeadcountError)
 
 
-def matrix(arrays: Mapping[str, NDArray[Any]], name: str, *, finite: bool = True) -> Matrix:
+def matrix(arrays: Mapping[str, np.ndarray], name: str, *, finite: bool = True) -> Matrix:
     """One matrix of a file: heads by heads, of numbers."""
-    found = arrays[name]
-    square = found.ndim == 2 and found.shape[0] == found.shape[1] > 0
-    if not square or found.dtype.kind not in "fiu":
+    values = arrays[name]
+    square = values.ndim == 2 and values.shape[0] == values.shape[1] > 0
+    if not square or values.dtype.kind not in "fiu":
         raise ValueError(f"{short(name)} is no matrix of numbers")
-    if finite and not np.isfinite(found).all():
+    if finite and not np.isfinite(values).all():
         raise ValueError(f"{short(name)} has values that are no numbers")
-    return found.astype(np.float64)
+    return values.astype(np.float64)
 
 
 def read_arrays(
     path: str | os.PathLike[str], format_: str, what: str
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What was saved about the arrays of a file, and the arrays; refuse any other file."""
     if not Path(path).is_file():
         raise NotFoundError(f"There is no file '{path}'.")

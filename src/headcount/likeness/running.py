@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,15 +33,15 @@ class RunningMoments:
         self.means: dict[Key, Matrix] = {}
         self.squares: dict[Key, Matrix] = {}
 
-    def add(self, found: Mapping[Key, NDArray[np.float32]]) -> None:
+    def add(self, matrices: Mapping[Key, NDArray[np.floating]]) -> None:
         """Take in the matrices of one more input."""
-        if self.count and found.keys() != self.means.keys():
+        if self.count and matrices.keys() != self.means.keys():
             raise UsageError(
-                f"Input {self.count + 1} reached other stacks ({_stacks(found)}) than those "
+                f"Input {self.count + 1} reached other stacks ({_stacks(matrices)}) than those "
                 f"before ({_stacks(self.means)})."
             )
         self.count += 1
-        for key, values in found.items():
+        for key, values in matrices.items():
             if key not in self.means:
                 self.means[key] = np.zeros(values.shape)
                 self.squares[key] = np.zeros(values.shape)
@@ -70,7 +69,7 @@ class RunningMoments:
 
 
 def save_state(
-    path: Path, running: RunningMoments, settings: Mapping[str, Any], digest: str
+    path: Path, running: RunningMoments, settings: Mapping[str, object], digest: str
 ) -> None:
     """Write what a run has so far, whole or not at all."""
     about = {
@@ -89,7 +88,7 @@ def save_state(
         np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]
 
 
-def load_state(path: Path, settings: Mapping[str, Any]) -> tuple[RunningMoments, str]:
+def load_state(path: Path, settings: Mapping[str, object]) -> tuple[RunningMoments, str]:
     """What an interrupted run left, and its digest of the inputs; refuse another run's state."""
     about, arrays = read_arrays(path, FORMAT, "unfinished redundancy run")
     if not isinstance(then := about.get("settings"), dict):
@@ -114,5 +113,5 @@ def load_state(path: Path, settings: Mapping[str, Any]) -> tuple[RunningMoments,
         ) from error
 
 
-def _stacks(found: Mapping[Key, Any]) -> str:
-    return ", ".join(dict.fromkeys(stack for stack, _ in found))
+def _stacks(keys: Iterable[Key]) -> str:
+    return ", ".join(dict.fromkeys(stack for stack, _ in keys))

@@ -1,4 +1,4 @@
-"""One head of each cluster of like heads stays: zero-shot, no labels and no training.
+"""One head of each cluster of similar heads stays: zero-shot, no labels and no training.
 
 On Attention Redundancy (NAACL 2021), section 7.1. Distances between heads come from a redundancy
 file or value, or are measured here, on inputs that are given or on random tokens. Spectral
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from headcount.base.errors import UsageError
 from headcount.base.options import checked
 from headcount.heads import Head, Layout, Scores
-from headcount.pruning.choose import keep_in_parts
+from headcount.heads.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, share_out
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headcount.likeness.result import Redundancy
     from headcount.tasks.as_rows import Rows
 
-Matrices = Mapping[str, NDArray[Any]]
+Matrices = Mapping[str, NDArray[np.floating]]
 """stack -> (head, head)"""
 RANDOM = 200
 """Random inputs that distances are measured on when there are no others."""
@@ -44,7 +44,7 @@ NOISE = 3
 FRAMES = 512
 """Frames of sound above which an input is long."""
 MANY = 1536
-"""Heads of a stack above which fewer random inputs do, and the time is said."""
+"""Heads of a stack above which fewer random inputs do, and the time is noted."""
 PER_INPUT = 5e-7
 """Seconds of one core for a pair of heads on one such input, measured at 4,096 heads."""
 
@@ -84,10 +84,8 @@ class Cluster:
         """Read or measure the distances; the clustering is done for every ratio and seed."""
         layout = as_layout(model)
         names = list(self.distances) or None
-        found = self.redundancy
-        if found is None:
-            found = _measure(model, given, names)
-        matrices = _complete(layout, read_matrices(found, layout, names))
+        distances = _measure(model, given, names) if self.redundancy is None else self.redundancy
+        matrices = _complete(layout, read_matrices(distances, layout, names))
         return lambda ratio, seed: self._decide(layout, matrices, ratio, seed)
 
     def _decide(
@@ -111,30 +109,30 @@ class Cluster:
         return Decision(mask=keep_in_parts(scores, zip(parts, numbers, strict=True)))
 
 
-def read_matrices(found: object, layout: Layout, distances: list[str] | None) -> Matrices:
+def read_matrices(source: object, layout: Layout, distances: list[str] | None) -> Matrices:
     """stack -> (head, head) of a redundancy file, value or mapping, or the mean of several."""
-    if isinstance(found, list | tuple):
-        each = [read_matrices(one, layout, distances) for one in found]
-        if not each:
-            raise UsageError("The mean of no redundancy matrix is asked for.")
+    if isinstance(source, list | tuple):
+        several = [read_matrices(part, layout, distances) for part in source]
+        if not several:
+            raise UsageError("The mean of no redundancy matrix is requested.")
         from headcount.likeness.clusters import mean_matrix
 
-        stacks = set.intersection(*({*one} for one in each))
-        return {name: mean_matrix([one[name] for one in each]) for name in stacks}
+        stacks = set.intersection(*({*matrices} for matrices in several))
+        return {name: mean_matrix([matrices[name] for matrices in several]) for name in stacks}
     from headcount.likeness.result import Redundancy, load_redundancy
 
-    if isinstance(found, str | os.PathLike):
-        found = load_redundancy(found)
-    if isinstance(found, Mapping):
-        for name in found:
+    if isinstance(source, str | os.PathLike):
+        source = load_redundancy(source)
+    if isinstance(source, Mapping):
+        for name in source:
             layout[name]
-        return found
-    if not isinstance(found, Redundancy):
-        raise UsageError(f"Redundancy is a file or what hc.redundancy gave, not {found!r:.60}.")
-    counts = [(stack.name, stack.heads) for stack in found.layout.stacks]
+        return source
+    if not isinstance(source, Redundancy):
+        raise UsageError(f"Redundancy is a file or what hc.redundancy gave, not {source!r:.60}.")
+    counts = [(stack.name, stack.heads) for stack in source.layout.stacks]
     if counts != [(stack.name, stack.heads) for stack in layout.stacks]:
-        raise UsageError(f"The redundancy is of another model: {found.layout}, not {layout}.")
-    return found.matrices(distances)
+        raise UsageError(f"The redundancy is of another model: {source.layout}, not {layout}.")
+    return source.matrices(distances)
 
 
 def _complete(layout: Layout, matrices: Matrices) -> Matrices:
@@ -157,6 +155,7 @@ def _measure(
     model: nn.Module | Layout, given: MethodInputs, distances: list[str] | None
 ) -> Redundancy:
     from headcount.likeness.measure import redundancy
+    from headcount.likeness.options import DistanceOptions
 
     if isinstance(model, Layout):
         raise UsageError("The method 'cluster' needs a model, or the redundancy of its heads.")
@@ -170,9 +169,7 @@ def _measure(
             "them once with headcount redundancy, and pass --redundancy FILE.",
             f"{heads:,}", PER_INPUT * heads**2,
         )  # fmt: skip
-    if distances is None:
-        return redundancy(model, inputs, tokenizer=tokenizer)
-    return redundancy(model, inputs, distances, tokenizer=tokenizer)
+    return redundancy(model, inputs, distances or DistanceOptions.distances, tokenizer=tokenizer)
 
 
 def rows_for_heads(heads: int) -> int:
@@ -217,9 +214,9 @@ def random_inputs(
     lengths = np.random.default_rng(seed).integers(6, 1 + min(LONGEST, _positions(model)), count)
     batches = []
     for number, length in enumerate(lengths[: max(1, count // batch)].tolist()):
-        made = probe_inputs(model, batch=batch, length=length, seed=seed + number)
-        made.pop("attention_mask", None)  # its padding is there for tests
-        batches.append(made)
+        inputs = probe_inputs(model, batch=batch, length=length, seed=seed + number)
+        inputs.pop("attention_mask", None)  # its padding is there for tests
+        batches.append(inputs)
     return batches
 
 

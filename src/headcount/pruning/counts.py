@@ -1,7 +1,7 @@
 """How many heads stay: one rounding rule for every method.
 
 Of H heads, a ratio p keeps ⌈H (1 - p)⌉ and removes ⌊H p⌋ (`Layout.kept_at`): never more than was
-asked for. Where a method cuts part by part (each stack, each layer), the total is the same: every
+asked for. Where a method prunes part by part (each stack, each layer), the total is the same: every
 part keeps the whole heads of its exact share, and the heads left over go to the parts with the
 largest remainders.
 """
@@ -13,27 +13,26 @@ from collections.abc import Sequence
 from headcount.base.errors import UsageError
 from headcount.base.names import unknown
 from headcount.heads import Layout
+from headcount.heads.choose import Place
 
 WITHIN = ("model", "stack", "layer")
-Place = tuple[str, int]
-"""(stack, layer)."""
 
 
 def parts_of(layout: Layout, within: str, stack: str | None = None) -> list[list[Place]]:
-    """The layers that are cut together: all, those of a stack, or each alone.
+    """The layers that are pruned together: all, those of a stack, or each alone.
 
     >>> parts_of(Layout.of(encoder=[8, 8], decoder=[8]), "stack")
     [[('encoder', 0), ('encoder', 1)], [('decoder', 0)]]
     """
     if within not in WITHIN:
-        says = f"Heads are cut within model, stack or layer, not '{within}'"
+        says = f"Heads are pruned within model, stack or layer, not '{within}'"
         raise unknown(says, within, WITHIN, has=None)
     stacks = layout.stacks if stack is None else (layout[stack],)
-    layers = [[(each.name, layer) for layer in range(len(each.heads))] for each in stacks]
+    layers = [[(part.name, layer) for layer in range(len(part.heads))] for part in stacks]
     if within == "stack":
         return layers
-    flat = [place for part in layers for place in part]
-    return [flat] if within == "model" else [[place] for place in flat]
+    flat = [key for part in layers for key in part]
+    return [flat] if within == "model" else [[key] for key in flat]
 
 
 def kept_in(layout: Layout, places: Sequence[Place], ratio: float) -> int:
@@ -58,7 +57,7 @@ def share_out(sizes: Sequence[int], total: int, order: Sequence[int] | None = No
     if not whole:
         return [0] * len(sizes)
     counts = [size * total // whole for size in sizes]
-    rank = {part: place for place, part in enumerate(order or range(len(sizes)))}
+    rank = {part: at for at, part in enumerate(order or range(len(sizes)))}
     by_rest = sorted(range(len(sizes)), key=lambda i: (-(sizes[i] * total % whole), rank[i]))
     for part in by_rest[: total - sum(counts)]:
         counts[part] += 1

@@ -8,12 +8,12 @@ cannot be repeated from it.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, ClassVar
 
+from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.base.plugins import bytecode
 from headcount.base.text import short
@@ -108,4 +108,4 @@ def source_digest(function: FunctionType) -> str:
     values = [function.__defaults__, function.__kwdefaults__]
     values += inspect.getclosurevars(function).nonlocals.values()
     parts = [bytecode(value) if inspect.isfunction(value) else repr(value) for value in values]
-    return hashlib.blake2b("\n".join([code, *parts]).encode(), digest_size=8).hexdigest()
+    return digest("\n".join([code, *parts]))

@@ -1,4 +1,4 @@
-"""The heads the loss feels least go: by E |∂L/∂ξ|, in one shot or step by step.
+"""The heads with the least effect on the loss go: by E |∂L/∂ξ|, in one shot or step by step.
 
 Why Can You Lay Off Heads?, §3.2 and §3.3.
 
@@ -8,6 +8,7 @@ them, and so on. Gradients do not depend on the ratio, so all ratios share the e
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from headcount.base.errors import UsageError
 from headcount.base.options import checked
 from headcount.heads import Layout, Mask, Scores
-from headcount.pruning.choose import keep_best
+from headcount.heads.choose import keep_best
 from headcount.pruning.counts import require_ratio
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout, as_model
@@ -66,9 +67,13 @@ class Importance:
     def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
         """Estimate the scores once, or as often as there are steps."""
         layout, data = as_layout(model), given.data
+
+        def kept(ratio: float | None) -> int:
+            return layout.kept_at(require_ratio("importance", ratio))
+
         if self.scores is not None:
             scores = _read(self.scores, layout)
-            return lambda ratio, seed: _best(scores, ratio)
+            return lambda ratio, seed: Decision(mask=keep_best(scores, kept(ratio)))
         if data is None:
             raise UsageError("The method 'importance' needs data with labels: pass a task.")
         from headcount.tasks.encoding import EncodedRows
@@ -80,10 +85,10 @@ class Importance:
         normalize = self.normalize or ("l1" if len(layout.stacks) == 1 else "none")
         size = len(layout) if self.step is None else int(len(layout) * self.step)
         path = _Path(as_model(model, "importance"), layout, data, normalize, size)
-        return lambda ratio, seed: Decision(mask=path.keep(layout.kept_at(_needed(ratio))))
+        return lambda ratio, seed: Decision(mask=path.keep(kept(ratio)))
 
 
-def _read(scores: Any, layout: Layout) -> Scores:
+def _read(scores: Scores | str | Path, layout: Layout) -> Scores:
     if not isinstance(scores, Scores):
         from headcount.base.files import read_json
 
@@ -91,14 +96,6 @@ def _read(scores: Any, layout: Layout) -> Scores:
     if scores.layout != layout:
         raise UsageError(f"The scores are of another model: {scores.layout}, not {layout}.")
     return scores
-
-
-def _best(scores: Scores, ratio: float | None) -> Decision:
-    return Decision(mask=keep_best(scores, scores.layout.kept_at(_needed(ratio))))
-
-
-def _needed(ratio: float | None) -> float:
-    return require_ratio("importance", ratio)
 
 
 class _Path:
@@ -113,30 +110,28 @@ class _Path:
 
     def keep(self, count: int) -> Mask:
         """The mask of so many heads, from the last estimate before it."""
-        place = 0
-        while True:
-            mask, scores = self._state(place)
+        for step in itertools.count():
+            if step == len(self.states):
+                mask = self._smaller(*self.states[-1]) if step else Mask.full(self.layout)
+                self.states.append((mask, self._scores(mask)))
+            mask, scores = self.states[step]
             if len(mask) - self.step <= count:
                 return keep_best(scores, count)
-            place += 1
+        raise AssertionError  # the last state has no heads
 
-    def _state(self, place: int) -> tuple[Mask, Scores]:
+    def _scores(self, mask: Mask) -> Scores:
+        """Importance without the heads that are gone."""
         from headcount.sensitivity.gradients import importance, layer_norms
 
-        while place >= len(self.states):
-            mask = Mask.full(self.layout)
-            if self.states:
-                mask = self._smaller(*self.states[-1])
-            found = importance(self.model, self.data, mask=mask)
-            there = tuple(value if head in mask else 0.0 for head, value in found.items())
-            norms = layer_norms(Scores(mask.layout, there), self.normalize)
-            # what is gone stays gone: importance is never negative
-            values = [
-                value / norm if head in mask else -1.0
-                for (head, value), norm in zip(found.items(), norms, strict=True)
-            ]
-            self.states.append((mask, Scores(mask.layout, tuple(values))))
-        return self.states[place]
+        scores = importance(self.model, self.data, mask=mask)
+        kept = tuple(value if head in mask else 0.0 for head, value in scores.items())
+        norms = layer_norms(Scores(mask.layout, kept), self.normalize)
+        # what is gone stays gone: importance is never negative
+        values = [
+            value / norm if head in mask else -1.0
+            for (head, value), norm in zip(scores.items(), norms, strict=True)
+        ]
+        return Scores(mask.layout, tuple(values))
 
     def _smaller(self, mask: Mask, scores: Scores) -> Mask:
         """A step's heads fewer, or a few more where heads share keys and values."""

@@ -47,7 +47,7 @@ class Layers:
             raise UsageError("The method 'layers' needs layers to empty: top:3, middle:4, odd …")
 
     def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
-        """Nothing is looked at but how many layers there are."""
+        """Only the number of layers counts."""
         layout = as_layout(model)
         gone = read_layers(self.empty, layout)
         kept = (head for head in layout if head.layer not in gone.get(head.stack, ()))
@@ -71,14 +71,14 @@ def read_layers(text: str, layout: Layout) -> dict[str, set[int]]:
             if layout[name].name in named:
                 raise UsageError(f"'{text}' names the {name} twice.")
             named[name] = rest
-    return {name: _one(what, name, len(layout[name].heads)) for name, what in named.items()}
+    return {name: _read_stack(what, name, len(layout[name].heads)) for name, what in named.items()}
 
 
-def _one(text: str, stack: str, count: int) -> set[int]:
-    found: list[int] = []
+def _read_stack(text: str, stack: str, count: int) -> set[int]:
+    layers: list[int] = []
     for part in text.split("+"):
         if part in ("even", "odd"):
-            found += range(part == "odd", count, 2)
+            layers += range(part == "odd", count, 2)
             continue
         match = re.fullmatch(r"(top|bottom|middle):(\d+)", part)
         if match is None:
@@ -90,7 +90,7 @@ def _one(text: str, stack: str, count: int) -> set[int]:
         start = {"top": count - many, "bottom": 0, "middle": (count - many) // 2}[match[1]]
         if many > count:
             raise UsageError(f"'{part}' names {many} layers; the {stack} has {count}.")
-        found += range(start, start + many)
-    if len(set(found)) < len(found):
+        layers += range(start, start + many)
+    if len(set(layers)) < len(layers):
         raise UsageError(f"'{text}' names layers twice; the {stack} has {count}.")
-    return set(found)
+    return set(layers)

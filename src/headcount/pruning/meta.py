@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headcount.base.errors import UsageError
 from headcount.base.options import checked
 from headcount.heads import Layout
-from headcount.pruning.choose import keep_in_parts
+from headcount.heads.choose import keep_in_parts
 from headcount.pruning.counts import parts_of, require_ratio, share_out, size_of
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_model
@@ -53,38 +53,33 @@ class Meta:
         rows = given.data if given.data is not None else given.inputs
         if rows is None:
             raise UsageError("The method 'meta' scores attention maps: pass a task or inputs.")
-        from headcount.pruning.scorer_training import score_heads
+        from headcount.pruning.scorer import score_heads
 
         model = as_model(model, "meta")
         scorer = self._scorer(model, given.inputs if given.inputs is not None else rows)
         scores = score_heads(model, scorer, rows)
         layout = scores.layout
+        parts = parts_of(layout, "layer")
+        sizes = [size_of(layout, part) for part in parts]
 
         def decide(ratio: float | None, seed: int) -> Decision:
-            parts = parts_of(layout, "layer")
-            sizes = [size_of(layout, part) for part in parts]
             counts = share_out(sizes, layout.kept_at(require_ratio("meta", ratio)))
             return Decision(mask=keep_in_parts(scores, zip(parts, counts, strict=True)))
 
         return decide
 
     def _scorer(self, model: nn.Module, inputs: Rows) -> Scorer:
-        from headcount.pruning.scorer import Scorer, load_scorer, save_scorer
-        from headcount.pruning.scorer_training import train_scorer
+        from headcount.pruning.scorer import Scorer, load_scorer, save_scorer, train_scorer
 
         if isinstance(self.scorer, Scorer):
             return self.scorer
         path = None if self.scorer is None else Path(str(self.scorer))
         if path is not None and path.is_file():
             return load_scorer(path)
-        made, losses = train_scorer(
-            model,
-            inputs,
-            steps=self.scorer_steps,
-            learning_rate=self.scorer_lr,
-            seed=self.scorer_seed,
+        steps, seed = self.scorer_steps, self.scorer_seed
+        scorer, losses = train_scorer(
+            model, inputs, steps=steps, learning_rate=self.scorer_lr, seed=seed
         )
         if path is not None:
-            about = {"steps": self.scorer_steps, "losses": losses, "seed": self.scorer_seed}
-            save_scorer(made, path, about)
-        return made
+            save_scorer(scorer, path, {"steps": steps, "losses": losses, "seed": seed})
+        return scorer

@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from headcount.base.errors import UsageError
-from headcount.base.names import unknown
-from headcount.base.options import read, types_of
+from headcount.base.options import read
 from headcount.base.registry import Registry
 from headcount.base.text import line, short
 from headcount.heads import Layout, Mask
@@ -94,84 +93,61 @@ AnyMethod = Method | str | MethodFunction
 
 METHODS = Registry("method", plugins="headcount.methods")
 for _name, _where, _summary in (
-    (
-        "all-heads",
-        "headcount.pruning.all_heads:AllHeads",
-        "No cut: what repair alone does to the whole model.",
-    ),
+    ("all-heads", "pruning.pattern:AllHeads", "Nothing is pruned: what repair alone does."),
     (
         "random",
-        "headcount.pruning.random:Random",
-        "Heads drawn at random, over the model, a stack, or each layer.",
+        "pruning.random:Random",
+        "Heads drawn at random, over the model, a stack or a layer.",
     ),
     (
         "pattern",
-        "headcount.pruning.pattern:Pattern",
-        "A number of heads for each layer (777322) or component (14,31,30).",
+        "pruning.pattern:Pattern",
+        "A number of heads for each layer or component: 777322.",
     ),
     (
         "layers",
-        "headcount.pruning.layers:Layers",
-        "All heads of whole layers: top:3, bottom:3, middle:4, even, odd.",
+        "pruning.layers:Layers",
+        "All heads of whole layers: top:3, bottom:3, middle:4, odd.",
     ),
     (
         "cluster",
-        "headcount.pruning.cluster:Cluster",
-        "One head of each cluster of like heads; needs no data.",
+        "pruning.cluster:Cluster",
+        "One head of each cluster of similar heads; no data needed.",
     ),
     (
         "importance",
-        "headcount.pruning.importance:Importance",
-        "The heads the loss feels least, in one shot or step by step.",
+        "pruning.importance:Importance",
+        "The heads with the least effect on the loss go.",
     ),
     (
         "surgeon",
-        "headcount.pruning.surgeon:Surgeon",
-        "The heads whose loss the others make up for best, by second order.",
+        "pruning.surgeon:Surgeon",
+        "The heads that the others make up for best go: 2nd order.",
     ),
     (
         "meta",
-        "headcount.pruning.meta:Meta",
-        "The best of every layer by a scorer of attention maps; needs no labels.",
+        "pruning.meta:Meta",
+        "The best of every layer by a scorer of attention maps; no labels.",
     ),
-    (
-        "straight-through",
-        "headcount.learned.methods:StraightThrough",
-        "Trained: step gates with a coarse gradient, weights beside them.",
-    ),
-    (
-        "hard-concrete",
-        "headcount.learned.methods:HardConcrete",
-        "Trained: L0 gates, drawn in every step.",
-    ),
+    ("straight-through", "learned.methods:StraightThrough", "Trained: step gates, weights beside."),
+    ("hard-concrete", "learned.methods:HardConcrete", "Trained: L0 gates, drawn in every step."),
     (
         "subset",
-        "headcount.learned.methods:Subset",
-        "Trained: exactly the asked number of heads in every step, by Gumbel top-k.",
+        "learned.methods:Subset",
+        "Trained: a fixed number of heads a step, by Gumbel top-k.",
     ),
 ):
-    METHODS.add(_name, _where, _summary)
+    METHODS.add(_name, f"headcount.{_where}", _summary)
 
 
 def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
     """The method of this name with these options of its own."""
-    kind: Any = METHODS[name]
-    known = types_of(kind)
-    for option in options or {}:
-        if option not in known:
-            says = f"The method '{name}' has no option '{option}'"
-            raise unknown(says, option, known, has="It has")
-    return kind(**(options or {}))
+    return METHODS.make(name, options)
 
 
 def name_of(method: Method) -> str:
     """The name a method is registered by; of a plain function its own."""
-    if isinstance(method, FunctionMethod):
-        return method.name
-    name = METHODS.name_of(type(method))
-    if name is None:
-        raise UsageError(f"{type(method).__name__} is no method that METHODS knows: add it there.")
-    return name
+    return method.name if isinstance(method, FunctionMethod) else METHODS.name_of(type(method))
 
 
 def as_method(method: AnyMethod, options: Mapping[str, Any] | None = None) -> Method:

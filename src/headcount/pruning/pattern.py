@@ -1,4 +1,4 @@
-"""A number of heads for each layer or for each component; which ones is drawn.
+"""A number of heads for each layer or for each component, drawn or the first; or all heads.
 
 On the weak link between importance and prunability (EMNLP 2020), §3.2, Tables 2 and 3.
 
@@ -20,8 +20,8 @@ from headcount.base.errors import UsageError
 from headcount.base.names import unknown
 from headcount.base.options import checked
 from headcount.heads import Layout, Mask, Scores
-from headcount.pruning.choose import keep_in_parts
-from headcount.pruning.counts import Place, require_no_ratio
+from headcount.heads.choose import Place, keep_in_parts, random_scores
+from headcount.pruning.counts import require_no_ratio
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout
 
@@ -29,6 +29,19 @@ if TYPE_CHECKING:
     from torch import nn
 
 PICK = ("random", "first")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllHeads:
+    """Keep every head: what the same repair does to the whole model, for comparison."""
+
+    needs: ClassVar = "nothing"
+    ratio: ClassVar = "none"
+
+    def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
+        """The same mask for every ratio and seed."""
+        decision = Decision(mask=Mask.full(as_layout(model)))
+        return lambda ratio, seed: decision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +76,7 @@ class Pattern:
             raise unknown(says, self.pick, PICK, has=None)
 
     def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
-        """Nothing is looked at but how many heads there are."""
+        """Only the number of heads counts."""
         from headcount.models.numbers import read_mask  # takes torch, and options do not
 
         layout = as_layout(model)
@@ -74,9 +87,10 @@ class Pattern:
             require_no_ratio("pattern", ratio)
             if exact is not None:
                 return Decision(mask=exact)
-            draw = np.random.default_rng(seed).random(len(layout))
-            values = draw if self.pick == "random" else -np.arange(len(layout), dtype=float)
-            return Decision(mask=keep_in_parts(Scores(layout, tuple(values)), parts))
+            scores = Scores(layout, tuple(-np.arange(len(layout), dtype=float)))
+            if self.pick == "random":
+                scores = random_scores(layout, np.random.default_rng(seed))
+            return Decision(mask=keep_in_parts(scores, parts))
 
         return decide
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from headcount.base.errors import UsageError
 from headcount.base.options import checked
-from headcount.heads import Layout, Scores
-from headcount.pruning.choose import keep_in_parts
+from headcount.heads import Layout
+from headcount.heads.choose import keep_in_parts, random_scores
 from headcount.pruning.counts import kept_in, parts_of, require_ratio, share_out, size_of
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout
@@ -42,7 +42,7 @@ class Random:
     within: Literal["model", "stack", "layer"] = "model"
     """Draw over the model, within each stack, or within each layer."""
     stack: str | None = None
-    """Cut this stack only: encoder, cross or decoder."""
+    """Prune this stack only: encoder, cross or decoder."""
     leave: int = 0
     """Heads left in every layer; without a ratio exactly so many are left."""
 
@@ -53,18 +53,18 @@ class Random:
             )
 
     def prepare(self, model: nn.Module | Layout, given: MethodInputs) -> Decide:
-        """Nothing is looked at but how many heads there are."""
+        """Only the number of heads counts."""
         layout, leave = as_layout(model), self.leave
         parts = parts_of(layout, self.within, self.stack)
-        everywhere = [place for part in parts for place in part]
+        layers = [layer for part in parts for layer in part]
 
         def decide(ratio: float | None, seed: int) -> Decision:
             generator = np.random.default_rng(seed)
-            scores = Scores(layout, tuple(generator.random(len(layout))))
+            scores = random_scores(layout, generator)
             if ratio is None and leave:
-                chosen = [([place], min(leave, size_of(layout, [place]))) for place in everywhere]
+                chosen = [([layer], min(leave, size_of(layout, [layer]))) for layer in layers]
                 return Decision(mask=keep_in_parts(scores, chosen, leave=leave))
-            total = kept_in(layout, everywhere, require_ratio("random", ratio))
+            total = kept_in(layout, layers, require_ratio("random", ratio))
             sizes = [size_of(layout, part) for part in parts]
             counts = share_out(sizes, total, generator.permutation(len(parts)).tolist())
             parted = zip(parts, counts, strict=True)

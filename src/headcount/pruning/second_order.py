@@ -5,8 +5,8 @@ The formulas are in `surgeon.py`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,8 +19,7 @@ from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows
 from headcount.models.sites import Site
 from headcount.models.watch import watching
-from headcount.sensitivity.gradients import answers_of, frozen
-from headcount.sensitivity.losses import example_losses
+from headcount.sensitivity.gradients import answers_of, example_losses, frozen
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.kinds.kind import TaskKind
 
@@ -28,10 +27,10 @@ DAMPING = 1e-3
 """What is added to A's diagonal, as a share of its mean, so that A has an inverse."""
 
 
-class Sums:
+class LayerSums:
     """Σ zzᵀ and Σ ggᵀ of one layer over tokens, and its projection's rows."""
 
-    def __init__(self, out: Any, heads: int) -> None:
+    def __init__(self, out: nn.Module, heads: int) -> None:
         self.rows = read_rows(out)  # (input, output)
         self.has_bias = has_bias(out)
         self.heads = heads
@@ -72,28 +71,29 @@ def greedy_path(
     w = w.copy()
     left, path, costs = list(range(heads)), [], []
     while left:
-        found = []
+        removals = []
         for head in left:
             rows = slice(head * size, (head + 1) * size)
             solved = np.linalg.solve(inverse[rows, rows], w[rows])
-            found.append(float(np.einsum("ij,jk,ik->", w[rows], g, solved)))
-        best = int(np.argmin(found))
+            removals.append(float(np.einsum("ij,jk,ik->", w[rows], g, solved)))
+        best = int(np.argmin(removals))
         head = left.pop(best)
         rows = slice(head * size, (head + 1) * size)
         across = inverse[:, rows] @ np.linalg.inv(inverse[rows, rows])
         w -= across @ w[rows]
         inverse = inverse - across @ inverse[rows, :]
         path.append(head)
-        costs.append(max(found[best], 0.0))
+        costs.append(max(removals[best], 0.0))
     return path, np.array(costs)
 
 
-def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str, int], Sums]:
+def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str, int], LayerSums]:
     """(stack, layer) -> its sums over all tokens that count, in one pass."""
     bare = unwrap(model)
     sites = sites_of(bare)
     sums = {
-        (site.stack, site.layer): Sums(bare.get_submodule(site.out), site.heads) for site in sites
+        (site.stack, site.layer): LayerSums(bare.get_submodule(site.out), site.heads)
+        for site in sites
     }
     generator = torch.Generator().manual_seed(seed)
     outs = [(site, out) for site in sites for _, out in site.places]
@@ -103,7 +103,7 @@ def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str
         for batch in batches_for(bare, data, tokens=TOKENS):
             seen: list[tuple[Site, Tensor, Tensor]] = []
 
-            def take(site: Site, args: tuple[Any, ...], output: Tensor) -> Tensor:
+            def take(site: Site, args: tuple[Tensor, ...], output: Tensor) -> Tensor:
                 # weights are frozen: the lowest layer is where gradients begin
                 output = output if output.requires_grad else output.detach().requires_grad_()
                 seen.append((site, args[0].detach(), output))  # noqa: B023 (called in this turn)
@@ -119,7 +119,7 @@ def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str
     return sums
 
 
-def _add(sums: Sums, site: Site, z: Tensor, g: Tensor, inputs: dict[str, Any]) -> None:
+def _add(sums: LayerSums, site: Site, z: Tensor, g: Tensor, inputs: Mapping[str, object]) -> None:
     z, g = z.reshape(-1, z.shape[-1]), g.reshape(-1, g.shape[-1])
     counts = counted_tokens(inputs, site.stack, len(g))
     sums.add(z, g) if counts is None else sums.add(z[counts], g[counts])

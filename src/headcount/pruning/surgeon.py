@@ -9,19 +9,21 @@ no labels. Removing head h and solving the other rows of the projection W again 
 
 The cheapest head goes, W and A⁻¹ are updated (Schur complement), and so on to the last head: one
 greedy path a layer. Costs along a path are made non-decreasing, the paths of all layers merged by
-cost, and cut where the asked number is reached, so one pass serves every ratio. Made to be
+cost, and end where the requested number is reached, so one pass serves every ratio. Made to be
 followed by recovery, which does solve the rows again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from headcount.base.errors import UsageError
 from headcount.base.options import checked
 from headcount.heads import Head, Layout, Scores
-from headcount.pruning.choose import keep_best
+from headcount.heads.choose import keep_best
 from headcount.pruning.counts import Place, require_ratio
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout, as_model
@@ -48,8 +50,8 @@ class Surgeon:
         if given.calibration is None:
             raise UsageError("The method 'surgeon' needs calibration rows: pass a task or inputs.")
         layout = as_layout(model)
-        found = paths(as_model(model, "surgeon"), given.calibration, self.label_seed)
-        scores = Scores(layout, merged(layout, found))
+        removed = paths(as_model(model, "surgeon"), given.calibration, self.label_seed)
+        scores = Scores(layout, merged(layout, removed))
 
         def decide(ratio: float | None, seed: int) -> Decision:
             return Decision(mask=keep_best(scores, layout.kept_at(require_ratio("surgeon", ratio))))
@@ -57,24 +59,22 @@ class Surgeon:
         return decide
 
 
-def paths(model: nn.Module, data: Rows, seed: int = 0) -> dict[Place, tuple[list[int], Any]]:
+def paths(model: nn.Module, data: Rows, seed: int = 0) -> dict[Place, tuple[list[int], np.ndarray]]:
     """For each layer its heads, the first to go first, and what the removal of each costs then."""
     from headcount.pruning.second_order import collect, greedy_path
 
-    found = collect(model, data, seed=seed)
-    return {place: greedy_path(*each.normal(), each.heads) for place, each in found.items()}
+    layers = collect(model, data, seed=seed)
+    return {key: greedy_path(*sums.normal(), sums.heads) for key, sums in layers.items()}
 
 
-def merged(layout: Layout, found: dict[Place, tuple[list[int], Any]]) -> tuple[float, ...]:
+def merged(layout: Layout, removed: dict[Place, tuple[list[int], np.ndarray]]) -> tuple[float, ...]:
     """When each head goes, from 0 for the first, over the merged paths of all layers."""
-    import numpy as np
-
     steps: list[tuple[float, int, Head]] = []
-    for (stack, layer), (path, costs) in found.items():
+    for (stack, layer), (path, costs) in removed.items():
         raised = np.maximum.accumulate(costs) if len(costs) else costs
         steps += [
-            (float(cost), place, Head(stack, layer, head))
-            for place, (head, cost) in enumerate(zip(path, raised, strict=True))
+            (float(cost), step, Head(stack, layer, head))
+            for step, (head, cost) in enumerate(zip(path, raised, strict=True))
         ]
     # a layer's heads go in the order of its path, also where costs are equal
     ranks = {head: rank for rank, (_, _, head) in enumerate(sorted(steps))}

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import nn
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound=nn.Module)
 ENOUGH = 10
-"""Tokens for every unknown that is solved for; with fewer it learns the rows by heart."""
+"""Tokens for every unknown that is solved for; with fewer it overfits to the rows."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def recover(
     `data` needs no labels: texts (with the `tokenizer`), rows of tokens, batches, or a task or its
     name. `report` gets (layers done, all layers).
     """
-    for each in (small, model):
-        require_model(unwrap(each), "hc.recover")
+    for bare in map(unwrap, (small, model)):
+        require_model(bare, "hc.recover")
     rows = as_rows(model, data, tokenizer=tokenizer)
     recover_layers(small, model, rows, options=options, report=report)
     return small
@@ -130,18 +130,18 @@ def _solve(
     fits: list[Fit] = []
     full = Stages(model, [old for _, old in pairs], "output", whole=whole)
     uses = full.explore(next(batches_for(model, data, tokens=options.tokens)).inputs)
-    cut_down = Stages(small, [new for new, _ in pairs], "input", recipes=full.recipes, whole=whole)
+    pruned = Stages(small, [new for new, _ in pairs], "input", recipes=full.recipes, whole=whole)
     order = [pair for path in uses for pair in pairs if pair[1].path == path]
-    cut = [place for place, (new, old) in enumerate(order) if new.heads < old.heads]
+    smaller = [number for number, (new, old) in enumerate(order) if new.heads < old.heads]
     # what runs below the first missing head is as it was
-    todo = order[cut[0] :] if cut else []
+    todo = order[smaller[0] :] if smaller else []
     for done, (new, old) in enumerate(todo):
-        sums = _collect(cut_down, full, new, old, uses[old.path], data, options.tokens)
+        sums = _collect(pruned, full, new, old, uses[old.path], data, options.tokens)
         if sums is not None:
             fits.append(_put(small, new, sums, options.ridge))
         if report is not None:
             report(done + 1, len(todo))
-    if not (cut_down.holds() and full.holds()):
+    if not (pruned.holds() and full.holds()):
         raise UnsteadyError
     return fits
 
@@ -184,10 +184,10 @@ def _collect(
     for number, batch in enumerate(batches_for(full.model, data, tokens=tokens)):
         inputs = batch.inputs
         wanted = full.run_to(old, uses, number, inputs)
-        found = [None] * len(wanted)
+        outputs = [None] * len(wanted)
         if new.heads:
-            found = small.run_to(new, uses, number, inputs)
-        for z, y in zip(found, wanted, strict=True):
+            outputs = small.run_to(new, uses, number, inputs)
+        for z, y in zip(outputs, wanted, strict=True):
             y = y.reshape(-1, y.shape[-1])
             x = y.new_zeros(len(y), 0) if z is None else z.reshape(-1, z.shape[-1])
             counts = counted_tokens(inputs, new.stack, len(y))
@@ -197,7 +197,7 @@ def _collect(
 
 def _put(small: nn.Module, site: Site, sums: NormalEquations, ridge: float) -> Fit:
     """Solve, and write the weights."""
-    out: Any = small.get_submodule(site.out)
+    out = small.get_submodule(site.out)
     start = read_rows(out)
     solved = sums.solve(start, ridge, f"{site.stack} layer {site.layer}")
     write_rows(out, solved)

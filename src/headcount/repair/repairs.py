@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from headcount.base.errors import UsageError
-from headcount.base.names import unknown
-from headcount.base.options import read, to_plain, types_of
+from headcount.base.options import read, to_plain
 from headcount.base.registry import Registry
 from headcount.training.logging import Logging
 
@@ -81,33 +80,22 @@ class Repair(Protocol):
 
 Repairs = tuple[Repair, ...]
 REPAIRS = Registry("repair", plugins="headcount.repairs")
-for _name, _where, _summary in (
-    (
-        "recover",
-        "headcount.repair.recover:Recover",
-        "Output projections solved again on calibration rows, without labels or training.",
-    ),
-    ("finetune", "headcount.repair.finetune:Finetune", "Trained on the task."),
-):
-    REPAIRS.add(_name, _where, _summary)
+REPAIRS.add(
+    "recover",
+    "headcount.repair.recover:Recover",
+    "Output projections solved again on calibration rows, without labels or training.",
+)
+REPAIRS.add("finetune", "headcount.repair.finetune:Finetune", "Trained on the task.")
 
 
 def repair_name(repair: Repair) -> str:
     """The name a repair is registered by."""
-    name = REPAIRS.name_of(type(repair))
-    if name is None:
-        raise UsageError(f"{type(repair).__name__} is no repair that REPAIRS knows: add it there.")
-    return name
+    return REPAIRS.name_of(type(repair))
 
 
 def make_repair(name: str, options: Mapping[str, Any] | None = None) -> Repair:
     """The repair of this name with these options of its own."""
-    kind: Any = REPAIRS[name]
-    for option in options or {}:
-        if option not in types_of(kind):
-            says = f"The repair '{name}' has no option '{option}'"
-            raise unknown(says, option, types_of(kind), has="It has")
-    return kind(**(options or {}))
+    return REPAIRS.make(name, options)
 
 
 def as_repairs(repair: Repair | str | Sequence[Repair | str] | None) -> Repairs:
@@ -139,16 +127,15 @@ def read_repairs(data: object, where: str) -> Repairs:
 def _read_step(data: object, where: str) -> Repair:
     if isinstance(data, str):
         return make_repair(data)
-    options: Any = data
-    if isinstance(data, Mapping) and isinstance(name := data.get("name"), str):
-        options = {key: value for key, value in data.items() if key != "name"}
-    elif isinstance(data, Mapping) and len(data) == 1:
-        ((name, options),) = data.items()
-    else:
+    if not isinstance(data, Mapping) or (len(data) != 1 and not isinstance(data.get("name"), str)):
         raise UsageError(f"{where} names no repair: write a name, or {{name: options}}.")
+    if isinstance(name := data.get("name"), str):
+        options = {key: value for key, value in data.items() if key != "name"}
+    else:
+        ((name, options),) = data.items()
     kind: Any = REPAIRS[str(name)]
-    given = {} if options is None else options
-    return kind.read(given, where) if hasattr(kind, "read") else read(kind, given, where)
+    options = {} if options is None else options
+    return kind.read(options, where) if hasattr(kind, "read") else read(kind, options, where)
 
 
 def repairs_to_plain(repair: Repairs) -> list[dict[str, Any]]:
@@ -180,5 +167,5 @@ def done_words(names: Sequence[object]) -> list[str]:
     >>> done_words(["recover", "melt"])
     ['recovered', 'melt']
     """
-    return [getattr(REPAIRS[name], "done", name) if name in REPAIRS else str(name)
-            for name in map(str, names)]  # fmt: skip
+    known = REPAIRS.loaded()
+    return [getattr(known.get(name), "done", name) for name in map(str, names)]

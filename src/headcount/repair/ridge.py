@@ -33,12 +33,12 @@ class NormalEquations:
         self.square += float(y.square().sum())
         self.rows += len(x)
 
-    def solve(self, start: Tensor, ridge: float, place: str) -> Tensor:
+    def solve(self, start: Tensor, ridge: float, layer: str) -> Tensor:
         """W = W₀ + (A + λI)⁻¹ (B - A W₀), λ = `ridge` times the mean diagonal of A."""
         if not self.rows:
-            raise UsageError(f"No token of the inputs counts, so {place} cannot be solved again.")
+            raise UsageError(f"No token of the inputs counts, so {layer} cannot be solved again.")
         if not (torch.isfinite(self.a).all() and torch.isfinite(self.b).all()):
-            raise UsageError(f"The inputs of {place} are not all numbers (NaN or infinite).")
+            raise UsageError(f"The inputs of {layer} are not all numbers (NaN or infinite).")
         if not len(self.a):
             return start
         penalty = ridge * float(self.a.diagonal().mean())
@@ -48,7 +48,7 @@ class NormalEquations:
         pivots = factor.diagonal()
         if int(info) or float(pivots.min()) ** 2 <= 1e-13 * float(pivots.max()) ** 2:
             raise UsageError(
-                f"The system of {place} is singular: {self.rows} tokens for {len(self.a)} unknowns "
+                f"The system of {layer} is singular: {self.rows} tokens for {len(self.a)} unknowns "
                 f"and a ridge of {ridge}. Give more inputs or a higher ridge."
             )
         return start + torch.cholesky_solve(self.b - self.a @ start, factor)

@@ -1,4 +1,4 @@
-"""Scores of heads from gradients: how much the loss would feel each head.
+"""Scores of heads from gradients: how much each head affects the loss.
 
 Why Can You Lay Off Heads?, §3.2.
 

@@ -7,9 +7,9 @@ batch. Only gates are differentiated: no gradient of a weight is ever computed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from headcount.models.batches import TOKENS, ModelBatch, batches_for
 from headcount.models.find import layout, mask_for, unwrap
 from headcount.models.gates import gate, open_gates
 from headcount.models.hooks import evaluating, held
-from headcount.sensitivity.losses import by_example, example_losses
 from headcount.sensitivity.options import require_norm
 from headcount.tasks import TASKS, Task, open_task
 from headcount.tasks.as_rows import Data, as_rows
@@ -59,14 +58,11 @@ class ImportanceResult(Scores):
         if self.normalize != "none":
             raise UsageError(f"These scores are normalised already, by {self.normalize}.")
         divisors = layer_norms(self, require_norm(normalize))
-
-        def divided(values: Iterable[float]) -> tuple[float, ...]:
-            return tuple(value / by for value, by in zip(values, divisors, strict=True))
-
-        return ImportanceResult(
-            self.layout, divided(self.values), divided(self.stderr), self.n, self.loss,
-            self.kind, normalize,
-        )  # fmt: skip
+        values, stderr = (
+            tuple(value / by for value, by in zip(numbers, divisors, strict=True))
+            for numbers in (self.values, self.stderr)
+        )
+        return replace(self, values=values, stderr=stderr, normalize=normalize)
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict that `Importance.from_json` reads back."""
@@ -115,8 +111,15 @@ def importance(
     bare = unwrap(model_for(model, "hc.importance", data if isinstance(data, Task) else None))
     heads = layout(bare)
     closed = None if mask is None else mask_for(bare, mask)
-    how = {"limit": samples, "seed": seed, "max_length": max_length}
-    data = as_rows(bare, data, tokenizer=tokenizer, split=split, **how)
+    data = as_rows(
+        bare,
+        data,
+        tokenizer=tokenizer,
+        split=split,
+        limit=samples,
+        seed=seed,
+        max_length=max_length,
+    )
     kind = kind or getattr(data, "kind", None)
     sums = np.zeros((2, len(heads)))  # of |gradient| and of its square
     total = n = 0
@@ -142,8 +145,8 @@ def importance(
         raise UsageError("The loss or its gradient is not a number (NaN or infinite).")
     mean = sums[0] / n
     spread = np.sqrt(np.maximum(sums[1] / n - mean**2, 0) / max(n - 1, 1))
-    found = ImportanceResult(heads, tuple(mean), tuple(spread), n, total / n, used.name)
-    return found if normalize == "none" else found.normalized(normalize)
+    scores = ImportanceResult(heads, tuple(mean), tuple(spread), n, total / n, used.name)
+    return scores if normalize == "none" else scores.normalized(normalize)
 
 
 def layer_norms(scores: Scores, normalize: str) -> list[float]:
@@ -203,12 +206,39 @@ def _moments(
 ) -> np.ndarray:
     """(2, head) the sums over counted examples of |gradient| and of its square."""
     # a layer that the loss does not reach has no gradient: its heads do not matter
-    found = [
+    known = [
         torch.zeros_like(g) if grad is None else grad for g, grad in zip(gates, grads, strict=True)
     ]
     # an example's rows share its gates: their gradients are added before the absolute value
-    each = by_example(torch.cat(found, dim=1).double(), batch)[counts].abs()  # (example, head)
-    return torch.stack([each.sum(0), each.square().sum(0)]).cpu().numpy()
+    sizes = by_example(torch.cat(known, dim=1).double(), batch)[counts].abs()  # (example, head)
+    return torch.stack([sizes.sum(0), sizes.square().sum(0)]).cpu().numpy()
+
+
+def example_losses(kind: TaskKind, answers: Tensor, batch: ModelBatch) -> tuple[Tensor, Tensor]:
+    """(example,) the mean loss over its labels; (example,) which examples have any.
+
+    >>> import torch
+    >>> from headcount.tasks.kinds import task_kind
+    >>> logits = torch.tensor([[2.0, 0.0], [0.0, 2.0]])
+    >>> batch = ModelBatch({}, torch.tensor([0, -100]))
+    >>> example_losses(task_kind("classification"), logits, batch)
+    (tensor([0.1269, 0.0000]), tensor([ True, False]))
+    """
+    labels = batch.labels
+    assert labels is not None
+    kind.require_labels(answers, labels)
+    rows = len(answers)
+    sums = by_example(kind.losses(answers, batch).reshape(rows, -1).sum(1), batch)
+    number = by_example(kind.counts(labels).reshape(rows, -1).sum(1), batch)
+    return sums / number.clamp_min(1), number > 0
+
+
+def by_example(values: Tensor, batch: ModelBatch) -> Tensor:
+    """(row, …) values as sums over the rows of each example, in the order of their numbers."""
+    if batch.examples is None:
+        return values
+    numbers, places = batch.examples.unique(return_inverse=True)
+    return values.new_zeros(len(numbers), *values.shape[1:]).index_add(0, places, values)
 
 
 @contextmanager

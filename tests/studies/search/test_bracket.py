@@ -6,7 +6,7 @@ import pytest
 
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores, Stack
-from headcount.pruning.choose import keep_best
+from headcount.heads.choose import keep_best
 from headcount.studies.search.bracket import fewest, head_counts, layer_counts
 
 

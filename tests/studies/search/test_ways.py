@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headcount.heads import Layout, Scores, Stack
-from headcount.pruning.choose import keep_best
+from headcount.heads.choose import keep_best
 from headcount.studies.search.bracket import layer_counts
 from headcount.studies.search.ways import LayerChoice, all_ways, mask_of, ways_of
 

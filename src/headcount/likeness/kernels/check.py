@@ -1,10 +1,9 @@
-"""The door: what the kernels take as attention, and what they refuse."""
+"""What the kernels take as attention, and what they refuse."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from headcount.base.errors import UsageError
 from headcount.likeness.kernels.compile import summing_kernel
@@ -15,7 +14,7 @@ _EXACT = 1e-5
 """Rows this near to a sum of 1 are taken as they are, others within tolerance are scaled to it."""
 
 
-def checked(attention: Any, tolerance: float = 1e-3) -> Floats:
+def checked(attention: ArrayLike, tolerance: float = 1e-3) -> Floats:
     """`attention` as a contiguous float32 array (head, query, key) whose rows sum to 1."""
     array = np.ascontiguousarray(attention, dtype=np.float32)
     check_shape(array.shape)

@@ -1,4 +1,4 @@
-"""One decorator for every kernel: no GIL, machine code kept on disk where a place can be had."""
+"""One decorator for every kernel: no GIL, machine code cached on disk where that is possible."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numba
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def kernel(function: Function) -> Function:
@@ -27,8 +27,8 @@ def summing_kernel(function: Function) -> Function:
     return _compile(function, fastmath={"reassoc", "contract", "nsz"})
 
 
-def _compile(function: Callable[..., Any], **options: Any) -> Any:
+def _compile(function: Callable[..., object], fastmath: set[str] | bool = False) -> Any:
     try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+        return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
     except RuntimeError:
-        return numba.njit(nogil=True, error_model="numpy", **options)(function)
+        return numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)

@@ -68,12 +68,12 @@ def _centred(attention: Floats, low: int, high: int, out: Floats) -> None:
             out[head, half] = 1
             continue
         scale = 1 / norm
-        place = 0
+        at = 0
         for t in range(tokens):
             for s in range(t):
-                out[head, place + s] = apart[t, s] * scale * np.sqrt(2.0)
-            out[head, place + t] = apart[t, t] * scale
-            place += t + 1
+                out[head, at + s] = apart[t, s] * scale * np.sqrt(2.0)
+            out[head, at + t] = apart[t, t] * scale
+            at += t + 1
 
 
 @kernel

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headcount.likeness.kernels.compile import kernel
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
+Floats: TypeAlias = NDArray[np.floating]
 
 CONSTANT = 1e-6
 """Values that spread less than this part of their size are constant, but for rounding."""

@@ -123,10 +123,10 @@ def _products(attention: Floats, kind: int, low: int, high: int) -> Floats:
     for first in range(low, high, step):
         last = min(first + step, high)
         for head in range(heads):
-            place = head * width
+            at = head * width
             for t in range(first, last):
-                _prepare(attention[head, t], kind, b[place : place + row])
-                place += row
+                _prepare(attention[head, t], kind, b[at : at + row])
+                at += row
         if last - first < step:
             used = (last - first) * row
             for head in range(heads):

@@ -56,52 +56,52 @@ def _sums(attention: Floats, low: int, high: int) -> Floats:
     out = np.zeros(blocks * 8 * blocks * 8)
     p = np.zeros(blocks * keys * 8, np.float32)  # (block of 8 heads, key, head in its block)
     twice = np.empty_like(p)  # -F(2p), in the units of the logarithm
-    own = np.empty(blocks * 8)  # its sums
+    sums = np.empty(blocks * 8)  # of them, over keys
     surplus = np.empty(blocks * 8, np.float32)
     for t in range(low, high):
         for head in range(heads):
-            place = head // 8 * keys * 8 + head % 8
+            at = head // 8 * keys * 8 + head % 8
             for c in range(keys):
-                p[place + c * 8] = attention[head, t, c]
-        _prepare(p, twice, keys, own)
-        _add_distances(p, twice, keys, own, surplus, out)
+                p[at + c * 8] = attention[head, t, c]
+        _prepare(p, twice, keys, sums)
+        _add_distances(p, twice, keys, sums, surplus, out)
     return out.reshape(blocks * 8, blocks * 8)
 
 
 @kernel
-def _prepare(p: Floats, twice: Floats, keys: int, own: Floats) -> None:
+def _prepare(p: Floats, twice: Floats, keys: int, sums: Floats) -> None:
     """-F(2p) of every head and key, and their sums over the keys."""
-    for b in range(0, len(own), 8):
+    for b in range(0, len(sums), 8):
         total = widen(splat(_ZERO))
         for k in range(b * keys, (b + 8) * keys, 8):
             x = load(p, k)
-            each = splat(_MINUS_TWO) * fma(x, log2_units(x), x * splat(_UNIT))
-            store(twice, k, each)
-            total = total + widen(each)
-        store(own, b, total)
+            value = splat(_MINUS_TWO) * fma(x, log2_units(x), x * splat(_UNIT))
+            store(twice, k, value)
+            total = total + widen(value)
+        store(sums, b, total)
 
 
 @kernel
 def _add_distances(
-    p: Floats, twice: Floats, keys: int, own: Floats, surplus: Floats, out: Floats
+    p: Floats, twice: Floats, keys: int, sums: Floats, surplus: Floats, out: Floats
 ) -> None:
     """Add one token's distances to `out`."""
     half = splat(_HALF)
-    for a in range(len(own)):
+    for a in range(len(sums)):
         one = a // 8 * keys * 8 + a % 8
         # a loop of its own, or the one inside it runs out of registers
-        for b in range(a // 8, len(own) // 8):
+        for b in range(a // 8, len(sums) // 8):
             store(surplus, b * 8, _cross(p, twice, one, b * keys * 8, keys))
-        for b in range(a // 8, len(own) // 8):
-            given = narrow(load(own, b * 8) - repeat(own, a))
+        for b in range(a // 8, len(sums) // 8):
+            given = narrow(load(sums, b * 8) - repeat(sums, a))
             divergence = half * splat(_PER_UNIT) * (half * given - load(surplus, b * 8))
             if b == a // 8:  # not with itself, nor with a head that had its turn
                 divergence = divergence + load(_DONE, a % 8 * 8)
             if lowest(divergence) < _CLOSE:
                 near = _near(p, twice, one, b * keys * 8, keys)
                 divergence = where_less(divergence, splat(_CLOSE), near, divergence)
-            place = a * len(own) + b * 8
-            store(out, place, load(out, place) + widen(sqrt(divergence)))
+            at = a * len(sums) + b * 8
+            store(out, at, load(out, at) + widen(sqrt(divergence)))
 
 
 @kernel

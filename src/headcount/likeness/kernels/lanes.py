@@ -17,7 +17,9 @@ from typing import Any, TypeAlias, cast
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.core.base import BaseContext as Context
+from numba.core.datamodel.manager import DataModelManager
+from numba.core.typing.templates import ConcreteTemplate, Signature, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
 WIDTH = 8
@@ -40,13 +42,20 @@ class LanesType(types.Type):
 LANES, WIDE = LanesType(32), LanesType(64)
 Lanes: TypeAlias = Any
 """A value of eight lanes in the signature of a kernel."""
+Builder: TypeAlias = Any
+"""llvmlite's ir.IRBuilder, which has no types: what is read off its code is wrong."""
+Value: TypeAlias = ir.NamedValue | ir.Constant
+Values: TypeAlias = Sequence[Value]
+Code: TypeAlias = Callable[[Context, Builder, Signature, Values], Value]
+Intrinsic: TypeAlias = tuple[Signature, Code]
+"""What numba takes for a function of its own: its type, and what writes its code."""
 # what a kernel calls has other arguments than the function that makes its code
 kernel_code = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
 
 
 @register_model(LanesType)
 class _LanesModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
+    def __init__(self, manager: DataModelManager, kind: LanesType) -> None:
         super().__init__(manager, kind, FLOATS if kind.bits == 32 else _DOUBLES)
 
 
@@ -56,7 +65,7 @@ def _operator(symbol: Callable[..., Any], instruction: str) -> None:
         cases = [signature(kind, kind, kind) for kind in (LANES, WIDE)]  # noqa: RUF012
 
     @lower_builtin(symbol, LanesType, LanesType)
-    def _lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def _lower(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         return getattr(builder, instruction)(*args)
 
 
@@ -71,162 +80,164 @@ def constant(value: float, kind: ir.VectorType = FLOATS) -> ir.Constant:
     return ir.Constant(kind, [value] * WIDTH)
 
 
-def call(builder: Any, name: str, args: Sequence[Any], result: Any = FLOATS) -> Any:
+def call(builder: Builder, name: str, args: Values, result: ir.Type = FLOATS) -> Value:
     """A call of one of LLVM's own functions."""
     kind = ir.FunctionType(result, [arg.type for arg in args])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
 
 
-def fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
+def fused(builder: Builder, a: Value, b: Value, c: Value) -> Value:
     """a * b + c, fused where the machine can."""
     return call(builder, f"llvm.fmuladd.v{WIDTH}f32", [a, b, c])
 
 
-def _place(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _pointer(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
     array = context.make_array(sig.args[0])(context, builder, args[0])
     return builder.gep(array.data, [args[1]], source_etype=_element(sig.args[0]))
 
 
-def _element(array: Any) -> ir.Type:
-    return _FLOAT if array.dtype.bitwidth == 32 else _DOUBLE
+def _element(array: types.Array) -> ir.Type:
+    return _FLOAT if array.dtype == types.float32 else _DOUBLE
 
 
 @kernel_code
-def load(typing: Any, array: Any, index: Any) -> Any:
+def load(typing: Context, array: types.Array, index: types.Type) -> Intrinsic:
     """The eight values of a flat float32 (or float64: wide) array from `index` on."""
     one = _element(array)
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         eight = ir.VectorType(one, WIDTH)
-        place = builder.bitcast(_place(context, builder, sig, args), eight.as_pointer())
-        return builder.load(place, align=4, typ=eight)
+        pointer = builder.bitcast(_pointer(context, builder, sig, args), eight.as_pointer())
+        return builder.load(pointer, align=4, typ=eight)
 
     return (LANES if one is _FLOAT else WIDE)(array, types.intp), code
 
 
 @kernel_code
-def repeat(typing: Any, array: Any, index: Any) -> Any:
+def repeat(typing: Context, array: types.Array, index: types.Type) -> Intrinsic:
     """One value of a flat array in all lanes; `index` does not count from the end."""
     one = _element(array)
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        place = _place(context, builder, sig, args)
-        return _splat(builder, builder.load(place, align=4, typ=one))
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
+        pointer = _pointer(context, builder, sig, args)
+        return _splat(builder, builder.load(pointer, align=4, typ=one))
 
     return (LANES if one is _FLOAT else WIDE)(array, types.intp), code
 
 
 @kernel_code
-def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
+def store(typing: Context, array: types.Array, index: types.Type, value: types.Type) -> Intrinsic:
     """Write eight values to a flat array of their precision from `index` on."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        place = _place(context, builder, sig, args)
-        builder.store(args[2], builder.bitcast(place, args[2].type.as_pointer()), align=4)
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
+        pointer = _pointer(context, builder, sig, args)
+        builder.store(args[2], builder.bitcast(pointer, args[2].type.as_pointer()), align=4)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, LANES if _element(array) is _FLOAT else WIDE), code
 
 
-def _splat(builder: Any, value: Any) -> Any:
+def _splat(builder: Builder, value: Value) -> Value:
     none = ir.Constant(ir.VectorType(value.type, WIDTH), ir.Undefined)
     first = builder.insert_element(none, value, _INT(0))
     return builder.shuffle_vector(first, none, constant(0, INTS))
 
 
 @kernel_code
-def splat(typing: Any, value: Any) -> Any:
+def splat(typing: Context, value: types.Type) -> Intrinsic:
     """One number in all lanes."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         return _splat(builder, args[0])
 
     return LANES(types.float32), code
 
 
-def _elementwise(name: str, count: int) -> Any:
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _elementwise(name: str, count: int) -> Intrinsic:
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         return call(builder, f"llvm.{name}.v{WIDTH}f32", args)
 
     return LANES(*[LANES] * count), code
 
 
 @kernel_code
-def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
+def fma(typing: Context, a: types.Type, b: types.Type, c: types.Type) -> Intrinsic:
     """a * b + c, fused where the machine can."""
     return _elementwise("fmuladd", 3)
 
 
 @kernel_code
-def without(typing: Any, c: Any, a: Any, b: Any) -> Any:
+def without(typing: Context, c: types.Type, a: types.Type, b: types.Type) -> Intrinsic:
     """c - a * b, fused where the machine can."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         return fused(builder, builder.fneg(args[1]), args[2], args[0])
 
     return LANES(LANES, LANES, LANES), code
 
 
 @kernel_code
-def sqrt(typing: Any, a: Any) -> Any:
+def sqrt(typing: Context, a: types.Type) -> Intrinsic:
     """Square roots."""
     return _elementwise("sqrt", 1)
 
 
 @kernel_code
-def absolute(typing: Any, a: Any) -> Any:
+def absolute(typing: Context, a: types.Type) -> Intrinsic:
     """Absolute values."""
     return _elementwise("fabs", 1)
 
 
 @kernel_code
-def copysign(typing: Any, a: Any, b: Any) -> Any:
+def copysign(typing: Context, a: types.Type, b: types.Type) -> Intrinsic:
     """The size of `a` with the sign of `b`."""
     return _elementwise("copysign", 2)
 
 
 @kernel_code
-def larger(typing: Any, a: Any, b: Any) -> Any:
+def larger(typing: Context, a: types.Type, b: types.Type) -> Intrinsic:
     """The larger of two values in each lane."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         return builder.select(builder.fcmp_ordered(">", *args), *args)
 
     return LANES(LANES, LANES), code
 
 
 @kernel_code
-def where_less(typing: Any, a: Any, b: Any, yes: Any, no: Any) -> Any:
+def where_less(
+    typing: Context, a: types.Type, b: types.Type, yes: types.Type, no: types.Type
+) -> Intrinsic:
     """`yes` in the lanes where a < b, else `no`."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         return builder.select(builder.fcmp_ordered("<", args[0], args[1]), args[2], args[3])
 
     return LANES(LANES, LANES, LANES, LANES), code
 
 
 @kernel_code
-def widen(typing: Any, a: Any) -> Any:
+def widen(typing: Context, a: types.Type) -> Intrinsic:
     """The same numbers in double precision, which has + - * / only."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         return builder.fpext(args[0], _DOUBLES)
 
     return WIDE(LANES), code
 
 
 @kernel_code
-def narrow(typing: Any, a: Any) -> Any:
+def narrow(typing: Context, a: types.Type) -> Intrinsic:
     """Double precision rounded to single."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         return builder.fptrunc(args[0], FLOATS)
 
     return LANES(WIDE), code
 
 
-def _reduce(name: str, start: Sequence[float], flags: Sequence[str]) -> Any:
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _reduce(name: str, start: Sequence[float], flags: Sequence[str]) -> Intrinsic:
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         args = [*(ir.Constant(_FLOAT, value) for value in start), args[0]]
         kind = ir.FunctionType(_FLOAT, [arg.type for arg in args])
         full = f"llvm.vector.reduce.{name}.v{WIDTH}f32"
@@ -237,12 +248,12 @@ def _reduce(name: str, start: Sequence[float], flags: Sequence[str]) -> Any:
 
 
 @kernel_code
-def total(typing: Any, a: Any) -> Any:
+def total(typing: Context, a: types.Type) -> Intrinsic:
     """The sum over the lanes."""
     return _reduce("fadd", [0.0], ["reassoc"])
 
 
 @kernel_code
-def lowest(typing: Any, a: Any) -> Any:
+def lowest(typing: Context, a: types.Type) -> Intrinsic:
     """The smallest of the lanes."""
     return _reduce("fmin", [], ["nnan"])

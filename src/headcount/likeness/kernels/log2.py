@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numba.core import types
+from numba.core.base import BaseContext as Context
+from numba.core.typing.templates import Signature
 
-from headcount.likeness.kernels.lanes import FLOATS, INTS, LANES, constant, fused, kernel_code
+from headcount.likeness.kernels.lanes import (
+    FLOATS,
+    INTS,
+    LANES,
+    Builder,
+    Intrinsic,
+    Value,
+    Values,
+    constant,
+    fused,
+    kernel_code,
+)
 
 # log2(1 + u) = u q(u) for u in [1/√2 - 1, √2 - 1]: minimax by iterated weighted least squares
 # (Lawson), largest error 4.9e-8; tests/likeness/kernels/test_log2.py measures it.
@@ -26,14 +39,14 @@ UNIT = 2.0**23
 
 
 @kernel_code
-def log2_units(typing: Any, a: Any) -> Any:
+def log2_units(typing: Context, a: types.Type) -> Intrinsic:
     """2²³ log₂ of positive numbers, to 1e-7 · 2²³; of 0 some finite number: 0 times it is 0.
 
     The exponent's bits, read as a whole number, are in units of 2²³ already: to leave them so
     saves a multiplication and a register.
     """
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
         bits = builder.bitcast(args[0], INTS)
         above = builder.sub(bits, constant(_HALF_ROOT_2, INTS))
         exponent = builder.and_(above, constant(_ONE_EXPONENT, INTS))

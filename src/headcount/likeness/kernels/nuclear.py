@@ -132,12 +132,12 @@ def _bidiagonalise(m: Floats, n: int, work: Floats) -> None:
 
 
 @kernel
-def _reflector(x: Floats, first: int, n: int, squares: Floats, place: int) -> Lanes:
+def _reflector(x: Floats, first: int, n: int, squares: Floats, at: int) -> Lanes:
     """Turn the vector x[first:n] into its Householder vector; its |x|² goes to `squares`."""
     square = splat(_ZERO)
     for i in range(first, n):
         square = fma(load(x, i * 8), load(x, i * 8), square)
-    store(squares, place * 8, square)
+    store(squares, at * 8, square)
     norm, lead = sqrt(square), load(x, first * 8)
     store(x, first * 8, lead + copysign(norm, lead))
     return reflector_scale(square, norm, lead)
@@ -167,10 +167,10 @@ def _right_products(
     for i in range(first, last, 4):
         s0, s1, s2, s3 = splat(_ZERO), splat(_ZERO), splat(_ZERO), splat(_ZERO)
         for j in range(first * 8, row, 8):
-            x, place = load(u, j), i * row + j
-            s0, s1 = fma(load(m, place), x, s0), fma(load(m, place + row), x, s1)
-            place += 2 * row
-            s2, s3 = fma(load(m, place), x, s2), fma(load(m, place + row), x, s3)
+            x, at = load(u, j), i * row + j
+            s0, s1 = fma(load(m, at), x, s0), fma(load(m, at + row), x, s1)
+            at += 2 * row
+            s2, s3 = fma(load(m, at), x, s2), fma(load(m, at + row), x, s3)
         store(y, i * 8, scale * (s0 - load(v, i * 8) * both))
         store(y, i * 8 + 8, scale * (s1 - load(v, i * 8 + 8) * both))
         store(y, i * 8 + 16, scale * (s2 - load(v, i * 8 + 16) * both))
@@ -205,18 +205,18 @@ def _update(
         z0, z1 = load(new_v, i), load(new_v, i + 8)
         z2, z3 = load(new_v, i + 16), load(new_v, i + 24)
         for j in range(start, row, 8):
-            a, b, place = load(w, j), load(u, j), i * n + j
-            x = without(without(load(m, place), v0, a), y0, b)
-            store(m, place, x)
+            a, b, at = load(w, j), load(u, j), i * n + j
+            x = without(without(load(m, at), v0, a), y0, b)
+            store(m, at, x)
             s = fma(z0, x, load(new_w, j))
-            x = without(without(load(m, place + row), v1, a), y1, b)
-            store(m, place + row, x)
+            x = without(without(load(m, at + row), v1, a), y1, b)
+            store(m, at + row, x)
             s = fma(z1, x, s)
-            x = without(without(load(m, place + 2 * row), v2, a), y2, b)
-            store(m, place + 2 * row, x)
+            x = without(without(load(m, at + 2 * row), v2, a), y2, b)
+            store(m, at + 2 * row, x)
             s = fma(z2, x, s)
-            x = without(without(load(m, place + 3 * row), v3, a), y3, b)
-            store(m, place + 3 * row, x)
+            x = without(without(load(m, at + 3 * row), v3, a), y3, b)
+            store(m, at + 3 * row, x)
             store(new_w, j, fma(z3, x, s))
     for i in range(last * 8, row, 8):
         v0, y0, z0 = load(v, i), load(y, i), load(new_v, i)

@@ -10,7 +10,7 @@ A head whose rows are all the same is at 0 from another such head and at 1 from 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from headcount.likeness.kernels.lanes import (
 from headcount.likeness.kernels.nuclear import nuclear_norms, reflector_scale, root_terms
 from headcount.likeness.kernels.threads import spread
 
-Ints: TypeAlias = NDArray[np.integer[Any]]
+Ints: TypeAlias = NDArray[np.integer]
 Bools: TypeAlias = NDArray[np.bool_]
 
 _ZERO = np.float32(0)
@@ -151,8 +151,8 @@ def _triangles(attention: Floats, low: int, high: int) -> tuple[Floats, Bools]:
         _lower(x, rows, keys)
         for i in range(rows):
             for j in range(min(i + 1, columns)):
-                place = (((block - low) * rows + i) * stride + j) * 8
-                store(lower, place, load(x, (i * keys + j) * 8))
+                at = (((block - low) * rows + i) * stride + j) * 8
+                store(lower, at, load(x, (i * keys + j) * 8))
     return lower, constant
 
 
@@ -209,6 +209,6 @@ def _lower(x: Floats, rows: int, columns: int) -> None:
                 s = fma(load(x, row + c), load(x, i * columns * 8 + c), s)
             s = s * scale
             for c in range(k * 8, columns * 8, 8):
-                place = i * columns * 8 + c
-                store(x, place, without(load(x, place), s, load(x, row + c)))
+                at = i * columns * 8 + c
+                store(x, at, without(load(x, at), s, load(x, row + c)))
         store(x, row + k * 8, splat(_ZERO) - copysign(norm, lead))

@@ -94,9 +94,9 @@ def _sweep_two(a: Floats, n: int, stride: int, k: int, one: Floats, two: Floats)
     for i in range(n):
         f, g = splat(one[i] * first), splat(two[i] * second)
         for j in range(i // 8 * 8, n, 8):
-            place = i * stride + j
-            x = without(load(a, place), f, load(one, j))
-            store(a, place, without(x, g, load(two, j)))
+            at = i * stride + j
+            x = without(load(a, at), f, load(one, j))
+            store(a, at, without(x, g, load(two, j)))
     for i in range(n):
         upper = i * stride + k if i < k else k * stride + i
         a[upper] = one[i] * first - two[i] * second * link
@@ -115,8 +115,8 @@ def _sweep_last(a: Floats, n: int, stride: int, one: Floats) -> None:
     for i in range(n):
         factor = splat(one[i] * first)
         for j in range(i // 8 * 8, n, 8):
-            place = i * stride + j
-            store(a, place, without(load(a, place), factor, load(one, j)))
+            at = i * stride + j
+            store(a, at, without(load(a, at), factor, load(one, j)))
         a[i * stride + n - 1] = one[i] * first
     a[n * stride - stride + n - 1] = -first
 
@@ -134,16 +134,16 @@ def _row(a: Floats, n: int, stride: int, k: int, out: Floats) -> None:
 def _half_of_smoother(swept: Floats, n: int, stride: int, out: Floats) -> None:
     """P = I + swept, its upper half with √2 on what stands for two entries, as a unit vector."""
     square = 0.0
-    place = 0
+    at = 0
     for t in range(n):
         value = swept[t * stride + t] + np.float32(1)
-        out[place] = value
+        out[at] = value
         square += value**2
         for s in range(1, n - t):
             value = swept[t * stride + t + s] * np.float32(np.sqrt(2.0))
-            out[place + s] = value
+            out[at + s] = value
             square += value**2
-        place += n - t
+        at += n - t
     scale = np.float32(1 / np.sqrt(square))
-    for k in range(place):
+    for k in range(at):
         out[k] *= scale

@@ -18,17 +18,17 @@ from headcount.base.errors import UsageError
 
 Part = TypeVar("Part")
 
-_asked: contextvars.ContextVar[int | None] = contextvars.ContextVar("threads", default=None)
+_requested: contextvars.ContextVar[int | None] = contextvars.ContextVar("threads", default=None)
 _pools: dict[int, ThreadPoolExecutor] = {}
 # The threads of a pool do not survive a fork; a child makes its own.
 os.register_at_fork(after_in_child=_pools.clear)
 
 
 def count() -> int:
-    """Threads the next kernel uses: asked for, or OMP_NUM_THREADS, or the usable cores."""
-    asked = _asked.get()
-    if asked is not None:
-        return asked
+    """Threads the next kernel uses: requested, or OMP_NUM_THREADS, or the usable cores."""
+    requested = _requested.get()
+    if requested is not None:
+        return requested
     limit = os.environ.get("OMP_NUM_THREADS", "")
     if limit.isdigit() and int(limit) > 0:
         return int(limit)
@@ -40,11 +40,11 @@ def using(threads: int | None) -> Generator[None]:
     """Run the block's kernels on `threads` threads; None leaves it as it is."""
     if threads is not None and threads < 1:
         raise UsageError(f"Kernels run on at least one thread, not {threads}.")
-    token = _asked.set(threads if threads is not None else _asked.get())
+    token = _requested.set(threads if threads is not None else _requested.get())
     try:
         yield
     finally:
-        _asked.reset(token)
+        _requested.reset(token)
 
 
 def spread(work: Callable[[int, int], Part], total: int) -> list[Part]:
@@ -53,10 +53,10 @@ def spread(work: Callable[[int, int], Part], total: int) -> list[Part]:
     bounds = [total * k // slices for k in range(slices + 1)]
     if slices == 1:
         return [work(0, total)]
-    *others, own = pairwise(bounds)
+    *others, last = pairwise(bounds)
     futures = [_pool(slices).submit(work, *pair) for pair in others]
-    last = work(*own)
-    return [*(future.result() for future in futures), last]
+    result = work(*last)
+    return [*(future.result() for future in futures), result]
 
 
 def side_by_side(works: Sequence[Callable[[], Part]]) -> list[Part]:
@@ -65,19 +65,19 @@ def side_by_side(works: Sequence[Callable[[], Part]]) -> list[Part]:
     For what is too small to be spread: to hand over a slice takes longer than to work on it.
     """
     threads = min(count(), len(works))
-    found: dict[int, Part] = {}
+    results: dict[int, Part] = {}
     waiting = iter(range(len(works)))
 
     def take() -> None:
         with using(1):
-            for place in waiting:
-                found[place] = works[place]()
+            for number in waiting:
+                results[number] = works[number]()
 
     futures = [_pool(threads).submit(take) for _ in range(threads - 1)]
     take()
     for future in futures:
         future.result()
-    return [found[place] for place in range(len(works))]
+    return [results[number] for number in range(len(works))]
 
 
 def _pool(threads: int) -> ThreadPoolExecutor:

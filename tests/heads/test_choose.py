@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
 
+import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask, Scores, Stack
-from headcount.pruning.choose import keep_best
+from headcount.heads.choose import keep_best, random_mask
+from models.zoo import build
 
 
 def grouped(heads, groups, layers):
@@ -66,3 +69,39 @@ def test_grouped_heads_are_exact_removable_and_best(seed):
 def test_scores_that_are_not_numbers_are_refused():
     with pytest.raises(UsageError, match="NaN"):
         keep_best(Scores(Layout.of(encoder=[2]), (1.0, float("nan"))), 1)
+
+
+@pytest.mark.parametrize("ratio", [0, 0.1, 0.5, 0.75, 0.9, 1])
+def test_random_masks_drop_exactly_what_was_asked(ratio: float) -> None:
+    layout = Layout.of(encoder=[12] * 12, cross=[3, 0, 5], decoder=[7])
+    mask = random_mask(layout, ratio, seed=0)
+    assert len(mask) == layout.kept_at(ratio)
+
+
+def test_random_masks_follow_the_seed() -> None:
+    layout = Layout.of(encoder=[12] * 12)
+    one, two, three = (random_mask(layout, 0.5, seed) for seed in (0, 0, 1))
+    assert one == two != three
+
+
+@pytest.mark.parametrize("ratio", [0.2, 0.5, 0.9])
+def test_random_masks_can_be_removed_where_heads_share_keys(ratio: float) -> None:
+    model = build("llama", num_attention_heads=8, num_key_value_heads=2, head_dim=4)
+    layout = hc.layout(model)
+    mask = random_mask(layout, ratio, seed=0)
+    assert len(mask) == layout.kept_at(ratio)
+    for layer in range(4):
+        groups = Counter(head // 4 for head in mask.indices("decoder", layer))
+        assert len(set(groups.values())) <= 1  # as many in each group that stays
+    hc.remove(model, mask)
+
+
+def test_the_method_random_draws_the_same_mask() -> None:
+    layout = Layout.of(encoder=[12] * 12, decoder=[7])
+    assert random_mask(layout, 0.3, seed=5) == hc.select(layout, "random", 0.3, seed=5)
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.1, float("nan")])
+def test_a_ratio_outside_0_to_1_is_refused(ratio: float) -> None:
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        random_mask(Layout.of(encoder=[4]), ratio, 0)

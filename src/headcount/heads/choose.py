@@ -13,10 +13,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from headcount.base.errors import UsageError
-from headcount.heads import Head, Mask, Scores
-from headcount.pruning.counts import Place
+from headcount.heads import Head, Layout, Mask, Scores
 
+Place = tuple[str, int]
+"""(stack, layer)."""
 NONE = -np.inf
+
+
+def random_mask(layout: Layout, ratio: float, seed: int) -> Mask:
+    """Heads drawn at random over the whole model, `ratio` of them removed.
+
+    >>> random_mask(Layout.of(encoder=[12] * 12), 0.5, seed=0).sparsity
+    0.5
+    """
+    return keep_best(random_scores(layout, np.random.default_rng(seed)), layout.kept_at(ratio))
+
+
+def random_scores(layout: Layout, generator: np.random.Generator) -> Scores:
+    """A score for every head, drawn evenly between 0 and 1."""
+    return Scores(layout, tuple(generator.random(len(layout))))
 
 
 @dataclass(frozen=True)
@@ -29,12 +44,12 @@ class LayerScores:
 
     def options(self, leave: int) -> dict[int, tuple[float, list[int]]]:
         """Heads kept -> (their summed score, which), the best way for every number there is."""
-        found: dict[int, tuple[float, list[int]]] = {}
+        ways: dict[int, tuple[float, list[int]]] = {}
         count = len(self.heads)
         if not leave or not count:
-            found[0] = (0.0, [])
+            ways[0] = (0.0, [])
         if not count:
-            return found
+            return ways
         size = count // self.groups
         grid = self.values.reshape(self.groups, size)
         best = np.argsort(-grid, axis=1, kind="stable")  # (group, rank) -> head of the group
@@ -44,10 +59,10 @@ class LayerScores:
             for many in range(1, self.groups + 1):
                 kept = inside * many
                 value = float(worth[groups[:many]].sum())
-                if kept >= min(leave, count) and value > found.get(kept, (NONE, []))[0]:
+                if kept >= min(leave, count) and value > ways.get(kept, (NONE, []))[0]:
                     which = [int(g * size + h) for g in groups[:many] for h in best[g, :inside]]
-                    found[kept] = (value, which)
-        return found
+                    ways[kept] = (value, which)
+        return ways
 
 
 def keep_best(scores: Scores, count: int, *, leave: int = 0) -> Mask:
@@ -125,10 +140,10 @@ def _grouped(rows: list[LayerScores], count: int, leave: int) -> list[Head]:
     if best[count] == NONE:
         near = np.flatnonzero(best > NONE)
         below, above = near[near < count], near[near > count]
-        said = " or ".join(str(n) for n in [*below[-1:], *above[:1]])
+        possible = " or ".join(str(n) for n in [*below[-1:], *above[:1]])
         raise UsageError(
             f"Cannot keep exactly {count} of {total} heads: heads that share keys and values go "
-            f"as whole groups or the same number in each. It could keep {said}."
+            f"as whole groups or the same number in each. It could keep {possible}."
         )
     kept_heads: list[Head] = []
     for row, ways, choice in zip(rows[::-1], options[::-1], chosen[::-1], strict=True):
