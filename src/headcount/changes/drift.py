@@ -98,7 +98,7 @@ def drift(
     with evaluating(left), evaluating(right), torch.no_grad():
         for batch in (batch for chunk in stream.chunks for batch in chunk):
             for found in compare_batch(left, right, batch, layout):
-                running.add(found)  # pyright: ignore[reportArgumentType]
+                running.add(found)
             if progress is not None:
                 progress(running.count, stream.total)
     if not running.count:
