@@ -33,7 +33,7 @@ from scipy.spatial.distance import cdist, pdist
 from transformers import BertConfig, BertModel
 
 from headcount.likeness.distances import distances
-from headcount.likeness.names import check_names
+from headcount.likeness.options import check_names
 
 HEADS, BATCH = 144, 8
 SEVEN = check_names("all")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,11 +54,13 @@ RESUMED = ("train", "curve", "compare", "sweep")
 def full_after(size: int) -> Generator[None]:
     """No file may grow beyond so many bytes; Python is told so as it is of a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    plain, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # it would be cut short
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = plain
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,9 @@ def test_a_bound_that_no_cut_meets_leaves_with_6(cli, folder, tmp_path, monkeypa
 
     def never(*args, **how):
         found = plain(*args, **how)
-        return BoundProbability(difference=found.difference, chance=0.1, possible=0.4, holds=False)
+        return BoundProbability(
+            difference=found.difference, chance=0.1, possible=0.4, within_bound=False
+        )
 
     monkeypatch.setattr(judging, "within", never)
     line = ("search", folder, *QUICK, "--max-drop", "0", "--out", tmp_path / "s")
@@ -75,7 +77,7 @@ def test_a_cut_that_loses_more_on_the_statements_rows_leaves_with_6(
     plain = answers.within
 
     def not_there(*args, **how):
-        return replace(plain(*args, **how), chance=0.3, holds=False)
+        return replace(plain(*args, **how), chance=0.3, within_bound=False)
 
     monkeypatch.setattr(answers, "within", not_there)
     line = ("search", folder, *QUICK, "--max-drop", "50%", "--out", tmp_path / "s", "--json")

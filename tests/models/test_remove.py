@@ -239,7 +239,7 @@ def test_an_emptied_layer_is_compared_where_the_answer_hides_it(monkeypatch):
 
     def wrong(small, instructions):
         right(small, instructions)
-        out = small.get_submodule(instructions["sites"][0]["out"])
+        out = small.get_submodule(instructions[0]["out"])
         out.bias = torch.nn.Parameter(out.bias + 1)
 
     monkeypatch.setattr(cut, "cut_model", wrong)
@@ -280,7 +280,7 @@ def test_attempts_share_the_weights_and_the_result_does_not(monkeypatch):
             judged.append({parameter.data_ptr() for parameter in small.parameters()})
             return super().refusal(small)
 
-    monkeypatch.setattr("headcount.models.remove.Judge", Watching)
+    monkeypatch.setattr("headcount.models.remove.RoundingTest", Watching)
     small = remove(model, masks(layout(model))["uneven"])
     assert len(judged[0] & own) > len(own) / 2
     assert not {parameter.data_ptr() for parameter in small.parameters()} & own

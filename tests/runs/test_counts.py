@@ -12,7 +12,7 @@ from transformers.models.bert.modeling_bert import BertLayer
 
 import headcount as hc
 from headcount.models import find
-from headcount.tasks import sampling
+from headcount.tasks import rows as task_rows
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def counted(monkeypatch):
     count(BertLayer, "forward", "layers")
     count(find, "find_sites", "walks")
     count(find, "count_uses", "layouts")
-    count(sampling, "encode", "encoded")
+    count(task_rows, "encode", "encoded")
     return calls
 
 

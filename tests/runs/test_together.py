@@ -8,6 +8,7 @@ import pytest
 from transformers import BertForSequenceClassification
 
 import headcount as hc
+from headcount.base.errors import UsageError
 from headcount.runs.cutting import PruningRun
 from headcount.runs.run import Run
 from headcount.runs.together import share_a_pass
@@ -49,12 +50,12 @@ def test_a_method_that_cannot_decide_fails_alone(model, task, tokenizer, tmp_pat
 
     def failing(self):
         if self.seed == 1:
-            raise hc.UsageError("no heads today")
+            raise UsageError("no heads today")
         return plain(self)
 
     monkeypatch.setattr(PruningRun, "decide", failing)
     how = {"tokenizer": tokenizer, "seeds": 3, "bootstrap": 0, "out": tmp_path}
-    with pytest.raises(hc.UsageError, match="no heads today"):
+    with pytest.raises(UsageError, match="no heads today"):
         curve(model, task, ["random"], [0.5], **how)
     assert len(list((tmp_path / "runs").iterdir())) == 2
     monkeypatch.setattr(PruningRun, "decide", plain)

@@ -179,7 +179,8 @@ def open_subject(
     from headcount.tasks.loading import hush
 
     hush()
-    open_task(task, source)
+    if task is None:  # data without a task is refused
+        open_task(task, source)
     return make_subject(
         model,
         task,

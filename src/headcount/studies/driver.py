@@ -202,7 +202,10 @@ class Driver:
         key = ended.key
         self.submitted.discard(key)
         if ended.state == "unwritten":
-            raise HeadcountError(f"{ended.error} The study stops here: what is done is kept.")
+            raise HeadcountError(
+                f"{ended.error} The study stops here: what is done is kept. "
+                "Free some space or write elsewhere, and run the same command again."
+            )
         if ended.state == "died":
             self.deaths[key] += 1
             if self.deaths[key] > self.plan.settings.retries:

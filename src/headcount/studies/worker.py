@@ -148,7 +148,8 @@ def _failed(ledger: Ledger, key: str, lease: Lease, error: BaseException) -> dic
     text = str(error) if isinstance(error, HeadcountError) else in_words(error)
     if disk_is_full(error, quoted=True):  # that is nothing about the run
         lease.release()
-        return {"key": key, "state": "unwritten", "error": text}
+        sentence = text if text.startswith("Cannot write") else f"Cannot write: {text}"
+        return {"key": key, "state": "unwritten", "error": sentence}
     failure = {
         "error": text,
         "exit_code": getattr(error, "exit_code", 1),

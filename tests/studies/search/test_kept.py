@@ -55,6 +55,8 @@ def steady(value):
     if isinstance(value, dict):
         left = ("seconds", "out", "sum")
         return {name: steady(each) for name, each in value.items() if name not in left}
+    if isinstance(value, list):
+        return [steady(each) for each in value]
     return value
 
 

@@ -159,7 +159,9 @@ def test_a_bound_that_no_cut_meets_says_how_close_it_came(asked, tmp_path, monke
 
     def never(*args, **how):
         found = plain(*args, **how)
-        return BoundProbability(difference=found.difference, chance=0.2, possible=0.4, holds=False)
+        return BoundProbability(
+            difference=found.difference, chance=0.2, possible=0.4, within_bound=False
+        )
 
     monkeypatch.setattr(judging, "within", never)
     found = hc.search(max_drop=0, out=tmp_path, **asked)

@@ -45,7 +45,7 @@ NO_ROWS = UsedRows("", "", "", None)
 def rows_text(used: Iterable[UsedRows]) -> str:
     """The rows of scores, in a few words.
 
-    >>> small = UsedRows.of("dev:chosen:0.5:0")
+    >>> small = UsedRows.of("dev:chosen:0.5:0", 60)
     >>> rows_text([small])
     '60 rows of dev (selection set)'
     >>> rows_text([small, UsedRows.of("dev:chosen:0.5:0", 1200)])
