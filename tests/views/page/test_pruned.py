@@ -158,3 +158,12 @@ def test_what_a_study_file_varies_is_in_the_name(study_file: Path) -> None:
 def test_all_repairs_are_in_the_name() -> None:
     record = {"method": "surgeon", "repair": [{"name": "recover"}, {"name": "finetune"}]}
     assert label_of(record) == "surgeon, recovered, fine-tuned"
+
+
+def test_scores_that_are_a_number_are_passed_over(subject: PageSubject) -> None:
+    """A damaged record of a prune ended the page with an AttributeError."""
+    before = full_score(subject)
+    assert subject.of("prune")
+    for item in subject.of("prune"):
+        item.data["scores"] = 0.5
+    assert full_score(subject) == before  # that of the study

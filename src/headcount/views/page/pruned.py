@@ -242,7 +242,8 @@ def higher_is_better(metric: str) -> bool:
 def full_score(subject: PageSubject) -> FullScore | None:
     """The model with all its heads, scored: by a study, else by a prune, else by a search."""
     fulls = [item.data.get("full") for item in subject.of("study")]
-    fulls += [(item.data.get("scores") or {}).get("before") for item in subject.of("prune")]
+    scored = [item.data.get("scores") for item in subject.of("prune")]
+    fulls += [scores.get("before") for scores in scored if isinstance(scores, dict)]
     for item in subject.of("search"):
         low, high = item.data.get("full_interval") or (None, None)
         fulls.append(item.data | {"score": item.data.get("full"), "low": low, "high": high})
