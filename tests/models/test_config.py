@@ -6,6 +6,7 @@ import json
 import resource
 
 import pytest
+import torch
 from transformers import AutoConfig, BertConfig, MusicgenConfig
 
 from headcount.base.errors import HeadcountError, NotFoundError, UnsupportedError
@@ -96,6 +97,14 @@ def test_answers_have_names_whatever_the_config_says(folder):
     model = load(folder)
     assert list(model(**model.dummy_inputs).keys()) == ["logits"]
     model.save_pretrained(folder / "again")  # transformers refuses to save it with attention
+
+
+def test_a_model_that_works_in_chunks_takes_rows_of_any_length(folder):
+    ids = torch.arange(5)[None]
+    with torch.no_grad():
+        whole = load(folder, head="base")(input_ids=ids).last_hidden_state
+        change(folder, chunk_size_feed_forward=3)
+        assert torch.equal(load(folder, head="base")(input_ids=ids).last_hidden_state, whole)
 
 
 def test_a_text_encoder_beside_another_decoder_is_counted(tmp_path):

@@ -92,6 +92,9 @@ def load_config(
     config.return_dict = True
     if config.output_attentions:
         config.output_attentions = False
+    for part in parts_of(config):  # the same numbers, and rows of any length
+        if getattr(part, "chunk_size_feed_forward", 0):
+            part.chunk_size_feed_forward = 0
     return config
 
 
