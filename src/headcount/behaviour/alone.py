@@ -25,7 +25,7 @@ from headcount.models.sites import Site
 from headcount.models.watch import watching
 from headcount.tasks import Task
 from headcount.tasks.kinds import task_kind
-from headcount.tasks.loading import tokenizer_of
+from headcount.tasks.loading import processor_of
 from headcount.tasks.metrics import Difference
 from headcount.tasks.rows import ScoredRows
 from headcount.training.evaluate import evaluate_rows
@@ -51,7 +51,7 @@ def cost_alone(
 
     Translations have a score and no loss.
     """
-    tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+    tokenizer = tokenizer if tokenizer is not None else processor_of(model)
     rows = scored_rows(model, task, tokenizer, scoring)
     full = Mask.full(layout)
     masks = [full, *(full.drop([head]) for head in layout)]

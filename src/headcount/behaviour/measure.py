@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.base.errors import UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.behaviour.alone import cost_alone
 from headcount.behaviour.attention import AttentionMeans
 from headcount.behaviour.examples import Pool, find_examples
@@ -36,11 +36,12 @@ from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
 from headcount.models.hooks import evaluating
+from headcount.models.processors import is_tokenizer
 from headcount.tasks import Task, open_task
 from headcount.tasks.calibration import InputOptions
 from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.inputs import read_inputs
-from headcount.tasks.loading import tokenizer_of
+from headcount.tasks.loading import processor_of
 from headcount.training.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -140,7 +141,12 @@ def role_inputs(
 
     Without texts they are random tokens, every row repeated once.
     """
-    tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+    tokenizer = tokenizer if tokenizer is not None else processor_of(model)
+    if not is_tokenizer(tokenizer):
+        raise UnsupportedError(
+            f"Roles are about tokens, and {type(model).__name__} reads none: redundancy, "
+            "importance and search work on it."
+        )
     rows, name = read_inputs(model, tokenizer, input_options, task, decides=True)
     if input_options.rows is None and (task is None or input_options.random is not None):
         assert tokenizer is not None  # the tokens were drawn from it

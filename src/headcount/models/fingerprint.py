@@ -79,7 +79,15 @@ def _said(value: Any) -> Any:
 
 
 def tokenizer_fingerprint(tokenizer: Any) -> str:
-    """How many tokens there are, and a short name for exactly how texts become them."""
+    """How many tokens there are, and a short name for exactly how texts become them.
+
+    Of a processor of images or sound, a short name for its settings and its tokenizer.
+    """
+    if not hasattr(tokenizer, "get_vocab"):
+        inside = getattr(tokenizer, "tokenizer", None)
+        words = "" if inside is None else tokenizer_fingerprint(inside)
+        settings = json.dumps(_said(tokenizer.to_dict()), sort_keys=True, default=str)
+        return f"{type(tokenizer).__name__} {words} {digest(settings)}".replace("  ", " ")
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         inside: Any = json.loads(backend.to_str())

@@ -20,12 +20,15 @@ from headcount.heads import Layout
 from headcount.models import fingerprint
 from headcount.models.find import layout
 from headcount.models.model_options import ModelOptions
+from headcount.models.probe import reads_text
 from headcount.runs.values import content, told
 from headcount.tasks import TASKS, Task, open_task
 from headcount.tasks.as_rows import are_rows, as_rows
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.encoding import EncodedRows, encode_texts, examples_fingerprint
-from headcount.tasks.loading import match, room, tokenizer_of
+from headcount.tasks.images import encode_images
+from headcount.tasks.inputs import media_files
+from headcount.tasks.loading import match, processor_of, room
 from headcount.tasks.opening import model_for, open_model
 from headcount.tasks.rows import ScoredRows, calibration_split, labelled_rows
 from headcount.tasks.source import Source
@@ -170,7 +173,7 @@ def make_subject(
         )  # fmt: skip
     held: PreTrainedModel = model_for(model, "headcount", rows)
     if tokenizer is None and rows is not None:
-        tokenizer = tokenizer_of(held)
+        tokenizer = processor_of(held)
     return Subject(
         model=held, tokenizer=tokenizer, task=rows, source=source, model_options=model_options
     )
@@ -204,7 +207,11 @@ class Subjects:
 
 
 def read_texts(path: Path, model: PreTrainedModel, tokenizer: Any, max_length: int) -> EncodedRows:
-    """A text file's lines as rows of tokens."""
+    """A text file's lines as rows of tokens; images of a folder, for a model that reads images."""
+    if not reads_text(type(model)):
+        if tokenizer is None:
+            raise UsageError("Images need the model's processor: pass --tokenizer FOLDER.")
+        return encode_images(media_files(model, path), tokenizer)
     lines = [line.strip() for line in read_text(path, "file of inputs", LINES).splitlines()]
     lines = [line for line in lines if line]
     if not lines:

@@ -19,7 +19,7 @@ from headcount.base.errors import UsageError
 from headcount.base.names import did_you_mean
 from headcount.tasks.catalog import TASKS, open_task
 from headcount.tasks.encoding import EncodedRows, encode_texts, pad_token
-from headcount.tasks.loading import match, room, tokenizer_of
+from headcount.tasks.loading import match, processor_of, room
 from headcount.tasks.rows import labelled_rows, rows_of
 from headcount.tasks.task import Limit, Task
 
@@ -61,7 +61,7 @@ def as_rows(
                 f"Data are {TAKEN}."
             )
         task = open_task(data)
-        tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+        tokenizer = tokenizer if tokenizer is not None else processor_of(model)
         if labels:
             return labelled_rows(
                 model, task, tokenizer, split=split, limit=limit, seed=seed, max_length=max_length

@@ -40,6 +40,11 @@ TASKS.add(
     "headcount.tasks.language:translation",
     "parallel text files or a table; BLEU",
 )
+TASKS.add(
+    "image-classification",
+    "headcount.tasks.images:image_classification",
+    "a folder of folders of images, or a table of paths and classes; accuracy and top-5",
+)
 for _name, _pocket in POCKET_TASKS.items():
     TASKS.add(
         _name,

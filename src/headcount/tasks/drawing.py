@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headcount.statistics import Sides, draw_sides, most_telling, widening
-from headcount.tasks.formulas import Values
+from headcount.tasks.formulas import NEAR, Values
 
 if TYPE_CHECKING:
     from headcount.tasks.metrics import Metric
@@ -97,7 +97,7 @@ def _of_classes(labels: np.ndarray, models: Sequence[np.ndarray], paired: bool) 
     """Equal rows as one, and for every class a row that is wrong after, or before, or at all."""
     seen, counts = np.unique(np.column_stack([labels, *models]), axis=0, return_counts=True)
     names = np.unique(labels)
-    known = np.unique(seen)
+    known = np.unique(seen[seen < NEAR])  # the others may be right, by top5
     other = np.roll(known, -1)[np.searchsorted(known, names)] if len(known) > 1 else names + 1
     many = len(models) - 1 if paired else len(models)
     right, wrong = ([values] * many for values in (names, other))

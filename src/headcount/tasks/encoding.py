@@ -22,6 +22,7 @@ from transformers import PreTrainedTokenizerBase
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.base.text import line
+from headcount.models.processors import Processor
 from headcount.models.tokenizers import tokenizing
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.task import Examples, Task
@@ -30,6 +31,10 @@ RowItem = dict[str, Any]
 """One row by column: token numbers or an array, its label or token labels, its example."""
 IGNORED = -100
 """The label of what does not count: padding, and tokens that were not masked."""
+
+
+PATCH = 768
+"""Numbers of an image or a sound that count as one token: 16 x 16 pixels of three colours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +81,12 @@ class EncodedRows:
 
     @property
     def lengths(self) -> np.ndarray:
-        """(row,) how many tokens each row has."""
-        return np.array([len(row) for row in self._first], dtype=np.int64)
+        """(row,) how many tokens each row has; of pixels and sound, about so many patches."""
+        sizes = [
+            max(1, row.size // PATCH) if isinstance(row, np.ndarray) else len(row)
+            for row in self._first
+        ]
+        return np.array(sizes, dtype=np.int64)
 
     def rows_of(self, examples: Sequence[int] | np.ndarray) -> list[np.ndarray]:
         """The row numbers of each of these examples."""
@@ -227,7 +236,7 @@ def plan_examples(
 def encode(
     task: Task,
     examples: Examples,
-    processor: PreTrainedTokenizerBase,
+    processor: Processor,
     *,
     max_length: int = 128,
     seed: int = 0,
@@ -257,7 +266,7 @@ def encode_texts(
     return tokenized(tokenizer, *columns, length=_limit(tokenizer, max_length))
 
 
-def _limit(processor: PreTrainedTokenizerBase, max_length: int) -> int:
+def _limit(processor: Processor, max_length: int) -> int:
     if max_length < 2:
         raise UsageError(f"At least 2 tokens are needed, not {max_length}.")
     return min(max_length, getattr(processor, "model_max_length", max_length))

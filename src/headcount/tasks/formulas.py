@@ -19,6 +19,8 @@ from headcount.statistics import Weighted
 Values = np.ndarray | Sequence[str]
 """Predictions or labels, one per row: class numbers, numbers, token counts, or sentences."""
 V = TypeVar("V", bound=Values)
+NEAR = 2**40
+"""Added to a class that is wrong while the right one is among the five highest."""
 
 
 def from_sums(
@@ -60,6 +62,11 @@ def accuracy(predictions: np.ndarray, labels: np.ndarray) -> float:
     return float(accuracy_score(labels, predictions))
 
 
+def top5(predictions: np.ndarray, labels: np.ndarray) -> float:
+    """Share of rows whose class is among the five highest; see `NEAR`."""
+    return float(top_hits(predictions, labels)[:, 0].mean())
+
+
 def f1(predictions: np.ndarray, labels: np.ndarray) -> float:
     """F1 of class 1, as GLUE counts it; undefined where no row is of class 1."""
     from sklearn.metrics import f1_score
@@ -83,6 +90,12 @@ def matthews(predictions: np.ndarray, labels: np.ndarray) -> float:
 def hits(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """(row, 2) whether it is right, and 1."""
     return np.stack([predictions == labels, np.ones(len(labels), bool)], axis=1)
+
+
+def top_hits(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(row, 2) whether it is right by `top5`, and 1."""
+    right = (predictions == labels) | (predictions >= NEAR)
+    return np.stack([right, np.ones(len(labels), bool)], axis=1)
 
 
 def positives(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:

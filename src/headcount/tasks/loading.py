@@ -13,9 +13,10 @@ from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from headcount.base.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
 from headcount.models.config import load_config, model_class
-from headcount.models.find import sites_of
+from headcount.models.find import sites_of, unwrap
 from headcount.models.load import load, skeleton
 from headcount.models.probe import no_numbers, reads_text, takes
+from headcount.models.processors import Processor, is_tokenizer, open_processor
 from headcount.models.shipped import locate
 from headcount.models.tokenizers import has_tokenizer, open_tokenizer, tokenizing
 from headcount.tasks.encoding import pad_token
@@ -46,7 +47,7 @@ def load_for_task(
     refused: there is no point in scoring random weights. From scratch, `new_tokenizer` decides the
     vocabulary and the special tokens. `options` go to `models.load.load`.
     """
-    require_text(name)
+    require_inputs(name, task)
     config, kind = load_config(name), task_kind(task.kind)
     if not new_head:
         _require_head(name, config, task)
@@ -61,6 +62,23 @@ def load_for_task(
             dtype = options.get("dtype")
             return model if dtype is None else model.to(getattr(torch, dtype))
         return load(name, head=kind.head, new_head=True, **changes, **options)
+
+
+def require_inputs(name: str | os.PathLike[str], task: Task | None = None) -> None:
+    """Refuse a model that does not read what the task has: texts, images or sound.
+
+    Without a task, it reads something that calibration data can be of.
+    """
+    model_type = model_class(load_config(name))
+    reads = task_kind(task.kind).reads if task is not None else ("input_ids", *MEDIA)
+    if reads == ("input_ids",):
+        require_text(name)
+    elif not {*reads} & takes(model_type):
+        wanted = " or ".join(MEDIA.get(key, key) for key in reads)
+        raise UsageError(
+            f"The task '{task.name if task else ''}' has {wanted}, and {model_type.__name__} reads "
+            "none: it takes a model of another kind."
+        )
 
 
 def require_text(name: str | os.PathLike[str]) -> None:
@@ -118,6 +136,25 @@ def load_tokenizer(name: str | os.PathLike[str]) -> PreTrainedTokenizerBase:
         raise NotFoundError(f"No tokenizer in '{name}': {reason[:400]}") from error
 
 
+def load_processor(
+    name: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None
+) -> Any:
+    """The tokenizer of a model, or its processor of images or sound; `folder` may hold it."""
+    model_type = model_class(load_config(name))
+    if reads_text(model_type):
+        return load_tokenizer(folder or name)
+    return open_processor(folder or name, frozenset(takes(model_type)))
+
+
+def processor_of(model: PreTrainedModel) -> Any:
+    """The tokenizer or processor from where the model was loaded."""
+    if reads_text(type(unwrap(model))):
+        return tokenizer_of(model)
+    if not model.name_or_path:
+        raise UsageError("This model was not loaded from a folder: pass its processor as well.")
+    return open_processor(model.name_or_path, frozenset(takes(type(unwrap(model)))))
+
+
 def tokenizer_of(model: PreTrainedModel) -> PreTrainedTokenizerBase:
     """The tokenizer from where the model was loaded."""
     if not model.name_or_path:
@@ -125,11 +162,14 @@ def tokenizer_of(model: PreTrainedModel) -> PreTrainedTokenizerBase:
     return load_tokenizer(model.name_or_path)
 
 
-def match(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+def match(model: PreTrainedModel, tokenizer: Processor) -> None:
     """Refuse a tokenizer with more tokens than the model; name the padding token to the model.
 
-    A model that reads its last token (GPT-2) must know what padding looks like.
+    A model that reads its last token (GPT-2) must know what padding looks like. A processor of
+    images or sound has no tokens to match.
     """
+    if not is_tokenizer(tokenizer):
+        return
     known = getattr(model.get_input_embeddings(), "num_embeddings", None)
     largest = max(tokenizer.get_vocab().values(), default=0)
     if known is not None and largest >= known:
@@ -246,7 +286,8 @@ def _number_of(name: str, names: Sequence[str], *, by_number: bool = False) -> i
 def has_classes(config: PreTrainedConfig, task: Task) -> bool:
     """Whether a checkpoint has the task's classes already."""
     saved = (getattr(config, "architectures", None) or [""])[0]
-    if "ForSequenceClassification" not in saved or config.num_labels != len(task.labels):
+    marks = task_kind(task.kind).saved_as
+    if not any(mark in saved for mark in marks) or config.num_labels != len(task.labels):
         return False
     order = _match_classes(class_names(config), task)
     return order is not None and min(order) >= 0

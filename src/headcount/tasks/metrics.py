@@ -191,6 +191,7 @@ METRICS: dict[str, Metric] = {
     "accuracy": Metric(
         f.accuracy, from_sums(f.hits, lambda s: ratio(s[:, 0], s[:, 1])), classes=True
     ),
+    "top5": Metric(f.top5, from_sums(f.top_hits, lambda s: ratio(s[:, 0], s[:, 1])), classes=True),
     "f1": Metric(f.f1, from_sums(f.positives, f.f1_sums), classes=True),
     "accuracy_f1": Metric(
         lambda p, y: (f.accuracy(p, y) + f.f1(p, y)) / 2,

@@ -17,9 +17,11 @@ from headcount.models.load import load
 from headcount.models.model_options import ModelOptions
 from headcount.tasks.loading import (
     load_for_task,
+    load_processor,
     load_tokenizer,
     match,
     require_head,
+    require_inputs,
     require_text,
 )
 from headcount.tasks.task import Task
@@ -51,14 +53,14 @@ def open_model(
     if task is None and not reads:
         loaded = load(name, **model_options.loading)
         try:
-            tokenizer = load_tokenizer(model_options.tokenizer or name)
+            tokenizer = load_processor(name, model_options.tokenizer)
         except NotFoundError:
             if model_options.tokenizer is not None:
                 raise
             tokenizer = None
         return OpenModel(loaded.to(device), tokenizer)
-    require_text(name)
-    tokenizer = load_tokenizer(model_options.tokenizer or name)
+    require_inputs(name, task)
+    tokenizer = load_processor(name, model_options.tokenizer)
     new_head = False
     try:
         loaded = _load(name, model_options, task)

@@ -23,7 +23,7 @@ def classification(source: Source) -> Task:
     """Classes are the values of the label column in all splits, sorted: numbers by value."""
     tables = _tables(source, "classification")
     values = {value for _, table in tables.values() for value in table[_label(source)]}
-    names = tuple(sorted(values, key=_class_order))
+    names = tuple(sorted(values, key=class_sort_key))
     order = {name: name for name in names}
     splits = {
         split: Examples(_texts(table, source), classes(table[_label(source)], order, path))
@@ -171,6 +171,6 @@ def _label(source: Source) -> str:
     return source.label or ""
 
 
-def _class_order(value: str) -> tuple[int, float, str]:
+def class_sort_key(value: str) -> tuple[int, float, str]:
     """Whole numbers by value, then everything else by name: 2 comes before 10."""
     return (0, int(value), "") if re.fullmatch(r"-?\d{1,18}", value) else (1, 0, value)

@@ -17,6 +17,8 @@ from headcount.base.names import unknown
 from headcount.base.text import line
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from headcount.tasks.parts import Parts
@@ -33,6 +35,8 @@ class Examples:
     """One column, or two: a pair (None where a row has no second text), or a translation."""
     labels: np.ndarray | None = None
     """(row,) class numbers, or scores in a regression; None in language modelling."""
+    files: Sequence[Path] | None = None
+    """(row,) the image or sound that a row is; its first text then names the file's content."""
 
     def __post_init__(self) -> None:
         lengths = {len(column) for column in self.texts}
@@ -51,7 +55,8 @@ class Examples:
     def take(self, rows: np.ndarray) -> Examples:
         """The rows of these numbers, in this order."""
         texts = tuple([column[i] for i in rows] for column in self.texts)
-        return Examples(texts, None if self.labels is None else self.labels[rows])
+        files = None if self.files is None else [self.files[i] for i in rows]
+        return Examples(texts, None if self.labels is None else self.labels[rows], files)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from headcount.models.find import mask_for, unwrap
 from headcount.tasks import Task, bleu, open_task
 from headcount.tasks.as_rows import Data
 from headcount.tasks.kinds import task_kind
-from headcount.tasks.loading import match, require_finite, tokenizer_of
+from headcount.tasks.loading import match, processor_of, require_finite
 from headcount.tasks.metrics import score
 from headcount.tasks.opening import model_for
 from headcount.tasks.rows import ScoredRows
@@ -98,7 +98,7 @@ def evaluate(
         separate: Any = masks if are_several(masks) else [masks]
         several = [mask_for(unwrap(loaded), mask) for mask in separate]
     if known is not None:
-        tokenizer = tokenizer if tokenizer is not None else tokenizer_of(loaded)
+        tokenizer = tokenizer if tokenizer is not None else processor_of(loaded)
         rows = scored_rows(loaded, known, tokenizer, scoring)
     else:
         rows = given_rows(loaded, task, tokenizer, scoring)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
-from transformers import PreTrainedTokenizerBase
 
+from headcount.models.processors import Processor
 from headcount.tasks.encoding import IGNORED, EncodedRows, RowItem
 from headcount.tasks.kinds.kind import TaskKind
 
@@ -24,7 +24,7 @@ class TrainingRows(Dataset[list[RowItem]]):
         self,
         rows: EncodedRows,
         kind: TaskKind,
-        processor: PreTrainedTokenizerBase,
+        processor: Processor,
         *,
         seed: int = 0,
     ) -> None:

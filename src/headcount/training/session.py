@@ -33,7 +33,7 @@ from headcount.models.freezing import frozen
 from headcount.tasks import Task, open_task
 from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds import task_kind
-from headcount.tasks.loading import match, room, tokenizer_of
+from headcount.tasks.loading import match, processor_of, room
 from headcount.tasks.rows import in_model_numbers, rows_of
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
@@ -75,7 +75,7 @@ class Session:
         self.model, self.options = model, options
         self.logging = logging or Logging()
         self.task = open_task(task)
-        self.tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
+        self.tokenizer = tokenizer if tokenizer is not None else processor_of(model)
         match(model, self.tokenizer)
         self.encoded = training_rows(model, self.task, self.tokenizer, options, limit)
         self.folder: Path | None = None

@@ -134,13 +134,13 @@ class Train(RunKind):
         """The model with a head for the task, or from its config alone."""
         from headcount.runs.opening import name_of, task_of
         from headcount.runs.subject import Subject
-        from headcount.tasks.loading import load_for_task, load_tokenizer, require_text
+        from headcount.tasks.loading import load_for_task, load_processor, require_inputs
         from headcount.tasks.vocabulary import tokenizer_for
 
         task, name = task_of(run), name_of(run)
-        require_text(name)
+        require_inputs(name, task)
         new = None if self.new_tokenizer is None else tokenizer_for(task, self.new_tokenizer)
-        tokenizer = new if new is not None else load_tokenizer(run.model_options.tokenizer or name)
+        tokenizer = new if new is not None else load_processor(name, run.model_options.tokenizer)
         model = load_for_task(
             name,
             task,

@@ -26,6 +26,11 @@ for _name, _where, _summary in (
     ("masked-lm", "masked_lm:MaskedLM", "tokens that were hidden"),
     ("causal-lm", "causal_lm:CausalLM", "every next token"),
     ("translation", "translation:Translation", "a text written by an encoder-decoder"),
+    (
+        "image-classification",
+        "image_classification:ImageClassification",
+        "one of several classes for an image",
+    ),
 ):
     TASK_KINDS.add(_name, f"headcount.tasks.kinds.{_where}", _summary)
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch, counted_tokens, model_inputs
@@ -36,6 +36,8 @@ class TaskKind(Protocol):
     """What loads it: a name of `models.config.HEADS`, or an Auto class of transformers."""
     saved_as: ClassVar[tuple[str, ...]]
     """Parts of the names of classes that have such a head."""
+    reads: ClassVar[tuple[str, ...]] = ("input_ids",)
+    """What its rows are to a model; it takes at least one of them."""
     metrics: ClassVar[tuple[str, ...]] = ()
     """How rows that belong to no task are scored."""
     asks_tokens: ClassVar[bool] = False
@@ -57,18 +59,15 @@ class TaskKind(Protocol):
         """What a new head for the task wants in the model's config."""
         return {}
 
-    def encode(
-        self, examples: Examples, processor: PreTrainedTokenizerBase, options: RowOptions
-    ) -> EncodedRows:
+    def encode(self, examples: Examples, processor: Any, options: RowOptions) -> EncodedRows:
         """The examples as rows: one text or a pair of texts each.
 
-        `processor` is the model's tokenizer; a kind of images or sound is given its processor.
+        `processor` is a `models.processors.Processor`: the model's tokenizer, or, in a kind of
+        images or sound, what makes its inputs of them.
         """
         return tokenized(processor, *examples.texts, length=options.length, labels=examples.labels)
 
-    def draw(
-        self, row: RowItem, processor: PreTrainedTokenizerBase, generator: np.random.Generator
-    ) -> RowItem:
+    def draw(self, row: RowItem, processor: Any, generator: np.random.Generator) -> RowItem:
         """A row as it is trained on in one epoch."""
         return row
 

@@ -1,0 +1,69 @@
+"""What turns data into a model's inputs: a tokenizer, an image processor, or a feature extractor.
+
+All of them are one protocol to the code between a task and a model: they are opened by what the
+model reads, handed to the kind of the task, and saved beside a pruned model.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Protocol, TypeGuard
+
+from transformers import PreTrainedTokenizerBase
+
+from headcount.base.errors import NotFoundError
+from headcount.models.config import silent
+from headcount.models.shipped import locate
+
+FILES = ("preprocessor_config.json", "processor_config.json")
+"""What a folder with an image processor or a feature extractor has at least one of."""
+
+
+class Processor(Protocol):
+    """What every tokenizer, image processor, feature extractor and pair of the last two can do."""
+
+    def save_pretrained(self, save_directory: str | os.PathLike[str], /) -> object:
+        """Write it into a folder, from which it is opened again."""
+        ...
+
+
+def is_tokenizer(processor: object) -> TypeGuard[PreTrainedTokenizerBase]:
+    """Whether it makes tokens of texts, and nothing else."""
+    return isinstance(processor, PreTrainedTokenizerBase)
+
+
+def open_processor(name: str | os.PathLike[str], reads: frozenset[str]) -> Any:
+    """The processor of a folder or a hub name for a model that `reads` pixels or sound.
+
+    No code of theirs is run. Sound comes with a tokenizer where the folder has one.
+    """
+    from transformers import AutoFeatureExtractor, AutoImageProcessor, AutoProcessor
+
+    name = locate(name)
+    folder = Path(name)
+    if folder.is_dir() and not any((folder / file).is_file() for file in FILES):
+        raise NotFoundError(
+            f"No {FILES[0]} in '{name}': it says how images or sound become the model's inputs. "
+            "Copy it from the model's original folder, or pass --tokenizer FOLDER."
+        )
+    images = "pixel_values" in reads
+    first: Exception | None = None
+    for kind in (AutoImageProcessor,) if images else (AutoProcessor, AutoFeatureExtractor):
+        try:
+            with silent():
+                opened: Any = kind.from_pretrained(name, trust_remote_code=False)
+            if images or getattr(opened, "sampling_rate", rate_of(opened)):
+                return opened
+        except Exception as error:  # a damaged file raises anything
+            first = first or error
+    reason = (str(first or "").strip().splitlines() or ["it is of another kind"])[0]
+    what = "image processor" if images else "feature extractor"
+    raise NotFoundError(f"No {what} in '{name}': {reason[:400]}") from first
+
+
+def rate_of(processor: Any) -> int | None:
+    """Samples a second that a feature extractor takes; None where it takes no sound."""
+    extractor = getattr(processor, "feature_extractor", processor)
+    rate = getattr(extractor, "sampling_rate", None)
+    return rate if isinstance(rate, int) and rate > 0 else None

@@ -1,0 +1,140 @@
+"""Images with classes: a folder of folders (train/CLASS/*.png, dev/…), or tables of paths.
+
+Rows are known by the content of their files, so that a folder can be moved, and an image that is
+in two splits is seen.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headcount.base.errors import NotFoundError, UsageError
+from headcount.tasks.files import listing, read_table
+from headcount.tasks.glue import classes
+from headcount.tasks.media import IMAGES, digests, files_in, read_bytes
+from headcount.tasks.own import STEMS, class_sort_key, evaluated, find_splits, origin, test_as_dev
+from headcount.tasks.parts import apart
+from headcount.tasks.source import Source
+from headcount.tasks.task import Examples, Task
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from headcount.tasks.encoding import EncodedRows
+
+Labelled = tuple[list[Path], list[str]]
+"""Files of images, and the class of each."""
+AT_ONCE = 64
+"""Images that are decoded at once."""
+
+
+def image_classification(source: Source) -> Task:
+    """Classes are the folders' names, or the values of the label column, sorted."""
+    splits = _folder_splits(source) or _table_splits(source)
+    places = {split: path for split, (path, _) in splits.items()}
+    values = {label for _, (_, labels) in splits.values() for label in labels}
+    names = tuple(sorted(values, key=class_sort_key))
+    order = {name: name for name in names}
+    rows = {
+        split: Examples((digests(files),), classes(labels, order, path), files)
+        for split, (path, (files, labels)) in splits.items()
+    }
+    divided, parts = apart(rows, origin(source))
+    return Task(
+        name="image-classification",
+        kind="image-classification",
+        texts=("image",),
+        labels=names,
+        numbered=False,
+        called=source.called(names),
+        metrics=("accuracy", "top5") if len(names) > 5 else ("accuracy", "matthews"),
+        loader=divided.__getitem__,
+        splits=tuple(divided),
+        evaluation=evaluated(divided),
+        parts=parts,
+        notes=test_as_dev(places, source),
+    )
+
+
+def _folder_splits(source: Source) -> dict[str, tuple[Path, Labelled]]:
+    """Folders of classes, by split; a folder without train or dev is one split. None: no folder."""
+    if source.data is None or source.columns or source.data.is_file():
+        return {}
+    folder = source.folder()
+    stems = {
+        split: next((folder / stem for stem in names if (folder / stem).is_dir()), None)
+        for split, names in STEMS.items()
+    }
+    picked = {split: path for split, path in stems.items() if path is not None}
+    return {split: (path, _classes_in(path)) for split, path in (picked or {"dev": folder}).items()}
+
+
+def _classes_in(folder: Path) -> Labelled:
+    parts = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    if not parts:
+        raise NotFoundError(
+            f"'{folder}' has no folder for each class, as in train/cat/1.png; found "
+            f"{listing(folder)}. For a table of paths pass --columns and --label."
+        )
+    files = [(path, part.name) for part in parts for path in files_in(part, IMAGES, "image")]
+    return [path for path, _ in files], [label for _, label in files]
+
+
+def _table_splits(source: Source) -> dict[str, tuple[Path, Labelled]]:
+    """Paths and labels of tables; paths are from the table's folder."""
+    if len(source.columns) != 1 or source.label is None:
+        raise UsageError(
+            "Task 'image-classification' needs a folder of folders of images (--data DIR with "
+            "train/CLASS/*.png), or tables with --columns PATH and --label COLUMN."
+        )
+    splits = {}
+    for split, path in find_splits(source).items():
+        table = read_table(path, [*source.columns, source.label])
+        files = [path.parent / name for name in table[source.columns[0]]]
+        splits[split] = (path, (files, table[source.label]))
+    if not splits:
+        raise UsageError("Task 'image-classification' needs data: pass --data DIR or --train FILE.")
+    return splits
+
+
+def read_image(path: Path) -> Image:
+    """One image in colours; what is none, or damaged, is one sentence."""
+    from PIL import Image
+
+    data = read_bytes(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a decompression bomb is only warned of
+            with Image.open(io.BytesIO(data), formats=None) as image:
+                return image.convert("RGB")
+    except Exception as error:  # PIL's plugins raise anything
+        reason = type(error).__name__ if "BytesIO" in str(error) else str(error).strip()
+        reason = (reason.splitlines() or [type(error).__name__])[0]
+        raise UsageError(f"'{path}' is no image that can be read ({reason[:120]}).") from error
+
+
+def encode_images(files: Sequence[Path], processor: Any, labels: Any = None) -> EncodedRows:
+    """Rows of pixels, as the model's own image processor makes them."""
+    import numpy as np
+
+    from headcount.models.config import silent
+    from headcount.tasks.encoding import EncodedRows
+
+    pixels: list[np.ndarray] = []
+    for start in range(0, len(files), AT_ONCE):
+        images = [read_image(path) for path in files[start : start + AT_ONCE]]
+        try:
+            with silent():
+                out = processor(images=images, return_tensors="np")
+            pixels += [np.asarray(row, dtype=np.float32) for row in out["pixel_values"]]
+        except Exception as error:  # a processor with settings that fit no image
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise UsageError(
+                f"The model's image processor fails ({reason[:200]}): is its "
+                "preprocessor_config.json damaged?"
+            ) from error
+    return EncodedRows({"pixel_values": pixels}, labels)
