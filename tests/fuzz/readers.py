@@ -708,7 +708,59 @@ def _write_search(folder: Path, rng: Random) -> Path:
     return write_search(folder / "s", rng, _record(), FULL, _pruned())
 
 
+# --- images ---
+
+
+@cache
+def _image(suffix: str) -> bytes:
+    import io
+
+    from PIL import Image
+
+    pixels = (np.arange(12 * 12 * 3) % 251).astype(np.uint8).reshape(12, 12, 3)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, {".jpg": "jpeg"}.get(suffix, suffix[1:]))
+    return file.getvalue()
+
+
+def _write_image(folder: Path, rng: Random) -> Path:
+    suffix = rng.choice((".png", ".png", ".jpg", ".bmp", ".gif", ".webp", ".tiff", ".ppm"))
+    path = folder / f"image{suffix}"
+    path.write_bytes(damage.in_bytes(_image(suffix), rng))
+    return path
+
+
+def _read_image(path: Path) -> None:
+    from transformers import ViTImageProcessorPil
+
+    from headcount.tasks.images import encode_images
+
+    rows = encode_images([path], ViTImageProcessorPil(size={"height": 16, "width": 16}))
+    assert next(iter(rows.batches()))[1]["pixel_values"].shape == (1, 3, 16, 16)
+
+
+def _write_processor(folder: Path, rng: Random) -> Path:
+    settings = {
+        "image_processor_type": "ViTImageProcessor", "do_resize": True, "do_normalize": True,
+        "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "resample": 2,
+        "rescale_factor": 0.004, "size": {"height": 16, "width": 16},
+    }  # fmt: skip
+    path = folder / "preprocessor_config.json"
+    path.write_bytes(damage.json_file(settings, rng))
+    (folder / "image.png").write_bytes(_image(".png"))
+    return folder
+
+
+def _read_processor(path: Path) -> None:
+    from headcount.models.processors import open_processor
+    from headcount.tasks.images import encode_images
+
+    encode_images([path / "image.png"], open_processor(path, frozenset({"pixel_values"})))
+
+
 READERS = (
+    Reader("image", 4, _write_image, _read_image),
+    Reader("image processor", 4, _write_processor, _read_processor),
     Reader("mask", 12, _file("mask.json", lambda rng: damage.json_file(MASK, rng)), _read_mask),
     Reader("scores", 6, _file("a.json", lambda rng: damage.json_file(SCORES, rng)), _read_scores),
     Reader("pattern", 6, _file("a.txt", _pattern), _read_pattern),

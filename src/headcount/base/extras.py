@@ -58,6 +58,7 @@ EXTRAS = (
     Extra(name="ray", summary="Studies on a Ray cluster.", modules=("ray",)),
     Extra(name="slurm", summary="Studies as SLURM jobs.", modules=("submitit",)),
     Extra(name="mt", summary="Translation tasks.", modules=("sacrebleu", "sentencepiece")),
+    Extra(name="images", summary="Tasks on images.", modules=("PIL",)),
     Extra(
         name="onnx",
         summary="Export to ONNX and run it.",

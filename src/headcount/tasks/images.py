@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headcount.base.errors import NotFoundError, UsageError
+from headcount.base.extras import require_extra
 from headcount.tasks.files import listing, read_table
 from headcount.tasks.glue import classes
 from headcount.tasks.media import IMAGES, digests, files_in, read_bytes
@@ -103,6 +104,7 @@ def _table_splits(source: Source) -> dict[str, tuple[Path, Labelled]]:
 
 def read_image(path: Path) -> Image:
     """One image in colours; what is none, or damaged, is one sentence."""
+    require_extra("images")
     from PIL import Image
 
     data = read_bytes(path)

@@ -146,8 +146,8 @@ def load_processor(
     return open_processor(folder or name, frozenset(takes(model_type)))
 
 
-def processor_of(model: PreTrainedModel) -> Any:
-    """The tokenizer or processor from where the model was loaded."""
+def processor_of(model: PreTrainedModel) -> PreTrainedTokenizerBase:
+    """The tokenizer from where the model was loaded, or what is in its stead: a processor."""
     if reads_text(type(unwrap(model))):
         return tokenizer_of(model)
     if not model.name_or_path:
