@@ -87,12 +87,16 @@ def test_texts_and_tasks(cli: Cli, folder: Path, lines: Path, tmp_path: Path) ->
 
 def test_a_model_of_images_is_not_asked_for_a_tokenizer(cli: Cli, tmp_path: Path) -> None:
     build("vit").save_pretrained(tmp_path / "vit")
-    for command in ("redundancy", "prune"):
-        rest = ["--task", "pocket-sentiment", "--ratio", 0.5, "--out", tmp_path / "out"]
-        ran = cli(command, tmp_path / "vit", *(rest if command == "prune" else []))
-        assert ran.code == 5
-        assert "reads images (pixel_values)" in ran.err
-        assert "okenizer" not in ran.err
+    rest = ["--task", "pocket-sentiment", "--ratio", 0.5, "--out", tmp_path / "out"]
+    ran = cli("prune", tmp_path / "vit", *rest)
+    assert ran.code == 5
+    assert "reads images (pixel_values)" in ran.err
+    assert "okenizer" not in ran.err
+    ran = cli("redundancy", tmp_path / "vit", "--random", 3, "--distances", "js")
+    assert ran.code == 0, ran.err
+    (tmp_path / "pictures").mkdir()
+    ran = cli("redundancy", tmp_path / "vit", "--calibration", tmp_path / "pictures")
+    assert (ran.code, "processor" in ran.err) == (2, True)
     rest = ["--method", "cluster", "--ratio", 0.5, "--out", tmp_path / "small"]
     ran = cli("prune", tmp_path / "vit", *rest)
     assert ran.code == 0, ran.err

@@ -32,8 +32,9 @@ def test_without_words_a_model_needs_no_tokenizer(tmp_path: Path):
 def test_a_model_of_images_reads_no_text(tmp_path: Path):
     build("vit").save_pretrained(tmp_path)
     assert open_model(str(tmp_path), CPU)[1] is None
+    assert open_model(str(tmp_path), CPU, reads=True)[1] is None  # noise needs no processor
     with pytest.raises(UnsupportedError, match="reads images"):
-        open_model(str(tmp_path), CPU, reads=True)
+        open_model(str(tmp_path), CPU, open_task("pocket-sentiment"), reads=True)
 
 
 def test_a_new_head_is_drawn_by_the_seed():

@@ -36,7 +36,7 @@ from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
 from headcount.models.hooks import evaluating
-from headcount.models.processors import is_tokenizer
+from headcount.models.probe import reads_text
 from headcount.tasks import Task, open_task
 from headcount.tasks.calibration import InputOptions
 from headcount.tasks.encoding import EncodedRows
@@ -141,12 +141,12 @@ def role_inputs(
 
     Without texts they are random tokens, every row repeated once.
     """
-    tokenizer = tokenizer if tokenizer is not None else processor_of(model)
-    if not is_tokenizer(tokenizer):
+    if not reads_text(type(unwrap(model))):
         raise UnsupportedError(
             f"Roles are about tokens, and {type(model).__name__} reads none: redundancy, "
             "importance and search work on it."
         )
+    tokenizer = tokenizer if tokenizer is not None else processor_of(model)
     rows, name = read_inputs(model, tokenizer, input_options, task, decides=True)
     if input_options.rows is None and (task is None or input_options.random is not None):
         assert tokenizer is not None  # the tokens were drawn from it

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.find import unwrap
@@ -28,7 +29,7 @@ SHORTEST = 5
 
 def read_inputs(
     model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: Any,
     input_options: InputOptions,
     task: Task | None = None,
     *,
@@ -39,6 +40,8 @@ def read_inputs(
     longest = room(model, input_options.max_length)
     if not reads_text(type(unwrap(model))) and (task is None or input_options.random is not None):
         if input_options.rows is not None:
+            if tokenizer is None:
+                raise UsageError("Images need the model's processor: pass --tokenizer FOLDER.")
             files = media_files(model, input_options.rows)
             chosen = sample(len(files), input_options.count, input_options.seed)
             rows = encode_images([files[number] for number in chosen], tokenizer)

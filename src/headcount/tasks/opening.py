@@ -10,11 +10,13 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import NotFoundError, UsageError
+from headcount.models.config import load_config, model_class
 from headcount.models.devices import pick_device
 from headcount.models.door import require_pretrained
 from headcount.models.find import unwrap
 from headcount.models.load import load
 from headcount.models.model_options import ModelOptions
+from headcount.models.probe import reads_text
 from headcount.tasks.loading import (
     load_for_task,
     load_processor,
@@ -47,10 +49,10 @@ def open_model(
     """The model with its tokenizer.
 
     With a task the model must have a head for it, unless it `trains`: then `seed` draws one. A
-    model that `reads` no texts and has no task may be without a tokenizer, which is then None.
+    model without a task may be without a tokenizer, which is then None, unless it `reads` texts.
     """
     device: Any = pick_device(model_options.device)  # refused before the model is loaded
-    if task is None and not reads:
+    if task is None and not (reads and reads_text(model_class(load_config(name)))):
         loaded = load(name, **model_options.loading)
         try:
             tokenizer = load_processor(name, model_options.tokenizer)
