@@ -208,10 +208,14 @@ def test_the_extras_are_those_of_the_project_file() -> None:
     from headcount.base.extras import EXTRAS
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    names = {
-        extra: {re.split(r"[<>=\[]", item)[0] for item in items}
+    modules = {"pillow": "PIL"}
+    packages = {
+        extra: [re.split(r"[<>=\[]", item)[0] for item in items]
         for extra, items in project["optional-dependencies"].items()
         if extra not in {"all", "dev"}
+    }
+    names = {
+        extra: {modules.get(item, item) for item in items} for extra, items in packages.items()
     }
     assert {extra.name: set(extra.modules) for extra in EXTRAS} == names
 
