@@ -243,7 +243,8 @@ def test_every_dependency_is_used() -> None:
     needed = [*project["dependencies"]]
     for extra, items in extras.items():
         needed += items if extra not in {"all", "dev"} else []
-    modules = {CORE.get(name, name) for name in (re.split(r"[<>=]", item)[0] for item in needed)}
+    known = CORE | {"pillow": "PIL"}
+    modules = {known.get(name, name) for name in (re.split(r"[<>=]", item)[0] for item in needed)}
     used = {
         name.split(".")[0]
         for path in SOURCE.rglob("*.py")
