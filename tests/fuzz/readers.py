@@ -473,6 +473,26 @@ def _write_table(folder: Path, rng: Random) -> Path:
     return path
 
 
+def _write_tagged(folder: Path, rng: Random) -> Path:
+    words = [["EU", "B-org"], ["says", "O"], ["", ""], ["no", "O"]]
+    if rng.random() < 0.5:
+        (folder / "dev.conll").write_bytes(damage.delimited(words, "\t", rng))
+        return folder / "dev.conll"
+    rows = [{"tokens": ["EU", "says"], "tags": ["B-org", "O"]}, {"tokens": ["no"], "tags": ["O"]}]
+    (folder / "dev.jsonl").write_bytes(damage.json_lines(rows, rng))
+    return folder / "dev.jsonl"
+
+
+def _read_tagged(path: Path) -> None:
+    from headcount.tasks import open_task
+
+    task = open_task("token-classification", data=path)
+    for split in task.splits:
+        words, tags = task.load(split).texts
+        pairs = zip(words, tags, strict=True)
+        assert all(len(str(a).split(" ")) == len(str(b).split(" ")) for a, b in pairs)
+
+
 def _read_table(path: Path) -> None:
     from headcount.tasks import open_task
 
@@ -805,6 +825,7 @@ READERS = (
     Reader("learned", 4, _write_learned, _read_learned),
     Reader("tokenizer", 4, _write_tokenizer, _read_tokenizer),
     Reader("table", 8, _write_table, _read_table),
+    Reader("tagged", 3, _write_tagged, _read_tagged),
     Reader("glue", 3, _write_glue, _read_glue),
     Reader("parallel", 3, _write_parallel, _read_parallel),
     Reader("text", 2, _write_text, _read_text),

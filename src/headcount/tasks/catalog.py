@@ -45,6 +45,11 @@ TASKS.add(
     "headcount.tasks.images:image_classification",
     "a folder of folders of images, or a table of paths and classes; accuracy and top-5",
 )
+TASKS.add(
+    "token-classification",
+    "headcount.tasks.tagged:token_classification",
+    "words with tags: CoNLL columns, or JSONL with tokens and tags; entity F1 and accuracy",
+)
 for _name, _pocket in POCKET_TASKS.items():
     TASKS.add(
         _name,

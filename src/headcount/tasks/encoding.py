@@ -20,7 +20,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from headcount.base.digest import digest
-from headcount.base.errors import UsageError
+from headcount.base.errors import UnsupportedError, UsageError
 from headcount.base.text import line
 from headcount.models.processors import Processor
 from headcount.models.tokenizers import tokenizing
@@ -168,6 +168,8 @@ class RowOptions:
     """Not for training, which masks anew in every epoch, nor where nothing is predicted."""
     packed: bool = False
     """Texts are joined and cut into blocks."""
+    classes: tuple[str, ...] = ()
+    """Names of the task's classes, in the order of their numbers."""
 
 
 def rows_fingerprint(rows: EncodedRows) -> str:
@@ -244,7 +246,9 @@ def encode(
 ) -> EncodedRows:
     """The examples as rows with labels of the task's kind; see `RowOptions`."""
     length = _limit(processor, max_length)
-    options = RowOptions(length=length, seed=seed, masked=masked, packed=task.packed)
+    options = RowOptions(
+        length=length, seed=seed, masked=masked, packed=task.packed, classes=task.labels
+    )
     return replace(task_kind(task.kind).encode(examples, processor, options), kind=task.kind)
 
 
@@ -287,6 +291,22 @@ def tokenized(
         return {name: out[name] for name in out if name in ("input_ids", "token_type_ids")}
 
     return padded_rows(_columns(call, first, second), labels, tokenizer)
+
+
+def with_offsets(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, length: int
+) -> tuple[dict[str, list[list[int]]], list[list[tuple[int, int]]]]:
+    """Columns of tokens, and (row, token) the first letter of each and the one behind it."""
+    if not tokenizer.is_fast:
+        raise UnsupportedError(
+            f"{type(tokenizer).__name__} does not say which letters a token stands for, which tags "
+            "are read from: pass a folder with tokenizer.json as --tokenizer."
+        )
+    out: Any = tokenizer(
+        list(texts), truncation=True, max_length=length, return_offsets_mapping=True
+    )
+    columns = {name: out[name] for name in ("input_ids", "token_type_ids") if name in out}
+    return columns, out["offset_mapping"]
 
 
 def _columns(

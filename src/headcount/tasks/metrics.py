@@ -19,7 +19,7 @@ import numpy as np
 from headcount.base.errors import UsageError
 from headcount.base.names import require
 from headcount.statistics import Sides, Weighted, interval
-from headcount.tasks import bleu
+from headcount.tasks import bleu, entities
 from headcount.tasks import formulas as f
 from headcount.tasks.drawing import draw
 from headcount.tasks.formulas import Values, from_sums, ratio
@@ -30,7 +30,8 @@ from headcount.tasks.scores import Difference, Score
 class Outcome:
     """What a model predicted beside what was right, one row per example.
 
-    Classification: class numbers. Regression: numbers. Translation: sentences. Language modelling:
+    Classification: class numbers. Regression: numbers. Translation: sentences, and
+    sentences of tags. Language modelling:
     predictions are (row, 2) correct tokens and summed negative log-likelihood, labels the number
     of tokens with a label.
     """
@@ -185,6 +186,13 @@ def _tokens(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.column_stack([predictions, labels])
 
 
+def _of_sums(
+    rows: Callable[[Any, Any], np.ndarray], combine: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[Any, Any], float]:
+    """The score of the rows as they are, of a metric that is a function of sums over them."""
+    return lambda predictions, labels: float(combine(rows(predictions, labels).sum(0)[None])[0])
+
+
 NUMBERS = 60
 """Rows that an interval of numbers takes: with 30 a stated 95 % was false in over 5 %."""
 METRICS: dict[str, Metric] = {
@@ -214,6 +222,16 @@ METRICS: dict[str, Metric] = {
         from_sums(_tokens, lambda s: np.exp(ratio(s[:, 1], s[:, 2]))),
         higher_is_better=False,
         range=(1.0, math.inf),
+        rows=NUMBERS,
+    ),
+    "entity_f1": Metric(
+        _of_sums(entities.entity_counts, entities.f1_of_counts),
+        from_sums(entities.entity_counts, entities.f1_of_counts),
+        rows=NUMBERS,
+    ),
+    "token_accuracy": Metric(
+        _of_sums(entities.word_counts, lambda s: ratio(s[:, 0], s[:, 1])),
+        from_sums(entities.word_counts, lambda s: ratio(s[:, 0], s[:, 1])),
         rows=NUMBERS,
     ),
     "bleu": Metric(

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.tasks import Task
-from headcount.tasks.encoding import EncodedRows, encode, rows_fingerprint
+from headcount.tasks.encoding import IGNORED, EncodedRows, encode, rows_fingerprint
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, room
 from headcount.tasks.task import Examples, Limit, sample
@@ -134,10 +134,13 @@ def in_model_numbers(
     model: PreTrainedModel, task: Task, examples: Examples, rows: EncodedRows
 ) -> EncodedRows:
     """Rows whose labels are classes, as the model numbers them."""
-    if not isinstance(rows.labels, np.ndarray):
-        return rows
     order = task_kind(task.kind).class_order(model, task, examples.labels)
-    return rows if order is None else replace(rows, labels=order[rows.labels])
+    if order is None or rows.labels is None:
+        return rows
+    if isinstance(rows.labels, np.ndarray):
+        return replace(rows, labels=order[rows.labels])
+    number = {IGNORED: IGNORED, **dict(enumerate(order.tolist()))}
+    return replace(rows, labels=[[number[label] for label in row] for row in rows.labels])
 
 
 def calibration_split(task: Task) -> str:

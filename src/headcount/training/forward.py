@@ -100,7 +100,7 @@ def run_masks(
         table = tables[which]
         if table is None:
             table = tables[which] = np.zeros((len(rows), *part.shape[1:]))
-        table[numbers] = part
+        table[numbers, : part.shape[1]] = part  # the first batch has the longest rows
 
     with torch.inference_mode(), evaluating(unwrap(model)):
         if masks is None:

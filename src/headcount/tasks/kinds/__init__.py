@@ -31,6 +31,11 @@ for _name, _where, _summary in (
         "image_classification:ImageClassification",
         "one of several classes for an image",
     ),
+    (
+        "token-classification",
+        "token_classification:TokenClassification",
+        "a tag for every word, as in CoNLL columns",
+    ),
 ):
     TASK_KINDS.add(_name, f"headcount.tasks.kinds.{_where}", _summary)
 

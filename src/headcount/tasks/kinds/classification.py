@@ -78,7 +78,7 @@ class Classification(TaskKind):
             "logits": kept,
         }
 
-    def kept_losses(self, table: PredictionTable, scored: ScoredRows) -> Losses:
+    def kept_losses(self, table: PredictionTable, scored: ScoredRows) -> Losses | None:
         """Cross-entropy, in double precision."""
         labels, order = scored.examples.labels, scored.order
         assert labels is not None
