@@ -65,7 +65,7 @@ def _unpacked(file: Any, size: int, largest: int, complaint: str) -> dict[str, N
         total = sum(member.file_size for member in members)
         if total > min(largest, max(LARGEST, PACKED * size)):
             raise UsageError(f"{complaint}: its {size:,} bytes would unpack to {total:,}.")
-        return {each.filename.removesuffix(".npy"): _array(archive, each) for each in members}
+        return {member.filename.removesuffix(".npy"): _array(archive, member) for member in members}
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
@@ -79,16 +79,16 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
         wide = 2 if start == b"\x93NUMPY\x01\x00" else 4
         length = int.from_bytes(file.read(wide), "little")
         header = file.read(min(length, 4096)).decode("latin-1")
-        found = NPY.fullmatch(header)
-        if start[:6] != b"\x93NUMPY" or len(header) != length or found is None:
+        header_match = NPY.fullmatch(header)
+        if start[:6] != b"\x93NUMPY" or len(header) != length or header_match is None:
             raise ValueError(f"{short(member.filename)} is no array of numbers or text")
-        dtype = np.dtype(found[1])
-        shape = tuple(int(each) for each in re.findall(r"\d+", found[3]))
+        dtype = np.dtype(header_match[1])
+        shape = tuple(int(digits) for digits in re.findall(r"\d+", header_match[3]))
         size = math.prod(shape) * dtype.itemsize
         if size != member.file_size - 8 - wide - length:
             raise ValueError(f"{short(member.filename)} has another size than it says")
         data = file.read()  # to its end, where the sum over it is checked
     if len(data) != size:
         raise EOFError(f"{short(member.filename)} ends early")
-    array = np.ndarray(shape, dtype, data, order="F" if found[2] == "True" else "C")
+    array = np.ndarray(shape, dtype, data, order="F" if header_match[2] == "True" else "C")
     return array.astype(dtype.newbyteorder("="))

@@ -91,8 +91,8 @@ def disk_is_full(error: BaseException | None, *, quoted: bool = False) -> bool:
 
 def in_words(error: BaseException, most: int = 160) -> str:
     """An error of somebody else's in a line; where it says nothing, the code that raised it."""
-    said = " ".join(str(error).split())
-    if not said:
+    message = " ".join(str(error).split())
+    if not message:
         frames = traceback.extract_tb(error.__traceback__)
-        said = f"{frames[-1].line} in {frames[-1].name}" if frames else ""
-    return f"{type(error).__name__}: {said}"[:most]
+        message = f"{frames[-1].line} in {frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}: {message}"[:most]

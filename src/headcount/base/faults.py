@@ -25,17 +25,17 @@ def danger() -> None:
         return
     number, log = next(_count), os.environ.get(LOG)
     if at == "0" and log is not None:
-        _told(log, os.O_APPEND)
-    elif number == int(at) and (log is None or _told(log, os.O_EXCL)):
+        _logged(log, os.O_APPEND)
+    elif number == int(at) and (log is None or _logged(log, os.O_EXCL)):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _told(log: str, how: int) -> bool:
+def _logged(log: str, flag: int) -> bool:
     """Whether the place could be put down: with O_EXCL only by the first process that asks."""
     code = sys._getframe(2)
     where = f"{os.path.basename(code.f_code.co_filename)}:{code.f_code.co_name}:{code.f_lineno}"
     try:
-        file = os.open(log, os.O_WRONLY | os.O_CREAT | how, 0o644)
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | flag, 0o644)
     except FileExistsError:
         return False
     os.write(file, f"{where}\n".encode())

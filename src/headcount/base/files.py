@@ -74,14 +74,14 @@ def whole_folder(path: str | os.PathLike[str], *, replace: bool = False) -> Gene
     """
     path = _followed(path)
     try:
-        with partial_folder(path) as made:
-            yield made
-            share(made)
+        with partial_folder(path) as partial:
+            yield partial
+            share(partial)
             danger()
             if replace and path.is_dir() and any(path.iterdir()):
-                _exchange(made, path)
+                _exchange(partial, path)
             else:
-                made.replace(path)
+                partial.replace(path)
             danger()
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -92,13 +92,13 @@ def _followed(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
 
 
-def _exchange(made: Path, path: Path) -> None:
+def _exchange(complete: Path, path: Path) -> None:
     """Put a folder in the place of another, which goes once that is done."""
     old = path.with_name(f".{path.name}.{os.getpid()}.old")
     path.replace(old)
     danger()
     try:
-        made.replace(path)
+        complete.replace(path)
     except BaseException:
         old.replace(path)
         raise
@@ -341,7 +341,7 @@ def require_fields(
 def _fits(value: Any, type_: Any) -> bool:
     """Whether a JSON value can be of a type; what is inside of lists and objects is not asked."""
     if get_origin(type_) in (Union, UnionType):
-        return any(_fits(value, each) for each in get_args(type_))
+        return any(_fits(value, option) for option in get_args(type_))
     if get_origin(type_) is Literal:
         return value in get_args(type_)
     plain = get_origin(type_) or type_

@@ -92,15 +92,15 @@ def _as_written(value: Any, wanted: Any) -> Any:
 
 def changed(value: Any) -> dict[str, Any]:
     """The options of a value that are not their defaults, or have none."""
-    own = {}
+    values = {}
     for field in fields(value):
         usual = field.default
         if usual is MISSING and field.default_factory is not MISSING:
             usual = field.default_factory()
         now = getattr(value, field.name)
         if usual is MISSING or (now is not usual and now != usual):
-            own[field.name] = now
-    return own
+            values[field.name] = now
+    return values
 
 
 class OptionsError(UsageError):
@@ -118,9 +118,9 @@ class Mistakes:
         self.errors: list[HeadcountError] = []
         self.mistakes: list[tuple[tuple[str, ...], str]] = []
 
-    def at(self, *place: str) -> _Part:
-        """Put down what is refused inside, as a mistake of the part at `place`, and go on."""
-        return _Part(self, place)
+    def at(self, *path: str) -> _Part:
+        """Put down what is refused inside, as a mistake of the part at `path`, and go on."""
+        return _Part(self, path)
 
     def refuse(self) -> None:
         """Tell the mistakes, if there are any: a single one as it was refused."""
@@ -134,10 +134,10 @@ class Mistakes:
 class _Part:
     """A part whose refusal is put down; a study has many, and a generator would cost more."""
 
-    __slots__ = ("place", "told")
+    __slots__ = ("mistakes", "path")
 
-    def __init__(self, told: Mistakes, place: tuple[str, ...]) -> None:
-        self.told, self.place = told, place
+    def __init__(self, mistakes: Mistakes, path: tuple[str, ...]) -> None:
+        self.mistakes, self.path = mistakes, path
 
     def __enter__(self) -> None:
         """Nothing is opened."""
@@ -146,9 +146,9 @@ class _Part:
         """Put a refusal down; anything else goes on its way."""
         if not isinstance(error, HeadcountError):
             return False
-        self.told.errors.append(error)
+        self.mistakes.errors.append(error)
         inside = error.mistakes or [((), str(error))]
-        self.told.mistakes += [((*self.place, *path), text) for path, text in inside]
+        self.mistakes.mistakes += [((*self.path, *path), text) for path, text in inside]
         return True
 
 
@@ -157,23 +157,23 @@ def read(kind: type[Kind], data: object, where: str) -> Kind:
     if not isinstance(data, Mapping):
         raise UsageError(f"{where} is a {type(data).__name__}, not options by name.")
     known = types_of(kind)
-    said: list[str] = []
+    messages: list[str] = []
     mistakes: list[tuple[tuple[str, ...], str]] = []
     values: dict[str, Any] = {}
     for name, value in data.items():
         key = str(name).replace("-", "_")
         if key not in known:
-            said.append(f"there is no option '{name}'.{did_you_mean(key, known)}")
-            mistakes.append(((str(name),), said[-1]))
+            messages.append(f"there is no option '{name}'.{did_you_mean(key, known)}")
+            mistakes.append(((str(name),), messages[-1]))
             continue
         try:
             values[key] = convert(value, known[key], f"{where}.{key}")
         except UsageError as error:
-            said.append(f"{key}: {error}")
+            messages.append(f"{key}: {error}")
             inside = error.mistakes or [((), str(error))]
             mistakes += [((str(name), *path), text) for path, text in inside]
     if mistakes:
-        raise OptionsError(f"In {where}: {' '.join(said)}", mistakes)
+        raise OptionsError(f"In {where}: {' '.join(messages)}", mistakes)
     if missing := [name for name in needed_of(kind) if name not in values]:
         text = f"{', '.join(missing)} must be said."
         raise OptionsError(f"In {where}: {text}", [((), text)])
@@ -233,15 +233,15 @@ def convert(value: Any, wanted: Any, where: str) -> Any:
             raise UsageError(f"'{value}' is none of {known}.")
         return value
     if is_dataclass(wanted):
-        made: Any = wanted
-        if isinstance(value, made):
+        kind: Any = wanted
+        if isinstance(value, kind):
             return value
-        return made.read(value, where) if hasattr(made, "read") else read(made, value, where)
+        return kind.read(value, where) if hasattr(kind, "read") else read(kind, value, where)
     if origin in (tuple, list):
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise UsageError(f"{value!r} is not a list.")
-        each = get_args(wanted)
-        kinds = each if each[-1:] != (...,) and origin is tuple else each[:1] * len(value)
+        items = get_args(wanted)
+        kinds = items if items[-1:] != (...,) and origin is tuple else items[:1] * len(value)
         if len(kinds) != len(value):
             raise UsageError(f"{value!r} has not {len(kinds)} parts.")
         return origin(convert(part, one, where) for part, one in zip(value, kinds, strict=True))
@@ -275,8 +275,8 @@ def _simple(value: Any, wanted: Any) -> Any:
 @cache
 def types_of(kind: type[Options]) -> dict[str, Any]:
     """Field -> its type."""
-    found = hints(kind)
-    return {field.name: found[field.name] for field in fields(kind) if field.init}
+    types = hints(kind)
+    return {field.name: types[field.name] for field in fields(kind) if field.init}
 
 
 def docs_of(kind: type) -> dict[str, str]:
@@ -292,7 +292,7 @@ def docs_of(kind: type) -> dict[str, str]:
         body = tree.body[0].body  # pyright: ignore[reportAttributeAccessIssue]
         for field, text in pairwise(body):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-                said = text.value if isinstance(text, ast.Expr) else None
-                if isinstance(said, ast.Constant) and isinstance(said.value, str):
-                    docs[field.target.id] = " ".join(said.value.split())
+                help_text = text.value if isinstance(text, ast.Expr) else None
+                if isinstance(help_text, ast.Constant) and isinstance(help_text.value, str):
+                    docs[field.target.id] = " ".join(help_text.value.split())
     return docs

@@ -41,23 +41,25 @@ def require_place(out: str | os.PathLike[str]) -> Path:
     if any("\ud800" <= letter < "\ue000" for letter in text):
         raise UsageError(f"{path} cannot be written: its name is not UTF-8, and weights need that.")
     try:
-        for each in (path.absolute(), *path.absolute().parents):
-            if each.is_symlink() and not each.exists():
-                where = os.readlink(each)
-                raise UsageError(f"{each} is a link to {where}, which is not there: make it first.")
-            if each.exists():
-                _require_writable(path, each)
+        for folder in (path.absolute(), *path.absolute().parents):
+            if folder.is_symlink() and not folder.exists():
+                where = os.readlink(folder)
+                raise UsageError(
+                    f"{folder} is a link to {where}, which is not there: make it first."
+                )
+            if folder.exists():
+                _require_writable(path, folder)
                 return path
     except OSError as error:  # a loop of links, names that are too long on the way
         raise cannot_write(path, error) from error
     return path
 
 
-def _require_writable(path: Path, there: Path) -> None:
+def _require_writable(path: Path, existing: Path) -> None:
     """Refuse a place below a file, or in a folder of someone else."""
-    if there != path.absolute() and not there.is_dir():
-        raise cannot_write(path, OSError(errno.ENOTDIR, f"{there} is a file"))
-    if not os.access(there, os.W_OK):
+    if existing != path.absolute() and not existing.is_dir():
+        raise cannot_write(path, OSError(errno.ENOTDIR, f"{existing} is a file"))
+    if not os.access(existing, os.W_OK):
         raise cannot_write(path, OSError(errno.EACCES, os.strerror(errno.EACCES)))
 
 
@@ -74,16 +76,16 @@ def require_apart(
 ) -> None:
     """Refuse to write in the place of what is read, or to delete a folder that it lies in."""
     target = os.path.realpath(expanded(out))
-    for each in inputs:
-        path = os.path.realpath(expanded(each))
+    for source in inputs:
+        path = os.path.realpath(expanded(source))
         if not os.path.exists(path):
             continue
         if path == target:
             raise UsageError(f"{out} is what is read: --out takes another place.")
         if overwrite and path.startswith(os.path.join(target, "")):
             raise UsageError(
-                f"{each} is read and lies in {out}, which --overwrite empties: --out takes another "
-                "place."
+                f"{source} is read and lies in {out}, which --overwrite empties: --out takes "
+                "another place."
             )
 
 

@@ -36,15 +36,15 @@ def compare_batch(
     rows = len(next(iter(batch.values())))
     masks = padding_masks(left, batch)
     held: dict[tuple[str, AttentionSource], Tensor] = {}
-    _watched(left, batch, lambda what, place, value: held.__setitem__((what, place), value))
-    found: dict[tuple[str, str, int], list[Tensor]] = {}  # one tensor for each run of the layer
+    _watched(left, batch, lambda what, source, value: held.__setitem__((what, source), value))
+    values: dict[tuple[str, str, int], list[Tensor]] = {}  # one tensor for each run of the layer
 
-    def meet(what: str, place: AttentionSource, value: Tensor) -> None:
-        before = held.pop((what, place), None)
+    def meet(what: str, source: AttentionSource, value: Tensor) -> None:
+        before = held.pop((what, source), None)
         if before is None:
-            raise UnsupportedError(f"The first model does not run {place.stack} {place.layer}.")
-        queries, keys = masks.get(place.stack, (None, None))
-        name = f"{place.stack} layer {place.layer}"
+            raise UnsupportedError(f"The first model does not run {source.stack} {source.layer}.")
+        queries, keys = masks.get(source.stack, (None, None))
+        name = f"{source.stack} layer {source.layer}"
         queries = fitting(queries, value.shape[2 if what == "js" else 1], len(value), name)
         if what == "js":
             keys = fitting(keys, value.shape[3], len(value), name)
@@ -53,10 +53,10 @@ def compare_batch(
             apart, relative = l2_distance(before, value, queries, batch=rows)
             parts = {"l2": apart[:, None], "relative": relative[:, None]}
         for kind, part in parts.items():
-            found.setdefault((place.stack, kind, place.layer), []).append(part)
+            values.setdefault((source.stack, kind, source.layer), []).append(part)
 
     _watched(right, batch, meet)
-    means = {key: torch.stack(parts).mean(0).cpu().numpy() for key, parts in found.items()}
+    means = {key: torch.stack(parts).mean(0).cpu().numpy() for key, parts in values.items()}
     return _rows(means, layout, rows)
 
 
@@ -76,9 +76,9 @@ def _watched(
 
     layers: list[tuple[tuple[str, str, int], str]] = []
     for layer in find_layers(model):
-        own = [site for site in layer.sites if site.stack != "cross"] or list(layer.sites)
-        layers.append(((layer.path, own[-1].stack, own[-1].layer), layer.path))
-    seen = capture(model, lambda place, value: take("js", place, value))
+        sites = [site for site in layer.sites if site.stack != "cross"] or list(layer.sites)
+        layers.append(((layer.path, sites[-1].stack, sites[-1].layer), layer.path))
+    seen = capture(model, lambda source, value: take("js", source, value))
     with seen, watching(model, layers, keep):
         model(**model_inputs(model, batch))
 

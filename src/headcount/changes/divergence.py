@@ -82,8 +82,8 @@ def l2_distance(
         return apart.mean(1), relative.mean(1)
     counted = tokens.to(apart.device).reshape(inputs, -1)
     number = counted.sum(1)
-    found = [(x.where(counted, 0.0)).sum(1) / number for x in (apart, relative)]
-    return found[0], found[1]
+    means = [(x.where(counted, 0.0)).sum(1) / number for x in (apart, relative)]
+    return means[0], means[1]
 
 
 def fitting(mask: Tensor | None, size: int, rows: int, what: str) -> Tensor | None:

@@ -97,8 +97,8 @@ def drift(
     running = RunningMoments()
     with evaluating(left), evaluating(right), torch.no_grad():
         for batch in (batch for chunk in stream.chunks for batch in chunk):
-            for found in compare_batch(left, right, batch, layout):
-                running.add(found)
+            for row in compare_batch(left, right, batch, layout):
+                running.add(row)
             if progress is not None:
                 progress(running.count, stream.total)
     if not running.count:

@@ -69,22 +69,26 @@ class AttentionMaps:
         names = tuple(self.tokens) if stack is None else (self.layout[stack].name,)
         if names[0] not in self.tokens:
             raise UsageError(f"The text does not reach the {names[0]} heads of this model.")
-        own = [run.head for run in self.before if run.head.stack in names]
-        for what, asked, there in (
-            ("layer", layers, {head.layer for head in own}),
-            ("head", heads, {head.index for head in own if not layers or head.layer in layers}),
+        candidates = [run.head for run in self.before if run.head.stack in names]
+        for what, numbers, known in (
+            ("layer", layers, {head.layer for head in candidates}),
+            (
+                "head",
+                heads,
+                {head.index for head in candidates if not layers or head.layer in layers},
+            ),
         ):
-            for number in asked or ():
-                if number not in there:
+            for number in numbers or ():
+                if number not in known:
                     raise UsageError(_range(what, number, self.layout, names))
         chosen = {
             head
-            for head in own
+            for head in candidates
             if (not layers or head.layer in layers) and (not heads or head.index in heads)
         }
 
         def some(maps: Mapping[HeadUse, Map]) -> dict[HeadUse, Map]:
-            return {run: found for run, found in maps.items() if run.head in chosen}
+            return {run: attention for run, attention in maps.items() if run.head in chosen}
 
         return replace(
             self,
@@ -95,7 +99,7 @@ class AttentionMaps:
 
     def to_json(self) -> dict[str, Any]:
         """Tokens, and a row for each head: not the maps themselves."""
-        found: dict[str, Any] = {
+        data: dict[str, Any] = {
             "text": self.text,
             "target": self.target,
             "cut": self.cut,
@@ -106,8 +110,8 @@ class AttentionMaps:
             "heads": list(self.rows()),
         }
         if self.mask is not None:
-            found["kept"] = self.mask.pattern
-        return found
+            data["kept"] = self.mask.pattern
+        return data
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """For each head: entropy in bits, mean distance, the token most looked at; the same
@@ -124,29 +128,29 @@ class AttentionMaps:
 
     def _said(self, stack: str, attention: Map) -> dict[str, Any]:
         p = attention.astype(np.float64)
-        asked = p.sum(1) > 0  # a row that looks nowhere is no distribution
-        p = p[asked] / p[asked].sum(1, keepdims=True)
+        attends = p.sum(1) > 0  # a row that looks nowhere is no distribution
+        p = p[attends] / p[attends].sum(1, keepdims=True)
         if not len(p):
             return {"entropy": None, "distance": None, "most_attended": None}
         entropy = -(p * np.log2(np.where(p > 0, p, 1))).sum(1).mean()
         # the positions of two different texts have no distance
-        gaps = np.abs(np.flatnonzero(asked)[:, None] - np.arange(p.shape[1]))
+        gaps = np.abs(np.flatnonzero(attends)[:, None] - np.arange(p.shape[1]))
         looked = p.mean(0)
-        place, keys = int(looked.argmax()), self.tokens[stack].keys
+        position, keys = int(looked.argmax()), self.tokens[stack].keys
         return {
             "entropy": float(entropy) + 0.0,
             "distance": None if stack == "cross" else float((p * gaps).sum(1).mean()),
             "most_attended": {
-                "token": keys[place] if len(keys) == len(looked) else None,
-                "position": place,
-                "share": float(looked[place]),
+                "token": keys[position] if len(keys) == len(looked) else None,
+                "position": position,
+                "share": float(looked[position]),
             },
         }
 
 
 def _apart(before: Map, after: Map) -> float:
     """JS divergence in bits, mean over tokens."""
-    p, q = (torch.from_numpy(each)[None, None] for each in (before, after))
+    p, q = (torch.from_numpy(values)[None, None] for values in (before, after))
     return float(js_divergence(p, q))
 
 

@@ -66,19 +66,19 @@ class Transfer:
             }
             out[stack.name] = {}
             for name, values in columns.items():
-                there = [layer for layer, value in enumerate(values) if not np.isnan(value)]
-                if there:
-                    found = correlate(there, [values[layer] for layer in there])
-                    out[stack.name][name] = found
+                layers = [layer for layer, value in enumerate(values) if not np.isnan(value)]
+                if layers:
+                    correlation = correlate(layers, [values[layer] for layer in layers])
+                    out[stack.name][name] = correlation
         return out
 
     def with_recall(
         self, task: RankedHeads, pretraining: RankedHeads, share: float = 0.9
     ) -> Transfer:
         """The same with the recall of the task's heads beside it."""
-        found = recall_curve(task, pretraining, share=share)
+        curve = recall_curve(task, pretraining, share=share)
         provenance = {**self.provenance, "recall_share": share}
-        return replace(self, recall=found, ranked=(task, pretraining), provenance=provenance)
+        return replace(self, recall=curve, ranked=(task, pretraining), provenance=provenance)
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict with everything."""
@@ -88,14 +88,16 @@ class Transfer:
             "drift": self.drift.to_json(),
             "weight_change": self.change.to_json(),
             "trends": {
-                stack: {name: found.to_json() for name, found in own.items()}
-                for stack, own in self.trends().items()
+                stack: {name: trend.to_json() for name, trend in trends.items()}
+                for stack, trends in self.trends().items()
             },
             "importance": {name: scores.by_layer() for name, scores in self.importance.items()},
-            "correlations": {name: found.to_json() for name, found in self.correlations.items()},
+            "correlations": {
+                name: correlation.to_json() for name, correlation in self.correlations.items()
+            },
         }
         if self.recall:
-            data["recall"] = [{"at": x, **found.to_json()} for x, found in self.recall.items()]
+            data["recall"] = [{"at": x, **recall.to_json()} for x, recall in self.recall.items()]
             data["rankings"] = [ranked.to_json() for ranked in self.ranked]
         return data
 
@@ -125,11 +127,11 @@ def transfer(
     named = importance if isinstance(importance, Mapping) else {"importance": importance}
     given = {key: scores for key, scores in named.items() if scores is not None}
     change = weight_change(pretrained, finetuned)
-    found = drift(
+    drifts = drift(
         pretrained, finetuned, inputs, tokenizer=tokenizer, limit=samples, max_length=max_length,
         seed=seed, progress=progress,
     )  # fmt: skip
-    layout = found.attention.layout
+    layout = drifts.attention.layout
     for key, scores in given.items():
         if scores.layout != layout:
             raise UsageError(
@@ -137,11 +139,11 @@ def transfer(
             )
     return Transfer(
         layout=layout,
-        drift=found,
+        drift=drifts,
         change=change,
         importance=given,
         correlations={
-            key: correlate(found.attention.values, scores.values) for key, scores in given.items()
+            key: correlate(drifts.attention.values, scores.values) for key, scores in given.items()
         },
         provenance={
             "pretrained": _name(pretrained),

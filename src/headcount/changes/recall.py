@@ -206,8 +206,12 @@ def score_counts(
     """The task's score with fewer and fewer heads, least important first, in one pass."""
     counts = head_counts(len(ranking.layout), points)
     masks = [ranking.keep_best(count) for count in counts]
-    found = evaluate(model, task, masks, tokenizer=tokenizer, scoring=replace(scoring, bootstrap=0))
-    scores = {count: each.score for count, each in zip(counts, found, strict=True)}
+    evaluations = evaluate(
+        model, task, masks, tokenizer=tokenizer, scoring=replace(scoring, bootstrap=0)
+    )
+    scores = {
+        count: evaluation.score for count, evaluation in zip(counts, evaluations, strict=True)
+    }
     return RankedHeads(task=task.name, metric=task.metric, ranking=ranking, scores=scores)
 
 

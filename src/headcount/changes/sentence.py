@@ -120,16 +120,16 @@ def _maps(model: PreTrainedModel, batch: Batch, mask: Mask, heads: Layout) -> di
     with capture(model, kept.__setitem__), torch.no_grad(), evaluating(bare):
         model(**model_inputs(bare, batch))
     maps: dict[HeadUse, Map] = {}
-    for place, found in sorted(kept.items()):
-        if len(found) != 1:
+    for source, windows in sorted(kept.items()):
+        if len(windows) != 1:
             raise UnsupportedError(
-                f"{place.stack} layer {place.layer} attends in {len(found)} windows, which have no "
-                "map of the whole text."
+                f"{source.stack} layer {source.layer} attends in {len(windows)} windows, which "
+                "have no map of the whole text."
             )
-        for index, values in zip(mask.indices(place.stack, place.layer), found[0], strict=True):
-            head = heads.original(Head(place.stack, place.layer, index))
-            maps[HeadUse(head, place.use)] = values.float().cpu().numpy()
-            if not np.isfinite(maps[HeadUse(head, place.use)]).all():
+        for index, values in zip(mask.indices(source.stack, source.layer), windows[0], strict=True):
+            head = heads.original(Head(source.stack, source.layer, index))
+            maps[HeadUse(head, source.use)] = values.float().cpu().numpy()
+            if not np.isfinite(maps[HeadUse(head, source.use)]).all():
                 raise UsageError(f"The attention of head {head} is not all numbers (NaN).")
     return _ordered(maps, mask)
 
@@ -143,12 +143,12 @@ def _ordered(maps: dict[HeadUse, Map], mask: Mask) -> dict[HeadUse, Map]:
 def _tokens(
     model: nn.Module, batch: Batch, tokenizer: Any, maps: dict[HeadUse, Map]
 ) -> dict[str, Tokens]:
-    own = spelled(batch["input_ids"][0].tolist(), tokenizer)
-    told = own
+    source = spelled(batch["input_ids"][0].tolist(), tokenizer)
+    target = source
     if "decoder_input_ids" in batch:
-        told = spelled(batch["decoder_input_ids"][0].tolist(), tokenizer)
-    by_stack = {"encoder": Tokens(own, own), "cross": Tokens(told, own)}
-    by_stack["decoder"] = Tokens(told, told)
+        target = spelled(batch["decoder_input_ids"][0].tolist(), tokenizer)
+    by_stack = {"encoder": Tokens(source, source), "cross": Tokens(target, source)}
+    by_stack["decoder"] = Tokens(target, target)
     return {name: by_stack[name] for name in dict.fromkeys(run.head.stack for run in maps)}
 
 

@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 
 from headcount.changes.measure import Transfer, transfer
 from headcount.changes.options import DriftOptions
-from headcount.changes.recall import rank_heads, score_counts
+from headcount.changes.recall import RankedHeads, rank_heads, score_counts
 from headcount.heads import Scores
 from headcount.tasks import Task
 from headcount.tasks.calibration import InputOptions
@@ -49,33 +49,32 @@ def transfer_study(
 
     def rank(model: PreTrainedModel, task: Task) -> Scores:
         rows = labelled_rows(model, task, tokenizer, limit=options.importance_samples, **kept)
-        with bar(f"importance on {task.name}") as told:
-            report = lambda done: told(done, len(rows))  # noqa: E731
+        with bar(f"importance on {task.name}") as progress:
+            report = lambda done: progress(done, len(rows))  # noqa: E731
             return rank_heads(model, task, rows, normalize=options.normalize, report=report)
 
-    def scored(model: PreTrainedModel, task: Task, split: str | None) -> Any:
+    def scored(model: PreTrainedModel, task: Task, split: str | None) -> RankedHeads:
         scoring = Scoring(split=split, limit=options.limit, **kept)
         with bar(f"scoring {task.name} with fewer and fewer heads"):
-            how = {"points": options.points, "tokenizer": tokenizer, "scoring": scoring}
-            return score_counts(model, task, ranks[task.name], **how)
+            return score_counts(
+                model, task, ranks[task.name],
+                points=options.points, tokenizer=tokenizer, scoring=scoring,
+            )  # fmt: skip
 
     for model in models:
         match(model, tokenizer)
-    (before, after), (own, other) = models, _apart(*tasks)
-    pairs = ((after, other), (before, own))
+    (before, after), (first, second) = models, _apart(*tasks)
+    pairs = ((after, second), (before, first))
     ranks = {task.name: rank(model, task) for model, task in pairs if task is not None}
-    with bar("comparing") as told:
-        how = {
-            "samples": input_options.most,
-            "seed": input_options.seed,
-            "name": name,
-            "progress": told,
-        }
-        found = transfer(before, after, inputs, importance=ranks, **how)
-    if options.recall and own is not None and other is not None:
-        last = scored(after, other, input_options.split), scored(before, own, None)
-        found = found.with_recall(*last, options.share)
-    return found
+    with bar("comparing") as progress:
+        result = transfer(
+            before, after, inputs, importance=ranks, samples=input_options.most,
+            seed=input_options.seed, name=name, progress=progress,
+        )  # fmt: skip
+    if options.recall and first is not None and second is not None:
+        last = scored(after, second, input_options.split), scored(before, first, None)
+        result = result.with_recall(*last, options.share)
+    return result
 
 
 def _apart(first: Task | None, second: Task | None) -> tuple[Task | None, Task | None]:

@@ -64,17 +64,17 @@ def weight_change(before: nn.Module, after: nn.Module) -> WeightChange:
     left, right = open_pair(before, after, same_heads=False)
     pairs = _pair_heads(left, right)
     order = fused_order(left, right)
-    found: list[tuple[float, ...]] = []  # (total, q, k, v) for every head
+    changes: list[tuple[float, ...]] = []  # (total, q, k, v) for every head
     layers = []
-    for site, there, mine, theirs in pairs:
+    for site, old, mine, theirs in pairs:
         layers.append((site, len(mine)))
         moved = [
-            _moved(left, right, (site, there), heads, order)
+            _moved(left, right, (site, old), heads, order)
             for heads in zip(theirs, mine, strict=True)
         ]
-        found += moved
+        changes += moved
     layout = layout_of([site for site, _ in layers])
-    columns = np.array(found).reshape(-1, 1 + len(PARTS)).T
+    columns = np.array(changes).reshape(-1, 1 + len(PARTS)).T
     total, *parts = (Scores(layout, tuple(column.tolist())) for column in columns)
     means = layer_means(total)
     every = [mean for stack in means.values() for mean in stack]
@@ -100,10 +100,10 @@ def spread(means: list[float]) -> float:
     >>> spread([1.0, 1.1, float("nan"), 0.9])
     0.20000000000000007
     """
-    there = np.array([mean for mean in means if not np.isnan(mean)])
-    if not len(there):
+    known = np.array([mean for mean in means if not np.isnan(mean)])
+    if not len(known):
         return float("nan")
-    return float(np.ptp(there) / there.mean()) if there.mean() else 0.0
+    return float(np.ptp(known) / known.mean()) if known.mean() else 0.0
 
 
 def fused_order(model: PreTrainedModel, *others: PreTrainedModel) -> str:
@@ -145,9 +145,9 @@ def _pair_heads(
             f"{layout_of(mine)}. Give two checkpoints of one architecture."
         )
     out = []
-    for site, there in zip(mine, theirs, strict=True):
+    for site, old in zip(mine, theirs, strict=True):
         same = range(site.heads) if kept is None else kept.indices(site.stack, site.layer)
-        out.append((site, there, list(range(site.heads)), list(same)))
+        out.append((site, old, list(range(site.heads)), list(same)))
     return out
 
 
@@ -167,8 +167,8 @@ def _moved(
     order: str,
 ) -> tuple[float, ...]:
     """(total, q, k, v): the mean absolute difference of one head's weights."""
-    mine, there = sites
-    old = _parts(left, there, heads[0], order)
+    mine, previous = sites
+    old = _parts(left, previous, heads[0], order)
     new = _parts(right, mine, heads[1], order)
     sums, counts = [], []
     for part in PARTS:
@@ -191,10 +191,10 @@ def _parts(model: PreTrainedModel, site: Site, head: int, order: str) -> dict[st
     for kind, child in _kinds(site):
         layer: Any = getattr(module, child)
         weight = weight_of(layer).T.detach()
-        how = order if kind == "fused" else kind
-        rows = rows_of(how, [head], site.heads, site.groups, site.head_dim)
-        names = {"q": "q", "k": "k", "v": "v", "kv": "kv"}.get(how, "qkv")
-        for place, name in enumerate(names):
-            part = rows[place * site.head_dim : (place + 1) * site.head_dim]
+        packing = order if kind == "fused" else kind
+        rows = rows_of(packing, [head], site.heads, site.groups, site.head_dim)
+        names = {"q": "q", "k": "k", "v": "v", "kv": "kv"}.get(packing, "qkv")
+        for position, name in enumerate(names):
+            part = rows[position * site.head_dim : (position + 1) * site.head_dim]
             out[name] = weight[part]
     return out

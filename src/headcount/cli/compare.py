@@ -75,7 +75,7 @@ def compare(
         groups.would("compare", plan, as_json)
         return
     with cuts.going_on(out), bar(f"comparing on {task}") as progress:
-        found = run(
+        result = run(
             subject,
             None,
             dict(zip(methods, named, strict=True)),
@@ -92,5 +92,5 @@ def compare(
             executor_options=executor_options.on(),
             command=groups.command_line(),
         )
-    found.save(out, "compare", groups.command_line())
-    emit(found.to_json() | {"out": out}, as_json=as_json, table=compare_table(found))
+    result.save(out, "compare", groups.command_line())
+    emit(result.to_json() | {"out": out}, as_json=as_json, table=compare_table(result))

@@ -73,7 +73,7 @@ def curve(
         groups.would("score", {"class": type(subject.model).__name__, "points": count}, as_json)
         return
     with cuts.going_on(out), bar(f"curve on {task}") as progress:
-        found = run(
+        result = run(
             subject,
             None,
             named,
@@ -91,9 +91,9 @@ def curve(
             command=groups.command_line(),
         )
     after = f", {describe_repairs(repair)}" if repair else ""
-    found.save(out, "curve", groups.command_line())
+    result.save(out, "curve", groups.command_line())
     if figures:
         from headcount.views.studies import save_curve
 
-        save_curve(found, out, f"{Path(model).name} on {task}{after}")
-    emit(found.to_json() | {"out": out}, as_json=as_json, table=curve_table(found))
+        save_curve(result, out, f"{Path(model).name} on {task}{after}")
+    emit(result.to_json() | {"out": out}, as_json=as_json, table=curve_table(result))

@@ -83,7 +83,7 @@ def search(
         groups.would("search", plan | {"methods": list(methods)} | limits, as_json)
         return None
     with cuts.going_on(out):
-        found = run(
+        result = run(
             subject,
             None,
             named,
@@ -101,10 +101,10 @@ def search(
             report=talk,
             note=warn,
         )
-    data = found.to_json()
+    data = result.to_json()
     if figures:
         from headcount.views.studies import save_search
 
         save_search(data, out)
     emit(data, as_json=as_json, table=search_table(data))
-    return None if found.met else 6
+    return None if result.met else 6

@@ -53,8 +53,8 @@ def plan(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = Fa
     - `headcount study plan methods.yaml`
     - `headcount study plan grid`
     """
-    found = _open(file, out, yes).plan()
-    emit(found.to_json(), as_json=as_json, table=tables.plan_table(found))
+    counts = _open(file, out, yes).plan()
+    emit(counts.to_json(), as_json=as_json, table=tables.plan_table(counts))
 
 
 @study.command
@@ -91,22 +91,22 @@ def run(
     update
         Go on although the study file has changed.
     """
-    found = replace(_open(file, out, yes), command=groups.command_line())
+    study = replace(_open(file, out, yes), command=groups.command_line())
     again = "restart" if restart_failed else "retry" if retry_failed else None
     try:
-        with _ended_by_kill(), bar(f"study {found.planned.name}") as progress:
-            driven = found.run(
+        with _ended_by_kill(), bar(f"study {study.planned.name}") as progress:
+            driven = study.run(
                 executor_options.on(), again=again, update=update, note=warn, progress=progress
             )
     except (KeyboardInterrupt, SystemExit):
-        say(f"headcount: the same command again goes on with the runs in {found.folder}.")
+        say(f"headcount: the same command again goes on with the runs in {study.folder}.")
         raise
     if driven.left:
         say(
             f"headcount: {driven.left} runs are left to {executor_options.on().executor}; watch "
             f"them with headcount study watch {file}"
         )
-    _finish(found, as_json, left=driven.left)
+    _finish(study, as_json, left=driven.left)
 
 
 @contextmanager
@@ -121,9 +121,9 @@ def _ended_by_kill() -> Generator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _finish(found: Study, as_json: bool, left: int = 0) -> None:
+def _finish(study: Study, as_json: bool, left: int = 0) -> None:
     """Say what became of the runs; part of them failing is exit code 6."""
-    status = found.status()
+    status = study.status()
     emit(status.to_json(), as_json=as_json, table=tables.status_table(status))
     if bad := status.counts["failed"] + status.counts["not run"]:
         raise StudyError(
@@ -134,7 +134,7 @@ def _finish(found: Study, as_json: bool, left: int = 0) -> None:
     if not status.over and not left:
         raise StudyError(
             f"{sum(status.counts.values()) - status.counts['done']} runs are missing, and nobody "
-            f"works on them: headcount study run {found.planned.path} goes on."
+            f"works on them: headcount study run {study.planned.path} goes on."
         )
 
 
@@ -146,8 +146,8 @@ def status(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = 
 
     - `headcount study status methods.yaml`
     """
-    found = _open(file, out, yes).status()
-    emit(found.to_json(), as_json=as_json, table=tables.status_table(found))
+    states = _open(file, out, yes).status()
+    emit(states.to_json(), as_json=as_json, table=tables.status_table(states))
 
 
 @study.command
@@ -159,13 +159,13 @@ def table(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = F
     - `headcount study table methods.yaml`
     """
     opened = _open(file, out, yes)
-    found = opened.table()
-    for text in found.damaged:
+    summary = opened.table()
+    for text in summary.damaged:
         warn(text)
-    paths = found.save(opened.folder)
-    data: dict[str, Any] = found.to_json() | {"files": paths}
-    emit(data, as_json=as_json, table=tables.summary_table(found))
-    say(f"headcount: all {len(found.rows)} runs are in {' and '.join(map(str, paths))}.")
+    paths = summary.save(opened.folder)
+    data: dict[str, Any] = summary.to_json() | {"files": paths}
+    emit(data, as_json=as_json, table=tables.summary_table(summary))
+    say(f"headcount: all {len(summary.rows)} runs are in {' and '.join(map(str, paths))}.")
 
 
 @study.command
@@ -178,17 +178,17 @@ def watch(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = F
 
     - `headcount study watch methods.yaml`
     """
-    found, last, seen = _open(file, out, yes), "", time.monotonic()
-    with bar(f"study {found.planned.name}") as progress:
-        while not (now := found.status()).over:
+    study, last, seen = _open(file, out, yes), "", time.monotonic()
+    with bar(f"study {study.planned.name}") as progress:
+        while not (now := study.status()).over:
             line = tables.status_line(now)
             progress(now.counts["done"], sum(now.counts.values()))
             if line != last and not sys.stderr.isatty():
                 say(f"headcount: {line}")
             last = line
-            if found.is_worked_on(now):
+            if study.is_worked_on(now):
                 seen = time.monotonic()
             elif time.monotonic() - seen > IDLE:
                 break
             time.sleep(EVERY)
-    _finish(found, as_json)
+    _finish(study, as_json)

@@ -65,7 +65,7 @@ def sweep(
         groups.would("sweep", {"runs": len(values) * seeds, "over": option}, as_json)
         return
     with cuts.going_on(out), bar(f"sweep on {task}") as progress:
-        found = run(
+        result = run(
             subject,
             None,
             option,
@@ -82,9 +82,9 @@ def sweep(
             executor_options=executor_options.on(),
             command=groups.command_line(),
         )
-    found.save(out, "sweep", groups.command_line())
+    result.save(out, "sweep", groups.command_line())
     if figures:
         from headcount.views.studies import save_sweep
 
-        save_sweep(found, out, f"{Path(model).name} on {task}, {method}")
-    emit(found.to_json() | {"out": out}, as_json=as_json, table=sweep_table(found))
+        save_sweep(result, out, f"{Path(model).name} on {task}, {method}")
+    emit(result.to_json() | {"out": out}, as_json=as_json, table=sweep_table(result))

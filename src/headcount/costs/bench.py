@@ -67,8 +67,8 @@ def time_removed(
     dense model and the smallest run in onnxruntime as well; without `masked`, no mask is timed.
     """
     check_rounds(rounds)
-    asked = shapes_of(batch, length)
-    counts = {tokens: cost(dense, length=tokens) for _, tokens in asked}
+    sizes = shapes_of(batch, length)
+    counts = {tokens: cost(dense, length=tokens) for _, tokens in sizes}
     first = next(iter(counts.values()))
     runners = _runners(dense, first.layout, removed)
     runners = [runner for runner in runners if masked or runner.kind != "masked"]
@@ -78,7 +78,7 @@ def time_removed(
             for number, runner in enumerate(dict.fromkeys([runners[0], smallest])):
                 runners.append(_in_onnxruntime(runner, Path(folder) / str(number)))
         shapes = []
-        for examples, tokens in asked:
+        for examples, tokens in sizes:
             counted = counts[tokens]
             inputs = inputs_for(dense, examples, counted.length, seed)
             _require_run(dense, inputs, f"{examples} x {counted.reads}")
@@ -151,11 +151,11 @@ def _runners(
 
         return _Runner(kind=kind, name=full, mask=mask, model=model, way=way)
 
-    found = [runner(DENSE, "", Mask.full(layout), dense)]
+    runners = [runner(DENSE, "", Mask.full(layout), dense)]
     if removed:
         name, (mask, _) = min(removed.items(), key=lambda item: len(item[1][0]))
-        found.append(runner("masked", name, mask, dense))
-    return found + [runner("removed", name, *pair) for name, pair in removed.items()]
+        runners.append(runner("masked", name, mask, dense))
+    return runners + [runner("removed", name, *pair) for name, pair in removed.items()]
 
 
 def _in_onnxruntime(runner: _Runner, folder: Path) -> _Runner:

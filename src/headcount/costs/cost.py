@@ -210,12 +210,12 @@ def inspect(model: str | os.PathLike[str] | PreTrainedModel, *, length: int | No
     """
     if isinstance(model, str | os.PathLike):
         name = os.fspath(model)
-        found = replace(cost_of(*read_config(name), length=length), name=name)
+        counted = replace(cost_of(*read_config(name), length=length), name=name)
     else:
-        found = cost(require_pretrained(model, "hc.inspect"), length=length)
-    if length is not None and "tokens" not in found.reads:
-        raise UsageError(f"{found.model} reads {found.reads}, not tokens: leave out --length.")
-    return found
+        counted = cost(require_pretrained(model, "hc.inspect"), length=length)
+    if length is not None and "tokens" not in counted.reads:
+        raise UsageError(f"{counted.model} reads {counted.reads}, not tokens: leave out --length.")
+    return counted
 
 
 def cost(model: PreTrainedModel, *, length: int | None = None) -> Cost:

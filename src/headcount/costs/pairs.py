@@ -32,8 +32,8 @@ def comparable(
 def mask_between(dense: PreTrainedModel, pruned: PreTrainedModel) -> Mask:
     """The heads of `dense` that `pruned` still has; refused when it cannot come from there."""
     before, after = _kept(dense), _kept(pruned)
-    if {place: full for place, (full, _) in before.items()} != {
-        place: full for place, (full, _) in after.items()
+    if {layer: full for layer, (full, _) in before.items()} != {
+        layer: full for layer, (full, _) in after.items()
     }:
         raise UsageError(
             "The second model is not the first with heads removed: "
@@ -65,8 +65,8 @@ def _kept(model: PreTrainedModel) -> dict[tuple[str, int], tuple[int, list[int]]
 
 def _require_sizes(dense: PreTrainedModel, pruned: PreTrainedModel, mask: Mask) -> None:
     """Equal heads do not make equal models: their widths show in the FLOPs."""
-    expected, found = cost(dense, length=8).flops_with(mask), cost(pruned, length=8).flops
-    if None not in (expected, found) and expected != found:
+    expected, actual = cost(dense, length=8).flops_with(mask), cost(pruned, length=8).flops
+    if None not in (expected, actual) and expected != actual:
         raise UsageError(
             "The second model is not the first with heads removed: it has as many layers and "
             "heads, but other widths."

@@ -51,11 +51,11 @@ def head_bytes(model: PreTrainedModel, layout: Layout) -> np.ndarray:
     in parts.
     """
     sizes: dict[tuple[str, int], float] = {}
-    for each in cost(model).sites:
-        site, out = each.site, model.get_submodule(each.site.out)
+    for part in cost(model).sites:
+        site, out = part.site, model.get_submodule(part.site.out)
         bias: torch.Tensor | None = out.bias if has_bias(out) else None  # pyright: ignore[reportAssignmentType]
         stays = 0 if bias is None else bias.numel() * model.dtype.itemsize
-        sizes[site.stack, site.layer] = (each.memory - stays) / max(site.heads, 1)
+        sizes[site.stack, site.layer] = (part.memory - stays) / max(site.heads, 1)
     return np.array([sizes.get((head.stack, head.layer), math.nan) for head in layout])
 
 
@@ -82,8 +82,8 @@ def head_times(
     for shape, heads in shapes.items():
         models["/".join(map(str, shape))] = remove(model, Mask.full(layout).drop(heads))
     ways = [
-        TimedVariant(name=name, run=lambda each=each: each(**inputs), wait=wait)
-        for name, each in models.items()
+        TimedVariant(name=name, run=lambda variant=variant: variant(**inputs), wait=wait)
+        for name, variant in models.items()
     ]
     times = alternate(ways, rounds=rounds, track=track, clock=clock)
     by_shape = {}
@@ -93,10 +93,10 @@ def head_times(
             1000 * (all_ - few) / len(heads) for all_, few in zip(times[""], less, strict=True)
         ]
         error = float(np.std(spared, ddof=1)) / math.sqrt(len(spared))
-        found = estimate(spared)
-        by_shape[shape] = (found.median, error, found.low, found.high)
-    own = {(site.stack, site.layer): _shape(site) for site in sites_of(model)}
-    table = np.array([by_shape[own[head.stack, head.layer]] for head in layout]).reshape(-1, 4)
+        saving = estimate(spared)
+        by_shape[shape] = (saving.median, error, saving.low, saving.high)
+    shape_of = {(site.stack, site.layer): _shape(site) for site in sites_of(model)}
+    table = np.array([by_shape[shape_of[head.stack, head.layer]] for head in layout]).reshape(-1, 4)
     return HeadTimes(*table.T, reads=f"{batch} x {length} tokens")
 
 

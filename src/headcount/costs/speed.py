@@ -108,13 +108,13 @@ def bench(
     with ExitStack() as kept:
 
         def opened(given: Named) -> tuple[PreTrainedModel, str]:
-            found, weights = _open(given, from_config, allow_pickle, seed, notes)
+            loaded, weights = _open(given, from_config, allow_pickle, seed, notes)
             if _name(given):
-                found.to(where)  # pyright: ignore[reportArgumentType]
-            elif str(found.device) != where:
-                raise UsageError(f"The models are on {where} and on {found.device}: move one.")
-            kept.enter_context(evaluating(found))
-            return found, weights
+                loaded.to(where)  # pyright: ignore[reportArgumentType]
+            elif str(loaded.device) != where:
+                raise UsageError(f"The models are on {where} and on {loaded.device}: move one.")
+            kept.enter_context(evaluating(loaded))
+            return loaded, weights
 
         dense, weights = opened(model)
         if pruned is None:
@@ -123,12 +123,12 @@ def bench(
         else:
             dense, mask, small = side_by_side(dense, opened(pruned)[0], notes)
             removed = {_share(mask): (mask, small)}
-        found = time_removed(
+        result = time_removed(
             dense, removed, batch=batch, length=length, rounds=repeats,
             timing_seconds=timing_seconds, onnx=with_onnx, seed=seed, track=track,
         )  # fmt: skip
     return replace(
-        found, name=_name(model), pruned=_name(pruned), weights=weights, seed=seed,
+        result, name=_name(model), pruned=_name(pruned), weights=weights, seed=seed,
         notes=tuple(notes),
     )  # fmt: skip
 

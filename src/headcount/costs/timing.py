@@ -104,19 +104,19 @@ def alternate(
     return times
 
 
-def is_precise(found: Estimate) -> bool:
+def is_precise(value: Estimate) -> bool:
     """Whether the interval is within ± 10 % of the median.
 
     >>> is_precise(Estimate(0.8, 0.75, 0.87)), is_precise(Estimate(0.8, 0.75, 0.9))
     (True, False)
     """
-    return max(found.high - found.median, found.median - found.low) <= PRECISION * found.median
+    return max(value.high - value.median, value.median - value.low) <= PRECISION * value.median
 
 
 def ratios(times: Mapping[str, Sequence[float]], base: str) -> dict[str, Estimate]:
     """Every way's time as a share of the base's in the same round: `turned()` is its speedup."""
     return {
-        name: estimate([own / other for own, other in zip(seconds, times[base], strict=True)])
+        name: estimate([time / other for time, other in zip(seconds, times[base], strict=True)])
         for name, seconds in times.items()
     }
 

@@ -91,12 +91,12 @@ def _of_mapping(given: Mapping[Any, Any], layout: Layout) -> Mask:
         kept = set(layout)
         for name, value in given.items():
             stack = layout[name]
-            own = {head for head in layout if head.stack == stack.name}
+            heads = {head for head in layout if head.stack == stack.name}
             value = _plain(value)
             if isinstance(value, Mapping):
                 kept -= _by_layer(value, stack)
             else:
-                kept -= own - _table(value, stack)
+                kept -= heads - _table(value, stack)
         return Mask(layout, frozenset(kept))
     stack = _only_stack(layout, "{'encoder': {0: [1]}}")
     return Mask(layout, frozenset(layout) - _by_layer(given, stack))

@@ -133,7 +133,7 @@ class Layout:
     def __contains__(self, head: object) -> bool:
         if not isinstance(head, tuple):
             return any(stack.name == head for stack in self.stacks)
-        if len(head) != 3 or not all(isinstance(place, Integral) for place in head[1:]):
+        if len(head) != 3 or not all(isinstance(number, Integral) for number in head[1:]):
             return False
         name, layer, index = head
         return any(
@@ -219,7 +219,7 @@ class Layout:
     def from_json(cls, data: Mapping[str, Any]) -> Layout:
         """The layout that `to_json` wrote."""
         try:
-            found = cls(
+            layout = cls(
                 tuple(
                     Stack(
                         name,
@@ -233,9 +233,9 @@ class Layout:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"This is not a layout: {short(data)}") from error
-        if any(stack.total > MOST for stack in found.stacks):
+        if any(stack.total > MOST for stack in layout.stacks):
             raise UsageError(f"This is not a layout of a model, with so many heads: {short(data)}")
-        return found
+        return layout
 
 
 def read_heads(items: Iterable[Sequence[Any]]) -> set[Head]:

@@ -68,11 +68,11 @@ class Mask:
                     f"'{parts[stack.name]}' counts {len(counts)} layers; the {stack.name} "
                     f"has {len(stack.heads)}."
                 )
-            for layer, (count, there) in enumerate(zip(counts, stack.heads, strict=True)):
-                if count > there:
+            for layer, (count, present) in enumerate(zip(counts, stack.heads, strict=True)):
+                if count > present:
                     raise UsageError(
                         f"'{parts[stack.name]}' keeps {count} heads in {stack.name} layer "
-                        f"{layer}, which has {there}."
+                        f"{layer}, which has {present}."
                     )
                 kept.update(Head(stack.name, layer, index) for index in range(count))
         return cls(layout, frozenset(kept))
@@ -185,7 +185,7 @@ class Mask:
     def from_json(cls, data: Mapping[str, Any], layout: Layout | None = None) -> Mask:
         """The mask that `to_json` wrote; with `layout`, refuse one made for another model."""
         try:
-            own = Layout.from_json(data["layout"])
+            declared = Layout.from_json(data["layout"])
             layers = {name: len(layers) for name, layers in data["kept"].items()}
             kept = frozenset(
                 Head(name, layer, index)
@@ -195,11 +195,13 @@ class Mask:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"This is not a mask: {short(data)}") from error
-        if layers != {stack.name: len(stack.heads) for stack in own.stacks}:
-            raise UsageError(f"The mask has other layers ({short(layers)}) than its layout: {own}.")
-        if layout is not None and own != layout:
-            raise UsageError(f"The mask is for another layout: {own}, not {layout}.")
-        return cls(own, kept)
+        if layers != {stack.name: len(stack.heads) for stack in declared.stacks}:
+            raise UsageError(
+                f"The mask has other layers ({short(layers)}) than its layout: {declared}."
+            )
+        if layout is not None and declared != layout:
+            raise UsageError(f"The mask is for another layout: {declared}, not {layout}.")
+        return cls(declared, kept)
 
 
 def _parts_by_stack(text: str, layout: Layout) -> dict[str, str]:

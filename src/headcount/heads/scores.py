@@ -73,8 +73,8 @@ class Scores:
         parts = [f"{len(self.values)} heads"]
         if numbers:
             ends = (("lowest", min), ("highest", max))
-            found = [(which, *end(numbers, key=lambda item: item[1])) for which, end in ends]
-            shown = (f"{which} {self.layout.original(h)} {v:.4g}" for which, h, v in found)
+            extremes = [(which, *end(numbers, key=lambda item: item[1])) for which, end in ends]
+            shown = (f"{which} {self.layout.original(h)} {v:.4g}" for which, h, v in extremes)
             parts.append(", ".join(shown))
         if len(numbers) < len(self.values):
             parts.append(f"{len(self.values) - len(numbers)} NaN")

@@ -50,11 +50,11 @@ def batches_for(model: nn.Module, data: Batches, *, tokens: int = TOKENS) -> Ite
     bare = unwrap(model)
     known = _parameters(type(bare))
     device = next(bare.parameters()).device
-    found: Iterable[Any] = (
+    batches: Iterable[Any] = (
         data if isinstance(data, Iterable) else (b for _, b in data.batches(tokens))
     )
     empty = True
-    for batch in found:
+    for batch in batches:
         empty = False
         if not isinstance(batch, Mapping):
             raise UsageError(f"A batch is a dict of tensors, not {type(batch).__name__}.")
@@ -94,10 +94,10 @@ def _for_decoder(
         labels = ids.masked_fill(inputs.get("attention_mask", torch.ones_like(ids)) == 0, -100)
     if shift is None or labels is None or labels.ndim != 2:
         return {}
-    made = {"decoder_input_ids": shift(labels=labels)}
+    tensors = {"decoder_input_ids": shift(labels=labels)}
     if "decoder_attention_mask" in known and "decoder_attention_mask" not in inputs:
-        made["decoder_attention_mask"] = _with_start(labels)
-    return made
+        tensors["decoder_attention_mask"] = _with_start(labels)
+    return tensors
 
 
 def counted_tokens(inputs: Mapping[str, Any], stack: str, positions: int) -> Tensor | None:

@@ -35,18 +35,18 @@ def run_cached(
             if isinstance(value, Tensor) and value.shape[:2] == ids.shape:
                 tokenwise[key] = value
     once = {key: value for key, value in others.items() if key not in tokenwise}
-    start, found = 0, []
+    start, outputs = 0, []
     with torch.no_grad(), evaluating(model):
         cache = _static(model, tokenwise | once, ids.shape[1]) if static else None
         for end in range(ids.shape[1] - STEPS, ids.shape[1] + 1):
             part = {key: value[:, start:end] for key, value in tokenwise.items()}
             out = model(**part, **once, use_cache=True, past_key_values=cache)
             cache, start = _cache_of(model, out), end
-            found += tensors(out)
+            outputs += tensors(out)
             if name == "input_ids":
                 # images are seen with their own tokens
                 once = {key: value for key, value in once.items() if key.startswith("encoder")}
-    return found
+    return outputs
 
 
 def may_cache(answer: Any) -> bool:
@@ -73,10 +73,10 @@ def _static(model: Any, inputs: dict[str, Any], length: int) -> Cache:
     cache = StaticCache(config=config, max_cache_len=length + 3)
     if not model.config.is_encoder_decoder and "encoder_hidden_states" not in inputs:
         return cache
-    own = _cache_of(model, model(**inputs, use_cache=True))
-    if not isinstance(own, EncoderDecoderCache):
+    filled = _cache_of(model, model(**inputs, use_cache=True))
+    if not isinstance(filled, EncoderDecoderCache):
         return cache
-    layer: Any = own.cross_attention_cache.layers[0]
+    layer: Any = filled.cross_attention_cache.layers[0]
     sources = layer.keys
     return EncoderDecoderCache(
         cache, StaticCache(config=config, max_cache_len=0 if sources is None else sources.shape[-2])

@@ -101,13 +101,13 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
 def _without_recorders(model: nn.Module) -> Generator[None]:
     """Take off the hooks that transformers leaves on a model once it was asked for attention."""
     flag = "_output_capturing_hooks_installed"
-    asked = {module for module in model.modules() if flag in vars(module)}
+    flagged = {module for module in model.modules() if flag in vars(module)}
     before = {hook for module in model.modules() for hook in module._forward_hooks}
     try:
         yield
     finally:
         for module in model.modules():
-            if module not in asked:
+            if module not in flagged:
                 vars(module).pop(flag, None)
             for number, hook in list(module._forward_hooks.items()):
                 theirs = hook.__module__ == "transformers.utils.output_capturing"

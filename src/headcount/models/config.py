@@ -111,22 +111,22 @@ def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTr
     if type(config) not in mapping:
         what = f"{head} model" if head else "model"
         raise UnsupportedError(f"transformers has no {what} for '{config.model_type}'.")
-    found = mapping[type(config)]
-    return found[0] if isinstance(found, (tuple, list)) else found
+    classes = mapping[type(config)]
+    return classes[0] if isinstance(classes, (tuple, list)) else classes
 
 
 def require_plain_attention(name: str, config: PreTrainedConfig) -> None:
     """Refuse a config that asks for attention or other code from a repository."""
-    told = [item for part in parts_of(config) for item in vars(part).items()]
-    for key, value in told:
+    settings = [item for part in parts_of(config) for item in vars(part).items()]
+    for key, value in settings:
         if "_implementation" not in key:
             continue
-        for asked in value.values() if isinstance(value, dict) else (value,):
-            if isinstance(asked, str) and "/" in asked:
+        for implementation in value.values() if isinstance(value, dict) else (value,):
+            if isinstance(implementation, str) and "/" in implementation:
                 raise UsageError(
-                    f"The config of '{name}' asks for code from the repository {short(asked)}: "
-                    f"take {key.removesuffix('_internal')} out of its config.json, or pass "
-                    "trust_remote_code=True if you trust it."
+                    f"The config of '{name}' asks for code from the repository "
+                    f"{short(implementation)}: take {key.removesuffix('_internal')} out of its "
+                    "config.json, or pass trust_remote_code=True if you trust it."
                 )
 
 

@@ -120,9 +120,9 @@ def cut_site(model: nn.Module, site: dict[str, Any]) -> None:
     module.own_out = site["out"][len(site["path"]) + 1 :] if own_out else None
     module.crosses = site["stack"] == "cross"
     module.returns, module.batch_axis = site.get("returns", 2), site.get("batch_axis", 0)
-    how = site["empty"] or site["share"]
-    if how:
-        become(module, MIXINS[how])
+    mixin = site["empty"] or site["share"]
+    if mixin:
+        become(module, MIXINS[mixin])
 
 
 def become(module: nn.Module, mixin: type) -> None:
@@ -245,12 +245,12 @@ def remember(module: Any, call: dict[str, Any], hidden: torch.Tensor) -> tuple[A
     length = hidden.shape[min(1 - module.batch_axis, hidden.ndim - 2)]
     if cache is None:
         return 0, length
-    own = getattr(cache, "self_attention_cache", cache)
+    cached = getattr(cache, "self_attention_cache", cache)
     # a static cache counts in a tensor, in place
-    seen = own.get_seq_length(module.layer_idx) + 0
+    seen = cached.get_seq_length(module.layer_idx) + 0
     dummy = _no_keys(hidden, hidden.shape[module.batch_axis], length)
-    keys = own.update(dummy, dummy, module.layer_idx)[0].shape[-2]
-    if own is cache or call.get("encoder_hidden_states") is None:
+    keys = cached.update(dummy, dummy, module.layer_idx)[0].shape[-2]
+    if cached is cache or call.get("encoder_hidden_states") is None:
         return seen, keys
     return seen, keys, _remember_source(module, cache, call["encoder_hidden_states"])
 

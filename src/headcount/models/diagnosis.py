@@ -14,7 +14,7 @@ from headcount.base.extras import CORE, EXTRAS
 
 def examine() -> dict[str, Any]:
     """Everything there is to know; never raises for what is missing or broken."""
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "headcount": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -23,18 +23,18 @@ def examine() -> dict[str, Any]:
         "memory": memory(),
         "offline": offline(),
     }
-    missing = [name for name, number in found["packages"].items() if number is None]
+    missing = [name for name, number in report["packages"].items() if number is None]
     try:
         if not missing:
-            found["threads"] = threads()
-            found["devices"] = devices()
-            found["attention_interface"] = attention_interface()
-            found["self_check"] = self_check()
-        found["problems"] = problems(found, missing)
+            report["threads"] = threads()
+            report["devices"] = devices()
+            report["attention_interface"] = attention_interface()
+            report["self_check"] = self_check()
+        report["problems"] = problems(report, missing)
     except Exception as failure:  # installed, but it does not even import
         text = f"{type(failure).__name__}: {failure}"
-        found["problems"] = [{"exit_code": 1, "problem": text}]
-    return found
+        report["problems"] = [{"exit_code": 1, "problem": text}]
+    return report
 
 
 def packages() -> dict[str, str | None]:
@@ -58,8 +58,8 @@ def memory() -> dict[str, int]:
     """Bytes of memory, in all and free to use."""
     import psutil
 
-    found = psutil.virtual_memory()
-    return {"total": found.total, "available": found.available}
+    usage = psutil.virtual_memory()
+    return {"total": usage.total, "available": usage.available}
 
 
 def offline() -> bool:
@@ -87,7 +87,7 @@ def devices() -> list[dict[str, Any]]:
     """Where models can run, best first."""
     import torch
 
-    found: list[dict[str, Any]] = [
+    gpus: list[dict[str, Any]] = [
         {
             "device": f"cuda:{index}",
             "name": torch.cuda.get_device_name(index),
@@ -96,8 +96,8 @@ def devices() -> list[dict[str, Any]]:
         for index in range(torch.cuda.device_count())
     ]
     if torch.backends.mps.is_available():
-        found.append({"device": "mps", "name": "Apple GPU", "memory": None})
-    return [*found, {"device": "cpu", "name": platform.processor() or "CPU", "memory": None}]
+        gpus.append({"device": "mps", "name": "Apple GPU", "memory": None})
+    return [*gpus, {"device": "cpu", "name": platform.processor() or "CPU", "memory": None}]
 
 
 def attention_interface() -> bool:
@@ -140,17 +140,19 @@ def self_check() -> dict[str, Any]:
     return {"ok": ok, "detail": f"removed and gated differ by {error:.1e} (gating: {effect:.1e})"}
 
 
-def problems(found: dict[str, Any], missing: list[str]) -> list[dict[str, Any]]:
+def problems(report: dict[str, Any], missing: list[str]) -> list[dict[str, Any]]:
     """What keeps the core from working, each with its exit code and what to do."""
     if missing:
         return [{"exit_code": 3, "problem": f"missing packages: pip install {' '.join(missing)}"}]
-    told: list[dict[str, Any]] = []
-    if not found["attention_interface"]:
+    problems: list[dict[str, Any]] = []
+    if not report["attention_interface"]:
         text = "transformers has no AttentionInterface: pip install 'transformers>=5,<6'"
-        told.append({"exit_code": 1, "problem": text})
-    if not found["self_check"]["ok"]:
-        told.append({"exit_code": 1, "problem": f"self-check: {found['self_check']['detail']}"})
-    return told
+        problems.append({"exit_code": 1, "problem": text})
+    if not report["self_check"]["ok"]:
+        problems.append(
+            {"exit_code": 1, "problem": f"self-check: {report['self_check']['detail']}"}
+        )
+    return problems
 
 
 def _version(name: str) -> str:

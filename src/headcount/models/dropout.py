@@ -51,9 +51,9 @@ def set_dropout(
     if hidden is not None:
         _change(model, _present(model, HIDDEN), hidden, "hidden")
     if attention is not None:
-        own = _present(model, ATTENTION)
-        if own:
-            _change(model, own, attention, "attention")
+        names = _present(model, ATTENTION)
+        if names:
+            _change(model, names, attention, "attention")
         else:
             sites = {path for site in sites_of(model) for path, _ in site.places}
             _change(model, _present(model, HIDDEN), attention, "attention", only=sites)
@@ -73,7 +73,7 @@ def _change(
 ) -> None:
     """Set every number that follows these settings, in all modules or in some `only`."""
     places = [
-        place for place in _places(model, names) if names and (only is None or place[0] in only)
+        module for module in _places(model, names) if names and (only is None or module[0] in only)
     ]
     if not places:
         raise UnsupportedError(

@@ -57,8 +57,8 @@ def layout(model: nn.Module) -> Layout:
 
 def _layout(model: nn.Module) -> Layout:
     sites = sites_of(model)
-    found = layout_of(sites, count_uses(model, sites), find_unread(model, sites))
-    return numbered(model, sites, found)
+    layout = layout_of(sites, count_uses(model, sites), find_unread(model, sites))
+    return numbered(model, sites, layout)
 
 
 def layout_of(
@@ -70,13 +70,13 @@ def layout_of(
     """
     stacks = []
     for name in dict.fromkeys(site.stack for site in sites):
-        own = [site for site in sites if site.stack == name]
+        members = [site for site in sites if site.stack == name]
         stacks.append(
             Stack(
                 name,
-                tuple(site.heads for site in own),
-                tuple(site.groups for site in own),
-                tuple((uses or {}).get(site.path, len(site.places)) for site in own),
+                tuple(site.heads for site in members),
+                tuple(site.groups for site in members),
+                tuple((uses or {}).get(site.path, len(site.places)) for site in members),
             )
         )
     return Layout(tuple(stacks), describe(unread))
@@ -114,13 +114,13 @@ def count_uses(model: nn.Module, sites: list[Site]) -> dict[str, int]:
     return {path: count for path, count in calls.items() if count > 0}
 
 
-def require_layout(model: nn.Module, asked: Layout) -> None:
+def require_layout(model: nn.Module, layout: Layout) -> None:
     """Refuse a layout that is not this model's (how often layers are used does not matter)."""
-    own = layout_of(sites_of(model))
-    if [(s.name, s.heads, s.groups) for s in own.stacks] != [
-        (s.name, s.heads, s.groups) for s in asked.stacks
+    actual = layout_of(sites_of(model))
+    if [(s.name, s.heads, s.groups) for s in actual.stacks] != [
+        (s.name, s.heads, s.groups) for s in layout.stacks
     ]:
-        raise UsageError(f"The mask is for another layout: {asked}, not {own}.")
+        raise UsageError(f"The mask is for another layout: {layout}, not {actual}.")
 
 
 def mask_for(model: nn.Module, given: MaskLike | Tensor) -> Mask:

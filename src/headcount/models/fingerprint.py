@@ -29,14 +29,14 @@ UNSAID = "not there"
 def identity(model: nn.Module, tokenizer: Any = None) -> dict[str, Any]:
     """Everything about a model and its tokenizer that a result depends on."""
     bare = unwrap(model)
-    found: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "class": getattr(type(bare), "base_class", type(bare)).__name__,
         "weights": weights_fingerprint(bare),
         "config": config_of(bare),
     }
     if tokenizer is not None:
-        found["tokenizer"] = tokenizer_fingerprint(tokenizer)
-    return found
+        parts["tokenizer"] = tokenizer_fingerprint(tokenizer)
+    return parts
 
 
 def weights_fingerprint(model: nn.Module) -> str:
@@ -58,13 +58,13 @@ def raw(tensor: Tensor) -> memoryview:
 
 def config_of(model: nn.Module) -> dict[str, Any]:
     """A model's config, with how it generates, as plain JSON and without what is noise."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name in ("config", "generation_config"):
         part: Any = getattr(unwrap(model), name, None)
         if part is not None:
-            said = _said(json.loads(json.dumps(part.to_dict(), default=str)))
-            found |= said if name == "config" else {"generation": said}
-    return found
+            plain = _said(json.loads(json.dumps(part.to_dict(), default=str)))
+            settings |= plain if name == "config" else {"generation": plain}
+    return settings
 
 
 def _said(value: Any) -> Any:
@@ -123,11 +123,11 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any], most: int = 5) 
     # through JSON, as the saved ones went
     old, new = dict(_flat(_plain(then))), dict(_flat(_plain(now)))
     names = [name for name in {**old, **new} if old.get(name, UNSAID) != new.get(name, UNSAID)]
-    told = [
+    changes = [
         f"{_short(name)} was {_short(old.get(name, UNSAID))}, now {_short(new.get(name, UNSAID))}"
         for name in names[:most]
     ]
-    return "; ".join(told + ([f"and {len(names) - most} more"] if len(names) > most else []))
+    return "; ".join(changes + ([f"and {len(names) - most} more"] if len(names) > most else []))
 
 
 def _plain(data: Any) -> Any:

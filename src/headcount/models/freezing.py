@@ -49,8 +49,8 @@ def lower_parameters(model: nn.Module, lowest: int | None) -> list[nn.Parameter]
             "layers cannot be frozen alone; freeze 0 freezes the embeddings."
         )
     names = below + [layer.path for stack in stacks.values() for layer in stack[:lowest]]
-    found = [p for name in names for p in model.get_submodule(name).parameters()]
-    return list(dict.fromkeys(found))
+    parameters = [p for name in names for p in model.get_submodule(name).parameters()]
+    return list(dict.fromkeys(parameters))
 
 
 def _embedding_modules(

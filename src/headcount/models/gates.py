@@ -114,7 +114,7 @@ def _from_mask(model: nn.Module, sites: list[Site], given: Any) -> list[tuple[Si
 def _check(sites: list[Site], gates: Gates) -> list[tuple[Site, Tensor]]:
     known = {(site.stack, site.layer): site for site in sites}
     layers = {stack: sum(site.stack == stack for site in sites) for stack, _ in known}
-    found = []
+    checked = []
     for stack, values in gates.items():
         if len(values) != layers.get(stack, 0):
             raise UsageError(
@@ -129,8 +129,8 @@ def _check(sites: list[Site], gates: Gates) -> list[tuple[Site, Tensor]]:
                     f"The gate of {stack} layer {layer} has shape {tuple(value.shape)}; it is "
                     f"({site.heads},) or (batch, {site.heads})."
                 )
-            found.append((site, value))
-    return found
+            checked.append((site, value))
+    return checked
 
 
 def _hooks_on(
@@ -138,8 +138,8 @@ def _hooks_on(
 ) -> list[Callable[[], Any]]:
     """The gate at one place, and the check that it acts whenever the attention there runs."""
     heads, head_dim = site.heads, site.head_dim
-    own = out.startswith(path + ".") or not path
-    around = model.get_submodule(path if own else path.rpartition(".")[0])
+    inside = out.startswith(path + ".") or not path
+    around = model.get_submodule(path if inside else path.rpartition(".")[0])
     acted = [True]
 
     def start(*_: Any) -> None:

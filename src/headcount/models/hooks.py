@@ -97,21 +97,21 @@ _LOCK = threading.Lock()
 
 
 @contextmanager
-def held(model: nn.Module, how: str) -> Generator[None]:
-    """Only this thread may use the model inside: `how` says what it has made of it."""
-    own = threading.get_ident()
+def held(model: nn.Module, state: str) -> Generator[None]:
+    """Only this thread may use the model inside: `state` says what it has made of it."""
+    thread = threading.get_ident()
     with _LOCK:
         first = model not in _HELD
-        if _HELD.get(model, own) != own or (first and _running_elsewhere(model)):
-            raise _in_two_threads(model, how)
-        _HELD[model] = own
+        if _HELD.get(model, thread) != thread or (first and _running_elsewhere(model)):
+            raise _in_two_threads(model, state)
+        _HELD[model] = thread
     if not first:
         yield
         return
 
     def refuse(*_: Any) -> None:
-        if not torch.compiler.is_compiling() and not _is_own(own):
-            raise _in_two_threads(model, how)
+        if not torch.compiler.is_compiling() and not _is_own(thread):
+            raise _in_two_threads(model, state)
 
     handle = model.register_forward_pre_hook(refuse, prepend=True)
     try:
@@ -137,8 +137,9 @@ def _running_elsewhere(model: nn.Module) -> bool:
     return False
 
 
-def _in_two_threads(model: nn.Module, how: str) -> UsageError:
+def _in_two_threads(model: nn.Module, state: str) -> UsageError:
     return UsageError(
         f"This {type(model).__name__} is used in two threads at once while one of them needs it "
-        f"{how}: the other's answers would be wrong. Give each thread its own copy.deepcopy(model)."
+        f"{state}: the other's answers would be wrong. "
+        "Give each thread its own copy.deepcopy(model)."
     )

@@ -56,7 +56,7 @@ def load(
     `trust_remote_code=True` runs the code of its config, for folders and repositories you trust.
     """
     as_path(name, "model")
-    said, name = str(name), locate(name)
+    given, name = str(name), locate(name)
     wanted = {k: options.pop(k) for k in ("num_labels", "id2label", "label2id") if k in options}
     config = load_config(name, trust_remote_code=trust_remote_code, model_type=model_type, **wanted)
     kind = model_class(config, head)
@@ -84,7 +84,7 @@ def load(
     except Exception as error:
         raise _cannot_load(name, kind, wanted, error) from error
     model, report = loaded
-    require_weights(said, model, report, new_head=new_head)
+    require_weights(given, model, report, new_head=new_head)
     return model.eval()
 
 

@@ -18,21 +18,21 @@ _KEPT: WeakKeyDictionary[nn.Module, tuple[Any, dict[Hashable, Any]]] = WeakKeyDi
 def remembered(model: nn.Module, what: Hashable, find: Callable[[], Found]) -> Found:
     """What `find` gives for this model; asked again only when modules or weights were exchanged."""
     now = _state(model)
-    then, found = _KEPT.get(model, (None, {}))
+    then, values = _KEPT.get(model, (None, {}))
     if then != now:
-        found = {}
-        _KEPT[model] = now, found
-    if what not in found:
-        found[what] = find()
-    return found[what]
+        values = {}
+        _KEPT[model] = now, values
+    if what not in values:
+        values[what] = find()
+    return values[what]
 
 
 def known_of(model: nn.Module, other: nn.Module, *what: Hashable) -> None:
     """Take over what is known of another model that is built alike, as a copy is."""
-    found = _KEPT.get(other, (None, {}))[1]
+    values = _KEPT.get(other, (None, {}))[1]
     for name in what:
-        if name in found:
-            remembered(model, name, lambda name=name: found[name])
+        if name in values:
+            remembered(model, name, lambda name=name: values[name])
 
 
 def _state(model: nn.Module) -> Any:
@@ -45,6 +45,6 @@ def _state(model: nn.Module) -> Any:
         if weight is not None
     )
     config = getattr(model, "config", None)
-    own = id(vars(model).get("forward"))  # one that somebody has put there
+    forward = id(vars(model).get("forward"))  # one that somebody has put there
     parts = tuple(map(id, modules))
-    return type(model), own, parts, weights, id(config), id(getattr(config, "headcount", None))
+    return type(model), forward, parts, weights, id(config), id(getattr(config, "headcount", None))

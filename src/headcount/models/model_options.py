@@ -22,5 +22,5 @@ class ModelOptions:
     @property
     def loading(self) -> dict[str, Any]:
         """What of this `models.load.load` takes."""
-        how: dict[str, Any] = {"allow_pickle": self.allow_pickle}
-        return how if self.dtype is None else how | {"dtype": self.dtype}
+        options: dict[str, Any] = {"allow_pickle": self.allow_pickle}
+        return options if self.dtype is None else options | {"dtype": self.dtype}

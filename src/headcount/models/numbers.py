@@ -20,15 +20,15 @@ def numbered(model: nn.Module, sites: list[Site], layout: Layout) -> Layout:
     """The layout with the numbers that a pruned model's heads had before."""
     numbers: dict[str, list[tuple[int, ...]]] = {}
     for site in sites:
-        own = tuple(range(site.heads))
-        kept = getattr(model.get_submodule(site.path), "kept_heads", own)
+        unpruned = tuple(range(site.heads))
+        kept = getattr(model.get_submodule(site.path), "kept_heads", unpruned)
         numbers.setdefault(site.stack, []).append(tuple(kept))
     return replace(
         layout,
         stacks=tuple(
             stack
-            if [len(each) for each in numbers[stack.name]] != list(stack.heads)
-            or all(each == tuple(range(len(each))) for each in numbers[stack.name])
+            if [len(layer) for layer in numbers[stack.name]] != list(stack.heads)
+            or all(layer == tuple(range(len(layer))) for layer in numbers[stack.name])
             else replace(stack, numbers=tuple(numbers[stack.name]))
             for stack in layout.stacks
         ),

@@ -196,8 +196,8 @@ def front_matter(name: str) -> dict[str, Any]:
     except Exception:
         # whatever a damaged card holds, it says nothing
         return {}
-    found = data if isinstance(data, dict) else {}
-    return {key: found[key] for key in INHERITED if _short(found.get(key))}
+    entries = data if isinstance(data, dict) else {}
+    return {key: entries[key] for key in INHERITED if _short(entries.get(key))}
 
 
 def _short(value: Any) -> bool:

@@ -33,7 +33,9 @@ def driven(
     def asking(key: Key, forward: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **kwargs: drive(key, partial(forward, *args, **kwargs))
 
-    own = {key: vars(block).get("forward") for key, block in blocks.items()}  # accelerate sets one
+    forwards = {
+        key: vars(block).get("forward") for key, block in blocks.items()
+    }  # accelerate sets one
     try:
         for key, block in blocks.items():
             block.forward = asking(key, block.forward)
@@ -41,7 +43,7 @@ def driven(
     finally:
         for key, block in blocks.items():
             vars(block).pop("forward", None)
-            if (forward := own[key]) is not None:
+            if (forward := forwards[key]) is not None:
                 block.forward = forward
 
 

@@ -92,12 +92,12 @@ def describe(inputs: Mapping[str, Tensor]) -> str:
     }
     if "input_ids" not in inputs:
         words["decoder_input_ids"] = "{} tokens"
-    found = [
+    parts = [
         text.format(" x ".join(map(str, inputs[name].shape[1:])))
         for name, text in words.items()
         if name in inputs
     ]
-    return " and ".join(found)
+    return " and ".join(parts)
 
 
 def run(model: nn.Module, inputs: Mapping[str, Any]) -> list[Tensor]:

@@ -43,13 +43,13 @@ def whole_folder(target: str | os.PathLike[str]) -> Generator[Path]:
     """A temporary folder whose files move into `target` only when everything in it is written."""
     target = Path(target)
     try:
-        with partial_folder(target) as made:
-            yield made
-            share(made)
+        with partial_folder(target) as partial:
+            yield partial
+            share(partial)
             target.mkdir(exist_ok=True)
-            for item in sorted(path for path in made.rglob("*") if path.is_file()):
-                place = target / item.relative_to(made)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(item, place)
+            for item in sorted(path for path in partial.rglob("*") if path.is_file()):
+                destination = target / item.relative_to(partial)
+                destination.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(item, destination)
     except OSError as error:
         raise HeadcountError(f"Cannot write to {target}: {error.strerror or error}.") from error

@@ -43,8 +43,8 @@ def remove(
     model = require_pretrained(unwrap(model), "hc.remove")
     require_numbers(model, "hc.remove")
     mask = mask_for(model, mask)
-    found = sites_of(model)
-    sites = [place for site in found for place in site.each()]
+    layers = sites_of(model)
+    sites = [part for site in layers for part in site.each()]
     for site in sites:
         require_whole_groups(site, mask)
     judge = _telling_judge(model, sites, mask, probe)
@@ -54,10 +54,10 @@ def remove(
         small = _sharing_copy(model)
         small.config.headcount = instructions(model, sites, mask, judge.seen, way)
         small.__class__ = pruned_class(type(model))
-        failure = _cut(small, tied=len(sites) > len(found)) or judge.refusal(small)
+        failure = _cut(small, tied=len(sites) > len(layers)) or judge.refusal(small)
         if not failure:
             small = _make_own(small, model)
-            _remember_sites(small, found, mask)
+            _remember_sites(small, layers, mask)
             return small
     raise UnsupportedError(
         f"headcount cannot remove heads from {type(model).__name__} "
@@ -69,7 +69,7 @@ def remove(
 def _whole_layers(model: PreTrainedModel, mask: Mask, probe: Mapping[str, Tensor] | None) -> str:
     """Advice for a model that cannot lose some heads of a layer, where it can lose all of them."""
     layers = {(head.stack, head.layer) for head in mask.dropped}
-    parts = sorted(place for place in layers if mask.indices(*place))
+    parts = sorted(layer for layer in layers if mask.indices(*layer))
     if not parts:
         return ""
     heads = [head for head in mask.layout if (head.stack, head.layer) == parts[0]]
@@ -80,11 +80,11 @@ def _whole_layers(model: PreTrainedModel, mask: Mask, probe: Mapping[str, Tensor
     return "all heads of a layer can be removed from it (the method 'layers'), and "
 
 
-def _remember_sites(small: PreTrainedModel, found: list[Site], mask: Mask) -> None:
+def _remember_sites(small: PreTrainedModel, sites: list[Site], mask: Mask) -> None:
     """Where every head has keys of its own, what is left is known without another walk."""
-    if all(site.groups == site.heads for site in found):
-        left = [len(mask.indices(site.stack, site.layer)) for site in found]
-        kept = [replace(site, heads=n, groups=n) for site, n in zip(found, left, strict=True)]
+    if all(site.groups == site.heads for site in sites):
+        left = [len(mask.indices(site.stack, site.layer)) for site in sites]
+        kept = [replace(site, heads=n, groups=n) for site, n in zip(sites, left, strict=True)]
         remembered(small, "sites", lambda: tuple(kept))
 
 

@@ -86,22 +86,22 @@ def linear_sizes(module: nn.Module) -> tuple[int, int] | None:
 
 def find_sites(model: nn.Module) -> list[Site]:
     """Every site of `model`, in module order, numbered within its stack."""
-    found: dict[Any, Site] = {}
+    sites: dict[Any, Site] = {}
     counts: dict[str, int] = {}
     for path, module in model.named_modules():
         site = _site_at(model, path, module)
         if site is None:
             continue
         weights = _weights(model, site)
-        first = found.get(weights)
+        first = sites.get(weights)
         if first is not None:
-            found[weights] = replace(first, twins=(*first.twins, (site.path, site.out)))
+            sites[weights] = replace(first, twins=(*first.twins, (site.path, site.out)))
             continue
         layer = counts.get(site.stack, 0)
         counts[site.stack] = layer + 1
-        found[weights] = replace(site, layer=layer)
+        sites[weights] = replace(site, layer=layer)
     order = {"encoder": 0, "cross": 1, "decoder": 2}
-    return sorted(found.values(), key=lambda site: (order[site.stack], site.layer))
+    return sorted(sites.values(), key=lambda site: (order[site.stack], site.layer))
 
 
 def _weights(model: nn.Module, site: Site) -> tuple[int, ...]:
@@ -119,21 +119,23 @@ def _projections(children: dict[str, nn.Module]) -> tuple[tuple[str, str], ...] 
     kv = _first(children, FUSED_KEY_VALUE)
     fused = _first(children, FUSED)
     if q and k and v:
-        found = [(q, "q"), (k, "k"), (v, "v")]
+        projections = [(q, "q"), (k, "k"), (v, "v")]
     elif q and kv and not k and not v:
-        found = [(q, "q"), (kv, "kv")]
+        projections = [(q, "q"), (kv, "kv")]
     elif fused and not (q or k or v):
-        found = [(fused, "fused")]
+        projections = [(fused, "fused")]
     else:
         return None
-    found += [(name, "q") for name in PER_HEAD if name in children and linear_sizes(children[name])]
-    return tuple(found)
+    projections += [
+        (name, "q") for name in PER_HEAD if name in children and linear_sizes(children[name])
+    ]
+    return tuple(projections)
 
 
 def _out_projection(model: nn.Module, path: str, children: dict[str, nn.Module]) -> str | None:
-    own = _first(children, OUT)
-    if own:
-        return f"{path}.{own}" if path else own
+    inside = _first(children, OUT)
+    if inside:
+        return f"{path}.{inside}" if path else inside
     if "." not in path:
         return None
     beside = f"{path.rpartition('.')[0]}.output.dense"

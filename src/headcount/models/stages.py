@@ -111,7 +111,7 @@ class Stages:
         with driven(self.every, note):
             seen, _ = self._look(partial(self.model, **inputs), self.sites)
         self.batches[0] = _Batch(ahead=seen)
-        return {path: len(found) for path, found in seen.items()}
+        return {path: len(outputs) for path, outputs in seen.items()}
 
     def run_to(self, site: Site, uses: int, number: int, inputs: dict[str, Any]) -> list[Tensor]:
         """What a site shows each time it runs; `number` is that of the batch."""
@@ -139,9 +139,9 @@ class Stages:
             return True
         _, inputs, seen = self.tried
         sites = [site for site in self.sites if site.path in seen]
-        found, _ = self._look(partial(self.model, **inputs), sites, 1)
+        again, _ = self._look(partial(self.model, **inputs), sites, 1)
         return all(
-            len(found.get(path, [])) == len(mine) and all(map(torch.equal, mine, found[path]))
+            len(again.get(path, [])) == len(mine) and all(map(torch.equal, mine, again[path]))
             for path, mine in seen.items()
         )
 
@@ -214,11 +214,11 @@ def _recipe(given: Call[Any], answer: Any, call: Call[Any]) -> Recipe | None:
     before, recipe = _values(given), {}
     for name, value in _values(call).items():
         parts = enumerate(_parts(answer)) if value is not None else ()
-        recipe[name] = next((place for place, part in parts if part is value), None)
+        recipe[name] = next((index for index, part in parts if part is value), None)
         as_before = name in before and before[name] is value and _lasts(value)
         if recipe[name] is None and not as_before:
             return None
-    return recipe if any(place is not None for place in recipe.values()) else None
+    return recipe if any(index is not None for index in recipe.values()) else None
 
 
 def _follow(

@@ -32,7 +32,7 @@ def open_tokenizer(name: str) -> Any:
     """The tokenizer of a folder or a hub name; no code of theirs is run."""
     from transformers import AutoTokenizer
 
-    for path in sorted({each for glob in (*FILES, *MORE) for each in Path(name).glob(glob)}):
+    for path in sorted({file for glob in (*FILES, *MORE) for file in Path(name).glob(glob)}):
         if path.is_file() and path.stat().st_size > LARGEST:
             raise UsageError(
                 f"{path} is no file of a tokenizer: it has more than {LARGEST:,} bytes."

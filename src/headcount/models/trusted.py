@@ -58,14 +58,14 @@ def require_instructions(
     `saved` is the class of the saved model, which may have parts that `kind` has not. Returns the
     skeleton of `kind` with all its heads.
     """
-    told: Any = getattr(config, "headcount", None)
-    _refuse(_about_form(told))
+    instructions: Any = getattr(config, "headcount", None)
+    _refuse(_about_form(instructions))
     bones = plain_skeleton(config, kind)
     known = [_Known(bones)]
     if saved is not kind:
         known.append(_Known(plain_skeleton(config, saved)))
-    for entry in told["sites"]:
-        _refuse(_about_site(entry, known, checked="check" in told))
+    for entry in instructions["sites"]:
+        _refuse(_about_site(entry, known, checked="check" in instructions))
     return bones
 
 
@@ -77,23 +77,25 @@ def _refuse(complaint: str) -> None:
         )
 
 
-def _about_form(told: Any) -> str:
+def _about_form(instructions: Any) -> str:
     """What is wrong with the instructions whatever the model, or an empty string."""
-    if not isinstance(told, dict) or not isinstance(told.get("sites"), list):
+    if not isinstance(instructions, dict) or not isinstance(instructions.get("sites"), list):
         return "it is not an object with a list of sites"
-    if told.get("version") != VERSION or type(told["version"]) is not int:
-        return f"its version is {_short(told.get('version'))}, not {VERSION}"
-    if not {"version", "sites"} <= set(told) <= {"version", "base", "sites", "check"}:
-        return f"it has {_short(sorted(map(str, told)))}, not version, base, sites and check"
-    if type(told.get("base", "")) is not str or len(told.get("base", "")) > LONGEST:
-        return f"its base is {_short(told['base'])}, not a model's name"
-    for number, site in enumerate(told["sites"]):
+    if instructions.get("version") != VERSION or type(instructions["version"]) is not int:
+        return f"its version is {_short(instructions.get('version'))}, not {VERSION}"
+    if not {"version", "sites"} <= set(instructions) <= {"version", "base", "sites", "check"}:
+        return (
+            f"it has {_short(sorted(map(str, instructions)))}, not version, base, sites and check"
+        )
+    if type(instructions.get("base", "")) is not str or len(instructions.get("base", "")) > LONGEST:
+        return f"its base is {_short(instructions['base'])}, not a model's name"
+    for number, site in enumerate(instructions["sites"]):
         wrong = _about_fields(site)
         if wrong:
             return f"sites[{number}]{wrong}"
-    if len({site["path"] for site in told["sites"]}) < len(told["sites"]):
+    if len({site["path"] for site in instructions["sites"]}) < len(instructions["sites"]):
         return "a path is there twice"
-    if "check" in told and told["check"] != checksum(told["sites"]):
+    if "check" in instructions and instructions["check"] != checksum(instructions["sites"]):
         return "its check number does not fit its sites"
     return ""
 
@@ -130,8 +132,8 @@ class _Known:
     def __init__(self, bones: PreTrainedModel) -> None:
         self.bones = bones
         self.prefix = bones.base_model_prefix + "."
-        places = [place for site in find_sites(bones) for place in site.each()]
-        self.sites = {place.path.removeprefix(self.prefix): place for place in places}
+        places = [part for site in find_sites(bones) for part in site.each()]
+        self.sites = {part.path.removeprefix(self.prefix): part for part in places}
 
     def site(self, path: str) -> Site | None:
         """The site of this path, written with or without the base model's prefix."""
@@ -181,11 +183,11 @@ def _about_calls(entry: dict[str, Any], seen: SiteProbe | None) -> str:
     """How the layer is called, asked of the model: there is no check number that vouches for it."""
     if seen is None or not seen.reached:
         return ""
-    told = {"share": entry["share"]}
+    fields = {"share": entry["share"]}
     if entry["empty"]:
-        told |= {name: entry.get(name, getattr(SiteProbe, name)) for name in MORE}
-    wrong = next((name for name, value in told.items() if value != getattr(seen, name)), "")
-    return wrong and f"{wrong} is {_short(told[wrong])}, not {_short(getattr(seen, wrong))}"
+        fields |= {name: entry.get(name, getattr(SiteProbe, name)) for name in MORE}
+    wrong = next((name for name, value in fields.items() if value != getattr(seen, name)), "")
+    return wrong and f"{wrong} is {_short(fields[wrong])}, not {_short(getattr(seen, wrong))}"
 
 
 def _about_parameters(entry: dict[str, Any], site: Site, module: nn.Module) -> str:

@@ -28,7 +28,7 @@ class UnreadAttention:
 
 def find_unread(model: nn.Module, sites: Iterable[Site]) -> list[UnreadAttention]:
     """The innermost modules of `model` that seem to be attention and are not among `sites`."""
-    known = {path for site in sites for place in site.places for path in place}
+    known = {path for site in sites for paths in site.places for path in paths}
     inside = {id(part) for path in known for part in model.get_submodule(path).modules()}
     seeming = {
         path: module
@@ -45,10 +45,10 @@ def find_unread(model: nn.Module, sites: Iterable[Site]) -> list[UnreadAttention
     ]
 
 
-def describe(found: Iterable[UnreadAttention]) -> tuple[str, ...]:
+def describe(modules: Iterable[UnreadAttention]) -> tuple[str, ...]:
     """`2 x GatedDeltaNet (layers.*.linear_attn)` for each kind and place."""
     counts: dict[tuple[str, str], int] = {}
-    for item in found:
+    for item in modules:
         where = re.sub(r"(?<=\.)\d+(?=\.|$)", "*", item.path)
         counts[item.kind, where] = counts.get((item.kind, where), 0) + 1
     return tuple(f"{count} x {kind} ({where})" for (kind, where), count in counts.items())

@@ -75,23 +75,23 @@ class RoundingTest:
 
     def refusal(self, small: PreTrainedModel) -> str:
         """Why `small` is not the masked model, or an empty string when it is."""
-        found = {}
+        answers = {}
         for way in self.expected:
             try:
-                found[way] = self._answers(small, way)
+                answers[way] = self._answers(small, way)
             except Exception as error:
                 return f"it does not run{way} with fewer heads ({in_words(error)})"
-        if not any(compare(self.expected[way], found[way], least)[0] > 1 for way in found):
+        if not any(compare(self.expected[way], answers[way], least)[0] > 1 for way in answers):
             return ""
         wide = self._wide_expected
         if wide:
             subject = in_float64(small)
-            found = {way: self._answers(subject, way) for way in wide}
+            answers = {way: self._answers(subject, way) for way in wide}
         for way, expected in (wide or self.expected).items():
-            excess, difference = compare(expected, found[way], least)
+            excess, difference = compare(expected, answers[way], least)
             if excess > 1:
                 allowed = self._rounding(way, bool(wide))
-                excess, difference = compare(expected, found[way], allowed)
+                excess, difference = compare(expected, answers[way], allowed)
             if excess > 1:
                 return (
                     f"its answers{way} differ from the masked model's by {difference:.2g} of their "
@@ -130,8 +130,8 @@ class RoundingTest:
         hooks = []
         for site in self.sites:
             # an emptied layer may add its bias without calling the projection
-            own = site.out.startswith(site.path + ".")
-            for path in (site.out, site.path) if own else (site.out,):
+            inside = site.out.startswith(site.path + ".")
+            for path in (site.out, site.path) if inside else (site.out,):
                 module, key = subject.get_submodule(path), (site.path, path)
                 hooks.append(partial(module.register_forward_hook, keep(key)))
         inputs = cast(self.inputs, subject.dtype)
@@ -160,12 +160,12 @@ def least(_key: Any, _index: int, rows: Tensor) -> Tensor:
     return EPSILON * largest(rows)
 
 
-def compare(expected: Answers, found: Answers, allowed: Allowed) -> tuple[float, float]:
+def compare(expected: Answers, actual: Answers, allowed: Allowed) -> tuple[float, float]:
     """(largest difference over what is allowed there, largest difference over the row's size).
 
     Token by token: what one token with huge numbers rounds away would hide wrong heads elsewhere.
     """
-    left, right = by_key(expected), by_key(found)
+    left, right = by_key(expected), by_key(actual)
     worst, size = 0.0, 0.0
     for key, tensors_left in left.items():
         if key not in right:

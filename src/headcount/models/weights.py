@@ -83,8 +83,8 @@ def require_own_weights(name: str, allow_pickle: bool) -> None:
         whole = folder / index.name.removesuffix(".index.json")
         if whole.is_file() or (whole.suffix == ".bin" and not allow_pickle):
             continue  # transformers does not read it
-        told = read_json(index, "index of weights")
-        files = told.get("weight_map") if isinstance(told, dict) else None
+        entries = read_json(index, "index of weights")
+        files = entries.get("weight_map") if isinstance(entries, dict) else None
         if not isinstance(files, dict):
             raise UsageError(f"{index} is no index of weights: it has no weight_map.")
         _require_files(index, set(map(str, files.values())), allow_pickle)
@@ -160,11 +160,11 @@ def drop_pooler(model: PreTrainedModel, missing: Collection[str]) -> bool:
     return True
 
 
-def adopt_pooler(made: PreTrainedModel, model: PreTrainedModel) -> PreTrainedModel:
-    """`made`, built from the config of `model`, without a pooler where `model` has none."""
-    if getattr(model, "pooler", made) is None and getattr(made, "pooler", None) is not None:
-        setattr(made, "pooler", None)  # noqa: B010
-    return made
+def adopt_pooler(built: PreTrainedModel, model: PreTrainedModel) -> PreTrainedModel:
+    """`built`, built from the config of `model`, without a pooler where `model` has none."""
+    if getattr(model, "pooler", built) is None and getattr(built, "pooler", None) is not None:
+        setattr(built, "pooler", None)  # noqa: B010
+    return built
 
 
 def is_head(key: str, model: PreTrainedModel) -> bool:

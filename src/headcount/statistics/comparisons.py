@@ -24,8 +24,8 @@ def compare_groups(
 ) -> dict[Label, dict[str, Any]]:
     """Every group of scores by seed against the reference group: `compare_pairs`, by label."""
     pairs = [(label, reference) for label in groups if label != reference]
-    found = compare_pairs(groups, pairs, higher_is_better=higher_is_better, step=step)
-    return {label: row for (label, _), row in found.items()}
+    rows = compare_pairs(groups, pairs, higher_is_better=higher_is_better, step=step)
+    return {label: row for (label, _), row in rows.items()}
 
 
 def compare_pairs(
@@ -49,22 +49,22 @@ def compare_pairs(
     >>> row["comparisons"], round(row["p_corrected"], 3), row["verdict"], row["seeds_needed"]
     (1, 0.053, 'alike', 4)
     """
-    found: dict[tuple[Label, Label], dict[str, Any]] = {
-        (own, other): dict(paired(groups[own], groups[other], step)) for own, other in pairs
+    rows: dict[tuple[Label, Label], dict[str, Any]] = {
+        (label, other): dict(paired(groups[label], groups[other], step)) for label, other in pairs
     }
-    each = {frozenset(pair): row["p"] for pair, row in found.items()}
-    corrected = dict(zip(each, holm(list(each.values())), strict=True))
-    comparisons = sum(not math.isnan(p) for p in each.values())
-    for (own, other), row in found.items():
-        row["p_corrected"] = p = corrected[frozenset((own, other))]
+    raw = {frozenset(pair): row["p"] for pair, row in rows.items()}
+    corrected = dict(zip(raw, holm(list(raw.values())), strict=True))
+    comparisons = sum(not math.isnan(p) for p in raw.values())
+    for (label, other), row in rows.items():
+        row["p_corrected"] = p = corrected[frozenset((label, other))]
         row["comparisons"] = comparisons
         row["verdict"], row["seeds_needed"] = "alike", None
         if p < ALPHA:
             row["verdict"] = "better" if (row["mean"] > 0) is higher_is_better else "worse"
         elif comparisons:
-            spread = deviation(differences_of(groups[own], groups[other]))
+            spread = deviation(differences_of(groups[label], groups[other]))
             row["seeds_needed"] = seeds_needed(row["mean"], spread, alpha=ALPHA / comparisons)
-    return found
+    return rows
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -76,9 +76,9 @@ def holm(ps: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    order = sorted((place for place, p in enumerate(ps) if not math.isnan(p)), key=ps.__getitem__)
+    order = sorted((index for index, p in enumerate(ps) if not math.isnan(p)), key=ps.__getitem__)
     adjusted, largest = [math.nan] * len(ps), 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * ps[place]))
-        adjusted[place] = largest
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * ps[index]))
+        adjusted[index] = largest
     return adjusted

@@ -91,10 +91,10 @@ def most_telling(score: Weighted, counts: np.ndarray) -> tuple[np.ndarray, np.nd
         weights = np.tile(counts.astype(float), (len(chunk), 1))
         weights[np.arange(len(chunk)), chunk] += 1.0
         values.append(score(weights))
-    found = np.concatenate(values)
+    scores = np.concatenate(values)
     lower, upper = np.zeros(len(counts)), np.zeros(len(counts))
-    lower[tried[found.argmin()]] = 1.0
-    upper[tried[found.argmax()]] = 1.0
+    lower[tried[scores.argmin()]] = 1.0
+    upper[tried[scores.argmax()]] = 1.0
     return lower, upper
 
 

@@ -14,7 +14,7 @@ ENUMERATED = 12
 
 
 def paired(
-    own: Mapping[int, float], other: Mapping[int, float], step: float = 0.0
+    scores: Mapping[int, float], other: Mapping[int, float], step: float = 0.0
 ) -> dict[str, float]:
     """Differences seed by seed: mean, 95 % interval, and p, two-sided.
 
@@ -28,7 +28,7 @@ def paired(
     """
     from scipy.stats import t
 
-    differences = differences_of(own, other)
+    differences = differences_of(scores, other)
     many, p_flips = len(differences), sign_flips(differences)
     if not differences:
         nothing = dict.fromkeys(("mean", "low", "high", "p", "p_flips"), math.nan)
@@ -42,9 +42,9 @@ def paired(
     return {"mean": mean, "low": low, "high": high, "p": p, "p_flips": p_flips, "seeds": many}
 
 
-def differences_of(own: Mapping[int, float], other: Mapping[int, float]) -> list[float]:
+def differences_of(scores: Mapping[int, float], other: Mapping[int, float]) -> list[float]:
     """Own minus other, for every seed that both have."""
-    return [own[seed] - other[seed] for seed in own if seed in other]
+    return [scores[seed] - other[seed] for seed in scores if seed in other]
 
 
 def sign_flips(differences: Sequence[float], *, bootstrap: int = 9999, seed: int = 0) -> float:

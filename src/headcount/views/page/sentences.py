@@ -197,4 +197,4 @@ def _example(example: Mapping[str, Any]) -> RoleExample:
 
 
 def _weights(pairs: Sequence[Sequence[Any]]) -> list[tuple[int, float]]:
-    return [(int(place), number(weight) or 0.0) for place, weight in pairs]
+    return [(int(index), number(weight) or 0.0) for index, weight in pairs]

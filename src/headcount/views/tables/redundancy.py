@@ -47,10 +47,12 @@ def redundancy_json(redundancy: Redundancy) -> dict[str, Any]:
 def redundancy_table(redundancy: Redundancy, out: Path | None) -> Group:
     """A line for each matrix."""
     rows = redundancy_json(redundancy)["summary"]
-    made = redundancy.provenance
-    early = ", stopped at its tolerance" if made.get("stopped_early") else ""
-    inputs = f"{redundancy.count} inputs" + (f" ({made['inputs']})" if made["inputs"] else "")
-    head = f"{made['class']} on {inputs}{early}, seed {made['seed']}"
+    provenance = redundancy.provenance
+    early = ", stopped at its tolerance" if provenance.get("stopped_early") else ""
+    inputs = f"{redundancy.count} inputs" + (
+        f" ({provenance['inputs']})" if provenance["inputs"] else ""
+    )
+    head = f"{provenance['class']} on {inputs}{early}, seed {provenance['seed']}"
     columns = [
         words("stack", 7, [row["stack"] for row in rows]),
         words("distance", 9, [row["distance"] for row in rows]),
