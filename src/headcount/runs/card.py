@@ -83,8 +83,8 @@ def _table(record: Mapping[str, Any]) -> str:
     on = f"{escaped(scores['task'])} {escaped(split_words(scores['split']))}, n = "
     on += escaped(scores["n"])
     rows = [f"| {on} | {escaped(scores['metric'])} |", "|---|---|"]
-    for name, each in (("all heads", scores["before"]), ("this model", scores["after"])):
-        rows.append(f"| {name} | {_number(each['score'])}, {_interval(each)} |")
+    for name, evaluation in (("all heads", scores["before"]), ("this model", scores["after"])):
+        rows.append(f"| {name} | {_number(evaluation['score'])}, {_interval(evaluation)} |")
     if "lost" in scores:
         rows.append(f"| difference, on the same rows | {escaped(scores['lost'])} |")
     if "random" in scores:

@@ -34,11 +34,11 @@ def named_files(options: Any) -> Iterator[str]:
     for field in fields(options):
         value = getattr(options, field.name)
         marked = field.metadata.get("file") or "Path" in str(field.metadata.get("typed", ""))
-        for each in value if isinstance(value, list | tuple) else (value,):
-            if is_dataclass(each):
-                yield from named_files(each)
-            elif isinstance(each, Path) or (marked and isinstance(each, str)):
-                yield str(each)
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if is_dataclass(item):
+                yield from named_files(item)
+            elif isinstance(item, Path) or (marked and isinstance(item, str)):
+                yield str(item)
 
 
 def by_content(value: Any, names: Collection[str]) -> Any:
@@ -65,7 +65,7 @@ def content_of(name: str) -> str | None:
         if not path.is_dir():
             return None
         _require_data(path)
-        return plain_digest([(str(each.relative_to(path)), _file(each)) for each in _files(path)])
+        return plain_digest([(str(file.relative_to(path)), _file(file)) for file in _files(path)])
     except OSError as error:
         raise NotFoundError(f"Cannot read {path}: {error.strerror or error}.") from error
 
@@ -83,15 +83,15 @@ def _require_data(path: Path) -> None:
 def _files(folder: Path) -> list[Path]:
     """Files of a model, or of data: there also those in folders inside, as GLUE's tasks have."""
     inside = sorted(folder.iterdir())
-    files = [each for each in inside if each.is_file() and _counts(each)]
+    files = [path for path in inside if path.is_file() and _counts(path)]
     if (folder / "config.json").is_file():
         return files
-    folders = (each for each in inside if each.is_dir() and not each.name.startswith("."))
+    folders = (path for path in inside if path.is_dir() and not path.name.startswith("."))
     return files + [
         file
-        for each in folders
-        if not (each / "studies").is_dir()  # what a study writes beside data is no part of it
-        for file in sorted(each.iterdir())
+        for inner in folders
+        if not (inner / "studies").is_dir()  # what a study writes beside data is no part of it
+        for file in sorted(inner.iterdir())
         if file.is_file() and not file.name.startswith(".")
     ]
 

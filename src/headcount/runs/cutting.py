@@ -71,7 +71,7 @@ class PruningRun:
     """decided, repaired or trained -> the rows that were looked at for it, for the record."""
     logging: Logging = field(default_factory=Logging)
     """Which trackers are told of its trainings."""
-    told: set[str] = field(default_factory=set)
+    noted: set[str] = field(default_factory=set)
     """Kinds of notes that were given: one of each is enough."""
     prepared: dict[Any, PreparedMethod] = field(default_factory=dict)
     """Methods that have looked at their rows, shared by the cuts of a study."""
@@ -116,17 +116,17 @@ class PruningRun:
             given = MethodInputs(training=self._training(name))
             decide = method.prepare(self.subject.model, given)
             return PreparedMethod(decide, Budget(), {}, self.options.calibration)
-        asked, drawn = self.options.calibration, method.needs in ("calibration", "labels")
+        calibration, drawn = self.options.calibration, method.needs in ("calibration", "labels")
         seed = self.seed if drawn else 0
-        key = content([method, seed, asked.samples, self.options.scoring.max_length])
+        key = content([method, seed, calibration.samples, self.options.scoring.max_length])
         shared = self.subject.prepared
         prepared = self.prepared if shared is None else shared
-        found = prepared.get(key)
-        if found is None or found.calibration.rows is not asked.rows:
-            calibration = replace(self, budget=Budget(), used={})
-            found = PreparedMethod(calibration._look(), calibration.budget, calibration.used, asked)
-            prepared[key] = found
-        return found
+        ready = prepared.get(key)
+        if ready is None or ready.calibration.rows is not calibration.rows:
+            looking = replace(self, budget=Budget(), used={})
+            ready = PreparedMethod(looking._look(), looking.budget, looking.used, calibration)
+            prepared[key] = ready
+        return ready
 
     def _look(self) -> Decide:
         method, data, inputs = self.options.method, None, self.inputs
@@ -162,8 +162,8 @@ class PruningRun:
         self.budget.measured += prepared.budget.measured
         self.used.update(prepared.used)
         if decision.learned is not None:
-            found = decision.learned
-            self.budget.train(examples=found.examples, steps=found.steps, rows=found.rows)
+            training = decision.learned
+            self.budget.train(examples=training.examples, steps=training.steps, rows=training.rows)
             self.used["decided"] = used_rows(self.subject.rows_of("train"), "train")
         return decision
 
@@ -237,8 +237,8 @@ class PruningRun:
 
     def tell(self, kind: str, text: str | None) -> None:
         """Note something, once for each kind."""
-        if text is not None and kind not in self.told:
-            self.told.add(kind)
+        if text is not None and kind not in self.noted:
+            self.noted.add(kind)
             self.note(text)
 
     def score(self, model: PreTrainedModel, masks: Sequence[Mask] | None = None) -> Evaluation:
@@ -260,11 +260,11 @@ class PruningRun:
             unique = list(dict.fromkeys(masks))
             by_mask = dict(zip(unique, self.score_many(self.subject.model, unique), strict=True))
             return [by_mask[mask] for mask in masks]
-        found = []
+        scores = []
         for mask, seed in zip(masks, seeds, strict=True):
             small, _ = replace(self, seed=seed).cut(Decision(mask=mask))
-            found.append(replace(self.score(small), mask=mask))
-        return found
+            scores.append(replace(self.score(small), mask=mask))
+        return scores
 
     def score_full(self) -> Evaluation:
         """The model with all its heads; trained first where its task head is new."""
@@ -295,8 +295,8 @@ class PruningRun:
         """What a reader of the record must not miss about its rows; told once, as well."""
         shared = shared_rows(self.subject, self.options, self.used)
         self.tell("shared", shared)
-        told = (*self.subject.need_task().notes, *notes_of(self.options.method))
-        return told if shared is None else (*told, shared)
+        notes = (*self.subject.need_task().notes, *notes_of(self.options.method))
+        return notes if shared is None else (*notes, shared)
 
     def difference(self, before: Evaluation, after: Evaluation) -> Difference:
         """What changed between two models on the rows that are scored."""

@@ -50,8 +50,8 @@ def finished(
     if not (target / RECORD).is_file():
         return None
     record = load_record(target)
-    if told := require_same(record.identity, about, target):
-        note(told)
+    if difference := require_same(record.identity, about, target):
+        note(difference)
     if record.get("files") not in (None, content_of(str(target))):
         raise UsageError(
             f"{target} has other files than its record was written with: delete it to have it made "
@@ -83,8 +83,10 @@ def workspace(
             if not (work / SETTINGS).exists():
                 _empty(work)  # nothing says whose it is
                 write_json(work / SETTINGS, dict(about))
-            elif told := require_same(read_json(work / SETTINGS, "settings"), about, where or work):
-                note(told)
+            else:
+                then = read_json(work / SETTINGS, "settings")
+                if difference := require_same(then, about, where or work):
+                    note(difference)
             yield
             _empty(work)
     finally:
@@ -119,16 +121,16 @@ def write_folder(
 
     The record is given back as it is written: with a sum over the files of the model.
     """
-    with whole_folder(target, replace=True) as made:
-        model.save_pretrained(made)
+    with whole_folder(target, replace=True) as folder:
+        model.save_pretrained(folder)
         if tokenizer is not None:
-            tokenizer.save_pretrained(made)
-        write_json(made / MASK, original_mask(model, mask).to_json())
+            tokenizer.save_pretrained(folder)
+        write_json(folder / MASK, original_mask(model, mask).to_json())
         if trace is not None:
-            trace.save(made / FILE)
-        record = replace(record, result={**record.result, "files": content_of(str(made))})
-        said = record.to_json()
-        write_json(made / RECORD, said)
-        write_card(model, made, card_results(said))
-        write_results(made, said)
+            trace.save(folder / FILE)
+        record = replace(record, result={**record.result, "files": content_of(str(folder))})
+        data = record.to_json()
+        write_json(folder / RECORD, data)
+        write_card(model, folder, card_results(data))
+        write_results(folder, data)
     return record

@@ -32,26 +32,26 @@ AGAIN = "delete it to have it made again, or pass --overwrite to start anew"
 
 
 def identity(
-    subject: Subject, asked: Prune, methods: Sequence[Method] = (), **more: Any
+    subject: Subject, options: Prune, methods: Sequence[Method] = (), **more: Any
 ) -> dict[str, Any]:
     """Everything cuts depend on; `methods` are those of a study, `more` what else it asks.
 
-    A study is asked about many ratios and seeds: those are its runs' own.
+    The ratios and seeds of a study belong to its runs.
     """
     if subject.tokenizer is not None:
         match(subject.model, subject.tokenizer)  # names the padding token to the config
-    inputs = subject.given(asked.calibration, asked.scoring.max_length)
+    inputs = subject.given(options.calibration, options.scoring.max_length)
     return {
         **computed(subject),
         **more,
-        **_rows(subject, asked),
-        "samples": asked.calibration.samples,
-        "max_length": asked.scoring.max_length,
+        **_rows(subject, options),
+        "samples": options.calibration.samples,
+        "max_length": options.scoring.max_length,
         "calibration": None if inputs is None else told(inputs),
-        **repairs_identity(asked.repair),
+        **repairs_identity(options.repair),
         "fresh": subject.fresh,
         **{name: value for method in methods for name, value in own_options(method).items()},
-        **plugin_code([to_plain([asked, *methods]), list(map(name_of, methods))], PLUGGABLE),
+        **plugin_code([to_plain([options, *methods]), list(map(name_of, methods))], PLUGGABLE),
         "layout": subject.layout.to_json(),
         **subject.fingerprint(),
     }
@@ -76,9 +76,9 @@ def own_options(method: Method) -> dict[str, str]:
     }
 
 
-def _rows(subject: Subject, asked: Prune) -> dict[str, Any]:
+def _rows(subject: Subject, options: Prune) -> dict[str, Any]:
     """Which rows are scored and which are looked at and trained on, by their content."""
-    task, scoring = subject.task, asked.scoring
+    task, scoring = subject.task, options.scoring
     if task is None:
         return {}
     return {

@@ -40,7 +40,7 @@ def not_better(score: float, random: Sequence[float], metric: str) -> str | None
     >>> not_better(0.37, [0.35, 0.31, 0.39], "accuracy")
     'This is not told apart from random: 0.3700, where 3 random cuts have 0.3100 to 0.3900.'
     """
-    if any(math.isnan(each) for each in (score, *random)):
+    if any(math.isnan(value) for value in (score, *random)):
         return "This cannot be held against random: a score is undefined."
     from headcount.tasks.metrics import get_metric
 
@@ -48,9 +48,9 @@ def not_better(score: float, random: Sequence[float], metric: str) -> str | None
     mean = sum(random) / len(random)
     cuts = f"{len(random)} random cuts have" if len(random) > 1 else "a random cut has"
     if sign * score <= sign * mean:
-        there = f"{mean:.4f} in the mean" if len(random) > 1 else f"{mean:.4f}"
-        return f"This is not better than random: {score:.4f}, where {cuts} {there}."
-    if sign * score <= max(sign * each for each in random):
+        average = f"{mean:.4f} in the mean" if len(random) > 1 else f"{mean:.4f}"
+        return f"This is not better than random: {score:.4f}, where {cuts} {average}."
+    if sign * score <= max(sign * value for value in random):
         spread = f"{min(random):.4f} to {max(random):.4f}"
         return f"This is not told apart from random: {score:.4f}, where {cuts} {spread}."
     return None
@@ -66,10 +66,10 @@ def rows_sentence(rows: Mapping[str, Mapping[str, Any]]) -> str:
     'Scored on half of dev (held-out set, 400 rows).'
     """
     parts = []
-    for use, each in rows.items():
-        count, split = each["n"], each["split"]
+    for use, used in rows.items():
+        count, split = used["n"], used["split"]
         where = f"rows of {split_words(split)}" if count is None else split_words(split, count)
-        where += "" if each["seed"] is None else f" (seed {each['seed']})"
+        where += "" if used["seed"] is None else f" (seed {used['seed']})"
         if split == "given":
             where = "rows that were given" if count is None else f"{count:,} rows that were given"
         parts.append(f"{use} on {where}")

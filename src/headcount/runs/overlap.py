@@ -51,19 +51,19 @@ def shared_note(seen: Mapping[str, Keys], scored: Keys, name: str) -> str | None
 
 
 def shared_rows(
-    subject: Subject, asked: Prune, used: Mapping[str, Mapping[str, Any]]
+    subject: Subject, options: Prune, used: Mapping[str, Mapping[str, Any]]
 ) -> str | None:
     """How many rows that are scored are also among those that decided, repaired or trained.
 
     None where there are none, and where a whole split is both: `seen_rows` says that.
     """
-    scoring, task = asked.scoring, subject.need_task()
+    scoring, task = options.scoring, subject.need_task()
     split = scoring.split or task.evaluation
     if seen_rows({**used, "scored": {"split": split}}) is not None:
         return None
     seen = used_keys(task, used)
     if any(rows["split"] == "given" for rows in used.values()):
-        seen.setdefault("calibration", []).extend(given_keys(asked.calibration.rows))
+        seen.setdefault("calibration", []).extend(given_keys(options.calibration.rows))
     return shared_note(seen, scored_keys(subject, scoring), set_name(split))
 
 

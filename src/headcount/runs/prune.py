@@ -188,16 +188,16 @@ def _learning(learning: TrainOptions | None, repair: Repairs) -> TrainOptions | 
     return TrainOptions() if learning is None and training_of(repair) is None else learning
 
 
-def _write(target: Path, found: PruneOutput, tokenizer: PreTrainedTokenizerBase | None) -> Record:
-    record = found.record
+def _write(target: Path, output: PruneOutput, tokenizer: PreTrainedTokenizerBase | None) -> Record:
+    record = output.record
     if is_first():
-        record = write_folder(target, record, found.model, found.mask, tokenizer, found.trace)
+        record = write_folder(target, record, output.model, output.mask, tokenizer, output.trace)
     wait_for_all()  # one of several processes may still read what the gates left
     return record
 
 
-def run_of(subject: Subject, asked: Prune, seed: int) -> Run:
-    """The question as a value that can be asked again."""
+def run_of(subject: Subject, options: Prune, seed: int) -> Run:
+    """The prune as a run: a value that can be executed again."""
     task = None if subject.task is None else subject.task.name
     return Run(
         "prune",
@@ -206,19 +206,23 @@ def run_of(subject: Subject, asked: Prune, seed: int) -> Run:
         source=subject.source,
         model_options=subject.model_options,
         seed=seed,
-        options=asked,
+        options=options,
     )
 
 
-def identity_of(subject: Subject, asked: Prune, seed: int) -> dict[str, Any]:
+def identity_of(subject: Subject, options: Prune, seed: int) -> dict[str, Any]:
     """Everything that one cut depends on."""
-    learning = asked.learning
-    more: dict[str, Any] = {"method": asked.name, "ratio": asked.ratio, "baseline": asked.baseline}
-    if asked.method.needs == "training" and learning is not None:
+    learning = options.learning
+    more: dict[str, Any] = {
+        "method": options.name,
+        "ratio": options.ratio,
+        "baseline": options.baseline,
+    }
+    if options.method.needs == "training" and learning is not None:
         more["learning"] = learning.identity()
-    if asked.gated:
+    if options.gated:
         more["gated"] = True
-    return identity_of_study(subject, asked, [asked.method], **more) | {"cut_seed": seed}
+    return identity_of_study(subject, options, [options.method], **more) | {"cut_seed": seed}
 
 
 @dataclass(frozen=True)
@@ -230,8 +234,8 @@ class _Cut:
 
     def make(self, about: dict[str, Any], notes: list[str], command: str | None) -> PruneOutput:
         """Decide, remove, repair and score, and put it on record."""
-        cutting, asked, started = self.cutting, self.cutting.options, time.monotonic()
-        self.say(f"choosing heads: {asked.name}")
+        cutting, options, started = self.cutting, self.cutting.options, time.monotonic()
+        self.say(f"choosing heads: {options.name}")
         decision = cutting.decide()
         mask, learned = decision.mask, decision.learned
         self.say(f"removing {len(mask.dropped)} of {len(mask.layout)} heads")
@@ -248,22 +252,22 @@ class _Cut:
             compared = cutting
             if learned is not None:
                 # random cuts get after the cut what the gates and weights got before it
-                longer = training_of(asked.repair)
-                if asked.learning is not None:
-                    longer = together(asked.learning, longer)
+                longer = training_of(options.repair)
+                if options.learning is not None:
+                    longer = together(options.learning, longer)
                 assert longer is not None  # the gates were trained by one of the two
-                repair = with_training(asked.repair, longer)
-                compared = replace(cutting, options=replace(asked, repair=repair))
+                repair = with_training(options.repair, longer)
+                compared = replace(cutting, options=replace(options, repair=repair))
             before, after = scored = compared.score_full(), cutting.score(small)
             result = cutting.result(decision, done, before, after)
             result["scores"] |= self._random(compared, mask, after)
             cutting.tell("seen", seen_rows(cutting.used))
             cutting.notes()
             self._log(result)
-        said = {"parameters": sizes, "rows_said": rows_sentence(cutting.used)}
+        extra = {"parameters": sizes, "rows_said": rows_sentence(cutting.used)}
         record = Record(
-            run=run_of(cutting.subject, asked, cutting.seed), identity=about, result=result | said,
-            rows=cutting.used, notes=tuple(notes), command=command,
+            run=run_of(cutting.subject, options, cutting.seed), identity=about,
+            result=result | extra, rows=cutting.used, notes=tuple(notes), command=command,
             seconds=round(time.monotonic() - started, 1),
         )  # fmt: skip
         return PruneOutput(small, mask, record, trace, scored)
@@ -273,14 +277,14 @@ class _Cut:
         if not is_first():
             return
         scores, cutting = result["scores"], self.cutting
-        asked = {name: result[name] for name in ("model", "method", "ratio", "seed")}
-        asked["repair"] = ", ".join(step["name"] for step in result["repair"])
-        asked |= {name: scores[name] for name in ("task", "split", "metric")}
+        about = {name: result[name] for name in ("model", "method", "ratio", "seed")}
+        about["repair"] = ", ".join(step["name"] for step in result["repair"])
+        about |= {name: scores[name] for name in ("task", "split", "metric")}
         numbers = {
             "score": scores["after"]["score"], "full": scores["before"]["score"],
             "difference": scores["difference"]["value"], "kept": result["heads"]["after"],
         }  # fmt: skip
-        log_run(cutting.logging.named("seed", cutting.seed, "scored"), asked, numbers)
+        log_run(cutting.logging.named("seed", cutting.seed, "scored"), about, numbers)
 
     def _random(self, cutting: PruningRun, mask: Mask, after: Evaluation) -> dict[str, Any]:
         """Random cuts of the same number of heads, repaired alike."""
@@ -291,12 +295,14 @@ class _Cut:
         seeds = [cutting.seed + 1 + number for number in range(count)]
         masks = [draw(mask.sparsity, seed) for seed in seeds]
         drawn = replace(cutting, budget=Budget(), used={}, logging=cutting.logging.named("random"))
-        found = drawn.score_masks(masks, seeds)
-        summary = _summary(found, metric) | {"budget": _each(drawn.budget, count)}
+        evaluations = drawn.score_masks(masks, seeds)
+        summary: dict[str, Any] = _summary(evaluations, metric) | {
+            "budget": _each(drawn.budget, count)
+        }
         if cutting.options.name != "random":
-            told = not_better(after.score, [each.score for each in found], metric)
-            summary["beaten"] = told is None
-            cutting.tell("random", told)
+            complaint = not_better(after.score, summary["scores"], metric)
+            summary["beaten"] = complaint is None
+            cutting.tell("random", complaint)
         return {"random": summary}
 
 
@@ -308,13 +314,15 @@ def _each(budget: Budget, cuts: int) -> dict[str, Any]:
     return one.to_json()
 
 
-def _summary(found: list[Evaluation], metric: str) -> dict[str, Any]:
-    values = [each.score for each in found]
+def _summary(evaluations: list[Evaluation], metric: str) -> dict[str, Any]:
+    values = [evaluation.score for evaluation in evaluations]
     return {
         "draws": len(values),
         "mean": float(np.mean(values)),
         "sd": deviation(values) if len(values) > 1 else None,
         **ends(values, metric),
         "scores": values,
-        "kept": [each.mask.pattern for each in found if each.mask is not None],
+        "kept": [
+            evaluation.mask.pattern for evaluation in evaluations if evaluation.mask is not None
+        ],
     }

@@ -63,8 +63,8 @@ class Record(Mapping[str, Any]):
 
     def to_json(self) -> dict[str, Any]:
         """The object of `record.json`; what is undefined is None."""
-        asked = {"format": FORMAT, "kind": self.run.kind, "id": self.id}
-        how = {
+        header = {"format": FORMAT, "kind": self.run.kind, "id": self.id}
+        context = {
             "rows": dict(self.rows),
             "notes": list(self.notes),
             "versions": self.identity.get("versions", {}),
@@ -74,7 +74,7 @@ class Record(Mapping[str, Any]):
             "run": self.run.to_plain(),
             "identity": dict(self.identity),
         }
-        return asked | defined(dict(self.result)) | how
+        return header | defined(dict(self.result)) | context
 
     @classmethod
     def from_json(cls, data: object, where: str = "This") -> Record:
@@ -120,8 +120,8 @@ class Record(Mapping[str, Any]):
         return len(self.to_json())
 
     def __repr__(self) -> str:
-        asked = self.run.model
-        model = asked if isinstance(asked, str) else getattr(asked, "kind", "best")
+        source = self.run.model
+        model = source if isinstance(source, str) else getattr(source, "kind", "best")
         task = f" on {self.run.task}" if self.run.task else ""
         return f"Record({self.run.kind} of {model[:40]}{task}, {self.id})"
 

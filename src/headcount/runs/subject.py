@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +106,11 @@ class Subject:
                 ("given", told(path), max_length),
                 lambda: read_texts(path, self.model, self.tokenizer, max_length),
             )
-        how: Any = {"tokenizer": self.tokenizer, "max_length": max_length, "labels": False}
+
+        rows = partial(as_rows, tokenizer=self.tokenizer, max_length=max_length, labels=False)
         if are_rows(inputs):
-            return as_rows(self.model, inputs, **how)
-        return self.once(
-            ("given", content(inputs), max_length), lambda: as_rows(self.model, inputs, **how)
-        )
+            return rows(self.model, inputs)
+        return self.once(("given", content(inputs), max_length), lambda: rows(self.model, inputs))
 
     def scored(self, scoring: Scoring) -> ScoredRows:
         """The rows that are scored."""
@@ -165,9 +164,9 @@ def make_subject(
     rows = TASKS[task](source) if isinstance(task, str) else task and open_task(task)
     if isinstance(model, str | os.PathLike):
         name = os.fspath(model)
-        loaded, found, fresh = open_model(name, model_options, rows, trains=trains, seed=seed)
+        loaded, processor, fresh = open_model(name, model_options, rows, trains=trains, seed=seed)
         return Subject(
-            model=loaded, tokenizer=tokenizer or found, task=rows, name=name, source=source,
+            model=loaded, tokenizer=tokenizer or processor, task=rows, name=name, source=source,
             model_options=model_options, fresh=fresh, by_name=True,
             named=tokenizer is None and isinstance(task, str | None),
         )  # fmt: skip

@@ -46,7 +46,7 @@ def prune_together(
     ]
     decisions = [_decision(prune) for prune in prunes]
     before = prunes[0].score_full()
-    masks = [each.mask for each in decisions if isinstance(each, Decision)]
+    masks = [decision.mask for decision in decisions if isinstance(decision, Decision)]
     scores = iter(prunes[0].score_masks(masks, [0] * len(masks)) if masks else [])
     seconds = round((time.monotonic() - started) / len(runs), 1)
     records: list[Record | HeadcountError] = []

@@ -28,10 +28,10 @@ def told(value: Any) -> str:
         return f"{value} {digest(Path(value).read_bytes())}"
     if value is None or isinstance(value, str | int | float | Path):
         return str(value)
-    if isinstance(value, list | tuple) and all(isinstance(each, int | float) for each in value):
+    if isinstance(value, list | tuple) and all(isinstance(item, int | float) for item in value):
         return str(list(value))
-    if isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value):
-        return ", ".join(told(each) for each in value)
+    if isinstance(value, list | tuple) and all(isinstance(item, str | Path) for item in value):
+        return ", ".join(told(item) for item in value)
     return f"{type(value).__name__} {content(value)}"
 
 
@@ -76,9 +76,9 @@ def _pieces(value: Any) -> Iterator[bytes]:
         yield from sorted(content(item).encode() for item in value)
         yield b"end"
     elif is_dataclass(value):
-        for each in fields(value):
-            yield each.name.encode()
-            yield from _pieces(getattr(value, each.name))
+        for field in fields(value):
+            yield field.name.encode()
+            yield from _pieces(getattr(value, field.name))
     elif isinstance(value, Iterable) and not isinstance(value, Iterator):
         for item in value:
             yield from _pieces(item)

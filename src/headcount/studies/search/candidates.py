@@ -50,7 +50,7 @@ class Candidates:
             options=candidate.options,
             seed=candidate.seed,
             note=self.note,
-            told=self.given,
+            noted=self.given,
             prepared=self.prepared,
         )
 

@@ -91,7 +91,9 @@ class TokenClassification(Classification):
         assert isinstance(labels, list)
         known = scored.task.labels
         names = {int(number): known[index] for index, number in enumerate(order) if number >= 0}
-        said = [[names.get(int(number) - 1, "(other)") for number in row[row > 0]] for row in kept]
+        predicted = [
+            [names.get(int(number) - 1, "(other)") for number in row[row > 0]] for row in kept
+        ]
         right = [[known[label] for label in row if label != IGNORED] for row in labels]
         texts = [""] * len(right)
         if WORDS in scored.rows.columns:
@@ -99,9 +101,9 @@ class TokenClassification(Classification):
             words = scored.rows.columns[WORDS]
             for row, tags in enumerate(scored.examples.texts[1]):
                 right.append(str(tags).split(" "))
-                by_word = dict(zip(filter(None, words[row]), said[row], strict=True))
-                said[row] = [by_word.get(word + 1, OUTSIDE) for word in range(len(right[-1]))]
-        predictions, wanted = ([" ".join(tags) for tags in side] for side in (said, right))
+                by_word = dict(zip(filter(None, words[row]), predicted[row], strict=True))
+                predicted[row] = [by_word.get(word + 1, OUTSIDE) for word in range(len(right[-1]))]
+        predictions, wanted = ([" ".join(tags) for tags in side] for side in (predicted, right))
         table = {"row": np.arange(len(wanted)), "source": texts}
         return Outcome(predictions, wanted), table | {"label": wanted, "prediction": predictions}
 
