@@ -49,21 +49,19 @@ class Curve(StudyResult):
         """For each method and ratio: mean, spread, best and worst over seeds, and relative score.
 
         `low` and `high` are the 95 % interval of the mean over seeds (Student's t), and so are
-        those of the `difference` from the full model; of one seed that is over the same rows.
+        those of the `difference` from the full model; of one seed both are over its rows.
         Beside random cuts, `than_random` says whether a method is better at this ratio, corrected
         for the number of such comparisons in the whole curve.
         """
         groups: dict[tuple[str, Any], list[Point]] = {}
         for point in self.points:
             groups.setdefault((point.method, point.ratio), []).append(point)
-        pairs = {key: (key, ("random", key[1])) for key in groups if key[0] != "random"}
-        pairs = {key: pair for key, pair in pairs.items() if pair[1] in groups}
-        tests = self.compared(groups, pairs.values())
+        tests = self.compared(groups, lambda key: ("random", key[1]))
         rows = []
         for (method, ratio), points in groups.items():
             row = {"method": method, "ratio": ratio, **self.group(points)}
-            if (method, ratio) in pairs:
-                row |= versus_random(tests[pairs[method, ratio]])
+            if test := tests.get(((method, ratio), ("random", ratio))):
+                row |= versus_random(test)
             rows.append(row)
         return rows
 

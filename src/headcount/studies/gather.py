@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,9 @@ from headcount.base.files import whole
 from headcount.base.options import defined
 from headcount.runs.kinds import KINDS
 from headcount.runs.products import scored_part
-from headcount.statistics import compare_pairs, interval
 from headcount.studies.ledger import Ledger
 from headcount.studies.plan import Cell, Plan
-from headcount.tasks.metrics import get_metric, over_seeds, step_of
+from headcount.studies.summary import NO_SCALE, Scale, compare_with, over_seeds
 
 SEED, METHOD = "seed", "method"
 REFERENCES = ("random", "all-heads")
@@ -120,6 +120,15 @@ NOT_MEASURED = {
 """Numbers that are not averaged over seeds."""
 OF_THE_METRIC = ("score", "random", "difference")
 """Columns in the unit of the score."""
+ENDS = {"score": ("low", "high"), "difference": ("difference_low", "difference_high")}
+"""Columns that have an interval over the rows of one run."""
+TESTED = {
+    "verdict": "",
+    "p_corrected": ".p",
+    "comparisons": ".comparisons",
+    "seeds_needed": ".seeds_needed",
+}
+"""What a line has of a test, and the end of its column."""
 
 
 def summarize(rows: Sequence[Row], axes: Sequence[str]) -> list[Row]:
@@ -138,10 +147,7 @@ def summarize(rows: Sequence[Row], axes: Sequence[str]) -> list[Row]:
             line["metric"] = first["metric"]
         for name in first:
             if _is_measure(name, group, axes):
-                values = [float(row[name]) for row in group if row[name] is not None]
-                line |= _spread(name, values, first)
-        if len(group) == 1 and first.get("low") is not None and "score" in line:
-            line |= {"score.low": first["low"], "score.high": first["high"]}
+                line |= _spread(name, group)
         for name in ("full", "kept", "heads", "n"):
             if name in first and len({row.get(name) for row in group}) == 1:
                 line[name] = first[name]
@@ -153,40 +159,31 @@ def summarize(rows: Sequence[Row], axes: Sequence[str]) -> list[Row]:
 def _test(lines: list[Row], runs: Sequence[Sequence[Row]], axes: Sequence[str]) -> None:
     """Say of every method whether it is better than random cuts, and than all heads.
 
-    Runs are paired by seed, and all comparisons of the table are corrected for their number.
+    Runs are paired by seed; the comparisons with one reference are corrected for their number.
     """
-    places = {
-        (line["group"], line.get("metric"), *(str(line[axis]) for axis in axes)): number
-        for number, line in enumerate(lines)
-    }
-    scores = {
-        number: {row.get(SEED) or 0: row["score"] for row in group if row.get("score") is not None}
-        for number, group in enumerate(runs)
-    }
-    pairs: dict[tuple[str, bool], list[tuple[int, int]]] = {}
     if METHOD not in axes:
         return
-    for number, line in enumerate(lines):
-        for other in REFERENCES:
-            key = [line["group"], line.get("metric"), *(str(line[axis]) for axis in axes)]
-            key[2 + list(axes).index(METHOD)] = other
-            against = places.get(tuple(key))
-            if against is not None and against != number and line.get("metric") is not None:
-                better = get_metric(line["metric"]).higher_is_better
-                pairs.setdefault((other, better), []).append((number, against))
-    for (other, better), several in pairs.items():
-        tested = [lines[number] for number, _ in several]
-        step = max(step_of(row["metric"], row.get("n"), row.get("score") or 1.0) for row in tested)
-        tests = compare_pairs(scores, several, higher_is_better=better, step=step)
-        for (number, _), row in tests.items():
-            named = {
-                "verdict": "",
-                "p_corrected": ".p",
-                "comparisons": ".comparisons",
-                "seeds_needed": ".seeds_needed",
-            }
-            lines[number] |= {
-                f"than {other}{end}": defined(row[name]) for name, end in named.items()
+    others = ["group", "metric", *(axis for axis in axes if axis != METHOD)]
+    labels = {
+        (str(line[METHOD]), *(str(line[name]) for name in others)): number
+        for number, line in enumerate(lines)
+        if line.get("metric") is not None
+    }
+    for other, better in product(REFERENCES, (True, False)):
+        scores, scales = {}, []
+        for label, number in labels.items():
+            scale = Scale(
+                lines[number]["metric"], lines[number].get("n"), lines[number].get("score")
+            )
+            if scale.higher_is_better is better:
+                scored = [row for row in runs[number] if row.get("score") is not None]
+                scores[label] = {row.get(SEED) or 0: row["score"] for row in scored}
+                if label[0] != other and (other, *label[1:]) in labels:
+                    scales.append(scale)
+        tests = compare_with(scores, [lambda label, other=other: (other, *label[1:])], *scales)
+        for (label, _), row in tests.items():
+            lines[labels[label]] |= {
+                f"than {other}{end}": defined(row[name]) for name, end in TESTED.items()
             }
 
 
@@ -200,13 +197,19 @@ def _is_measure(name: str, group: Sequence[Row], axes: Sequence[str]) -> bool:
     return bool(values) and numbers
 
 
-def _spread(name: str, values: Sequence[float], first: Row) -> Row:
-    metric = first.get("metric")
-    if metric is not None and name in OF_THE_METRIC:
-        differences = name == "difference"
-        mean, low, high = over_seeds(metric, values, first.get("n"), differences=differences)
-    else:
-        mean, low, high = interval(values)
-    if not low < high:  # of one seed, or of equal ones, no spread is known
-        low = high = None
-    return {name: mean, f"{name}.low": low, f"{name}.high": high}
+def _spread(name: str, group: Sequence[Row]) -> Row:
+    """Mean and interval of a column; of one run over its rows, where they are known."""
+    first = group[0]
+    values, scores = (
+        [float(row[column]) for row in group if row.get(column) is not None]
+        for column in (name, "score")
+    )
+    scale = NO_SCALE
+    if first.get("metric") is not None and name in OF_THE_METRIC:
+        level = sum(scores) / len(scores) if scores and name == "difference" else None
+        scale = Scale(first["metric"], first.get("n"), level)
+    below, above = ENDS.get(name, ("", ""))
+    mean, low, high = over_seeds(
+        values, scale, differences=name == "difference", single=(first.get(below), first.get(above))
+    )
+    return defined({name: mean, f"{name}.low": low, f"{name}.high": high})

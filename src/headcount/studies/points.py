@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
@@ -14,9 +14,10 @@ from headcount.base.files import require_fields, whole, write_json
 from headcount.base.names import split_words
 from headcount.base.options import defined
 from headcount.runs.record import Record
-from headcount.statistics import compare_pairs, deviation
+from headcount.statistics import deviation
 from headcount.statistics.comparisons import Label
-from headcount.tasks.metrics import Difference, ends, get_metric, over_seeds, step_of
+from headcount.studies.summary import Scale, compare_with, over_seeds
+from headcount.tasks.metrics import Difference, ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +128,9 @@ class StudyResult(ABC):
     def group(self, points: Sequence[Point]) -> dict[str, Any]:
         """Mean over seeds with its interval, spread, ends, and what was lost."""
         values = [point.score for point in points]
-        mean, low, high = over_seeds(self.metric, values, points[0].n)
+        mean, low, high = over_seeds(
+            values, Scale(self.metric, points[0].n), single=(points[0].low, points[0].high)
+        )
         return {
             "kept": points[0].kept,
             "seeds": len(points),
@@ -141,13 +144,12 @@ class StudyResult(ABC):
         }
 
     def compared(
-        self, groups: Mapping[Label, Sequence[Point]], pairs: Iterable[tuple[Label, Label]]
+        self, groups: Mapping[Label, Sequence[Point]], *references: Callable[[Label], Label]
     ) -> dict[tuple[Label, Label], dict[str, Any]]:
-        """Groups of cuts held against others seed by seed; all pairs are one table (Holm)."""
+        """Groups of cuts against their references seed by seed, as one table (Holm)."""
         scores = {label: by_seed(points) for label, points in groups.items()}
-        better = get_metric(self.metric).higher_is_better
-        step = step_of(self.metric, self.points[0].n, self.full["score"] or 1.0)
-        return compare_pairs(scores, pairs, higher_is_better=better, step=step)
+        scale = Scale(self.metric, self.points[0].n, self.full["score"])
+        return compare_with(scores, references, scale)
 
     def __repr__(self) -> str:
         task = f"{self.about['task']} {split_words(self.about['split'])}"
@@ -181,9 +183,12 @@ def loss_of(points: Sequence[Point], full: float | None, metric: str) -> dict[st
     """What cuts lost in the mean, and in words: over cuts, or over rows where there is one cut."""
     before = math.nan if full is None else full
     losses = [value.score - before for value in points]
-    mean, low, high = over_seeds(metric, losses, points[0].n, differences=True)
-    if len(points) == 1:
-        low, high = points[0].difference_low, points[0].difference_high
+    mean, low, high = over_seeds(
+        losses,
+        Scale(metric, points[0].n, full),
+        differences=True,
+        single=(points[0].difference_low, points[0].difference_high),
+    )
     lost = Difference(metric=metric, value=mean, low=low, high=high)
     return {"difference": lost.to_json(), "lost": str(lost)}
 

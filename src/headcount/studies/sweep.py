@@ -31,13 +31,13 @@ from headcount.runs.identity import identity
 from headcount.runs.kinds.prune import FREE, Prune
 from headcount.runs.notes import Note, log
 from headcount.runs.subject import Subject
-from headcount.statistics import compare_groups, interval, rank_correlation
+from headcount.statistics import rank_correlation
 from headcount.studies.driver import Progress
 from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.plan import Plan
 from headcount.studies.points import Point, StudyResult, by_seed
 from headcount.studies.prunes import PruneRuns, PruneStudy, check_seeds, open_study
-from headcount.tasks.metrics import get_metric, step_of
+from headcount.studies.summary import SHARE, Scale, compare_with, over_seeds
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
@@ -65,9 +65,8 @@ class Sweep(StudyResult):
             value: by_seed(points) for value, points in groups.items()
         }
         seeds[ALL] = {point.seed: full for point in self.points}
-        better = get_metric(self.metric).higher_is_better
-        step = step_of(self.metric, self.points[0].n, full)
-        tests = compare_groups(seeds, ALL, higher_is_better=better, step=step)
+        scale = Scale(self.metric, self.points[0].n, self.full["score"])
+        tests = compare_with(seeds, [lambda _: ALL], scale)
         rows = []
         for value, points in groups.items():
             whole = self.group(points)
@@ -81,8 +80,8 @@ class Sweep(StudyResult):
                         name: whole[name] for name in ("mean", "low", "high", "worst", "best")
                     },
                     **{name: whole[name] for name in ("relative", "difference", "lost")},
-                    "against_all_heads": tests[value],
-                    "than_all_heads": tests[value]["verdict"],
+                    "against_all_heads": tests[value, ALL],
+                    "than_all_heads": tests[value, ALL]["verdict"],
                     "all_closed": sum(point.all_closed is not None for point in points),
                 }
             )
@@ -102,7 +101,7 @@ class Sweep(StudyResult):
 
 
 def _sparsity(values: Sequence[float]) -> dict[str, float]:
-    mean, low, high = interval(values, (0.0, 1.0))
+    mean, low, high = over_seeds(values, SHARE)
     return {"mean": mean, "low": low, "high": high, "worst": min(values), "best": max(values)}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from headcount.base.errors import UsageError
 from headcount.base.names import require
-from headcount.statistics import Sides, Weighted, interval
+from headcount.statistics import Sides, Weighted
 from headcount.tasks import bleu, entities
 from headcount.tasks import formulas as f
 from headcount.tasks.drawing import draw
@@ -241,19 +241,6 @@ METRICS: dict[str, Metric] = {
         rows=NUMBERS,
     ),
 }
-
-
-def over_seeds(
-    metric: str, values: Sequence[float], rows: int | None, *, differences: bool = False
-) -> tuple[float, float, float]:
-    """Mean of a metric, or of differences in it, over seeds, with an interval inside its range.
-
-    >>> [round(value, 3) for value in over_seeds("accuracy", [0.8, 0.8], 100)]
-    [0.8, 0.774, 0.826]
-    """
-    low, high = get_metric(metric).range
-    limits = (low - high, high - low) if differences else (low, high)
-    return interval(values, limits, step_of(metric, rows, float(np.mean(values))))
 
 
 def step_of(metric: str, rows: int | None, value: float = 1.0) -> float:

@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headcount.repair.repairs import done_words
-from headcount.statistics import compare_pairs
-from headcount.statistics import interval as mean_interval
-from headcount.tasks.metrics import METRICS, over_seeds, step_of
-from headcount.views.page.pruned import PrunedVariant, higher_is_better
+from headcount.studies.summary import Scale, compare_with, over_seeds
+from headcount.views.page.pruned import PrunedVariant
 from headcount.views.page.reading import Interval, fill, interval, number, text
 from headcount.views.page.rows import UsedRows, rows_text
 from headcount.views.page.subjects import PageSubject
@@ -177,15 +175,16 @@ def sum_up(
 def _over_seeds(same: Sequence[PrunedVariant], relative: bool) -> Interval:
     """Mean and interval of scores, or of differences, that differ by their seed."""
     estimates = [(run.difference if relative else run.score) or Interval(None) for run in same]
-    if len(same) == 1:
-        return estimates[0]
     values = [estimate.value for estimate in estimates if estimate.value is not None]
-    metric, rows = same[0].metric, same[0].rows.n
-    if metric in METRICS:
-        mean, low, high = over_seeds(metric, values, rows, differences=relative)
-    else:  # of a newer version, or of a plugin
-        mean, low, high = mean_interval(values)
-    return Interval(mean, number(low), number(high))
+    scores = [run.score.value for run in same if run.score and run.score.value is not None]
+    level = sum(scores) / len(scores) if scores else None
+    mean, low, high = over_seeds(
+        values,
+        Scale(same[0].metric, same[0].rows.n, level),
+        differences=relative,
+        single=(estimates[0].low, estimates[0].high),
+    )
+    return Interval(number(mean), number(low), number(high))
 
 
 def _tests(
@@ -196,23 +195,17 @@ def _tests(
         size: {run.seed: run.score.value or 0.0 for run in same if run.score}
         for size, same in groups.items()
     }
-    tests: dict[tuple[Size, str], Mapping[str, object]] = {}
-    for reference in ("random", "all-heads"):
-        pairs = [
-            (size, other)
-            for size in scores
-            for other in [_reference(size, reference, heads)]
-            if other in scores and other != size
-        ]
-        if pairs:
-            first = next(iter(groups.values()))[0]
-            score = (first.score or Interval(None)).value or 0.0
-            known = first.metric in METRICS
-            step = step_of(first.metric, first.rows.n, score) if known else 0.0
-            better = higher_is_better(first.metric)
-            rows = compare_pairs(scores, pairs, higher_is_better=better, step=step)
-            tests |= {(size, reference): row for (size, _), row in rows.items()}
-    return tests
+    first = next(iter(groups.values()), None)
+    if not first:
+        return {}
+    scale = Scale(first[0].metric, first[0].rows.n, (first[0].score or Interval(None)).value)
+    return {
+        (size, name): row
+        for name in ("random", "all-heads")
+        for (size, _), row in compare_with(
+            scores, [lambda size, name=name: _reference(size, name, heads)], scale
+        ).items()
+    }
 
 
 def _reference(size: Size, reference: str, heads: int) -> Size:
