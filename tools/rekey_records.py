@@ -4,7 +4,8 @@
 
 A run is named by a key made of all that it asks, so a renamed option renames every folder. Each
 word OLD=NEW renames a key of the run's plain form, wherever it stands; the models and data that a
-run names must be where they were, as they count by content.
+run names must be where they were, as they count by content. Every record and study gets
+the present header; without words, nothing else changes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headcount.base.header import header
 from headcount.runs.run import Run
 from tools.pack_records import main as pack
 
@@ -42,8 +44,10 @@ def main(archive: Path, names: Mapping[str, str]) -> None:
         keys = {}
         for path in sorted((folder / "runs").iterdir()):
             record = json.loads((path / "record.json").read_text(encoding="utf-8"))
+            record = header(record["kind"]) | {**record, **header(record["kind"])}
             record["run"] = renamed(record["run"], names)
-            keys[path.name] = Run.read(record["run"], path.name).key
+            if names:
+                keys[path.name] = Run.read(record["run"], path.name).key
             _write(path / "record.json", record)
         for old, new in keys.items():
             (folder / "runs" / old).rename(folder / "runs" / f"new-{new}")
@@ -53,7 +57,7 @@ def main(archive: Path, names: Mapping[str, str]) -> None:
             study = json.loads(path.read_text(encoding="utf-8"))
             study["asked"] = renamed(study["asked"], names)
             study["runs"] = sorted(keys.get(key, key) for key in study["runs"])
-            _write(path, study)
+            _write(path, header("plan") | study)
         pack(folder, archive)
     print(f"{sum(old != new for old, new in keys.items())} of {len(keys)} runs have another key")
 

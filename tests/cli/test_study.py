@@ -144,10 +144,10 @@ def test_without_slurm_it_is_said(
 def test_a_record_of_a_newer_version_is_refused_and_stays(cli: Cli, file: Path) -> None:
     asked(cli, "run", file)
     path = next((file.parent / "probes" / "runs").glob("*/record.json"))
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 2}))
     ran = cli("study", "run", file)
     assert ran.code == 2
-    assert "has format 2, and this headcount reads 1" in ran.err
+    assert "has version 2, and this headcount reads 1" in ran.err
     assert path.is_file()
     assert not (file.parent / "probes" / "damaged").exists()
 

@@ -34,7 +34,8 @@ def record(kind: str, model: str, task: str | None, **result: Any) -> dict[str, 
     """A record with what every one has."""
     command = f"headcount {kind} {model}"
     return {
-        "format": 1, "kind": kind, "id": result.pop("id", f"{kind}0"), "model": model, "task": task,
+        "format": "headcount", "version": 1, "kind": kind, "id": result.pop("id", f"{kind}0"),
+        "model": model, "task": task,
         "command": command, "seconds": 1.0, "notes": [], "rows": {}, "device": "cpu",
         "run": {"kind": kind, "model": model, "task": task},
         "identity": {"model": model, "task": task, "weights": f"weights of {model}"}, **result,

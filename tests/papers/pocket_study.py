@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from headcount.base.header import header
 from headcount.heads import Layout
 from headcount.likeness.result import Measurement, Redundancy
 from headcount.papers.claims import Verdict, judge, read_claims
@@ -65,7 +66,7 @@ class PocketStudy:
         for cell in self.cells(group):
             folder = Ledger(self.folder).folder_of(cell.key)
             folder.mkdir(parents=True, exist_ok=True)
-            data = {"format": 1, "kind": cell.run.kind, "run": {}, **record(cell)}
+            data = {**header(cell.run.kind), "run": {}, **record(cell)}
             (folder / "record.json").write_text(json.dumps(data))
             if cell.run.kind == "redundancy" and matrices is not None and layout is not None:
                 measured = {

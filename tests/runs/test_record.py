@@ -9,7 +9,8 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import NotFoundError, UsageError
-from headcount.runs.record import FILE, FORMAT, Record, load_record
+from headcount.base.header import header
+from headcount.runs.record import FILE, Record, load_record
 from headcount.runs.run import Run
 from models.zoo import build
 
@@ -38,7 +39,8 @@ def test_what_is_saved_is_loaded(tmp_path):
 
 def test_it_is_a_mapping_of_all_of_its_file():
     assert isinstance(MADE, Mapping)
-    assert (MADE["format"], MADE["kind"], MADE["run"]) == (FORMAT, "prune", RUN.to_plain())
+    assert {name: MADE[name] for name in header("prune")} == header("prune")
+    assert MADE["run"] == RUN.to_plain()
     assert (MADE["method"], MADE["score"], MADE["device"]) == ("random", None, "cpu")
     assert len(MADE) == len(list(MADE)) == len(MADE.to_json())
     with pytest.raises(KeyError):
@@ -48,8 +50,8 @@ def test_it_is_a_mapping_of_all_of_its_file():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": FORMAT + 1}, f"has format {FORMAT + 1}, and this headcount reads {FORMAT}"),
-        ({"format": "1"}, "is no record of headcount"),
+        ({"version": 2}, "has version 2, and this headcount reads 1"),
+        ({"format": 1}, "is no record of headcount"),
         ({"id": "0" * 16}, "is damaged: its id is not that of its identity"),
         ({"identity": {"seed": 1}}, "is damaged"),
         ({"identity": []}, "has a wrong 'identity'"),
@@ -68,7 +70,9 @@ def test_what_is_no_record_is_refused_by_its_name(tmp_path, change, said):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["format", "id", "run", "identity", "rows", "notes", "seconds"])
+@pytest.mark.parametrize(
+    "name", ["format", "version", "kind", "id", "run", "identity", "rows", "notes", "seconds"]
+)
 def test_a_record_that_lacks_something_is_refused(tmp_path, name):
     path = MADE.save(tmp_path)
     data = MADE.to_json()

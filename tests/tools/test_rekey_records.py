@@ -6,6 +6,7 @@ import json
 import tarfile
 from pathlib import Path
 
+from headcount.base.header import header
 from headcount.runs.run import Run
 from tools.pack_records import main as pack
 from tools.rekey_records import main, renamed
@@ -22,7 +23,9 @@ def test_a_run_lies_under_the_key_of_its_new_form(tmp_path: Path):
     folder = tmp_path / "pocket"
     (folder / "runs" / "0123456789abcdef").mkdir(parents=True)
     (folder / "studies").mkdir()
-    (folder / "runs/0123456789abcdef/record.json").write_text(json.dumps({"run": old, "n": 0.1}))
+    (folder / "runs/0123456789abcdef/record.json").write_text(
+        json.dumps({"format": 1, "kind": "evaluate", "run": old, "n": 0.1})
+    )
     study = {"asked": {"runs.a.opening.device": "cpu"}, "runs": ["0123456789abcdef"]}
     (folder / "studies/pocket.json").write_text(json.dumps(study))
     pack(folder, tmp_path / "records.tar.xz")
@@ -32,6 +35,10 @@ def test_a_run_lies_under_the_key_of_its_new_form(tmp_path: Path):
     key = Run.read(run | {"model_options": {"device": "cpu"}}).key
     record = json.loads((tmp_path / f"new/pocket/runs/{key}/record.json").read_text())
     assert record["n"] == 0.1
+    assert record.items() >= header("evaluate").items()
     assert record["run"]["model_options"] == {"device": "cpu"}
     study = json.loads((tmp_path / "new/pocket/studies/pocket.json").read_text())
-    assert study == {"asked": {"runs.a.model_options.device": "cpu"}, "runs": [key]}
+    assert study == header("plan") | {
+        "asked": {"runs.a.model_options.device": "cpu"},
+        "runs": [key],
+    }

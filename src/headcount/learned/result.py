@@ -9,6 +9,7 @@ from typing import get_type_hints
 from transformers import PreTrainedModel
 
 from headcount.base.files import read_json, require_fields, write_json
+from headcount.base.header import header
 from headcount.base.text import line
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
@@ -51,7 +52,7 @@ class LearnedGates:
     def save(self, folder: Path) -> None:
         """Weights, mask and trace, then the result."""
         checkpoints.save_weights(self.model, folder)
-        write_json(folder / MASK, self.mask.to_json())
+        write_json(folder / MASK, header("mask") | self.mask.to_json())
         self.trace.save(folder / FILE)
         write_json(folder / checkpoints.RESULT, {**self.to_json(), "versions": versions()})
 

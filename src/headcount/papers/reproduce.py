@@ -13,6 +13,7 @@ from pathlib import Path
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.base.files import expanded, whole, write_json
+from headcount.base.header import header
 from headcount.base.names import require
 from headcount.papers.claims import Verdict, judge, read_claims
 from headcount.papers.finished import PaperRuns
@@ -209,7 +210,7 @@ def _write(result: ReproducedItem, drawn: DrawnItem) -> ReproducedItem:
     ]
     files = [*(folder / file for file in texts), *figures]
     data = folder / f"{name}.json"
-    write_json(data, result.to_json())
+    write_json(data, header("paper-item") | result.to_json())
     return replace(result, files=[*files, data])
 
 

@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 
 from headcount.base.errors import UsageError
 from headcount.base.files import LOCK, locked, read_json, whole_folder, write_json
+from headcount.base.header import header
 from headcount.base.outputs import require_new, require_place, require_replaceable
 from headcount.heads import Mask
 from headcount.learned.trace import FILE, Trace, load_trace
@@ -125,7 +126,7 @@ def write_folder(
         model.save_pretrained(folder)
         if tokenizer is not None:
             tokenizer.save_pretrained(folder)
-        write_json(folder / MASK, original_mask(model, mask).to_json())
+        write_json(folder / MASK, header("mask") | original_mask(model, mask).to_json())
         if trace is not None:
             trace.save(folder / FILE)
         record = replace(record, result={**record.result, "files": content_of(str(folder))})

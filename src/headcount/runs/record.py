@@ -4,8 +4,8 @@ record.json is one object:
 
 | key | what it is |
 |---|---|
-| `format` | the version of this table, 1 |
-| `kind`, `run` | what was asked: `headcount run record.json` asks it again |
+| `format`, `version`, `kind` | the header of every file: headcount, 1, and the kind of run |
+| `run` | what was asked: `headcount run record.json` asks it again |
 | `identity` | what the result depends on, by content: weights, config, tokenizer, rows, options |
 | `id` | a short name for the identity: two results are of one question when it is the same |
 | `versions`, `device`, `command`, `seconds` | what computed it, where, by which command, how long |
@@ -25,16 +25,17 @@ from typing import Any
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.base.files import as_path, expanded, read_json, require_fields, write_json
+from headcount.base.header import header, require_header
 from headcount.base.options import defined
 from headcount.runs.run import Run
 
-FORMAT = 1
 FILE = "record.json"
 TOLD = ("model", "device", "versions")
 """Parts of an identity that are recorded and may differ."""
 COMMON = {
-    "format": int, "kind": str, "id": str, "run": dict, "identity": dict, "versions": dict,
-    "device": str, "command": str | None, "seconds": float, "rows": dict, "notes": list,
+    "format": str, "version": int, "kind": str, "id": str, "run": dict, "identity": dict,
+    "versions": dict, "device": str, "command": str | None, "seconds": float, "rows": dict,
+    "notes": list,
 }  # fmt: skip
 
 
@@ -63,7 +64,7 @@ class Record(Mapping[str, Any]):
 
     def to_json(self) -> dict[str, Any]:
         """The object of `record.json`; what is undefined is None."""
-        header = {"format": FORMAT, "kind": self.run.kind, "id": self.id}
+        start = header(self.run.kind) | {"id": self.id}
         context = {
             "rows": dict(self.rows),
             "notes": list(self.notes),
@@ -74,12 +75,12 @@ class Record(Mapping[str, Any]):
             "run": self.run.to_plain(),
             "identity": dict(self.identity),
         }
-        return header | defined(dict(self.result)) | context
+        return start | defined(dict(self.result)) | context
 
     @classmethod
     def from_json(cls, data: object, where: str = "This") -> Record:
         """The record that `to_json` wrote."""
-        data = require_format(data, where)
+        data = require_header(data, where)
         require_fields(data, COMMON, f"{where} is no record")
         record = cls(
             run=Run.read(data["run"], f"{where}: run"),
@@ -134,22 +135,6 @@ class Record(Mapping[str, Any]):
             for name, value in shown.items()
         ]
         return table(("record", repr(self)), rows)
-
-
-class FormatError(UsageError):
-    """A whole record, in a form that this version does not know."""
-
-
-def require_format(data: object, where: str) -> Mapping[str, Any]:
-    """Refuse what is no record, and, by its name, a record of another version."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("format"), int):
-        raise UsageError(f"{where} is no record of headcount.")
-    if data["format"] != FORMAT:
-        raise FormatError(
-            f"{where} has format {data['format']}, and this headcount reads {FORMAT}: use the "
-            "version that wrote it, or a newer one."
-        )
-    return data
 
 
 def id_of(identity: Mapping[str, Any]) -> str:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headcount.base.errors import HeadcountError
+from headcount.base.header import FormatError
 from headcount.runs.products import has_product, leaves_model
-from headcount.runs.record import FormatError
 from headcount.studies.executors.protocol import Executor, JobEnd
 from headcount.studies.ledger import Ledger, State, holder_of
 from headcount.studies.plan import Cell, Plan

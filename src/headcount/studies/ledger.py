@@ -25,7 +25,8 @@ from typing import Any, Literal
 from headcount.base.errors import HeadcountError, UsageError
 from headcount.base.faults import danger
 from headcount.base.files import LOCK, cannot_write, discard, expanded, read_json, write_json
-from headcount.runs.record import FILE, require_format
+from headcount.base.header import require_header
+from headcount.runs.record import FILE
 from headcount.studies.lease import NAME, Lease, is_gone, read_holder, take
 
 RUNS, CLAIMS, WORK, STUDIES, DAMAGED = "runs", "claims", "work", "studies", "damaged"
@@ -240,7 +241,7 @@ class Ledger:
         """The record of a run that is done, as it is in its file."""
         data = read_json(self.folder_of(key) / FILE, "record")
         where = str(self.folder_of(key) / FILE)
-        require_format(data, where)
+        require_header(data, where)
         if "run" not in data:
             raise UsageError(f"{where} is damaged: it does not say what was run.")
         return data

@@ -10,6 +10,7 @@ import numpy as np
 
 from headcount.base.errors import UsageError
 from headcount.base.files import require_fields, write_json
+from headcount.base.header import header
 from headcount.runs.identity import read_sealed, seal
 from headcount.tasks.metrics import Outcome
 from headcount.training.evaluation import Evaluation
@@ -22,7 +23,7 @@ def keep(evaluation: Evaluation, folder: Path | None, id: str, file: str = FILE)
     if folder is not None and evaluation.outcome is not None:
         sides = (evaluation.outcome.predictions, evaluation.outcome.labels)
         rows = [list(map(_plain, side)) for side in sides]
-        data = {"scores": evaluation.to_json(), "said": rows[0], "right": rows[1]}
+        data = header("full") | {"scores": evaluation.to_json(), "said": rows[0], "right": rows[1]}
         write_json(folder / file, seal(data, id))
     return evaluation
 

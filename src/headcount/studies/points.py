@@ -11,6 +11,7 @@ from typing import Any, Literal, get_type_hints
 
 from headcount.base.errors import UsageError
 from headcount.base.files import require_fields, whole, write_json
+from headcount.base.header import header
 from headcount.base.names import split_words
 from headcount.base.options import defined
 from headcount.runs.record import Record
@@ -122,7 +123,8 @@ class StudyResult(ABC):
     def save(self, folder: str | Path, name: str, command: str | None = None) -> None:
         """Write NAME.json, with the command that made it, and all points as NAME.parquet."""
         folder = Path(folder)
-        write_json(folder / f"{name}.json", defined(self.to_json()) | {"command": command})
+        data = header(name) | defined(self.to_json()) | {"command": command}
+        write_json(folder / f"{name}.json", data)
         write_parquet(self.points, self.full["score"], folder / f"{name}.parquet")
 
     def group(self, points: Sequence[Point]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcount.base.errors import UsageError
 from headcount.base.files import discard, expanded, read_json, write_json
+from headcount.base.header import header
 from headcount.runs.notes import log
 from headcount.runs.run import InMemory
 from headcount.studies.driver import Again, Driver, DriveResult, Progress
@@ -304,7 +305,7 @@ class Study:
     @cached_property
     def _now(self) -> dict[str, Any]:
         """What the study file asks for."""
-        return {
+        return header("plan") | {
             "name": self.planned.name,
             "command": self.command,
             "threads": self.planned.settings.threads,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headcount.base.files import whole, write_json
+from headcount.base.header import header
 from headcount.views.figures import colour_bar, new_figure, no_frame, save_both, styled
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def save(
     }
     with whole(folder / "attention.npz") as partial:
         np.savez_compressed(partial, **arrays)
-    write_json(folder / "attention.json", data)
+    write_json(folder / "attention.json", header("attention") | dict(data))
 
 
 def overview(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:

@@ -34,7 +34,11 @@ def test_a_run_knows_its_study(files: Path) -> None:
     ("name", "text", "why"),
     [
         ("record.json", "{", "is no record"),
-        ("record.json", '{"format": 7, "kind": "prune"}', "has format 7, and this reads 1"),
+        (
+            "record.json",
+            '{"format": "headcount", "version": 7, "kind": "prune"}',
+            "has version 7, and this",
+        ),
         ("near.npz", "no archive", "is no redundancy file"),
         ("gates.npz", "no archive", "is no trace of gates"),
     ],

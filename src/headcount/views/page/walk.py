@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from headcount.base.errors import HeadcountError, NotFoundError, UsageError
 from headcount.base.files import expanded, read_json, special_file
-from headcount.runs.record import FORMAT
+from headcount.base.header import require_header
 from headcount.views.page.reading import COMMAND, text
 
 Made = TypeVar("Made")
@@ -32,6 +32,8 @@ DAMAGED = (
     *(KeyError, TypeError, ValueError, AttributeError, IndexError),
     *(OverflowError, ZeroDivisionError, HeadcountError),
 )
+PAGE_KINDS = {"curve": "study", "compare": "study", "sweep": "study", "plan": "file"}
+"""Kinds of files -> what the page calls them, where that is another word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,9 +195,8 @@ def _kind(path: Path, data: object) -> str | None:
     if not isinstance(data, dict):
         return None
     if "kind" in data and "format" in data:
-        if data["format"] != FORMAT:
-            raise UsageError(f"{path} has format {data['format']!r:.20}, and this reads {FORMAT}.")
-        return str(data["kind"])
+        kind = str(require_header(data, str(path), "file")["kind"])
+        return PAGE_KINDS.get(kind, kind)
     if path.name in ("search.json", "full.json"):
         return path.stem
     if {"about", "full", "summary", "points"} <= set(data):
