@@ -1,14 +1,15 @@
 """What a result depends on, so that nothing goes on with something else: one identity for all.
 
 A folder of a study or a pruned model keeps it. The same command again finds it there and goes on;
-where something else is asked, the refusal says what changed. Which versions computed it, on which
+where something else is options, the refusal says what changed. Which versions computed it, on which
 device and where the model lay is kept beside it: a difference is told.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,12 @@ from headcount.runs.kinds.prune import Prune
 from headcount.runs.record import TOLD
 from headcount.runs.subject import Subject
 from headcount.runs.values import told
+from headcount.tasks.calibration import Calibration
 from headcount.tasks.loading import match
 
 PLUGGABLE = (METHODS, REPAIRS, DISTANCES)
+BY_NAME = frozenset({"method", "ratio", "repair", "learning", "baseline", "gated"})
+"""Options of a prune that `identity_of` and `repairs_identity` write: a study has several."""
 AGAIN = "delete it to have it made again, or pass --overwrite to start anew"
 
 
@@ -44,9 +48,8 @@ def identity(
     return {
         **computed(subject),
         **more,
+        **_options(subject, options),
         **_rows(subject, options),
-        "samples": options.calibration.samples,
-        "max_length": options.scoring.max_length,
         "calibration": None if inputs is None else told(inputs),
         **repairs_identity(options.repair),
         "fresh": subject.fresh,
@@ -76,21 +79,37 @@ def own_options(method: Method) -> dict[str, str]:
     }
 
 
+def _options(subject: Subject, options: Prune) -> dict[str, Any]:
+    """Every option but those that stand in an identity in another form, so none is forgotten."""
+    scoring = to_plain(options.scoring)
+    if subject.task is None:  # nothing is scored
+        scoring = {"max_length": scoring["max_length"]}
+    return {
+        **_but(options, BY_NAME | {"scoring", "calibration"}),
+        **_but(options.calibration, {"rows"}),  # those by content
+        **scoring,
+    }
+
+
+def _but(options: Prune | Calibration, names: Set[str]) -> dict[str, Any]:
+    """All fields with other names."""
+    rest = [field.name for field in fields(options) if field.name not in names]
+    return {name: to_plain(getattr(options, name)) for name in rest}
+
+
 def _rows(subject: Subject, options: Prune) -> dict[str, Any]:
     """Which rows are scored and which are looked at and trained on, by their content."""
-    task, scoring = subject.task, options.scoring
+    task = subject.task
     if task is None:
         return {}
+    split = options.scoring.split or task.evaluation
     return {
         "task": task.name,
         "kind": task.kind,
         "labels": list(task.labels),
         "metric": task.metric,
-        "split": scoring.split or task.evaluation,
-        "limit": scoring.limit,
-        "seed": scoring.seed,
-        "bootstrap": scoring.bootstrap,
-        "scored": subject.rows_of(scoring.split or task.evaluation),
+        "split": split,
+        "scored": subject.rows_of(split),
         "looked_at": subject.looked_at,
         "rows": subject.rows_of(subject.looked_at),
     }
