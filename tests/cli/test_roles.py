@@ -105,7 +105,7 @@ def test_a_model_of_images_is_refused(cli: Cli, tmp_path: Path) -> None:
     build("vit").save_pretrained(tmp_path / "vit")
     ran = cli("roles", tmp_path / "vit")
     assert ran.code == 5
-    assert "reads images" in ran.err
+    assert "Roles are about tokens" in ran.err
 
 
 def test_a_folder_is_no_file_to_write(cli: Cli, tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ HYPOTHESES = ["the cat sat on the mat today", "a dog runs in the park", "no", "t
 REFERENCES = ["the cat sat on a mat today .", "the dog runs in a park now", "yes", "they sang"]
 
 
+TAGS = ["O B-per I-per O", "O O O B-loc", "B-per O B-loc I-loc", "B-org I-org O B-per"]
+
+
 def outcome_for(name: str, size: int, seed: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     if name in ("spearman", "pearson"):
@@ -23,6 +26,10 @@ def outcome_for(name: str, size: int, seed: int) -> tuple[Any, Any]:
     if name == "bleu":
         picks = rng.integers(0, 4, size)
         return [HYPOTHESES[i] for i in picks], [REFERENCES[i] for i in picks]
+    if name in ("entity_f1", "token_accuracy"):
+        picks, others = rng.integers(0, 4, (2, size))
+        wrong = np.where(rng.random(size) < 0.7, picks, others)
+        return [TAGS[i] for i in wrong], [TAGS[i] for i in picks]
     classes = 3 if name == "matthews" else 2
     labels = rng.integers(0, classes, size)
     return np.where(rng.random(size) < 0.7, labels, rng.integers(0, classes, size)), labels

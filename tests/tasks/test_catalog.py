@@ -28,7 +28,7 @@ def test_unknown_data_settings_and_too_many_texts_are_refused() -> None:
 
 
 def test_every_task_has_a_summary_and_known_metrics() -> None:
-    assert len(TASKS) == 24
+    assert len({entry.name for entry in TASKS}) == len(TASKS) >= 24
     for entry in TASKS:
         assert entry.summary
         if entry.name.startswith("pocket-") or entry.summary.startswith("GLUE"):

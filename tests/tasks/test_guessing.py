@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.tasks.guessing import against_guessing
+from headcount.tasks.guessing import CORRELATION, ONE_ANSWER, against_guessing
 from headcount.tasks.metrics import METRICS, Outcome, get_metric
 
 LABELS = np.array([1, 1, 1, 0] * 25)
@@ -64,6 +64,6 @@ def test_numbers_that_have_nothing_to_do_with_the_labels(metric):
 
 def test_where_guessing_has_no_score():
     tokens = Outcome(np.array([[1.0, 2.0]] * 9), np.array([3] * 9))
-    others = set(METRICS) - {"accuracy", "f1", "accuracy_f1", "matthews", "spearman", "pearson"}
-    assert others == {"perplexity", "recall@1", "bleu"}
+    assert {*ONE_ANSWER, *CORRELATION} < set(METRICS)
     assert against_guessing("perplexity", tokens) is None
+    assert against_guessing("bleu", Outcome(["a cat"] * 9, ["a dog"] * 9)) is None

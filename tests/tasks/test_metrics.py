@@ -96,7 +96,7 @@ def before_and_after(
     predictions, labels = outcome_for(name, size, seed)
     rng = np.random.default_rng(seed + 1)
     changed = rng.random(size) < share
-    if name == "bleu":
+    if isinstance(predictions, list):
         other = ["a bird" if hit else said for said, hit in zip(predictions, changed, strict=True)]
     elif name in ("recall@1", "perplexity"):
         other = np.where(changed[:, None], predictions * 0.5, predictions)
