@@ -200,14 +200,14 @@ def cannot_write(path: Path, error: OSError) -> HeadcountError:
     return HeadcountError(f"Cannot write {path}: {error.strerror or error}.")
 
 
-def write_json(path: str | os.PathLike[str], data: Any, *, indent: int | None = 2) -> None:
+def write_json(path: str | os.PathLike[str], data: object, *, indent: int | None = 2) -> None:
     """Write a JSON file, whole or not at all."""
     text = _json_text(data, indent)
     with whole(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
-def _json_text(data: Any, indent: int | None = None) -> str:
+def _json_text(data: object, indent: int | None = None) -> str:
     """JSON that can be written as UTF-8, whatever bytes a name in it has."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, default=str) + "\n"
     halves = [letter for letter in set(text) if "\ud800" <= letter < "\ue000"]
@@ -294,7 +294,7 @@ def parse_json(text: str | bytes, complaint: str) -> Any:
         raise UsageError(f"{complaint}: {error}.") from error
 
 
-def _too_deep(data: Any) -> bool:
+def _too_deep(data: object) -> bool:
     """Whether lists and objects are nested so that others may fail on them: ours never are."""
     level = [data]
     for _ in range(DEEPEST):
@@ -326,7 +326,7 @@ def read_lines(path: str | os.PathLike[str], kind: str) -> tuple[list[Any], bool
 
 
 def require_fields(
-    data: Any, types: Mapping[str, Any], complaint: str, optional: Collection[str] = ()
+    data: object, types: Mapping[str, object], complaint: str, optional: Collection[str] = ()
 ) -> None:
     """Refuse what is no JSON object, or lacks a field, or has one of another type."""
     if not isinstance(data, dict):
@@ -338,7 +338,7 @@ def require_fields(
             raise UsageError(f"{complaint}: it lacks {short(name)}.")
 
 
-def _fits(value: Any, type_: Any) -> bool:
+def _fits(value: Any, type_: object) -> bool:
     """Whether a JSON value can be of a type; what is inside of lists and objects is not asked."""
     if get_origin(type_) in (Union, UnionType):
         return any(_fits(value, option) for option in get_args(type_))
@@ -356,7 +356,7 @@ def _fits(value: Any, type_: Any) -> bool:
     return True
 
 
-def append_line(path: str | os.PathLike[str], data: Any) -> None:
+def append_line(path: str | os.PathLike[str], data: object) -> None:
     """One JSON line more, on the disk when this returns."""
     path = Path(path)
     try:

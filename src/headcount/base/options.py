@@ -60,7 +60,7 @@ def to_plain(value: object) -> Any:
     return [to_plain(item) for item in value]
 
 
-def defined(value: Any) -> Any:
+def defined(value: object) -> Any:
     """A nest of values with None for what is no finite number: JSON has no word for that.
 
     >>> defined({"score": float("nan"), "ends": [0.5, float("inf")]})
@@ -82,7 +82,7 @@ def by_field(value: Any) -> dict[str, Any]:
     }
 
 
-def _as_written(value: Any, wanted: Any) -> Any:
+def _as_written(value: object, wanted: object) -> Any:
     """A number as it is read back: 1 for a share of 1 is 1.0."""
     if not isinstance(value, int) or isinstance(value, bool):
         return value
@@ -188,7 +188,7 @@ def checked(kind: type[Checked]) -> type[Checked]:
     """
     post_init = getattr(kind, "__post_init__", None)
 
-    def check(options: Any) -> None:
+    def check(options: object) -> None:
         for name, wanted in types_of(type(options)).items():
             value = getattr(options, name)
             if isinstance(value, str) and (number := _number_type(wanted)):
@@ -220,7 +220,7 @@ def needed_of(kind: type[Options]) -> list[str]:
     ]
 
 
-def convert(value: Any, wanted: Any, where: str) -> Any:
+def convert(value: object, wanted: object, where: str) -> Any:
     """`value` as the type `wanted`, or a refusal: 1.5 is no whole number, "yes" no boolean."""
     origin = get_origin(wanted)
     if wanted is Any or getattr(wanted, "_is_protocol", False):
@@ -248,7 +248,7 @@ def convert(value: Any, wanted: Any, where: str) -> Any:
     return _simple(value, wanted)
 
 
-def _one_of(value: Any, kinds: Sequence[Any], where: str) -> Any:
+def _one_of(value: object, kinds: Sequence[object], where: str) -> Any:
     if value is None and type(None) in kinds:
         return None
     problem: UsageError | None = None

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
 
 from headcount.base.digest import digest
 from headcount.base.errors import HeadcountError, NotFoundError, UsageError, in_words
@@ -53,7 +52,7 @@ def loaded_plugins() -> tuple[str, ...]:
     return tuple(_scripts)
 
 
-def code_digest(target: Callable[..., Any]) -> str:
+def code_digest(target: Callable[..., object]) -> str:
     """A short name for the code of a class or function: the file it is in, or its bytecode."""
     try:
         code = Path(inspect.getfile(target)).read_bytes()

@@ -45,7 +45,7 @@ class Registry:
         self._packages: dict[str, Entry] | None = None
         self._broken: set[str] = set()
 
-    def add(self, name: str, target: str | Callable[..., Any], summary: str) -> None:
+    def add(self, name: str, target: str | Callable[..., object], summary: str) -> None:
         """Register `target`, a callable or a "package.module:attribute" string, under `name`."""
         if name in self._entries:
             raise UsageError(f"The {self.kind} '{name}' is registered already.")
@@ -86,7 +86,7 @@ class Registry:
                 self._broken.add(entry.name)
         return targets
 
-    def make(self, name: str, options: Mapping[str, Any] | None = None) -> Any:
+    def make(self, name: str, options: Mapping[str, object] | None = None) -> Any:
         """The options class of this name with these options; an unknown option is refused."""
         kind: Any = self[name]
         for option in options or {}:
@@ -95,7 +95,7 @@ class Registry:
                 raise unknown(says, option, types_of(kind), has="It has")
         return kind(**(options or {}))
 
-    def name_of(self, target: Callable[..., Any]) -> str:
+    def name_of(self, target: Callable[..., object]) -> str:
         """The name that a class or function is registered by; one that is not is refused."""
         for entry in self:
             if entry.target is target:

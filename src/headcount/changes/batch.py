@@ -7,7 +7,6 @@ go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import torch
@@ -61,12 +60,12 @@ def compare_batch(
 
 
 def _watched(
-    model: PreTrainedModel, batch: Batch, take: Callable[[str, AttentionSource, Tensor], Any]
+    model: PreTrainedModel, batch: Batch, take: Callable[[str, AttentionSource, Tensor], object]
 ) -> None:
     """Run the model; hand over each layer's attention (`js`) and output (`l2`) as they come."""
     runs: dict[str, int] = {}
 
-    def keep(where: tuple[str, str, int], _: Any, output: Any) -> None:
+    def keep(where: tuple[str, str, int], _: object, output: object) -> None:
         path, stack, layer = where
         hidden = output[0] if isinstance(output, tuple) else output
         use = runs[path] = runs.get(path, -1) + 1

@@ -141,7 +141,7 @@ def _ordered(maps: dict[HeadUse, Map], mask: Mask) -> dict[HeadUse, Map]:
 
 
 def _tokens(
-    model: nn.Module, batch: Batch, tokenizer: Any, maps: dict[HeadUse, Map]
+    model: nn.Module, batch: Batch, tokenizer: object, maps: dict[HeadUse, Map]
 ) -> dict[str, Tokens]:
     source = spelled(batch["input_ids"][0].tolist(), tokenizer)
     target = source

@@ -125,7 +125,7 @@ class _Unasked(TorchDispatchMode):
     """
 
     def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         if func is torch.ops.aten._local_scalar_dense.default and args[0].dtype == torch.bool:
             return False

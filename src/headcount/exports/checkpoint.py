@@ -122,7 +122,7 @@ def _places(
             yield id(getattr(module, name)), [(axis, site["kept"])]
 
 
-def _output_axis(layer: Any) -> int:
+def _output_axis(layer: object) -> int:
     return 1 if isinstance(layer, Conv1D) else 0
 
 
@@ -167,7 +167,7 @@ def auto_names(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> list[st
     ]
 
 
-def _classes(auto: Any, config: PreTrainedConfig) -> tuple[type[PreTrainedModel], ...]:
+def _classes(auto: object, config: PreTrainedConfig) -> tuple[type[PreTrainedModel], ...]:
     mapping = getattr(auto, "_model_mapping", None)
     if mapping is None or type(config) not in mapping:
         return ()

@@ -54,7 +54,7 @@ def find_tokenizer(name: str | os.PathLike[str]) -> Any:
 
 
 def find_probes(
-    model: PreTrainedModel, tokenizer: Any = None, rows: Sequence[Mapping[str, Any]] = ()
+    model: PreTrainedModel, tokenizer: object = None, rows: Sequence[Mapping[str, object]] = ()
 ) -> Probes:
     """Batches for a model: `rows` of a task, tokenised text pairs, or made-up tokens."""
     base = find_probe(model)

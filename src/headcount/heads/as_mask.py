@@ -29,7 +29,7 @@ FORMS = (
 )
 
 
-def as_mask(given: Any, layout: Layout) -> Mask:
+def as_mask(given: object, layout: Layout) -> Mask:
     """The heads of `layout` that stay.
 
     >>> as_mask({0: [1]}, Layout.of(encoder=[2, 2])).counts()
@@ -54,7 +54,7 @@ def as_mask(given: Any, layout: Layout) -> Mask:
     return Mask(layout, frozenset(_table(given, _only_stack(layout, "{'encoder': …}"))))
 
 
-def are_several(given: Any) -> bool:
+def are_several(given: object) -> bool:
     """Whether it is a list of masks, and not the table of one."""
     if not isinstance(given, list | tuple) or not given:
         return False
@@ -84,7 +84,7 @@ def _plain(given: Any) -> Any:
     return given.tolist()
 
 
-def _of_mapping(given: Mapping[Any, Any], layout: Layout) -> Mask:
+def _of_mapping(given: Mapping[Any, object], layout: Layout) -> Mask:
     if "kept" in given or "layout" in given:
         return Mask.from_json(given, layout)
     if any(isinstance(name, str) and not name.isdecimal() for name in given):
@@ -137,7 +137,7 @@ def _number(value: Any, what: str, count: int) -> int:
     return number
 
 
-def _table(rows: Any, stack: Stack) -> set[Head]:
+def _table(rows: object, stack: Stack) -> set[Head]:
     """The heads that stay, from a row of 0 and 1 for every layer."""
     shape = f"{len(stack.heads)} layers with a 0 or 1 for every head"
     if not isinstance(rows, list | tuple) or len(rows) != len(stack.heads):
@@ -161,11 +161,11 @@ def _table(rows: Any, stack: Stack) -> set[Head]:
     return kept
 
 
-def _axes(value: Any) -> int:
+def _axes(value: object) -> int:
     return getattr(value, "ndim", 0)
 
 
-def _names_stack(item: Sequence[Any]) -> bool:
+def _names_stack(item: Sequence[object]) -> bool:
     return bool(item) and isinstance(item[0], str)
 
 

@@ -174,7 +174,7 @@ def _require_shapes(arrays: Mapping[str, np.ndarray], heads: int) -> None:
             raise ValueError(f"'{name}' has another shape or type than the layout asks for")
 
 
-def _require_points(points: Any) -> None:
+def _require_points(points: object) -> None:
     if not isinstance(points, list):
         raise ValueError(f"{short(points)} are no points of a curve")
     for point in points:

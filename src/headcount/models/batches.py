@@ -68,7 +68,7 @@ def batches_for(model: nn.Module, data: Batches, *, tokens: int = TOKENS) -> Ite
         raise UsageError("There is no data: not a single row or batch.")
 
 
-def model_inputs(model: nn.Module, batch: Mapping[str, Any]) -> dict[str, Any]:
+def model_inputs(model: nn.Module, batch: Mapping[str, object]) -> dict[str, Any]:
     """What of a batch the model's forward names, on the model's device, without a cache.
 
     Labels are left out but where a decoder is given no other tokens.
@@ -100,7 +100,7 @@ def _for_decoder(
     return tensors
 
 
-def counted_tokens(inputs: Mapping[str, Any], stack: str, positions: int) -> Tensor | None:
+def counted_tokens(inputs: Mapping[str, object], stack: str, positions: int) -> Tensor | None:
     """(position,) which tokens of a stack are no padding; None when all count.
 
     Cross-attention has one output per token of the decoder.
@@ -121,7 +121,7 @@ def _with_start(labels: Tensor) -> Tensor:
     return torch.cat([torch.ones_like(counts[:, :1]), counts[:, :-1]], dim=1)
 
 
-def _to(value: Any, device: torch.device) -> Any:
+def _to(value: object, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, Tensor) else value
 
 

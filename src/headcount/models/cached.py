@@ -49,7 +49,7 @@ def run_cached(
     return outputs
 
 
-def may_cache(answer: Any) -> bool:
+def may_cache(answer: object) -> bool:
     """Whether a model with such an answer could return a cache: a classifier's has no place for it.
 
     >>> from transformers.modeling_outputs import CausalLMOutputWithPast, SequenceClassifierOutput

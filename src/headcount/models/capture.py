@@ -58,7 +58,7 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
         return args, kwargs
 
     def watch(site: Site, path: str) -> Callable[[], Any]:
-        def take(module: nn.Module, args: tuple, output: Any) -> Any:
+        def take(module: nn.Module, args: tuple, output: object) -> Any:
             use = uses.get(site.path, 0)
             uses[site.path] = use + 1
             attention, rest = _split_off(site, output)
@@ -72,7 +72,7 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
             lambda *_: projected.add(site.path)
         )
 
-    def finish(module: nn.Module, args: tuple, output: Any) -> None:
+    def finish(module: nn.Module, args: tuple, output: object) -> None:
         missed = sorted(projected - set(uses))
         if missed or not uses:
             raise UnsupportedError(
@@ -115,7 +115,7 @@ def _without_recorders(model: nn.Module) -> Generator[None]:
                     del module._forward_hooks[number]
 
 
-def _split_off(site: Site, output: Any) -> tuple[Tensor, Any]:
+def _split_off(site: Site, output: object) -> tuple[Tensor, Any]:
     """The probabilities in an attention module's output, and the output without their bulk."""
     if isinstance(output, tuple):
         for index in reversed(range(len(output))):

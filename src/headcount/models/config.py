@@ -67,7 +67,7 @@ def load_config(
     *,
     trust_remote_code: bool = False,
     model_type: str | None = None,
-    **changes: Any,
+    **changes: object,
 ) -> PreTrainedConfig:
     """The config of a model folder, a config.json or a hub name."""
     name = locate(name)
@@ -216,7 +216,7 @@ def _architectures(names: object) -> list[str]:
     return names
 
 
-def _require_sizes(file: Path, written: Mapping[str, Any]) -> None:
+def _require_sizes(file: Path, written: Mapping[str, object]) -> None:
     """Refuse numbers that no model has, before anything is built as large as they say."""
     for key, value in _numbers(written):
         most = next((most for name, most in COUNTS.items() if name.search(key)), LARGEST)
@@ -229,7 +229,7 @@ def _require_sizes(file: Path, written: Mapping[str, Any]) -> None:
             )
 
 
-def _numbers(data: Any, key: str = "") -> Iterator[tuple[str, int]]:
+def _numbers(data: object, key: str = "") -> Iterator[tuple[str, int]]:
     """Every whole number of a config, with the key it stands under."""
     if type(data) is int:
         yield key, data

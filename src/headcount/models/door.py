@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from typing import Any
 
 from torch import nn
 from transformers import PreTrainedModel
@@ -12,7 +11,7 @@ from transformers import PreTrainedModel
 from headcount.base.errors import UsageError
 
 
-def require_model(model: Any, function: str) -> nn.Module:
+def require_model(model: object, function: str) -> nn.Module:
     """`model` when it is one; else the sentence that says what `function` was given instead."""
     if isinstance(model, (str, os.PathLike)):
         raise UsageError(
@@ -34,7 +33,7 @@ def require_model(model: Any, function: str) -> nn.Module:
     return model
 
 
-def require_pretrained(model: Any, function: str) -> PreTrainedModel:
+def require_pretrained(model: object, function: str) -> PreTrainedModel:
     """`model` when it is one of transformers' own kind, with a config."""
     model = require_model(model, function)
     if not isinstance(model, PreTrainedModel):

@@ -101,18 +101,18 @@ def _places(model: PreTrainedModel, names: list[str]) -> Iterator[tuple[str, str
                 yield path, attribute, module
 
 
-def _configs(config: Any) -> Iterator[Any]:
+def _configs(config: object) -> Iterator[Any]:
     yield config
     for name in getattr(config, "sub_configs", None) or {}:
         if getattr(config, name, None) is not None:
             yield from _configs(getattr(config, name))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _set(config: Any, names: list[str], value: float) -> None:
+def _set(config: object, names: list[str], value: float) -> None:
     for part in _configs(config):
         for name in names:
             if _is_number(getattr(part, name, None)):

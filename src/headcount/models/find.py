@@ -87,7 +87,7 @@ def count_uses(model: nn.Module, sites: list[Site]) -> dict[str, int]:
     calls: Counter[str] = Counter()
     passes: list[None] = []
 
-    def begin(*_: Any) -> None:
+    def begin(*_: object) -> None:
         calls.clear()  # the last pass counts: others were tries of a probe
         passes.append(None)
 

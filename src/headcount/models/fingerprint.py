@@ -26,7 +26,7 @@ NOISE = {"name_or_path", "dtype", "torch_dtype", "transformers_version", "archit
 UNSAID = "not there"
 
 
-def identity(model: nn.Module, tokenizer: Any = None) -> dict[str, Any]:
+def identity(model: nn.Module, tokenizer: object = None) -> dict[str, Any]:
     """Everything about a model and its tokenizer that a result depends on."""
     bare = unwrap(model)
     parts: dict[str, Any] = {
@@ -67,7 +67,7 @@ def config_of(model: nn.Module) -> dict[str, Any]:
     return settings
 
 
-def _said(value: Any) -> Any:
+def _said(value: object) -> Any:
     """A nest without noise, and without settings that are None: a saved config leaves some out."""
     if isinstance(value, dict):
         return {
@@ -114,7 +114,7 @@ def versions(*more: str) -> dict[str, str]:
     return {"headcount": headcount.__version__} | {name: version(name) for name in packages}
 
 
-def differences(then: Mapping[str, Any], now: Mapping[str, Any], most: int = 5) -> str:
+def differences(then: Mapping[str, object], now: Mapping[str, object], most: int = 5) -> str:
     """What changed from one nest of settings to another, in words; empty when nothing did.
 
     >>> differences({"seed": 0, "config": {"act": "gelu"}}, {"seed": 0, "config": {"act": "relu"}})
@@ -130,11 +130,11 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any], most: int = 5) 
     return "; ".join(changes + ([f"and {len(names) - most} more"] if len(names) > most else []))
 
 
-def _plain(data: Any) -> Any:
+def _plain(data: object) -> Any:
     return json.loads(json.dumps(data, default=str))
 
 
-def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(data: Mapping[str, object], before: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in data.items():
         if isinstance(value, Mapping) and value:
             yield from _flat(value, f"{before}{name}.")
@@ -142,6 +142,6 @@ def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
             yield f"{before}{name}", value
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = split_words(value)
     return text if len(text) <= 60 else text[:57] + "…"

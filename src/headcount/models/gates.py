@@ -92,7 +92,7 @@ def _tensors(given: Any, sites: list[Site]) -> Gates | None:
     return None
 
 
-def _are_rows(value: Any) -> bool:
+def _are_rows(value: object) -> bool:
     """Whether it has a tensor for each layer."""
     if isinstance(value, Tensor):
         return value.ndim > 1
@@ -142,10 +142,10 @@ def _hooks_on(
     around = model.get_submodule(path if inside else path.rpartition(".")[0])
     acted = [True]
 
-    def start(*_: Any) -> None:
+    def start(*_: object) -> None:
         acted[0] = False
 
-    def end(*_: Any) -> None:
+    def end(*_: object) -> None:
         if not acted[0]:
             raise UnsupportedError(
                 f"Gates do nothing in {type(model).__name__}: {path or 'it'} runs without calling "

@@ -42,7 +42,7 @@ def _bind(handle: Any) -> None:
     """Make a hook act in this thread only."""
     hook, owner = handle.hooks_dict_ref()[handle.id], threading.get_ident()
 
-    def bound(*args: Any, **kwargs: Any) -> Any:
+    def bound(*args: object, **kwargs: object) -> Any:
         # torch.compile cannot ask for the thread while it traces
         if torch.compiler.is_compiling() or _is_own(owner):
             return hook(*args, **kwargs)
@@ -109,7 +109,7 @@ def held(model: nn.Module, state: str) -> Generator[None]:
         yield
         return
 
-    def refuse(*_: Any) -> None:
+    def refuse(*_: object) -> None:
         if not torch.compiler.is_compiling() and not _is_own(thread):
             raise _in_two_threads(model, state)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -58,7 +57,7 @@ def block_of(model: nn.Module, path: str) -> tuple[str, int] | None:
 
 
 def call_order(
-    model: nn.Module, layers: list[Layer], inputs: Mapping[str, Any] | None = None
+    model: nn.Module, layers: list[Layer], inputs: Mapping[str, object] | None = None
 ) -> list[str]:
     """Paths of the layers in the order one forward pass calls them, shared ones repeatedly."""
     model = unwrap(model)

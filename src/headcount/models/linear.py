@@ -9,7 +9,7 @@ from torch import Tensor
 from transformers.pytorch_utils import Conv1D
 
 
-def has_bias(out: Any) -> bool:
+def has_bias(out: object) -> bool:
     """Whether the projection adds a bias."""
     return getattr(out, "bias", None) is not None
 

@@ -153,7 +153,7 @@ def from_pruned_heads(kind: type[PreTrainedModel], config: PreTrainedConfig) -> 
 
 
 def _cannot_load(
-    name: str, kind: type[PreTrainedModel], wanted: Mapping[str, Any], error: Exception
+    name: str, kind: type[PreTrainedModel], wanted: Mapping[str, object], error: Exception
 ) -> Exception:
     """What transformers raised while it loaded a model, as a refusal."""
     if isinstance(error, HeadcountError | MemoryError | torch.OutOfMemoryError):
@@ -169,7 +169,7 @@ def _cannot_load(
     return UnsupportedError(f"Cannot load '{name}' as {kind.__name__}: {in_words(error)}")
 
 
-def _other_sizes(name: str, wanted: Mapping[str, Any]) -> NotFoundError:
+def _other_sizes(name: str, wanted: Mapping[str, object]) -> NotFoundError:
     if wanted:
         return NotFoundError(
             f"The weights in '{name}' have a head of another size than {', '.join(wanted)} asks "

@@ -35,7 +35,7 @@ def numbered(model: nn.Module, sites: list[Site], layout: Layout) -> Layout:
     )
 
 
-def left_of(config: Any, sites: list[Site]) -> Mask | None:
+def left_of(config: object, sites: list[Site]) -> Mask | None:
     """The heads that a saved model still has, of those it had at first; None where all are left."""
     pruned = {(entry["stack"], entry["layer"]): entry for entry in sites_in(config)}
     if not pruned:
@@ -70,7 +70,7 @@ def original_mask(model: Any, mask: Mask) -> Mask:
     return Mask.of(Layout(tuple(stacks)), kept)
 
 
-def read_mask(given: MaskLike | Tensor, model: Any, layout: Layout) -> Mask:
+def read_mask(given: MaskLike | Tensor, model: object, layout: Layout) -> Mask:
     """The mask of a model of this layout; `model` may be the layout itself.
 
     JSON for a pruned model may also be a mask of the original, such as the mask.json of a later

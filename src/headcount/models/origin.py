@@ -63,7 +63,7 @@ def hub_name(name: str) -> str:
     return name if HUB.fullmatch(name) and not Path(name).exists() else ""
 
 
-def base_name(config: Any) -> str:
+def base_name(config: object) -> str:
     """The model that heads were first removed from: a hub name, or `./NAME` of a folder."""
     written: Mapping[str, Any] | None = getattr(config, "headcount", None)
     if written:
@@ -139,7 +139,7 @@ def _copy_without_code(path: Path, target: Path) -> bool:
     return True
 
 
-def _without_code(data: Any) -> Any:
+def _without_code(data: object) -> Any:
     if isinstance(data, dict):
         return {key: _without_code(value) for key, value in data.items() if key != "auto_map"}
     return [_without_code(value) for value in data] if isinstance(data, list) else data
@@ -200,7 +200,7 @@ def front_matter(name: str) -> dict[str, Any]:
     return {key: entries[key] for key in INHERITED if _short(entries.get(key))}
 
 
-def _short(value: Any) -> bool:
+def _short(value: object) -> bool:
     """Whether this is a word or a few, which is all that these keys take."""
     words = value if isinstance(value, list) else [value]
     return 0 < len(words) <= 100 and all(isinstance(w, str) and 0 < len(w) < 300 for w in words)

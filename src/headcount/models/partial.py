@@ -26,11 +26,11 @@ Call = partial
 
 @contextmanager
 def driven(
-    blocks: Mapping[Key, nn.Module], drive: Callable[[Key, Call[Any]], Any]
+    blocks: Mapping[Key, nn.Module], drive: Callable[[Key, Call[Any]], object]
 ) -> Generator[None]:
     """Inside, `drive(key, call)` answers for the blocks; `call()` is a block's own answer."""
 
-    def asking(key: Key, forward: Callable[..., Any]) -> Callable[..., Any]:
+    def asking(key: Key, forward: Callable[..., object]) -> Callable[..., Any]:
         return lambda *args, **kwargs: drive(key, partial(forward, *args, **kwargs))
 
     forwards = {
@@ -72,7 +72,7 @@ class Replay:
             self.outputs = [None] * len(self.calls)
 
     def run(
-        self, inputs: Mapping[str, Any], start: int, *, copies: int = 1, keep: bool = True
+        self, inputs: Mapping[str, object], start: int, *, copies: int = 1, keep: bool = True
     ) -> Any:
         """The model's answer, computed from call number `start` on.
 
@@ -99,7 +99,7 @@ class Replay:
         return output
 
 
-def _repeat(value: Any, copies: int) -> Any:
+def _repeat(value: object, copies: int) -> Any:
     """Every tensor of a nest repeated along its first axis; a first axis of 1 spreads by itself."""
     if isinstance(value, Tensor):
         if value.ndim == 0 or value.shape[0] == 1:

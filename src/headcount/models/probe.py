@@ -71,7 +71,7 @@ def probe_inputs(model: nn.Module, *, batch: int = 2, length: int = 7, seed: int
     return inputs
 
 
-def reads_text(kind: Any) -> bool:
+def reads_text(kind: object) -> bool:
     """Whether a model, or its class, takes rows of tokens: ViT and speech encoders do not."""
     known = takes(kind)
     return "input_ids" in known or not known & set(MEDIA)
@@ -100,7 +100,7 @@ def describe(inputs: Mapping[str, Tensor]) -> str:
     return " and ".join(parts)
 
 
-def run(model: nn.Module, inputs: Mapping[str, Any]) -> list[Tensor]:
+def run(model: nn.Module, inputs: Mapping[str, object]) -> list[Tensor]:
     """All floating-point tensors the model returns, in order, without its key-value cache."""
     with torch.no_grad(), evaluating(model):
         return tensors(model(**inputs))
@@ -176,12 +176,12 @@ def no_numbers(model: nn.Module) -> dict[str, int]:
     return wrong
 
 
-def tensors(value: Any) -> list[Tensor]:
+def tensors(value: object) -> list[Tensor]:
     """The floating-point tensors in a model's or module's output, without caches and attention."""
     return [tensor.detach() for tensor in _tensors(value)]
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
+def _tensors(value: object) -> Iterator[Tensor]:
     if isinstance(value, Tensor):
         if value.is_floating_point():
             yield value
@@ -198,14 +198,14 @@ def _float_dtype(model: nn.Module) -> torch.dtype:
     return next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
 
 
-def _image_shape(config: Any) -> tuple[int, int, int]:
+def _image_shape(config: object) -> tuple[int, int, int]:
     vision = getattr(config, "vision_config", config)
     size = getattr(vision, "image_size", 224)
     height, width = size if isinstance(size, (tuple, list)) else (size, size)
     return getattr(vision, "num_channels", 3), height, width
 
 
-def _tokens(config: Any, batch: int, length: int, generator: torch.Generator) -> Tensor:
+def _tokens(config: object, batch: int, length: int, generator: torch.Generator) -> Tensor:
     text = text_config(config)
     vocabulary = getattr(text, "vocab_size", None) or getattr(config, "vocab_size", 30)
     special = {

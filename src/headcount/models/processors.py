@@ -62,7 +62,7 @@ def open_processor(name: str | os.PathLike[str], reads: frozenset[str]) -> Any:
     raise NotFoundError(f"No {what} in '{name}': {reason[:400]}") from first
 
 
-def rate_of(processor: Any) -> int | None:
+def rate_of(processor: object) -> int | None:
     """Samples a second that a feature extractor takes; None where it takes no sound."""
     extractor = getattr(processor, "feature_extractor", processor)
     rate = getattr(extractor, "sampling_rate", None)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from transformers import PreTrainedModel
 
@@ -21,7 +20,9 @@ from headcount.models.origin import copy_companions, leave_code
 class PrunedModel(cut.Pruned):
     """A transformers model with heads missing; load it again with `headcount.load`."""
 
-    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any):
+    def save_pretrained(
+        self, save_directory: str | os.PathLike[str], *args: object, **kwargs: object
+    ):
         """Write the folder whole or not at all: weights, config, card, and what lay beside them."""
         source = getattr(self.config, "_name_or_path", "") or ""
         leave_code(source, self.config)

@@ -44,7 +44,9 @@ def watch_lending(model: nn.Module, sites: list[Site]) -> dict[str, SiteProbe]:
     return watch(model, sites, find_probe(model))
 
 
-def watch(model: nn.Module, sites: list[Site], inputs: Mapping[str, Any]) -> dict[str, SiteProbe]:
+def watch(
+    model: nn.Module, sites: list[Site], inputs: Mapping[str, object]
+) -> dict[str, SiteProbe]:
     """Run the model once and look at every site."""
     with seeing(model, sites, inputs, listen=False) as seen:
         run(model, inputs)
@@ -53,7 +55,7 @@ def watch(model: nn.Module, sites: list[Site], inputs: Mapping[str, Any]) -> dic
 
 @contextmanager
 def seeing(
-    model: nn.Module, sites: list[Site], inputs: Mapping[str, Any], *, listen: bool = True
+    model: nn.Module, sites: list[Site], inputs: Mapping[str, object], *, listen: bool = True
 ) -> Generator[dict[str, SiteProbe]]:
     """Inside, a run on these inputs is looked at; `listen` also for heads that say nothing.
 
@@ -113,7 +115,7 @@ def _hooks(
 ) -> list[Callable[[], Any]]:
     module, out = model.get_submodule(site.path), model.get_submodule(site.out)
 
-    def lent(_: Any, args: tuple, kwargs: dict) -> None:
+    def lent(_: object, args: tuple, kwargs: dict) -> None:
         seen.reached = True
         if hasattr(module, "has_relative_attention_bias") and hasattr(module, "compute_bias"):
             seen.share = "relative-share"
@@ -124,7 +126,7 @@ def _hooks(
         ):
             seen.share = "share"
 
-    def returned(_module: Any, _args: tuple, output: Any) -> None:
+    def returned(_module: object, _args: tuple, output: object) -> None:
         first = output[0] if isinstance(output, (tuple, list)) else output
         seen.returns = max(2, len(output)) if isinstance(output, (tuple, list)) else 0
         if isinstance(first, Tensor) and first.ndim == 3:
@@ -133,7 +135,7 @@ def _hooks(
     def ran(name: str) -> Callable[..., None]:
         return lambda *_: seen.called.add(name)
 
-    def heard(_: Any, args: tuple) -> None:
+    def heard(_: object, args: tuple) -> None:
         seen.projected = True
         if listen and site.heads:
             seen.heard |= _heard(out, args[0], site)

@@ -232,7 +232,7 @@ def _tower(model: nn.Module, path: str) -> nn.Module:
     return model
 
 
-def _only_causal(config: Any) -> bool:
+def _only_causal(config: object) -> bool:
     """Whether transformers knows this config for causal but not for masked language modelling."""
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,

@@ -191,7 +191,7 @@ class Stages:
         return batch.call
 
     def _look(
-        self, call: Callable[[], Any], sites: list[Site], uses: int | None = None
+        self, call: Callable[[], object], sites: list[Site], uses: int | None = None
     ) -> tuple[dict[str, list[Tensor]], Any]:
         """What sites show, in the order they run, and the answer; not once each has run `uses`."""
         seen: dict[str, list[Tensor]] = {}
@@ -209,7 +209,7 @@ class Stages:
         return seen, answer
 
 
-def _recipe(given: Call[Any], answer: Any, call: Call[Any]) -> Recipe | None:
+def _recipe(given: Call[Any], answer: object, call: Call[Any]) -> Recipe | None:
     """How a call is made of the one before and its answer; None where it is not made of them."""
     before, recipe = _values(given), {}
     for name, value in _values(call).items():
@@ -222,7 +222,7 @@ def _recipe(given: Call[Any], answer: Any, call: Call[Any]) -> Recipe | None:
 
 
 def _follow(
-    recipe: Recipe, given: Call[Any], answer: Any, forward: Callable[..., Any]
+    recipe: Recipe, given: Call[Any], answer: object, forward: Callable[..., object]
 ) -> Call[Any]:
     """The next call by its recipe."""
     before, parts = _values(given), _parts(answer)
@@ -235,11 +235,11 @@ def _values(call: Call[Any]) -> dict[int | str, Any]:
     return dict(enumerate(call.args)) | call.keywords
 
 
-def _parts(answer: Any) -> tuple[Any, ...]:
+def _parts(answer: object) -> tuple[Any, ...]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 
-def _lasts(value: Any) -> bool:
+def _lasts(value: object) -> bool:
     """Whether a value is the same after it was used, as a cache is not; for any batch."""
     if isinstance(value, tuple | list):
         return all(map(_lasts, value))

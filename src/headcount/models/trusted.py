@@ -77,7 +77,7 @@ def _refuse(complaint: str) -> None:
         )
 
 
-def _about_form(instructions: Any) -> str:
+def _about_form(instructions: object) -> str:
     """What is wrong with the instructions whatever the model, or an empty string."""
     if not isinstance(instructions, dict) or not isinstance(instructions.get("sites"), list):
         return "it is not an object with a list of sites"
@@ -100,7 +100,7 @@ def _about_form(instructions: Any) -> str:
     return ""
 
 
-def _about_fields(site: Any) -> str:
+def _about_fields(site: object) -> str:
     if not isinstance(site, dict) or not FIELDS.keys() <= set(site) <= (FIELDS | MORE).keys():
         return f" does not have the fields {', '.join(FIELDS)}"
     for name, kind in (FIELDS | MORE).items():

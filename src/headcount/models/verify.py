@@ -58,12 +58,12 @@ class RoundingTest:
     """The masked model's answers, and the verdict on models that should give the same ones."""
 
     def __init__(
-        self, model: PreTrainedModel, sites: list[Site], inputs: Mapping[str, Any], mask: Mask
+        self, model: PreTrainedModel, sites: list[Site], inputs: Mapping[str, object], mask: Mask
     ) -> None:
         self.model, self.sites, self.inputs, self.mask = model, sites, inputs, mask
         caches: list[bool] = []
 
-        def look(_key: str, _args: tuple[Any, ...], answer: Any) -> None:
+        def look(_key: str, _args: tuple[object, ...], answer: object) -> None:
             caches.append(may_cache(answer))
 
         with seeing(model, sites, inputs) as self.seen, watching(model, [("", "")], look):
@@ -148,14 +148,14 @@ class RoundingTest:
             with nudged(subject, epsilon, seed):
                 runs.append(by_key(self._answers(subject, way, self.mask)))
 
-        def allowed(key: Any, index: int, rows: Tensor) -> Tensor:
+        def allowed(key: object, index: int, rows: Tensor) -> Tensor:
             noises = [largest(rows - as_rows(nudge[key][index])) for nudge in runs]
             return epsilon * largest(rows) + factor * torch.stack(noises).amax(0)
 
         return allowed
 
 
-def least(_key: Any, _index: int, rows: Tensor) -> Tensor:
+def least(_key: object, _index: int, rows: Tensor) -> Tensor:
     """What float32 rounds away when it only stores a row: allowed in any case."""
     return EPSILON * largest(rows)
 
@@ -206,7 +206,7 @@ def nudged(model: nn.Module, epsilon: float, seed: int) -> Generator[None]:
     """Inside, the inputs of all linear layers are off by `epsilon` of themselves, up or down."""
     generator = torch.Generator().manual_seed(seed)
 
-    def nudge(_: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def nudge(_: nn.Module, args: tuple[object, ...]) -> tuple[Any, ...] | None:
         if not args or not isinstance(args[0], Tensor):
             return None
         up = torch.randint(2, args[0].shape, generator=generator).to(args[0]) * 2 - 1
@@ -230,7 +230,7 @@ def in_float64(model: PreTrainedModel) -> PreTrainedModel:
     return wide
 
 
-def cast(inputs: Mapping[str, Any], dtype: torch.dtype) -> dict[str, Any]:
+def cast(inputs: Mapping[str, object], dtype: torch.dtype) -> dict[str, Any]:
     """The inputs with their floating-point tensors in `dtype`."""
     return {
         name: value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value

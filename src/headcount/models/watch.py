@@ -22,7 +22,7 @@ def watching(
     """Inside, `take` is called each time one of the modules, (key, path), has run."""
 
     def hook(key: Key, path: str) -> Callable[[], Any]:
-        def seen(_: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+        def seen(_: nn.Module, args: tuple[object, ...], output: object) -> Any:
             return take(key, args, output)
 
         return lambda: model.get_submodule(path).register_forward_hook(seen)

@@ -83,7 +83,7 @@ def read_scale(
     return read_plan(replace(written, data=filled, mistakes={}), elsewhere=elsewhere)
 
 
-def _with_inputs(name: str, runs: Mapping[str, Any]) -> Iterator[str]:
+def _with_inputs(name: str, runs: Mapping[str, object]) -> Iterator[str]:
     """A group and all groups that its runs start from, those first."""
     if name not in runs:
         return
@@ -92,7 +92,7 @@ def _with_inputs(name: str, runs: Mapping[str, Any]) -> Iterator[str]:
     yield name
 
 
-def _references(value: Any) -> Iterator[str]:
+def _references(value: object) -> Iterator[str]:
     if isinstance(value, Mapping):
         for word in ("run", "each", "best"):
             if isinstance(value.get(word), str):
@@ -104,7 +104,7 @@ def _references(value: Any) -> Iterator[str]:
             yield from _references(item)
 
 
-def _filled(value: Any, paths: DataPaths, scale: str, elsewhere: bool) -> Any:
+def _filled(value: object, paths: DataPaths, scale: str, elsewhere: bool) -> Any:
     """A study file with folders in place of {data}, {weights} and {configs}."""
     if isinstance(value, Mapping):
         return {key: _filled(item, paths, scale, elsewhere) for key, item in value.items()}

@@ -140,7 +140,7 @@ for _name, _where, _summary in (
     METHODS.add(_name, f"headcount.{_where}", _summary)
 
 
-def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
+def make_method(name: str, options: Mapping[str, object] | None = None) -> Method:
     """The method of this name with these options of its own."""
     return METHODS.make(name, options)
 
@@ -150,7 +150,7 @@ def name_of(method: Method) -> str:
     return method.name if isinstance(method, FunctionMethod) else METHODS.name_of(type(method))
 
 
-def as_method(method: AnyMethod, options: Mapping[str, Any] | None = None) -> Method:
+def as_method(method: AnyMethod, options: Mapping[str, object] | None = None) -> Method:
     """A method as it is, by its name with options, or made of a plain function."""
     if isinstance(method, str):
         return make_method(method, options)

@@ -7,7 +7,7 @@ decide(0.5, seed), decide(0.9, seed)                 # a mask for every ratio an
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask
@@ -29,7 +29,7 @@ def select(
     data: Data | None = None,
     inputs: Data | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
-    **options: Any,
+    **options: object,
 ) -> Mask:
     """The heads that stay when `ratio` of them go: exactly ⌈H (1 - ratio)⌉.
 
@@ -55,7 +55,7 @@ def prepare(
     data: Data | None = None,
     inputs: Data | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
-    **options: Any,
+    **options: object,
 ) -> Callable[[float | None, int], Mask]:
     """A method with what it looks at, ready to give the mask of any ratio and seed."""
     if data is not None or inputs is not None:

@@ -93,7 +93,7 @@ def repair_name(repair: Repair) -> str:
     return REPAIRS.name_of(type(repair))
 
 
-def make_repair(name: str, options: Mapping[str, Any] | None = None) -> Repair:
+def make_repair(name: str, options: Mapping[str, object] | None = None) -> Repair:
     """The repair of this name with these options of its own."""
     return REPAIRS.make(name, options)
 

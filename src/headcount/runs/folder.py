@@ -45,7 +45,7 @@ def require_free(out: str | Path, *, overwrite: bool = False) -> Path:
 
 
 def finished(
-    target: Path, about: Mapping[str, Any], note: Note
+    target: Path, about: Mapping[str, object], note: Note
 ) -> tuple[PreTrainedModel, Mask, Record, Trace | None] | None:
     """What an earlier call with the same question wrote; None where there is nothing yet."""
     if not (target / RECORD).is_file():
@@ -67,7 +67,7 @@ def finished(
 @contextmanager
 def workspace(
     work: Path,
-    about: Mapping[str, Any],
+    about: Mapping[str, object],
     note: Note,
     *,
     where: Path | None = None,

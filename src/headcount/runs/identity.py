@@ -36,7 +36,7 @@ AGAIN = "delete it to have it made again, or pass --overwrite to start anew"
 
 
 def identity(
-    subject: Subject, options: Prune, methods: Sequence[Method] = (), **more: Any
+    subject: Subject, options: Prune, methods: Sequence[Method] = (), **more: object
 ) -> dict[str, Any]:
     """Everything cuts depend on; `methods` are those of a study, `more` what else it asks.
 
@@ -115,7 +115,7 @@ def _rows(subject: Subject, options: Prune) -> dict[str, Any]:
     }
 
 
-def require_same(then: Any, now: Mapping[str, Any], where: Path) -> str | None:
+def require_same(then: object, now: Mapping[str, object], where: Path) -> str | None:
     """Refuse what was begun with something else; what differs and may is given back, in words."""
     if not isinstance(then, dict):
         raise UsageError(
@@ -137,7 +137,7 @@ def require_same(then: Any, now: Mapping[str, Any], where: Path) -> str | None:
     return f"{where} was begun elsewhere and goes on: {parts[1]}." if parts[1] else None
 
 
-def seal(data: Mapping[str, Any], id: str) -> dict[str, Any]:
+def seal(data: Mapping[str, object], id: str) -> dict[str, Any]:
     """A result as its file has it: with the id of the question it answers, and a sum over all."""
     plain = json.loads(json.dumps({**data, "id": id}, default=str))
     return plain | {"sum": plain_digest(plain)}

@@ -17,7 +17,7 @@ def log(text: str) -> None:
     logging.getLogger("headcount").warning(text)
 
 
-def seen_rows(rows: Mapping[str, Mapping[str, Any]]) -> str | None:
+def seen_rows(rows: Mapping[str, Mapping[str, object]]) -> str | None:
     """Whether what decided, repaired or trained was among what is scored."""
     # a half of a split (train:scored:0.5:0) is of that split
     split = str(rows.get("scored", {}).get("split")).partition(":")[0]

@@ -82,7 +82,7 @@ def mask_of(text: str, subject: Subject) -> Mask:
 
 
 def depends_on(
-    run: Run, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, **more: Any
+    run: Run, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, **more: object
 ) -> dict[str, Any]:
     """What a measurement depends on: what was asked, the rows by content, and the model."""
     identity = computed(Subject(model=model, name=name_of(run)))

@@ -51,7 +51,7 @@ def shared_note(seen: Mapping[str, Keys], scored: Keys, name: str) -> str | None
 
 
 def shared_rows(
-    subject: Subject, options: Prune, used: Mapping[str, Mapping[str, Any]]
+    subject: Subject, options: Prune, used: Mapping[str, Mapping[str, object]]
 ) -> str | None:
     """How many rows that are scored are also among those that decided, repaired or trained.
 
@@ -84,7 +84,7 @@ def used_keys(task: Task, used: Mapping[str, Mapping[str, Any]]) -> dict[str, Ke
     return seen
 
 
-def given_keys(inputs: Any) -> Keys:
+def given_keys(inputs: object) -> Keys:
     """The texts that were given in place of a task's rows; none where they came as tokens."""
     if isinstance(inputs, str | Path):
         inputs = read_lines(Path(inputs).expanduser())

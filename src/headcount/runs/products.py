@@ -78,7 +78,7 @@ def best_of(runs: Sequence[tuple[Run, Record]]) -> Run:
     return max(defined, key=lambda pair: pair[0])[1]
 
 
-def score_of(record: Mapping[str, Any]) -> tuple[str, float]:
+def score_of(record: Mapping[str, object]) -> tuple[str, float]:
     """(metric, score) of what a run is about: the pruned model, or the one that was scored."""
     part = scored_part(record)
     if part is None:

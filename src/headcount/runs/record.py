@@ -137,7 +137,7 @@ class Record(Mapping[str, Any]):
         return table(("record", repr(self)), rows)
 
 
-def id_of(identity: Mapping[str, Any]) -> str:
+def id_of(identity: Mapping[str, object]) -> str:
     """A short name for an identity, but for what may differ.
 
     >>> id_of({"seed": 0}) == id_of({"seed": 0, "device": "cuda"}) != id_of({"seed": 1})
@@ -148,7 +148,7 @@ def id_of(identity: Mapping[str, Any]) -> str:
     return digest(text)
 
 
-def _alike(value: Any) -> Any:
+def _alike(value: object) -> Any:
     """A nest with all numbers alike: a share of 1 was 1 when it was typed and is 1.0 when read."""
     if value is None or isinstance(value, bool | str | float):
         return value

@@ -261,7 +261,7 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
 """Parts of a run that all kinds have, and what reads each."""
 
 
-def _without_runs(data: Any, where: str) -> tuple[Any, list[tuple[str, Run]]]:
+def _without_runs(data: object, where: str) -> tuple[Any, list[tuple[str, Run]]]:
     """Options with a word in place of every run inside, and those runs by where they stood."""
     runs = [
         (".".join(path), inside if isinstance(inside, Run) else Run.read(inside, where))
@@ -275,7 +275,7 @@ def _without_runs(data: Any, where: str) -> tuple[Any, list[tuple[str, Run]]]:
     return plain, runs
 
 
-def _runs_inside(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _runs_inside(data: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     if isinstance(data, Run) or (isinstance(data, Mapping) and {"kind", "model"} <= set(data)):
         yield path, data
     elif isinstance(data, Mapping):
@@ -295,7 +295,7 @@ def _with_seed(options: Kind, seed: int) -> Kind:
     return replace(options, **changed)
 
 
-def _without_saving(value: Any) -> Any:
+def _without_saving(value: object) -> Any:
     """A nest in which trainings save as usual: how often they do changes nothing that comes out."""
     if isinstance(value, Mapping):
         usual = SAVING if SAVING.keys() <= value.keys() else {}

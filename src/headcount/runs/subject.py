@@ -125,7 +125,7 @@ class Subject:
             return fingerprint.identity(self.model, self.tokenizer)
         return self.once("fingerprint", lambda: fingerprint.identity(self.model, self.tokenizer))
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def once(self, key: object, make: Callable[[], object]) -> Any:
         """What was made for this key before, or now."""
         if key not in self._made:
             self._made[key] = make()
@@ -148,7 +148,7 @@ def make_subject(
     model: Subject | PreTrainedModel | str | os.PathLike[str],
     task: Task | str | None = None,
     *,
-    tokenizer: Any = None,
+    tokenizer: object = None,
     source: Source | None = None,
     model_options: ModelOptions | None = None,
     trains: bool = False,

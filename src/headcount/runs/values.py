@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -16,7 +15,7 @@ from headcount.models import fingerprint
 from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 
 
-def told(value: Any) -> str:
+def told(value: object) -> str:
     """A value of any kind in a few words: itself when short, else a short name for its content.
 
     >>> told(0.5), told("l1"), told([0.1, 0.2])
@@ -35,7 +34,7 @@ def told(value: Any) -> str:
     return f"{type(value).__name__} {content(value)}"
 
 
-def content(value: Any) -> str:
+def content(value: object) -> str:
     """A short name for what is in a value; two values with the same are interchangeable.
 
     >>> content(["a", "b"]) == content(["a", "b"]) != content(["ab"])
@@ -52,7 +51,7 @@ def _is_file(value: str | Path) -> bool:
         return False
 
 
-def _pieces(value: Any) -> Iterator[bytes]:
+def _pieces(value: object) -> Iterator[bytes]:
     """The content of a nest of values, piece by piece."""
     yield type(value).__name__.encode()
     if value is None or isinstance(value, str | int | float | bytes):

@@ -40,7 +40,7 @@ CELL, SIDE = 0.5, 0.92
 
 def save(
     maps: AttentionMaps,
-    data: Mapping[str, Any],
+    data: Mapping[str, object],
     folder: Path,
     names: Sequence[str],
     large: bool,

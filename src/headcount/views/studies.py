@@ -234,7 +234,7 @@ def _draw_models(
     axes.errorbar(x, y, yerr=ends, fmt=marker, ms=size, lw=1, color=colour, label=label)
 
 
-def save_search(data: Mapping[str, Any], out: Path) -> None:
+def save_search(data: Mapping[str, object], out: Path) -> None:
     """search.png and search.svg in the folder of the search."""
     if data["tried"]:
         save_both(search_figure(data), out / "search")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def save(
-    transfer: Transfer, data: Mapping[str, Any], folder: Path, *, figures: bool = True
+    transfer: Transfer, data: Mapping[str, object], folder: Path, *, figures: bool = True
 ) -> None:
     """transfer.json with `data`, and the figures, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, kind, FLOATS if kind.bits == 32 else _DOUBLES)
 
 
-def _operator(symbol: Callable[..., Any], instruction: str) -> None:
+def _operator(symbol: Callable[..., object], instruction: str) -> None:
     @cast(Any, infer_global)(symbol)
     class _Typing(ConcreteTemplate):
         cases = [signature(kind, kind, kind) for kind in (LANES, WIDE)]  # noqa: RUF012

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from headcount.views.page.reading import Interval, fill, interval, number, text
 from headcount.views.page.subjects import PageSubject
@@ -92,7 +91,7 @@ def _of_search(item: ReportItem) -> PageBench:
     return PageBench(file=f"in {item.folder.name}", about=about, rows=rows, command=item.command)
 
 
-def _about(data: Mapping[str, Any]) -> str:
+def _about(data: Mapping[str, object]) -> str:
     parts = [f"batch {data.get('batch')} × {data.get('reads') or data.get('length')}"]
     parts += [text(data["device"], 30)] if data.get("device") not in (None, "auto") else []
     threads = data.get("threads")

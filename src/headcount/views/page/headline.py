@@ -106,7 +106,7 @@ def _of_search(item: ReportItem, subject: PageSubject, models: Sequence[PrunedVa
     )
 
 
-def _max_loss(data: Mapping[str, Any]) -> float | None:
+def _max_loss(data: Mapping[str, object]) -> float | None:
     bound, full = data.get("bound"), number(data.get("full"))
     if data.get("by") != "loss" or bound is None:
         return None

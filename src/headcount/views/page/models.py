@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from headcount.views.page.reading import parts_of, short_name
 from headcount.views.page.walk import ReportInput
@@ -31,7 +30,7 @@ def model_name(model: object, report: ReportInput, *, seed: bool = True) -> str:
     return f"{base}, {MADE.get(kind, kind)}" + (f", seed {run.get('seed', 0)}" if seed else "")
 
 
-def base_of(run: Mapping[str, Any]) -> str | None:
+def base_of(run: Mapping[str, object]) -> str | None:
     """What made the model of a run, whatever the seeds; None where it is a model by name."""
 
     def seedless(value: object) -> object:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from headcount.base.errors import HeadcountError
 from headcount.heads import Layout, Mask
@@ -132,7 +131,7 @@ def _read(item: ReportItem, layout: Layout, varied: str, searches: set[Path]) ->
     )
 
 
-def label_of(record: Mapping[str, Any]) -> str:
+def label_of(record: Mapping[str, object]) -> str:
     """A method with what repaired the model after it."""
     steps = record.get("repair")
     steps = steps if isinstance(steps, list) else []
@@ -163,7 +162,7 @@ def varied_options(items: Sequence[ReportItem], folders: set[Path]) -> dict[Path
     return labels
 
 
-def _flat(options: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, object]]:
+def _flat(options: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:
     """Options by their path, without ratios and seeds."""
     for name, value in options.items():
         if isinstance(value, Mapping):

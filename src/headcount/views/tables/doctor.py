@@ -10,7 +10,7 @@ from rich.table import Table
 from headcount.views.tables.columns import table
 
 
-def doctor_table(report: Mapping[str, Any]) -> Table:
+def doctor_table(report: Mapping[str, object]) -> Table:
     """A line for each part of the installation."""
     return table(["what", "state"], _rows(report))
 

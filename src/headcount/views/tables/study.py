@@ -60,7 +60,7 @@ def summary_table(study: StudyTable) -> Table:
     return table(columns or ["nothing is done yet"], rows)
 
 
-def _cell(line: Mapping[str, Any], name: str) -> str:
+def _cell(line: Mapping[str, object], name: str) -> str:
     value, low, high = line.get(name), line.get(f"{name}.low"), line.get(f"{name}.high")
     if value is None:
         return ""
