@@ -26,7 +26,6 @@ OPEN = {
     "Calibration.rows": "a file, or any rows that as_rows takes; options know no torch",
     "Meta.scorer": "a file or a scorer; options know no torch",
     "load.options": "handed on to transformers as they are",
-    "select.options": "a method's own, which its class checks by name",
 }
 """Public names with `Any` in their annotations, and why no type would be right."""
 
