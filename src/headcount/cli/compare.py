@@ -82,7 +82,7 @@ def compare(
             ratio=ratio,
             seeds=seeds,
             train=cut.train(),
-            calibration=cut.calibration.on(),
+            calibration=cut.calibrating(task),
             scoring=cut.rows(),
             out=out,
             overwrite=cut.overwrite,

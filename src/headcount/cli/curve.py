@@ -80,7 +80,7 @@ def curve(
             shares,
             seeds=seeds,
             repair=repair,
-            calibration=cut.calibration.on(),
+            calibration=cut.calibrating(task),
             scoring=rows,
             out=out,
             overwrite=cut.overwrite,

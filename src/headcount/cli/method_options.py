@@ -109,10 +109,25 @@ class PruneFlags:
         )
 
     def subject(self, model: str, task: str | None, *, trains: bool = False) -> Subject:
-        """The model and the task, opened."""
+        """The model and the task, opened; texts of --calibration are the data of embeddings."""
+        source: Any = self.source
+        if self._texts_are_data(task):
+            source = replace(source, data=self.calibration.on().rows)
         return groups.open_subject(
-            model, task, self.source, self.model_options, trains=trains, seed=self.seed
+            model, task, source, self.model_options, trains=trains, seed=self.seed
         )
+
+    def calibrating(self, task: str | None) -> Calibration:
+        """The calibration data, from the task where its data are the texts that were given."""
+        given = self.calibration.on()
+        return replace(given, rows=None) if self._texts_are_data(task) else given
+
+    def _texts_are_data(self, task: str | None) -> bool:
+        if self.source.given() or self.calibration.on().rows is None:
+            return False
+        from headcount.tasks.kinds import TASK_KINDS, task_kind
+
+        return task in TASK_KINDS and task_kind(str(task)).compares
 
 
 def cut_options(

@@ -90,7 +90,7 @@ def prune(
         ratio,
         repair=repair,
         learning=trains,
-        calibration=cut.calibration.on(),
+        calibration=cut.calibrating(task),
         scoring=rows,
         baseline=baseline,
         seed=cut.seed,

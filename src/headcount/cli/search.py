@@ -89,7 +89,7 @@ def search(
             named,
             **limits,
             learning=trains,
-            calibration=cut.calibration.on(),
+            calibration=cut.calibrating(task),
             repair=repair if repair or recover is not None else None,
             scoring=rows,
             search_options=search_options.on(),

@@ -32,6 +32,7 @@ from headcount.models.door import require_pretrained
 from headcount.models.find import unwrap
 from headcount.models.origin import base_name, copy_companions, copy_scores, leave_code
 from headcount.models.probe import require_finite, run
+from headcount.models.sentences import write_modules
 from headcount.models.tokenizers import has_tokenizer
 
 USAGE = """```python
@@ -94,6 +95,7 @@ def export(
     with whole_folder(folder) as partial:
         difference = written.write(bare, partial, probes.feeds)
         copy_companions(name, partial)
+        write_modules(bare, partial)
         if tokenizer is not None and not has_tokenizer(partial):
             tokenizer.save_pretrained(partial)
         usage = USAGE.format(

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+Pooling = Literal["mean", "cls", "last", "max", "weighted"]
+POOLINGS: dict[str, str] = dict(
+    zip(get_args(Pooling), ("mean", "cls", "lasttoken", "max", "weightedmean"), strict=True)
+)
+"""How the tokens of a text become one vector, and what sentence-transformers calls it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +24,9 @@ class ModelOptions:
     """Where to run: auto, cpu, cuda, cuda:1, mps."""
     dtype: Literal["float32", "float16", "bfloat16", "float64"] | None = None
     """Convert the weights to this, to be trained in it too; as they were saved when left out."""
+
+    pooling: Pooling | None = None
+    """Embeddings of a model without modules.json: how its tokens become one vector; else mean."""
 
     @property
     def loading(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.card import write_card
 from headcount.models.origin import copy_companions, leave_code
+from headcount.models.sentences import write_modules
 
 
 class PrunedModel(cut.Pruned):
@@ -31,6 +32,7 @@ class PrunedModel(cut.Pruned):
         with whole_folder(save_directory) as folder, bars_on_terminals_only():
             super().save_pretrained(folder, *args, **kwargs)
             copy_companions(source, folder)
+            write_modules(self, folder)  # pyright: ignore[reportArgumentType]
             write_card(self, folder)  # pyright: ignore[reportArgumentType]
 
 

@@ -28,6 +28,7 @@ from headcount.tasks.calibration import Calibration
 from headcount.tasks.encoding import EncodedRows, encode_texts, examples_fingerprint
 from headcount.tasks.images import encode_images
 from headcount.tasks.inputs import media_files
+from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, processor_of, room
 from headcount.tasks.opening import model_for, open_model
 from headcount.tasks.rows import ScoredRows, calibration_split, labelled_rows
@@ -104,13 +105,23 @@ class Subject:
             path = expanded(inputs)
             return self.once(
                 ("given", told(path), max_length),
-                lambda: read_texts(path, self.model, self.tokenizer, max_length),
+                lambda: self._of_kind(read_texts(path, self.model, self.tokenizer, max_length)),
             )
 
         rows = partial(as_rows, tokenizer=self.tokenizer, max_length=max_length, labels=False)
         if are_rows(inputs):
-            return rows(self.model, inputs)
-        return self.once(("given", content(inputs), max_length), lambda: rows(self.model, inputs))
+            return self._of_kind(rows(self.model, inputs))
+        return self.once(
+            ("given", content(inputs), max_length),
+            lambda: self._of_kind(rows(self.model, inputs)),
+        )
+
+    def _of_kind(self, rows: Any) -> Any:
+        """Rows that know what is drawn for them, where the model's answer does not tell it."""
+        task = self.task
+        if task is None or not task_kind(task.kind).unlabelled or not isinstance(rows, EncodedRows):
+            return rows
+        return replace(rows, kind=task.kind)
 
     def scored(self, scoring: Scoring) -> ScoredRows:
         """The rows that are scored."""

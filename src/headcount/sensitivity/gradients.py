@@ -98,6 +98,10 @@ def importance(
 ) -> ImportanceResult:
     """E |∂L/∂ξ| of every head over the examples of `data`, which has labels.
 
+    The rows of an embedding task have none: the loss is then the squared distance to the model's
+    own embedding with normal noise, drawn by `seed`, so that heads are ranked by how far the
+    embedding moves with their gate.
+
     `model` may be named where `data` is a task; `data` is a task or its name, rows of tokens or
     texts with labels, or batches as a DataLoader gives them; texts need the `tokenizer`. Of a task
     a seeded sample of `samples` rows is taken, of the train split or the `split` that is named.
@@ -124,14 +128,19 @@ def importance(
     sums = np.zeros((2, len(heads)))  # of |gradient| and of its square
     total = n = 0
     used = None if kind is None else task_kind(kind)
+    generator = torch.Generator().manual_seed(seed)
     with evaluating(bare), frozen(bare):
         for batch in batches_for(bare, data, tokens=tokens):
-            if batch.labels is None:
+            draws = used is not None and used.unlabelled
+            if batch.labels is None and not draws:
                 raise UsageError("Importance needs labels: a batch has no 'labels'.")
-            gates = _gates(bare, heads, closed, len(batch.labels))
+            gates = _gates(bare, heads, closed, _rows_in(batch))
             flat = [value for values in gates.values() for value in values]
             with gate(bare, gates), torch.enable_grad():
                 used, answers = answers_of(bare, batch, used)
+                if draws:
+                    drawn = used.sample_labels(answers, batch, generator)
+                    batch = replace(batch, labels=drawn)
                 losses, counts = example_losses(used, answers, batch)
                 grads = torch.autograd.grad(losses.sum(), flat, allow_unused=True)
             sums += _moments(flat, grads, counts, batch)
@@ -147,6 +156,13 @@ def importance(
     spread = np.sqrt(np.maximum(sums[1] / n - mean**2, 0) / max(n - 1, 1))
     scores = ImportanceResult(heads, tuple(mean), tuple(spread), n, total / n, used.name)
     return scores if normalize == "none" else scores.normalized(normalize)
+
+
+def _rows_in(batch: ModelBatch) -> int:
+    """How many rows a batch has."""
+    if batch.labels is not None:
+        return len(batch.labels)
+    return len(next(value for value in batch.inputs.values() if isinstance(value, Tensor)))
 
 
 def layer_norms(scores: Scores, normalize: str) -> list[float]:
@@ -185,7 +201,7 @@ def answers_of(
     outputs: Any = model(**batch.inputs)
     try:
         if kind is not None:
-            answers = kind.answers(outputs)
+            answers = kind.predict(outputs, batch.inputs, model)
         elif hasattr(outputs, "prediction_logits"):  # a head for pre-training predicts words, too
             answers = outputs.prediction_logits
         else:

@@ -50,6 +50,16 @@ TASKS.add(
     "headcount.tasks.tagged:token_classification",
     "words with tags: CoNLL columns, or JSONL with tokens and tags; entity F1 and accuracy",
 )
+TASKS.add(
+    "embedding",
+    "headcount.tasks.embeddings:embedding",
+    "any text, without labels; fidelity to the full model's embeddings, neighbours kept",
+)
+TASKS.add(
+    "similarity",
+    "headcount.tasks.embeddings:similarity",
+    "pairs of texts with a number, for embedding models; Spearman of the cosine",
+)
 for _name, _pocket in POCKET_TASKS.items():
     TASKS.add(
         _name,

@@ -24,15 +24,16 @@ SUFFIXES = (".txt", ".text", ".md", "")
 
 def masked_lm(source: Source) -> Task:
     """Every line that is not blank is one example."""
-    return _language_task("masked-lm", source, ("recall@1", "perplexity"), packed=False)
+    return text_task("masked-lm", source, ("recall@1", "perplexity"), packed=False)
 
 
 def causal_lm(source: Source) -> Task:
     """The lines are joined and cut into blocks."""
-    return _language_task("causal-lm", source, ("perplexity",), packed=True)
+    return text_task("causal-lm", source, ("perplexity",), packed=True)
 
 
-def _language_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bool) -> Task:
+def text_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bool) -> Task:
+    """A task on the lines of text files; a single file is split."""
     files = find_splits(source, SUFFIXES)
     if not files:
         raise UsageError(

@@ -33,7 +33,7 @@ class Outcome:
     Classification: class numbers. Regression: numbers. Translation: sentences, and
     sentences of tags. Language modelling:
     predictions are (row, 2) correct tokens and summed negative log-likelihood, labels the number
-    of tokens with a label.
+    of tokens with a label. Embeddings: (row, 2) numbers between which metrics choose.
     """
 
     predictions: Values
@@ -193,6 +193,20 @@ def _of_sums(
     return lambda predictions, labels: float(combine(rows(predictions, labels).sum(0)[None])[0])
 
 
+def _column(at: int, *, low: float = 0.0) -> Metric:
+    """The mean of a column of numbers, one row per example."""
+
+    def numbers(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.column_stack([predictions[:, at], np.ones(len(labels))])
+
+    return Metric(
+        lambda predictions, _: float(predictions[:, at].mean()),
+        from_sums(numbers, lambda s: ratio(s[:, 0], s[:, 1])),
+        range=(low, 1.0),
+        rows=NUMBERS,
+    )
+
+
 NUMBERS = 60
 """Rows that an interval of numbers takes: with 30 a stated 95 % was false in over 5 %."""
 METRICS: dict[str, Metric] = {
@@ -234,6 +248,8 @@ METRICS: dict[str, Metric] = {
         from_sums(entities.word_counts, lambda s: ratio(s[:, 0], s[:, 1])),
         rows=NUMBERS,
     ),
+    "fidelity": _column(0, low=-1.0),
+    "neighbours@10": _column(1),
     "bleu": Metric(
         bleu.corpus_bleu,
         from_sums(bleu.sentence_counts, bleu.from_counts),

@@ -17,6 +17,7 @@ from headcount.models.find import unwrap
 from headcount.models.load import load
 from headcount.models.model_options import ModelOptions
 from headcount.models.probe import reads_text
+from headcount.models.sentences import set_pooling
 from headcount.tasks.loading import (
     load_for_task,
     load_processor,
@@ -71,6 +72,7 @@ def open_model(
             raise
         loaded, new_head = load_for_task(name, task, seed=seed, **model_options.loading), True
     match(loaded, tokenizer)
+    set_pooling(loaded, model_options.pooling)
     return OpenModel(loaded.to(device), tokenizer, new_head)
 
 

@@ -34,15 +34,15 @@ def classification(source: Source) -> Task:
     return _task("classification", source, names, metrics, splits, notes)
 
 
-def regression(source: Source) -> Task:
+def regression(source: Source, kind: str = "regression") -> Task:
     """Scores are numbers; predictions are ranked against them (Spearman)."""
-    tables = _tables(source, "regression")
+    tables = _tables(source, kind)
     splits = {
         split: Examples(_texts(table, source), numbers(table[_label(source)], path))
         for split, (path, table) in tables.items()
     }
     notes = test_as_dev({split: path for split, (path, _) in tables.items()}, source)
-    return _task("regression", source, (), ("spearman", "pearson"), splits, notes)
+    return _task(kind, source, (), ("spearman", "pearson"), splits, notes)
 
 
 def origin(source: Source) -> str:

@@ -106,6 +106,8 @@ class ScoredRows:
     rows: EncodedRows
     order: np.ndarray | None = None
     """(task class,) the model's number for it; None without classes."""
+    reference: np.ndarray | None = None
+    """(row, …) the answers that others are compared with, where the kind compares."""
     fingerprint: str
     """A digest of texts and labels, or in language modelling of the very tokens."""
 
@@ -118,7 +120,10 @@ class ScoredRows:
         if len(examples) == len(self):  # packed lines are blocks, and belong to no row
             examples = examples.take(numbers)
         name = scored_fingerprint(self.task, examples, rows)
-        return replace(self, examples=examples, rows=rows, fingerprint=name)
+        reference = None if self.reference is None else self.reference[numbers]
+        return replace(
+            self, examples=examples, rows=rows, reference=reference, fingerprint=name
+        )
 
 
 def scored_fingerprint(task: Task, examples: Examples, rows: EncodedRows) -> str:

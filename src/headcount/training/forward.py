@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -105,7 +106,8 @@ def run_masks(
     with torch.inference_mode(), evaluating(unwrap(model)):
         if masks is None:
             for numbers, batch in batches():
-                put(0, numbers, kind.answers(model(**batch.inputs)), batch)
+                outputs = model(**batch.inputs)
+                put(0, numbers, kind.predict(outputs, batch.inputs, model), batch)
         else:
             board = GateBoard(model, masks)
             with board.attached():
@@ -131,7 +133,7 @@ def _answers(
         return
     for which in range(len(board.rows)):
         board.show([which])
-        yield which, kind.answers(board.model(**inputs))
+        yield which, kind.predict(board.model(**inputs), inputs, board.model)
 
 
 class MaskChain:
@@ -141,7 +143,7 @@ class MaskChain:
         self, board: GateBoard, replay: Replay, masks: Sequence[Mask], kind: TaskKind
     ) -> None:
         self.board = board
-        self.answers = kind.answers
+        self.kind = kind
         self.replay = replay
         inside = {layer.path: layer.sites for layer in replay.layers}
         self.keys: list[Key] = [
@@ -152,6 +154,10 @@ class MaskChain:
             for mask in masks
         ]
         self.order = sorted(range(len(masks)), key=self.keys.__getitem__)
+
+    def answers(self, outputs: Any, inputs: dict[str, Tensor]) -> Tensor:
+        """What the model predicts; the outputs may be of several copies of the inputs."""
+        return self.kind.predict(outputs, inputs, self.board.model)
 
     def shared(self, first: int, second: int) -> int:
         """How many layer calls two masks have in common from the first one on."""
@@ -169,7 +175,7 @@ class MaskChain:
                 yield from self._side_by_side(inputs, chosen[at : at + together], start)
             return
         self.board.show([head])
-        answers = self.answers(self.replay.run(inputs, start))
+        answers = self.answers(self.replay.run(inputs, start), inputs)
         yield head, answers
         for depth, group in groupby(rest, lambda which: self.shared(head, which)):
             if depth == len(self.replay.calls):  # the same mask once more
@@ -183,7 +189,8 @@ class MaskChain:
     ) -> Generator[tuple[int, Tensor]]:
         self.board.show(chosen)
         outputs = self.replay.run(inputs, start, copies=len(chosen), keep=False)
-        yield from zip(chosen, self.answers(outputs).chunk(len(chosen)), strict=True)
+        answers = self.answers(outputs, inputs).chunk(len(chosen))
+        yield from zip(chosen, answers, strict=True)
 
 
 def _chain(
@@ -219,7 +226,7 @@ def _holds(chain: MaskChain, inputs: dict[str, Tensor], samples: int = 5) -> boo
     plain: dict[int, Tensor] = {}
     for which in chosen:
         chain.board.show([which])
-        plain[which] = chain.answers(chain.board.model(**inputs)).clone()
+        plain[which] = chain.answers(chain.board.model(**inputs), inputs).clone()
 
     def near(which: int, answers: Tensor) -> bool:
         return relative_difference([plain[which]], [answers]) < TOLERANCE
@@ -228,7 +235,7 @@ def _holds(chain: MaskChain, inputs: dict[str, Tensor], samples: int = 5) -> boo
         # from every layer on: a layer that writes into its input spoils what is remembered
         chain.board.show(chosen[:1])
         depths = range(len(replay.calls))
-        answers = (chain.answers(replay.run(inputs, depth)) for depth in depths)
+        answers = (chain.answers(replay.run(inputs, depth), inputs) for depth in depths)
         if not all(near(chosen[0], answer) for answer in answers):
             return False
         for which, then in pairwise(chosen):
@@ -237,7 +244,7 @@ def _holds(chain: MaskChain, inputs: dict[str, Tensor], samples: int = 5) -> boo
             start = chain.shared(which, then)
             pair = list(chain._side_by_side(inputs, [then, which], start))
             chain.board.show([then])
-            alone = chain.answers(replay.run(inputs, start, keep=False))
+            alone = chain.answers(replay.run(inputs, start, keep=False), inputs)
             if not (near(then, alone) and all(near(*answer) for answer in pair)):
                 return False
     return True

@@ -14,7 +14,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
-from headcount.models.batches import batches_for
+from headcount.models.batches import TOKENS, batches_for
 from headcount.models.find import unwrap
 from headcount.models.hooks import evaluating
 from headcount.tasks import Task
@@ -24,6 +24,7 @@ from headcount.tasks.kinds import kind_of, task_kind
 from headcount.tasks.loading import match, room
 from headcount.tasks.rows import ScoredRows, rows_of, scored_fingerprint
 from headcount.tasks.task import Examples, sample
+from headcount.training.forward import run_masks
 from headcount.training.scoring import Scoring
 
 PARTS = ("input_ids", "token_type_ids", "attention_mask", *LABELS)
@@ -44,12 +45,15 @@ def scored_rows(
         seed=scoring.seed,
         max_length=room(model, scoring.max_length),
     )
+    kind = task_kind(task.kind)
+    reference = run_masks(model, rows, kind, None, tokens=TOKENS)[0] if kind.compares else None
     return ScoredRows(
         task=task,
         split=split,
         examples=examples,
         rows=rows,
-        order=task_kind(task.kind).class_order(model, task, examples.labels),
+        order=kind.class_order(model, task, examples.labels),
+        reference=reference,
         fingerprint=scored_fingerprint(task, examples, rows),
     )
 

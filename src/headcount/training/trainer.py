@@ -111,7 +111,8 @@ class TaskTrainer(Trainer):
         batch = ModelBatch(kind.inputs(unwrap(model), inputs), labels, inputs.get("examples"))
         outputs = model(**batch.inputs)
         smoothing = self.options.label_smoothing
-        total = kind.losses(kind.answers(outputs), batch, smoothing=smoothing, total=True)
+        answers = kind.predict(outputs, batch.inputs, unwrap(model))
+        total = kind.losses(answers, batch, smoothing=smoothing, total=True)
         count = num_items_in_batch
         if count is None:
             count = kind.counts(labels).sum()

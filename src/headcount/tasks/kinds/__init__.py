@@ -36,6 +36,8 @@ for _name, _where, _summary in (
         "token_classification:TokenClassification",
         "a tag for every word, as in CoNLL columns",
     ),
+    ("embedding", "embedding:Embedding", "a vector for a text, without labels"),
+    ("similarity", "similarity:Similarity", "how alike two texts are, by their embeddings"),
 ):
     TASK_KINDS.add(_name, f"headcount.tasks.kinds.{_where}", _summary)
 

@@ -50,6 +50,11 @@ class TaskKind(Protocol):
     """What the loss is counted in."""
     nats: ClassVar[float] = 1.0
     """The loss times this is -log p, up to a constant."""
+    unlabelled: ClassVar[bool] = False
+    """Labels of the loss are drawn from the model's own answers; no row has any."""
+    compares: ClassVar[bool] = False
+    """Answers are scored beside those of the model that the rows were loaded for: texts alone are
+    data, and calibration texts can be the task's."""
 
     def fits(self, model: nn.Module, answers: Tensor, labels: Tensor) -> bool:
         """Whether a model that answers so is of this kind; False is never guessed."""
@@ -99,6 +104,10 @@ class TaskKind(Protocol):
     def answers(self, outputs: Any) -> Tensor:
         """(row, …) the predictions in what the model's forward returns."""
         return outputs.logits
+
+    def predict(self, outputs: Any, inputs: dict[str, Any], model: nn.Module) -> Tensor:
+        """The predictions, where they also depend on what the model was given."""
+        return self.answers(outputs)
 
     def require_labels(self, answers: Tensor, labels: Tensor) -> None:
         """Refuse labels that are not of what the model answers."""
