@@ -17,7 +17,7 @@ from headcount.tasks.metrics import (
     get_metric,
     score,
 )
-from tasks.outcomes import outcome_for
+from tasks.outcomes import COLUMNS, outcome_for
 
 
 def take(values: Any, rows: np.ndarray) -> Any:
@@ -98,7 +98,7 @@ def before_and_after(
     changed = rng.random(size) < share
     if isinstance(predictions, list):
         other = ["a bird" if hit else said for said, hit in zip(predictions, changed, strict=True)]
-    elif name in ("recall@1", "perplexity"):
+    elif name in ("recall@1", "perplexity", *COLUMNS):
         other = np.where(changed[:, None], predictions * 0.5, predictions)
     elif name in ("spearman", "pearson"):
         other = predictions + changed * rng.normal(size=size)

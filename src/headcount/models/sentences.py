@@ -105,7 +105,7 @@ def sentence_modules(model: nn.Module) -> SentenceModules:
 
 def modules_file(model: PreTrainedModel) -> Path | None:
     """The list of modules beside the weights; None for a bare model."""
-    folder = folder_of(model.name_or_path)
+    folder = folder_of(model.name_or_path or "")
     return folder / FILE if folder is not None and (folder / FILE).is_file() else None
 
 

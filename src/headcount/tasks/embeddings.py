@@ -10,7 +10,7 @@ from headcount.tasks.task import Task
 
 
 def embedding(source: Source) -> Task:
-    """Every line of a file is a text; scored by how near its embedding stays to the full model's."""
+    """Every line of a file is a text; its embedding is compared with the full model's."""
     return text_task("embedding", source, ("fidelity", "neighbours@10"), packed=False)
 
 

@@ -121,9 +121,7 @@ class ScoredRows:
             examples = examples.take(numbers)
         name = scored_fingerprint(self.task, examples, rows)
         reference = None if self.reference is None else self.reference[numbers]
-        return replace(
-            self, examples=examples, rows=rows, reference=reference, fingerprint=name
-        )
+        return replace(self, examples=examples, rows=rows, reference=reference, fingerprint=name)
 
 
 def scored_fingerprint(task: Task, examples: Examples, rows: EncodedRows) -> str:
