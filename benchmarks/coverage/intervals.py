@@ -151,7 +151,7 @@ def cell(name: str, rows: int, loss: float, simulations: int) -> dict[str, objec
         counts["stated"] += 1
         counts["difference"] += bound.difference.low <= -sign * lost <= bound.difference.high
         counts["score"] += alone.low <= full <= alone.high
-        counts["false"] += bound.chance >= SURE
+        counts["false"] += bound.probability >= SURE
     return {"metric": name, "rows": rows, "loss": loss, "simulations": simulations} | counts
 
 

@@ -87,9 +87,11 @@ def once(base: Path, task: Task, seed: int, arguments: argparse.Namespace) -> di
         ),
     )
     data = result.to_json()
-    row: dict[str, Any] = {name: data[name] for name in ("kept", "chance", "holds", "difference")}
+    row: dict[str, Any] = {
+        name: data[name] for name in ("kept", "probability", "within_bound", "difference")
+    }
     row |= {"seed": seed, "tried": len(data["tried"]), "seconds": data["seconds"]}
-    row["stated_on"] = data["rows"]["scored"]["n"]
+    row["stated_on"] = data["rows"]["held_out"]["n"]
     if result.model is None:
         return row | {"held": None}
     scoring = hc.Scoring(split="untouched")
@@ -104,7 +106,7 @@ def once(base: Path, task: Task, seed: int, arguments: argparse.Namespace) -> di
     truth = within(task.metric, first, [last], drop.value, relative=drop.relative)
     return row | {
         "held": truth.within_bound,
-        "there": truth.chance,
+        "there": truth.probability,
         "untouched": truth.difference.value,
         "n": sides[0].n,
     }
@@ -125,16 +127,16 @@ def summary(rows: list[dict[str, Any]]) -> None:
             row["seed"],
             row["kept"],
             f"{lost['value']:+.4f}",
-            f"{row['chance']:.2f}",
+            f"{row['probability']:.2f}",
             f"{row['untouched']:+.4f}",
             "yes" if row["held"] else "no",
         )
         print("| " + " | ".join(map(str, cells)) + " |")
     estimates = [row for row in rows if row["held"] is not None]
-    stated = float(np.mean([row["chance"] for row in estimates]))
+    stated = float(np.mean([row["probability"] for row in estimates]))
     held = sum(row["held"] for row in estimates)
     chance = binom.cdf(held, len(estimates), stated)
-    count, points = len(estimates), sum(row["holds"] for row in estimates)
+    count, points = len(estimates), sum(row["within_bound"] for row in estimates)
     kept = np.mean([row["kept"] for row in estimates])
     print(
         f"\n{count} estimates of {len(rows)} searches: mean estimated probability {stated:.3f}, "

@@ -96,7 +96,8 @@ def test_scored_recovered_and_beside_random(cli, folder, tmp_path):
     assert scores["lost"] == str(Difference(**scores["difference"]))
     assert scores["lost"] in ran.out
     assert (
-        "Decided on 24 rows of train (seed 0), repaired on 24 rows of train (seed 0), " in ran.out
+        "Calibrated on 24 rows of train (seed 0), repaired on 24 rows of train (seed 0), "
+        in ran.out
     )
     assert "scored on 60 rows of dev (seed 0)." in ran.out
     assert "scored on 60 rows of dev (seed 0)." in card
@@ -251,7 +252,7 @@ def test_the_seed_chooses_the_sample_that_is_scored(cli, folder, tmp_path):
         json.loads(cli("evaluate", folder, *TASK[:4], "--seed", seed, "--json").out)["rows"]
         for seed in (0, 9)
     ]
-    first, second = (each["scored"]["fingerprint"] for each in scored)
+    first, second = (each["evaluation"]["fingerprint"] for each in scored)
     assert json.loads(ran.out)["scores"]["before"]["rows"] == second != first
 
 

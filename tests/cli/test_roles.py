@@ -64,7 +64,7 @@ def test_alone_and_time(cli: Cli, folder: Path, tmp_path: Path) -> None:
         assert len(each["values"]) == len(each["low"]) == len(told["roles"]) == 12
         assert None not in each["values"]
     assert "8 x 64 tokens" in told["quantities"]["milliseconds"]["what"]
-    assert told["rows"]["scored"]["sampled"] == 6
+    assert told["rows"]["evaluation"]["sampled"] == 6
     assert told["examples"] == []
 
 

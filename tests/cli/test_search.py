@@ -43,7 +43,7 @@ def test_files_sentence_and_json(cli, folder, tmp_path):
     assert table.code == 0
     assert found["sentence"] in table.out
     assert "selected" in table.out
-    assert "Decided on 16 rows of train" in table.out
+    assert "Calibrated on 16 rows of train" in table.out
     record = json.loads((tmp_path / "s" / "model" / "record.json").read_text())
     assert record["command"].startswith("headcount")
     assert record["heads"]["after"] == found["kept"]
@@ -55,7 +55,7 @@ def test_a_bound_that_no_cut_meets_leaves_with_6(cli, folder, tmp_path, monkeypa
     def never(*args, **how):
         found = plain(*args, **how)
         return BoundProbability(
-            difference=found.difference, chance=0.1, possible=0.4, within_bound=False
+            difference=found.difference, probability=0.1, possible=0.4, within_bound=False
         )
 
     monkeypatch.setattr(judging, "within", never)
@@ -63,21 +63,21 @@ def test_a_bound_that_no_cut_meets_leaves_with_6(cli, folder, tmp_path, monkeypa
     ran = cli(*line)
     assert ran.code == 6
     assert "No cut of" in ran.out
-    assert "with a chance of 10 %" in ran.out
+    assert "with a probability of 10 %" in ran.out
     assert (tmp_path / "s" / "search.json").is_file()
     assert (tmp_path / "s" / "search.png").is_file()
     again = cli(*line, "--json")
     assert again.code == 6
-    assert json.loads(again.out)["holds"] is False
+    assert json.loads(again.out)["within_bound"] is False
 
 
-def test_a_cut_that_loses_more_on_the_statements_rows_leaves_with_6(
+def test_a_model_that_loses_more_on_the_held_out_set_leaves_with_6(
     cli, folder, tmp_path, monkeypatch
 ):
     plain = answers.within
 
     def not_there(*args, **how):
-        return replace(plain(*args, **how), chance=0.3, within_bound=False)
+        return replace(plain(*args, **how), probability=0.3, within_bound=False)
 
     monkeypatch.setattr(answers, "within", not_there)
     line = ("search", folder, *QUICK, "--max-drop", "50%", "--out", tmp_path / "s", "--json")
@@ -85,9 +85,9 @@ def test_a_cut_that_loses_more_on_the_statements_rows_leaves_with_6(
         ran = cli(*line)
         assert ran.code == 6
         found = json.loads(ran.out)
-        assert found["holds"] is False
+        assert found["within_bound"] is False
         assert (
-            "the loss is not within 50 % here, and on other rows with a chance of 30 %"
+            "the loss is not within 50 % here, and on new rows with a probability of 30 %"
             in (found["sentence"])
         )
         assert (tmp_path / "s" / "model" / "model.safetensors").is_file()
@@ -112,11 +112,11 @@ def test_a_model_that_guesses_is_said_to(cli, folder, tmp_path):
         (("--max-drop", "1%", "--methods", "all-heads"), "'all-heads' has no ratio"),
         (("--max-drop", "1%", "--methods", "random,random"), "named twice"),
         (("--max-cache", "0.5x", "--methods", "random"), "along the surgeon's paths"),
-        (("--max-drop", "1%", "--statement", "1"), "between 0 and 1"),
+        (("--max-drop", "1%", "--held-out", "1"), "between 0 and 1"),
         (("--max-drop", "1%", "--confidence", "2"), "between 0 and 1"),
         (("--max-drop", "1%", "--seeds", "0"), "--seeds is at least 1"),
-        (("--max-drop", "1%", "--statement", "0.001"), "too few rows"),
-        (("--max-drop", "1%", "--choose-split", "dev"), "are both 'dev'"),
+        (("--max-drop", "1%", "--held-out", "0.001"), "too few rows"),
+        (("--max-drop", "1%", "--selection-split", "dev"), "are both 'dev'"),
     ],
     ids=lambda value: " ".join(map(str, value))[:40] if isinstance(value, tuple) else "",
 )
@@ -211,7 +211,7 @@ def test_the_printed_commands_run_in_another_place(cli, folder, mine, tmp_path, 
         again = cli(*words)
         assert again.code == 0, again.err
         kept = json.loads((tmp_path / place / "found" / "search.json").read_text())
-        same = ("kept", "mask", "score", "difference", "chance")
+        same = ("kept", "mask", "score", "difference", "probability")
         assert [kept[name] for name in same] == [first[name] for name in same]
 
 
@@ -244,8 +244,8 @@ def test_a_test_file_as_dev_is_said_and_recorded_and_no_inner_name_stands_in_a_s
     assert "half of dev (held-out set" in card
     assert "half of dev (held-out set" in page
     for shown in (ran.out, ran.err, data["sentence"], card, page):
-        assert "dev:scored" not in shown
-        assert "dev:chosen" not in shown
+        assert "dev:held-out" not in shown
+        assert "dev:selection" not in shown
 
 
 def test_it_says_how_long_it_takes_and_how_far_it_is(cli, folder, tmp_path, monkeypatch):
@@ -270,14 +270,14 @@ def test_quick_takes_less_and_says_what_it_leaves_out(cli, folder, tmp_path):
     assert "1 of 3 random baselines" in said
     assert "timing" not in said
     assert {len(size["seeds"]) for size in found["sizes"]} == {1}
-    assert found["rows"]["decided"]["n"] == 128
-    assert (found["rows"]["chosen"]["n"], found["rows"]["scored"]["n"]) == (200, 200)
+    assert found["rows"]["calibration"]["n"] == 128
+    assert (found["rows"]["selection"]["n"], found["rows"]["held_out"]["n"]) == (200, 200)
     assert found["random"]["draws"] == 1
     again = cli(*line, "--no-bench", "--out", tmp_path / "s")
     assert again.code == 2  # another question
 
 
-def test_the_chance_of_a_line_is_that_of_all_its_seeds(cli, folder, tmp_path):
+def test_the_probability_of_a_line_is_that_of_all_its_seeds(cli, folder, tmp_path):
     how = ("--max-drop", "20%", "--seeds", 3, "--confidence", "0.6", "--baseline", 2, "--no-bench")
     ran = cli("search", folder, *LINE, *how, "--out", tmp_path / "s", "--json")
     found = json.loads(ran.out)
@@ -285,7 +285,7 @@ def test_the_chance_of_a_line_is_that_of_all_its_seeds(cli, folder, tmp_path):
     assert len({(size["method"], size["kept"]) for size in found["sizes"]}) == len(found["sizes"])
     assert any(len(size["seeds"]) > 1 for size in found["sizes"])
     for size in found["sizes"]:
-        assert size["accepted"] == (size["chance"] >= 0.6)
+        assert size["accepted"] == (size["probability"] >= 0.6)
         own = [one for one in found["tried"] if one["kept"] == size["kept"]]
         assert [one["seed"] for one in own] == size["seeds"]
         mean = sum(one["difference"]["value"] for one in own) / len(own)

@@ -138,7 +138,7 @@ def _read_record(path: Path) -> None:
     point.to_json(), f"{point.score:.3f} {ratio:g} {point.kept:d} {point.seconds:.1f}"
 
 
-FULL = {"scores": EVALUATION, "said": [0, 1, 1, 0], "right": [0, 1, 0, 0]}
+FULL = {"scores": EVALUATION, "predictions": [0, 1, 1, 0], "labels": [0, 1, 0, 0]}
 QUESTION = "12ab"
 
 
@@ -640,7 +640,7 @@ def _read_pruned(path: Path) -> None:
 RECORD = {
     "method": "surgeon", "seed": 0, "heads": {"before": 4, "after": 2, "kept": "11"},
     "mask": MASK, "repair": [{"name": "recover", "rows": "mrpc", "steps": 0}],
-    "trained": {"steps": 10, "rows": 96, "evaluation": None}, "rows_said": "96 rows decided.",
+    "trained": {"steps": 10, "rows": 96, "evaluation": None}, "rows_text": "Calibrated on 96 rows.",
     "notes": ["This is not better than random."], "command": "headcount prune /a/b --ratio 0.5",
     "scores": {
         "task": "sst2", "split": "dev", "n": 10, "metric": "accuracy", "lost": "-0.1 [-0.2, 0.0]",
@@ -684,17 +684,18 @@ def _page_files() -> dict[str, Any]:
     """What a page is made of, as JSON or as arrays."""
     cut = _record() | {"model": "x", "task": "mrpc", "seed": 0, "method": "importance"}
     tried = [{"method": "importance", "kept": 3, "seed": 0, "rows": 10, "score": 0.4,
-              "difference": {"value": -0.1, "low": -0.2, "high": 0.0}, "chance": 0.9,
+              "difference": {"value": -0.1, "low": -0.2, "high": 0.0}, "probability": 0.9,
               "accepted": True, "id": cut["id"]}]  # fmt: skip
-    rows = {name: {"split": f"dev:{name}:0.5:0", "n": 10} for name in ("chosen", "scored")}
+    rows = {name: {"split": f"dev:{name}:0.5:0", "n": 10} for name in ("selection", "held_out")}
     searched = {
         "model": "x", "task": "mrpc", "metric": "f1", "higher_is_better": True, "heads": 5,
         "kept": 3, "bound": "2 %", "by": "loss", "sentence": "x needs 3 of its 5 heads.",
         "full": 0.5, "score": 0.4, "difference": {"value": -0.1, "low": -0.2, "high": 0.0},
         "speedup": {"value": 1.2, "low": 1.1, "high": 1.3}, "tried": tried, "rows": rows,
-        "sizes": [row | {"seeds": [0], "rows": 9, "chance": 0.9} for row in tried],
+        "sizes": [row | {"seeds": [0], "rows": 9, "probability": 0.9} for row in tried],
         "timing": {"batch": 8, "length": 16, "milliseconds": {"before": 2.0, "after": 1.6}},
-        "chose": EVALUATION | {"score": 0.5}, "least": 0.49, "holds": True, "chance": 0.9,
+        "selection": EVALUATION | {"score": 0.5}, "least": 0.49, "within_bound": True,
+        "probability": 0.9,
         "parameters": {"before": 100, "after": 90}, "command": "headcount search x --out s",
     }  # fmt: skip
     return {"s/search.json": searched, f"s/runs/{cut['id']}/record.json": cut,

@@ -47,7 +47,7 @@ def write_search(
         folder / "search.json": seal(answer, id_of(ABOUT)),
         folder / "full.json": seal(full, id_of(ABOUT)),
         run / "record.json": record,
-        run / "said.json": seal(full, record["id"]),
+        run / "predictions.json": seal(full, record["id"]),
         folder / "model" / "record.json": record,
     }
     for path, tree in trees.items():

@@ -205,7 +205,7 @@ def filed(folder: Path, layout: Layout, seeds: int = 3) -> Path:
 def _search(folder: Path, layout: Layout, scores: Scores, model: str, task: str) -> None:
     """As `headcount search` writes it."""
     heads, tried = len(layout), []
-    chosen, rest = "dev:chosen:0.5:0", "dev:scored:0.5:0"
+    chosen, rest = "dev:selection:0.5:0", "dev:held-out:0.5:0"
     for ratio, n, easier in ((0.75, 250, 0.07), (0.5, 500, 0.05)):  # more rows where undecided
         kept = layout.kept_at(ratio)
         id = f"tried{ratio:g}"
@@ -214,7 +214,7 @@ def _search(folder: Path, layout: Layout, scores: Scores, model: str, task: str)
         write(folder / "runs" / id / "record.json", made)
         tried.append({
             "method": "surgeon", "kept": kept, "seed": 0, "rows": n,
-            "chance": 0.01 if ratio == 0.5 else 0.4,
+            "probability": 0.01 if ratio == 0.5 else 0.4,
             "difference": made["scores"]["difference"], "accepted": ratio == 0.5, "id": id,
         })  # fmt: skip
     last = tried[-1]
@@ -225,12 +225,12 @@ def _search(folder: Path, layout: Layout, scores: Scores, model: str, task: str)
         "heads": heads, "kept": last["kept"], "ratio": 0.5, "method": "surgeon",
         "full": 0.9, "full_interval": [0.88, 0.92], "score": score_at(last["kept"], heads),
         "metric": "accuracy", "by": "loss", "difference": last["difference"], "bound": "2 %",
-        "holds": True, "chance": 0.99, "model": model, "task": task,
+        "within_bound": True, "probability": 0.99, "model": model, "task": task,
         "speedup": {"value": 1.4, "low": 1.3, "high": 1.5},
         "timing": {"batch": 8, "length": 14, "rounds": 15, "device": "cpu", "threads": 1,
                    "milliseconds": {"before": 14.0, "after": 10.0}},
         "parameters": {"before": 1000 * heads + 5000, "after": 1000 * last["kept"] + 5000},
-        "rows": {use: {"split": f"dev:{use}:0.5:0", "n": 500} for use in ("chosen", "scored")},
+        "rows": {"selection": {"split": chosen, "n": 500}, "held_out": {"split": rest, "n": 500}},
         "tried": tried, "sizes": [row | {"seeds": [0]} for row in tried], "random": None,
         "pattern": "", "command": f"headcount search {model} --data rows",
         "sentence": f"{heads - last['kept']} of the {heads} heads of {model} can go.",

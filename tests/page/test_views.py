@@ -327,7 +327,7 @@ def test_what_a_search_tried(page: Page, files: Path) -> None:
     for row, each in zip(rows, tried, strict=True):
         assert row.split()[1] == str(each["kept"])
         assert row.endswith("accepted" if each["accepted"] else "rejected")
-        assert f"{each['chance']:.2f}" in row
+        assert f"{each['probability']:.2f}" in row
 
 
 def test_methods_side_by_side_and_a_sweep(page: Page, files: Path) -> None:

@@ -56,10 +56,10 @@ def test_commands_keep_their_names_and_lose_their_paths():
 
 
 def test_the_name_of_a_half_is_in_no_card(tmp_path):
-    scores = RECORD["scores"] | {"split": "dev:scored:0.5:0"}
+    scores = RECORD["scores"] | {"split": "dev:held-out:0.5:0"}
     text = card(pruned(), results=card_results(RECORD | {"scores": scores}))
     write_results(tmp_path, {"scores": scores})
     results = (tmp_path / ".eval_results" / "mrpc.yaml").read_text()
     assert "half of dev (held-out set), n = 408" in text
     assert "half of dev (held-out set, 408 rows)" in " ".join(results.split())
-    assert "dev:scored" not in text + results
+    assert "dev:held-out" not in text + results

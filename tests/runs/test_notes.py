@@ -6,12 +6,12 @@ from headcount.runs.notes import not_better, rows_sentence, seen_rows
 
 
 def test_rows_that_are_seen_and_scored():
-    rows = {"decided": {"split": "train"}, "scored": {"split": "train"}}
+    rows = {"calibration": {"split": "train"}, "evaluation": {"split": "train"}}
     assert "decided are of train" in (seen_rows(rows) or "")
-    assert seen_rows(rows | {"scored": {"split": "dev"}}) is None
-    assert "train" not in (seen_rows(rows | {"scored": {"split": "dev"}}) or "")
-    assert seen_rows(rows | {"scored": {"split": "all"}}) is not None
-    assert "of train" in (seen_rows(rows | {"scored": {"split": "train:scored:0.5:0"}}) or "")
+    assert seen_rows(rows | {"evaluation": {"split": "dev"}}) is None
+    assert "train" not in (seen_rows(rows | {"evaluation": {"split": "dev"}}) or "")
+    assert seen_rows(rows | {"evaluation": {"split": "all"}}) is not None
+    assert "of train" in (seen_rows(rows | {"evaluation": {"split": "train:held-out:0.5:0"}}) or "")
 
 
 def test_less_perplexity_is_better_than_random():
@@ -22,5 +22,5 @@ def test_less_perplexity_is_better_than_random():
 
 def test_given_rows_in_a_sentence():
     given = {"split": "given", "n": None, "seed": None}
-    assert rows_sentence({"repaired": given}) == "Repaired on rows that were given."
+    assert rows_sentence({"repair": given}) == "Repaired on rows that were given."
     assert rows_sentence({}) == ""

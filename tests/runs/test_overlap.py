@@ -112,7 +112,7 @@ def test_a_search_says_which_selection_rows_are_held_out(data, tmp_path):
     hc.search(
         hc.load(data / "model", head="sequence-classification"), task_of(data, "leak"),
         ["random"], max_drop=0.9, note=told.append, scoring=hc.Scoring(bootstrap=20),
-        search_options=hc.SearchOptions(choose_split="train"), repair=(), baseline=0,
+        search_options=hc.SearchOptions(selection_split="train"), repair=(), baseline=0,
         out=tmp_path / "found",
     )  # fmt: skip
     (note,) = [text for text in told if "also selection" in text]
@@ -135,10 +135,10 @@ def test_keys_are_texts_pairs_and_never_what_is_empty():
     assert given_keys({"input_ids": [[1, 2]]}) == given_keys([{"input_ids": [1]}]) == []
     task = pets()
     used = {
-        "decided": {"split": "train", "n": 5, "seed": 3},
-        "repaired": {"split": "train", "n": 5, "seed": 4},
-        "trained": {"split": "train", "n": 96, "seed": None},
-        "scored": {"split": "dev"},
+        "calibration": {"split": "train", "n": 5, "seed": 3},
+        "repair": {"split": "train", "n": 5, "seed": 4},
+        "training": {"split": "train", "n": 96, "seed": None},
+        "evaluation": {"split": "dev"},
     }
     both = [key for seed in (3, 4) for key in keys_of(task.load("train", limit=5, seed=seed))]
     assert used_keys(task, used) == {"calibration": both, "training": keys_of(task.load("train"))}

@@ -70,15 +70,15 @@ def test_methods_without_labels_take_texts_in_place_of_a_task(method, tmp_path):
         prune("pocket", method, 0.5, rows=tmp_path / name) for name in ("texts.txt", "other.txt")
     )
     assert first.record["heads"]["after"] == 24
-    rows = first.record["rows"]["decided"]
+    rows = first.record["rows"]["calibration"]
     assert (rows["split"], rows["n"]) == ("given", 8)
-    assert rows["fingerprint"] != second.record["rows"]["decided"]["fingerprint"]
+    assert rows["fingerprint"] != second.record["rows"]["calibration"]["fingerprint"]
 
 
 def test_texts_that_are_given_go_before_the_rows_of_the_task(model, task, tokenizer):
     given = {"rows": ["the cat saw the dog"] * 4, "samples": 16, "bootstrap": 0, "baseline": 0}
     found = prune(model, "surgeon", 0.5, task=task, tokenizer=tokenizer, **given)
-    assert found.record["rows"]["decided"]["split"] == "given"
+    assert found.record["rows"]["calibration"]["split"] == "given"
     bare = prune(model, "surgeon", 0.5, tokenizer=tokenizer, rows=given["rows"])
     assert bare.mask == found.mask
 
@@ -150,10 +150,10 @@ def test_the_loss_has_the_interval_of_the_difference_on_the_same_rows(model, tas
 def test_the_record_says_which_rows_decided_repaired_and_scored(model, task, tokenizer):
     how = {"task": task, "tokenizer": tokenizer, "samples": 20, "bootstrap": 0, "baseline": 2}
     one = prune(model, "importance", 0.5, recover=True, limit=30, seed=3, **how).record["rows"]
-    assert list(one) == ["decided", "repaired", "scored"]
-    assert one["decided"] == one["repaired"]
-    assert {"split": "train", "n": 20, "seed": 3}.items() <= one["decided"].items()
-    assert {"split": "dev", "n": 30, "seed": 3}.items() <= one["scored"].items()
+    assert list(one) == ["calibration", "repair", "evaluation"]
+    assert one["calibration"] == one["repair"]
+    assert {"split": "train", "n": 20, "seed": 3}.items() <= one["calibration"].items()
+    assert {"split": "dev", "n": 30, "seed": 3}.items() <= one["evaluation"].items()
     other = prune(model, "importance", 0.5, recover=True, limit=30, seed=4, **how).record["rows"]
     for use in one:
         assert one[use]["fingerprint"] != other[use]["fingerprint"]
@@ -214,7 +214,7 @@ def test_what_is_looked_at_may_come_as_people_have_it(model, task, tokenizer, tm
     how = {"tokenizer": tokenizer, "recover": True, "baseline": 0, "note": lambda text: None}
     found = prune(model, "random", 0.5, rows=data[kind](), **how)
     assert found.record["repair"][0]["layers"][0]["tokens"] == sum(map(len, tokens["input_ids"]))
-    assert found.record["rows"]["repaired"]["split"] == "given"
+    assert found.record["rows"]["repair"]["split"] == "given"
 
 
 def test_what_is_no_data_is_one_sentence(model, tokenizer):

@@ -106,16 +106,16 @@ def test_halves_of_a_split_share_no_row(share: float) -> None:
         name="mine", kind="classification", texts=("text",), labels=("a", "b"),
         metrics=("accuracy",), loader=lambda split: Examples((rows,), np.arange(60) % 2),
     )  # fmt: skip
-    names = [half_name("dev", side, share, 3) for side in ("chosen", "scored")]
+    names = [half_name("dev", side, share, 3) for side in ("selection", "held-out")]
     chosen, scored = (texts(task, name) for name in names)
     assert not set(chosen) & set(scored)
     assert len(chosen) + len(scored) == 60
     assert len(scored) == pytest.approx(60 * share, abs=2)
     assert texts(task, names[0]) == chosen
-    assert texts(task, half_name("dev", "chosen", share, 4)) != chosen
+    assert texts(task, half_name("dev", "selection", share, 4)) != chosen
     assert len(task.load(names[1], limit=5)) == 5
     with pytest.raises(UsageError, match="no split 'dve'"):
-        task.load(half_name("dve", "chosen", share, 3))
+        task.load(half_name("dve", "selection", share, 3))
 
 
 def test_halves_of_a_packed_text_are_stretches(tmp_path: Path) -> None:
@@ -126,7 +126,11 @@ def test_halves_of_a_packed_text_are_stretches(tmp_path: Path) -> None:
     assert task.packed
     every, chosen, scored = (
         list(task.load(name).texts[0])
-        for name in ("dev", half_name("dev", "chosen", 0.5, 0), half_name("dev", "scored", 0.5, 0))
+        for name in (
+            "dev",
+            half_name("dev", "selection", 0.5, 0),
+            half_name("dev", "held-out", 0.5, 0),
+        )
     )
     assert sorted(chosen + scored) == sorted(every)
     first = every.index(scored[0])
@@ -141,11 +145,11 @@ def test_what_cannot_be_halved_is_refused(rows: list[str]) -> None:
         loader=lambda split: Examples((rows,)),
     )  # fmt: skip
     with pytest.raises(UsageError, match=f"'dev' cannot be drawn .* it has {len(rows)}, or all"):
-        task.load("dev:scored:0.5:0")
+        task.load("dev:held-out:0.5:0")
 
 
 @pytest.mark.parametrize(
-    "name", ["dev", "dev:scored", "dev:scored:0:0", "dev:half:0.5:0", "dev:scored:1.2.3:0"]
+    "name", ["dev", "dev:held-out", "dev:held-out:0:0", "dev:half:0.5:0", "dev:held-out:1.2.3:0"]
 )
 def test_other_names_are_no_halves(name: str) -> None:
     assert read_half(name) is None

@@ -43,8 +43,8 @@ def test_the_chance_is_that_of_a_plain_loop(metric, relative, labels) -> None:
         weights = rng.gamma(np.append(np.ones(ROWS), [0.5, 0.5]))
         first, last = (score(right, side, sample_weight=weights) for side in sides)
         kept.append(first - last <= (bound * first if relative else bound) + 1e-9)
-    assert found.chance == pytest.approx(np.mean(kept), abs=0.07)
-    assert 0 < found.chance < 1
+    assert found.probability == pytest.approx(np.mean(kept), abs=0.07)
+    assert 0 < found.probability < 1
     whole = [score(labels, each.predictions) for each in (before, after)]
     assert found.within_bound == (whole[0] - whole[1] <= (bound * whole[0] if relative else bound))
     assert found.difference == difference(metric, before, after, bootstrap=draws, seed=7)
@@ -55,7 +55,7 @@ def test_the_interval_and_the_chance_are_of_one_model(labels) -> None:
     before, after = answers(0.1, 1, labels), answers(0.15, 2, labels)
     lost = difference("accuracy", before, after)
     found = within("accuracy", before, [after], -lost.low)
-    assert found.chance == pytest.approx(0.975, abs=0.002)
+    assert found.probability == pytest.approx(0.975, abs=0.002)
 
 
 def test_of_perplexity_the_loss_is_a_rise() -> None:
@@ -63,33 +63,33 @@ def test_of_perplexity_the_loss_is_a_rise() -> None:
     nll = np.random.default_rng(0).random(80) * 30
     before = Outcome(np.column_stack([np.zeros(80), nll]), tokens)
     worse = Outcome(np.column_stack([np.zeros(80), nll * 1.2]), tokens)
-    assert within("perplexity", before, [worse], 0.01, relative=True).chance == 0
-    assert within("perplexity", worse, [before], 0.01, relative=True).chance == 1
+    assert within("perplexity", before, [worse], 0.01, relative=True).probability == 0
+    assert within("perplexity", worse, [before], 0.01, relative=True).probability == 1
     rise = np.exp(nll.sum() * 1.2 / 800) / np.exp(nll.sum() / 800) - 1
     for bound, holds in ((rise * 0.99, False), (rise * 1.01, True)):
         assert within("perplexity", before, [worse], bound, relative=True).within_bound is holds
 
 
-@pytest.mark.parametrize(("rows", "chance"), [(8, 0.08), (60, 0.45), (250, 0.92)])
-def test_that_no_row_changed_is_no_certainty(rows: int, chance: float) -> None:
+@pytest.mark.parametrize(("rows", "probability"), [(8, 0.08), (60, 0.45), (250, 0.92)])
+def test_that_no_row_changed_is_no_certainty(rows: int, probability: float) -> None:
     """1 − (1 − bound)^n: of 8 rows without a change it was "over 99 %"."""
     labels = np.arange(rows) % 2
     one = Outcome(labels, labels)
     found = within("accuracy", one, [one], 0.01)
     assert (found.within_bound, found.difference.value) == (True, 0.0)
-    assert found.chance == pytest.approx(chance, abs=0.03)
+    assert found.probability == pytest.approx(probability, abs=0.03)
 
 
 def test_no_rows_show_that_nothing_at_all_is_lost(labels) -> None:
     one = answers(0.2, 1, labels)
     found = within("accuracy", one, [one], 0.0)
-    assert (found.chance, found.within_bound) == (0.0, True)
+    assert (found.probability, found.within_bound) == (0.0, True)
 
 
 def test_where_rows_are_too_few_there_is_no_chance() -> None:
     values = np.arange(8.0)
     found = within("spearman", Outcome(values, values), [Outcome(values**2, values)], 0.5)
-    assert math.isnan(found.chance)
+    assert math.isnan(found.probability)
     assert "it takes 60 rows" in str(found.difference)
 
 
@@ -109,7 +109,7 @@ def test_several_models_are_drawn_as_rows_are(labels) -> None:
 
 def test_without_draws_there_is_no_chance(labels) -> None:
     found = within("accuracy", answers(0.1, 1, labels), [answers(0.2, 2, labels)], 0.5, bootstrap=0)
-    assert math.isnan(found.chance)
+    assert math.isnan(found.probability)
     assert found.within_bound
 
 
@@ -131,7 +131,7 @@ def test_with_the_rows_that_are_needed_the_chance_is_reached(metric: str) -> Non
     few, many = found
     assert few < many
     enough, less = (
-        within(metric, same, [same], 0.02, relative=True, bootstrap=4000).chance
+        within(metric, same, [same], 0.02, relative=True, bootstrap=4000).probability
         for same in (rows(few), rows(few // 3))
     )
     assert enough == pytest.approx(0.9, abs=0.02)

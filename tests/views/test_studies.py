@@ -133,12 +133,13 @@ def test_a_sweep_of_a_score_of_zero_has_no_relative_axis():
 
 TRIED = [
     {"method": method, "kept": kept, "seed": 0, "rows": 99, "score": 0.8 - 0.002 * (48 - kept),
-     "difference": {"value": -0.01, "low": -0.03, "high": 0.02}, "chance": 0.6, "accepted": True}
+     "difference": {"value": -0.01, "low": -0.03, "high": 0.02}, "probability": 0.6,
+     "accepted": True}
     for method in ("surgeon", "random") for kept in (12, 24, 36)
 ]  # fmt: skip
 DATA: dict[str, Any] = {
     "model": "runs/tiny", "task": "pets", "metric": "f1", "heads": 48, "kept": 24,
-    "method": "surgeon", "chose": {"score": 0.8, "low": 0.75, "high": 0.85}, "least": 0.792,
+    "method": "surgeon", "selection": {"score": 0.8, "low": 0.75, "high": 0.85}, "least": 0.792,
     "bound": "1 %", "full": 0.7, "score": 0.69, "higher_is_better": True,
     "difference": {"value": -0.01, "low": -0.04, "high": 0.01},
     "random": {"scores": [0.6, 0.7]}, "tried": TRIED,
@@ -196,7 +197,7 @@ def test_a_difference_without_an_interval_is_drawn_without_one() -> None:
     """Rows were too few for one: JSON has null."""
     none = {"value": -0.01, "low": None, "high": None, "no_interval": "it takes 60 rows"}
     tried = [{**one, "difference": none} for one in TRIED]
-    chose = {"score": 0.8, "low": None, "high": None}
-    data = DATA | {"difference": none, "tried": tried, "chose": chose}
+    selection = {"score": 0.8, "low": None, "high": None}
+    data = DATA | {"difference": none, "tried": tried, "selection": selection}
     assert "its 95 % interval" not in labels(data)
     assert "selected model, held-out set" in labels(data)

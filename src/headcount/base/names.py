@@ -13,9 +13,9 @@ from headcount.base.errors import UsageError
 
 LONGEST = 100
 """Characters of the longest name that is offered: what is longer is no name."""
-HALF = re.compile(r"(.+):(chosen|scored):([0-9.]+):([0-9]+)")
-"""The name of a half of a split: the split, its side, the share that is scored, the seed."""
-SETS = {"chosen": "selection set", "scored": "held-out set"}
+HALF = re.compile(r"(.+):(selection|held-out):([0-9.]+):([0-9]+)")
+"""The name of a half of a split: the split, its side, the share that is held out, the seed."""
+SETS = {"selection": "selection set", "held-out": "held-out set"}
 """A half of a split -> what it is for."""
 
 
@@ -66,7 +66,7 @@ def split_words(split: object, rows: int | None = None) -> str:
 
     >>> split_words("dev"), split_words("dev", 1000)
     ('dev', '1,000 rows of dev')
-    >>> split_words("dev:scored:0.5:0", 400), split_words("dev:chosen:0.3:7")
+    >>> split_words("dev:held-out:0.5:0", 400), split_words("dev:selection:0.3:7")
     ('half of dev (held-out set, 400 rows)', '70 % of dev (selection set, drawn with seed 7)')
     """
     half = HALF.fullmatch(str(split))
@@ -77,7 +77,7 @@ def split_words(split: object, rows: int | None = None) -> str:
         share = float(number)
     except ValueError:
         return str(split)
-    share = share if side == "scored" else 1 - share
+    share = share if side == "held-out" else 1 - share
     about = [SETS[side]] + ([f"drawn with seed {seed}"] if int(seed) else [])
     about += [] if rows is None else [f"{rows:,} rows"]
     part = "half" if share == 0.5 else f"{100 * share:.3g} %"

@@ -33,10 +33,10 @@ def search(
 ) -> int | None:
     """Find the fewest heads within a loss, or the best score within a budget; say it in a sentence.
 
-    One bound at most; without any it is the knee of the curve. Rows that choose and rows of the
-    statement are different ones. Every cut that is tried is kept in --out: the same command again
-    goes on. It leaves with 6 when no cut is within the bound, and says how close one came; with 6
-    as well when the cut that was chosen is not within it on the rows of the statement.
+    One bound at most; without any it is the knee of the curve. The selection
+    set and the held-out set share no rows. Every pruning that is tried is kept in --out: the same
+    command again resumes. Exit code 6: no pruned model is within the bound (it says how close the
+    nearest came), or the selected one is not within it on the held-out set.
 
     **Examples:**
 
@@ -46,7 +46,7 @@ def search(
     Parameters
     ----------
     out
-        The folder to write: search.json, the model, a record of every cut, figures.
+        The folder to write: search.json, the model, a record of every pruning, figures.
     max_drop
         Largest loss in score: 1% of the full model's, 0.01, or 0.
     max_latency
@@ -60,9 +60,9 @@ def search(
     recover
         Short for --repair recover, which is usual unless a method trains gates.
     finetune
-        Short for --repair finetune: train after each cut.
+        Short for --repair finetune: train after each pruning.
     baseline
-        Random cuts of the answer's size to compare with.
+        Random prunings of the selected size to compare with.
     """
     from headcount.studies.search.search import search as run
     from headcount.training.processes import require_one

@@ -46,8 +46,8 @@ def _how(record: Mapping[str, Any]) -> str:
         else:
             text += f", on inputs of {escaped(step['rows'])}"
         text += "."
-    if record.get("rows_said"):
-        text += f"\n\n{escaped(record['rows_said'])}"
+    if record.get("rows_text"):
+        text += f"\n\n{escaped(record['rows_text'])}"
     for note in record.get("notes") or []:
         text += f"\n\n> {escaped(note)}"
     if record["command"]:

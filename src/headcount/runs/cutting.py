@@ -68,7 +68,7 @@ class PruningRun:
     budget: Budget = field(default_factory=Budget)
     """What this cut has seen so far."""
     used: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """decided, repaired or trained -> the rows that were looked at for it, for the record."""
+    """calibration, repair, training or evaluation -> the rows of it, for the record."""
     logging: Logging = field(default_factory=Logging)
     """Which trackers are told of its trainings."""
     noted: set[str] = field(default_factory=set)
@@ -134,9 +134,9 @@ class PruningRun:
         labels = method.needs == "labels" and not given_scores
         unlabelled = method.needs == "calibration" and inputs is None
         if self.subject.task is not None and (labels or unlabelled):
-            data = self.rows("decided")
+            data = self.rows("calibration")
         if method.needs in ("inputs", "calibration") and inputs is not None:
-            self.used["decided"] = given_rows(inputs)
+            self.used["calibration"] = given_rows(inputs)
         given = MethodInputs(data=data, inputs=inputs, tokenizer=self.subject.tokenizer)
         return method.prepare(self.subject.model, given)
 
@@ -164,7 +164,7 @@ class PruningRun:
         if decision.learned is not None:
             training = decision.learned
             self.budget.train(examples=training.examples, steps=training.steps, rows=training.rows)
-            self.used["decided"] = used_rows(self.subject.rows_of("train"), "train")
+            self.used["calibration"] = used_rows(self.subject.rows_of("train"), "train")
         return decision
 
     def cut(self, decision: Decision) -> tuple[PreTrainedModel, dict[str, Any]]:
@@ -190,8 +190,8 @@ class PruningRun:
     def _calibration(self) -> Any:
         """The rows that a repair looks at: those that were given, or the task's."""
         if self.inputs is None:
-            return self.rows("repaired")
-        self.used["repaired"] = given_rows(self.inputs)
+            return self.rows("repair")
+        self.used["repair"] = given_rows(self.inputs)
         return self.inputs
 
     def _repair(self, step: Repair, small: PreTrainedModel, mask: Mask) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class PruningRun:
         )
         report = step.apply(small, self.subject.model, given)
         if report.rows:
-            self.used["trained"] = used_rows(self.subject.rows_of("train"), "train")
+            self.used["training"] = used_rows(self.subject.rows_of("train"), "train")
         self.budget.train(examples=report.examples, steps=report.steps, rows=report.rows)
         self.tell(f"repair {name}", report.note)
         task = self.subject.task
@@ -289,7 +289,7 @@ class PruningRun:
         if any(need not in without for need in needs):
             scored = {"split": self.options.scoring.split or task.evaluation}
             looked_at = {"split": self.subject.looked_at}
-            self.tell("seen", seen_rows({"decided": looked_at, "scored": scored}))
+            self.tell("seen", seen_rows({"calibration": looked_at, "evaluation": scored}))
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the record must not miss about its rows; told once, as well."""
@@ -308,7 +308,7 @@ class PruningRun:
     ) -> dict[str, Any]:
         """What came out, as every record of a cut says it."""
         mask, loss = decision.mask, self.difference(before, after)
-        self.used["scored"] = {
+        self.used["evaluation"] = {
             "split": before.split,
             "n": before.n,
             "seed": None if self.options.scoring.limit is None else self.options.scoring.seed,

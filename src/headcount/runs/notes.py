@@ -10,6 +10,15 @@ from typing import Any
 from headcount.base.names import split_words
 
 Note = Callable[[str], None]
+DONE = {
+    "calibration": "calibrated",
+    "repair": "repaired",
+    "training": "trained",
+    "selection": "selected",
+    "evaluation": "scored",
+    "held_out": "estimated",
+}
+"""What rows are for -> what was done on them."""
 
 
 def log(text: str) -> None:
@@ -18,16 +27,16 @@ def log(text: str) -> None:
 
 
 def seen_rows(rows: Mapping[str, Mapping[str, object]]) -> str | None:
-    """Whether what decided, repaired or trained was among what is scored."""
-    # a half of a split (train:scored:0.5:0) is of that split
-    split = str(rows.get("scored", {}).get("split")).partition(":")[0]
-    uses = [use for use in ("decided", "repaired", "trained") if use in rows]
+    """Whether rows of calibration, repair or training are among those that are scored."""
+    # a half of a split (train:held-out:0.5:0) is of that split
+    split = str(rows.get("evaluation", {}).get("split")).partition(":")[0]
+    uses = [use for use in ("calibration", "repair", "training") if use in rows]
     # "all" are both parts of a task that came as a single file
     same = [use for use in uses if split in (rows[use]["split"], "all")]
     if not same:
         return None
     return (
-        f"The rows that {' and '.join(same)} are of {split}, which is scored: the score says "
+        f"The rows of {' and '.join(same)} are of {split}, which is scored: the score says "
         "little of other rows. Pass --train and --dev files, or another --split."
     )
 
@@ -57,12 +66,13 @@ def not_better(score: float, random: Sequence[float], metric: str) -> str | None
 
 
 def rows_sentence(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """Which rows decided, repaired, trained and scored, in one sentence; empty without any.
+    """Which rows were used for what, in one sentence; empty without any.
 
     >>> train = {"split": "train", "n": 512, "seed": 0}
-    >>> rows_sentence({"decided": train, "scored": {"split": "dev", "n": 872, "seed": None}})
-    'Decided on 512 rows of train (seed 0), scored on 872 rows of dev.'
-    >>> rows_sentence({"scored": {"split": "dev:scored:0.5:0", "n": 400, "seed": None}})
+    >>> dev = {"split": "dev", "n": 872, "seed": None}
+    >>> rows_sentence({"calibration": train, "evaluation": dev})
+    'Calibrated on 512 rows of train (seed 0), scored on 872 rows of dev.'
+    >>> rows_sentence({"evaluation": {"split": "dev:held-out:0.5:0", "n": 400, "seed": None}})
     'Scored on half of dev (held-out set, 400 rows).'
     """
     parts = []
@@ -72,6 +82,6 @@ def rows_sentence(rows: Mapping[str, Mapping[str, Any]]) -> str:
         where += "" if used["seed"] is None else f" (seed {used['seed']})"
         if split == "given":
             where = "rows that were given" if count is None else f"{count:,} rows that were given"
-        parts.append(f"{use} on {where}")
+        parts.append(f"{DONE.get(use, use)} on {where}")
     text = ", ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""

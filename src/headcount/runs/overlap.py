@@ -53,13 +53,13 @@ def shared_note(seen: Mapping[str, Keys], scored: Keys, name: str) -> str | None
 def shared_rows(
     subject: Subject, options: Prune, used: Mapping[str, Mapping[str, object]]
 ) -> str | None:
-    """How many rows that are scored are also among those that decided, repaired or trained.
+    """How many rows that are scored are also rows of calibration, repair or training.
 
     None where there are none, and where a whole split is both: `seen_rows` says that.
     """
     scoring, task = options.scoring, subject.need_task()
     split = scoring.split or task.evaluation
-    if seen_rows({**used, "scored": {"split": split}}) is not None:
+    if seen_rows({**used, "evaluation": {"split": split}}) is not None:
         return None
     seen = used_keys(task, used)
     if any(rows["split"] == "given" for rows in used.values()):
@@ -73,7 +73,7 @@ def scored_keys(subject: Subject, scoring: Scoring) -> Keys:
 
 
 def used_keys(task: Task, used: Mapping[str, Mapping[str, Any]]) -> dict[str, Keys]:
-    """The rows of a task that decided, repaired or trained, as its record names them."""
+    """The rows of a task of calibration, repair or training, as its record names them."""
     seen: dict[str, Keys] = {}
     for use, rows in used.items():
         if use not in USES or rows["split"] == "given":
@@ -98,12 +98,12 @@ def given_keys(inputs: object) -> Keys:
 def set_name(split: str) -> str:
     """What the rows of a split are for: a half that chooses is no half that is held out."""
     half = read_half(split)
-    return "selection" if half is not None and half[1] == "chosen" else "held-out"
+    return "selection" if half is not None and half[1] == "selection" else "held-out"
 
 
 def _are_texts(row: Any) -> bool:
     return bool(row) and all(isinstance(text, str) for text in row)
 
 
-USES = {"decided": "calibration", "repaired": "calibration", "trained": "training"}
+USES = {"calibration": "calibration", "repair": "calibration", "training": "training"}
 """What a record calls rows, and what they are called in a note."""

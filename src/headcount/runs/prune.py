@@ -264,7 +264,7 @@ class _Cut:
             cutting.tell("seen", seen_rows(cutting.used))
             cutting.notes()
             self._log(result)
-        extra = {"parameters": sizes, "rows_said": rows_sentence(cutting.used)}
+        extra = {"parameters": sizes, "rows_text": rows_sentence(cutting.used)}
         record = Record(
             run=run_of(cutting.subject, options, cutting.seed), identity=about,
             result=result | extra, rows=cutting.used, notes=tuple(notes), command=command,

@@ -55,7 +55,7 @@ def prune_together(
             records.append(decision)
             continue
         result = prune.result(decision, {}, before, next(scores))
-        result["rows_said"] = rows_sentence(prune.used)
+        result["rows_text"] = rows_sentence(prune.used)
         records.append(
             Record(
                 run=run,

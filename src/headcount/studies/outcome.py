@@ -1,4 +1,4 @@
-"""What a model said row by row, as a study keeps it: with all heads, and cut in a search."""
+"""Predictions row by row, as a study keeps them: of the full model, and of pruned ones."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ FILE = "full.json"
 
 
 def keep(evaluation: Evaluation, folder: Path | None, id: str, file: str = FILE) -> Evaluation:
-    """Write the scores of a model and what it said of every row; `id` is that of the question."""
+    """Write the scores of a model and its prediction for every row; `id` is that of the request."""
     if folder is not None and evaluation.outcome is not None:
         sides = (evaluation.outcome.predictions, evaluation.outcome.labels)
         rows = [list(map(_plain, side)) for side in sides]
-        data = header("full") | {"scores": evaluation.to_json(), "said": rows[0], "right": rows[1]}
+        scores = {"scores": evaluation.to_json(), "predictions": rows[0], "labels": rows[1]}
+        data = header("full") | scores
         write_json(folder / file, seal(data, id))
     return evaluation
 
@@ -34,9 +35,9 @@ def kept(folder: Path | None, id: str, file: str = FILE) -> Evaluation | None:
         return None
     data = read_sealed(folder / file, "score of a model", id, 2**30)
     complaint = f"{folder / file} is no score of a model"
-    require_fields(data, {"scores": dict, "said": list, "right": list}, complaint)
+    require_fields(data, {"scores": dict, "predictions": list, "labels": list}, complaint)
     try:
-        sides = [_side(data[name]) for name in ("said", "right")]
+        sides = [_side(data[name]) for name in ("predictions", "labels")]
         scores = Evaluation.from_json(data["scores"])
         return replace(scores, outcome=Outcome(sides[0], sides[1]))
     except (ValueError, TypeError) as error:

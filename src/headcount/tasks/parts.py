@@ -4,8 +4,8 @@ Heads that were selected, projections that were solved or weights that were trai
 look better on those rows than on any others. So a task that comes as a single file is never scored
 on what was used to decide: it is split once, always with the same seed, for every command alike.
 
-Any split can be divided into two halves as well, by a name that says how: `dev:chosen:0.5:0` and
-`dev:scored:0.5:0` are its selection set and its held-out set, half of the rows each, drawn with
+Any split can be divided into two halves as well, by a name that says how: `dev:selection:0.5:0` and
+`dev:held-out:0.5:0` are its selection set and its held-out set, half of the rows each, drawn with
 seed 0.
 """
 
@@ -81,8 +81,8 @@ def apart(
 def half_name(split: str, side: str, share: float, seed: int) -> str:
     """The name of one half of a split.
 
-    >>> half_name("dev", "scored", 0.5, 0)
-    'dev:scored:0.5:0'
+    >>> half_name("dev", "held-out", 0.5, 0)
+    'dev:held-out:0.5:0'
     """
     return f"{split}:{side}:{share:g}:{seed}"
 

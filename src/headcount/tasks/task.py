@@ -100,7 +100,7 @@ class Task:
     def load(self, split: str | None = None, *, limit: Limit = None, seed: int = 0) -> Examples:
         """The rows of a split, or a seeded sample of them in their own order.
 
-        `dev:scored:0.5:0` is half of dev, drawn with seed 0 (`tasks/parts.py`).
+        `dev:held-out:0.5:0` is half of dev, drawn with seed 0 (`tasks/parts.py`).
         """
         split = split or self.evaluation
         examples = self._half(split) if ":" in split else self._whole(split)

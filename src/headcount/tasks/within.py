@@ -1,7 +1,7 @@
 """How likely a loss is within a bound: bootstrap resamples of a difference against the bound.
 
 loss = within("f1", full, [pruned], 0.01, relative=True)
-loss.difference, loss.chance, loss.within_bound
+loss.difference, loss.probability, loss.within_bound
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BoundProbability:
     """The loss against all heads, and the probability that it is within a bound."""
 
     difference: Difference
-    chance: float
+    probability: float
     """The probability: the share of the resamples, on the side of a loss, in which the loss is
     within the bound. NaN without resamples, and where rows are too few."""
     possible: float
@@ -77,14 +77,16 @@ def within(
     if not bootstrap or few or np.isnan(scores).any():
         lost = Difference(metric=metric, value=value, **no_ends(few))
         return BoundProbability(
-            difference=lost, chance=math.nan, possible=math.nan, within_bound=fits
+            difference=lost, probability=math.nan, possible=math.nan, within_bound=fits
         )
     sides = drawn(known, [before, *afters], paired=True, bootstrap=bootstrap, seed=seed)
     shares = [float(inside(*side.T).mean()) for side in (sides.lower, sides.upper)]
     # a loss is at the lower end, or, where lower is better, at the upper one
-    chance, possible = shares if sign > 0 else shares[::-1]
+    probability, possible = shares if sign > 0 else shares[::-1]
     lost = Difference(metric=metric, value=value, **ends_of(sides))
-    return BoundProbability(difference=lost, chance=chance, possible=possible, within_bound=fits)
+    return BoundProbability(
+        difference=lost, probability=probability, possible=possible, within_bound=fits
+    )
 
 
 def rows_needed(

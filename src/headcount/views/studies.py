@@ -186,7 +186,7 @@ def search_figure(data: Mapping[str, Any]) -> Figure:
     with styled():
         figure = new_figure(6.4, 4.0)
         axes = figure.add_subplot()
-        full = data["chose"]
+        full = data["selection"]
         draw_full(axes, full)
         if data.get("least") is not None:
             label = f"{data['bound']} {'less' if data['higher_is_better'] else 'more'}"

@@ -14,7 +14,7 @@ from runs.kinds.asking import TASK
 def test_training_leaves_a_model_and_its_record(trained):
     run, folder, record = trained
     assert (record["steps"], record["rows_trained"]) == (2, 40)
-    used = record["rows"]["trained"]
+    used = record["rows"]["training"]
     assert (used["split"], used["n"], used["seed"]) == ("train", 40, 0)  # not all of the split
     again = hc.load_record(folder)
     assert again.run == run

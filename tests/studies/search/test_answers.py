@@ -13,7 +13,7 @@ from headcount.runs.subject import make_subject
 from headcount.studies.search.answers import SearchRequest, mean_length, speed_of, timed
 from headcount.training.scoring import Scoring
 
-STATING = Scoring(split="dev:scored:0.5:0", bootstrap=20)
+HELD_OUT = Scoring(split="dev:held-out:0.5:0", bootstrap=20)
 
 
 def asked(model: Any, task: Any, tokenizer: Any, **search_options: Any) -> SearchRequest:
@@ -22,7 +22,7 @@ def asked(model: Any, task: Any, tokenizer: Any, **search_options: Any) -> Searc
         methods=(as_method("surgeon"),),
         bound=None,
         like=Prune(method=as_method("surgeon"), repair=()),
-        stating=STATING,
+        held_out=HELD_OUT,
         search_options=hc.SearchOptions(repeats=6, timing_seconds=0, **search_options),
         seed=0,
         command=None,
@@ -39,9 +39,9 @@ def test_a_cut_says_its_number_of_heads_as_a_ratio(model, task, tokenizer):
         assert (cut.label, cut.seed, cut.options.gated) == ("surgeon", 2, True)
 
 
-def test_the_answer_is_timed_on_rows_like_those_of_the_statement(model, task, tokenizer):
+def test_the_answer_is_timed_on_rows_like_those_of_the_held_out_set(model, task, tokenizer):
     own = asked(model, task, tokenizer, batch=2)
-    lengths = own.subject.scored(STATING).rows.lengths
+    lengths = own.subject.scored(HELD_OUT).rows.lengths
     assert mean_length(own) == round(lengths.mean())
     mask = hc.Mask.parse("211", own.subject.layout)
     found = timed(own, mask, hc.remove(model, mask))

@@ -93,13 +93,13 @@ def test_a_search_within_parameters(model, task, tokenizer, tmp_path):
     found = hc.search(model, task, max_parameters="0.9x", tokenizer=tokenizer, search_options=FAST,
                       out=tmp_path, **HOW)  # fmt: skip
     data = found.to_json()
-    assert data["holds"]
+    assert data["within_bound"]
     assert data["parameters"]["after"] <= limit
     assert data["parameters"]["after"] == found.model.num_parameters() == data["amount"]["value"]
     assert data["kept"] == len(found.mask) == sum(map(int, data["pattern"]))
     assert "heads on pets within 0.9 × the parameters" in data["sentence"]
-    assert (data["method"], data["chance"], data["by"]) == ("surgeon", None, "budget")
-    assert data["rows"]["decided"]["split"] == "train"
+    assert (data["method"], data["probability"], data["by"]) == ("surgeon", None, "budget")
+    assert data["rows"]["calibration"]["split"] == "train"
     (tried,) = data["tried"]
     assert (tmp_path / "runs" / tried["id"] / "record.json").is_file()
     assert json.loads((tmp_path / "search.json").read_text()) == data
@@ -130,7 +130,7 @@ def test_a_search_within_time_is_held_to_what_is_measured(model, task, tokenizer
         model, task, max_latency="0.8x", tokenizer=tokenizer, search_options=FAST, **HOW
     )
     data = found.to_json()
-    assert (data["kept"], data["holds"]) == (7, True)
+    assert (data["kept"], data["within_bound"]) == (7, True)
     assert data["speedup"]["value"] == pytest.approx(1 / (0.5 + 7 / 24))
     assert data["speedup"]["low"] < data["speedup"]["value"] < data["speedup"]["high"]
     assert data["amount"]["value"] <= data["amount"]["limit"] == pytest.approx(0.008)
@@ -143,7 +143,7 @@ def test_a_budget_that_no_cut_meets_says_how_close_it_came(model, task, tokenize
     found = hc.search(model, task, max_parameters="1k", tokenizer=tokenizer, search_options=FAST,
                       out=tmp_path, **HOW)  # fmt: skip
     assert not found.met
-    assert found.data["holds"] is False
+    assert found.data["within_bound"] is False
     assert "is within 1,000 of parameters: without any head it takes 0." in found.sentence
     assert not (tmp_path / "model").exists()
     assert (tmp_path / "search.json").is_file()
@@ -181,18 +181,23 @@ def test_of_perplexity_a_rise_is_bound(tokenizer):
                       **HOW)  # fmt: skip
     data = found.to_json()
     assert data["kept"] in range(12)
-    assert data["holds"] == (data["score"] <= 1.05 * data["full"])
+    assert data["within_bound"] == (data["score"] <= 1.05 * data["full"])
     assert "the rise is within 5 %" in data["sentence"]
-    assert data["least"] == pytest.approx(1.05 * data["chose"]["score"])
+    assert data["least"] == pytest.approx(1.05 * data["selection"]["score"])
 
 
 def test_without_a_bound_it_is_the_knee(model, task, tokenizer):
     found = hc.search(model, task, tokenizer=tokenizer, search_options=FAST, **HOW)
     data = found.to_json()
-    assert (data["by"], data["bound"], data["chance"], data["holds"]) == ("knee", None, None, None)
+    assert (data["by"], data["bound"], data["probability"], data["within_bound"]) == (
+        "knee",
+        None,
+        None,
+        None,
+    )
     assert "no bound was given: this is the knee of its curve" in data["sentence"]
     assert data["kept"] in {one["kept"] for one in data["tried"]}
-    assert {one["rows"] for one in data["tried"]} == {data["rows"]["chosen"]["n"]}
+    assert {one["rows"] for one in data["tried"]} == {data["rows"]["selection"]["n"]}
 
 
 def test_of_attempts_on_a_busy_machine_the_shares_count(model):

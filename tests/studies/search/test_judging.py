@@ -92,14 +92,14 @@ def test_no_more_seeds_where_the_rows_cannot_tell(wrong, drop, seeds) -> None:
     trials.stages = [100, 250]
     found = judge(trials, drop).judge(cut, 10)
     assert found.within.possible > 0.05
-    assert found.within.chance < 0.95
+    assert found.within.probability < 0.95
     assert (found.seeds, found.accepted, found.final) == (seeds, False, True)
 
 
 def test_rows_stop_growing_when_it_is_clear() -> None:
     found = judge(Planted({10: 0.02})).judge(cut, 10)
     assert found.accepted
-    assert found.rows == 100 or found.within.chance >= 0.95
+    assert found.rows == 100 or found.within.probability >= 0.95
     assert not found.final
     assert found.seeds == (4,)
 
@@ -107,7 +107,7 @@ def test_rows_stop_growing_when_it_is_clear() -> None:
 @pytest.mark.parametrize("confidence", [0.1, 0.9])
 def test_the_confidence_says_what_is_taken(confidence) -> None:
     found = judge(Planted({10: 0.05}), confidence=confidence, seeds=1).judge(cut, 10)
-    assert 0.1 < found.within.chance < 0.9
+    assert 0.1 < found.within.probability < 0.9
     assert found.accepted == (confidence == 0.1)
 
 
@@ -129,7 +129,7 @@ def test_without_a_bound_all_rows_are_scored_and_nothing_is_judged() -> None:
     made: Any = trials
     own = Judge(trials=made, bound=None, search_options=SearchOptions(), seed=0, sign=1.0)
     (tried,) = own.judge(cut, 10).tried
-    assert (tried["rows"], tried["chance"], tried["accepted"]) == (ROWS, None, None)
+    assert (tried["rows"], tried["probability"], tried["accepted"]) == (ROWS, None, None)
     assert tried["difference"]["value"] == pytest.approx(-0.3, abs=0.01)
 
 
@@ -167,7 +167,7 @@ def test_where_rows_are_too_few_nothing_is_accepted_and_the_probability_is_unkno
     verdict = found.judge(cut, 5)
     assert not verdict.accepted
     (one,) = verdict.tried
-    assert one["chance"] is None
+    assert one["probability"] is None
     assert one["difference"]["no_interval"] == "it takes 60 rows, and there are 20"
 
 
@@ -177,4 +177,4 @@ def test_what_few_rows_cannot_show_is_asked_of_more() -> None:
     found = judge(trials, drop=0.0004, seeds=1).judge(cut, 5)
     assert trials.asked[0][2] == 100
     assert found.rows == ROWS
-    assert found.within.chance == pytest.approx(0.33, abs=0.08)
+    assert found.within.probability == pytest.approx(0.33, abs=0.08)

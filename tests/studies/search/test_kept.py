@@ -135,7 +135,7 @@ def take_runs(folder: Path, other: Path) -> None:
 def take_said(folder: Path, other: Path) -> None:
     (folder / "search.json").unlink()
     for path in (folder / "runs").iterdir():
-        shutil.copy(first_run(other) / "said.json", path / "said.json")
+        shutil.copy(first_run(other) / "predictions.json", path / "predictions.json")
 
 
 def take_full_for_answer(folder: Path, other: Path) -> None:
@@ -161,7 +161,7 @@ def change_answer(folder: Path, other: Path) -> None:
         (take_record_of_model, "model"),
         (take_full, "full.json"),
         (take_runs, "record.json"),
-        (take_said, "said.json"),
+        (take_said, "predictions.json"),
         (take_full_for_answer, "search.json"),
         (change_answer, "search.json"),
     ],
@@ -268,8 +268,8 @@ DAMAGE = {
     "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
     "folder": become_folder,
 }
-FILES = ("search.json", "settings.json", "full.json", "runs/*/record.json", "runs/*/said.json",
-         "model/record.json", "model/config.json", "model/mask.json",
+FILES = ("search.json", "settings.json", "full.json", "runs/*/record.json",
+         "runs/*/predictions.json", "model/record.json", "model/config.json", "model/mask.json",
          "model/model.safetensors")  # fmt: skip
 
 

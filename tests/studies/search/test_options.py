@@ -9,8 +9,8 @@ from headcount.studies.search.options import SearchOptions
 @pytest.mark.parametrize(
     ("option", "problem"),
     [
-        ({"statement": 0.0}, "between 0 and 1, not 0.0"),
-        ({"statement": 1.0}, "between 0 and 1"),
+        ({"held_out": 0.0}, "between 0 and 1, not 0.0"),
+        ({"held_out": 1.0}, "between 0 and 1"),
         ({"confidence": 1.0}, "The confidence is between 0 and 1"),
         ({"seeds": 0}, "--seeds is at least 1"),
         ({"first_rows": 0}, "--first-rows is at least 1"),

@@ -45,11 +45,11 @@ def found(trained, tokenizer, tmp_path_factory):
     return made, out
 
 
-def test_the_statement_is_what_evaluate_gives_on_rows_that_chose_nothing(found, tokenizer, trained):
+def test_the_estimate_is_what_evaluate_gives_on_the_held_out_set(found, tokenizer, trained):
     made, _ = found
     data = made.to_json()
     task = pets()
-    scoring = Scoring(split=data["rows"]["scored"]["split"], bootstrap=40)
+    scoring = Scoring(split=data["rows"]["held_out"]["split"], bootstrap=40)
     before, after = (
         hc.evaluate(each, task, scoring=scoring, tokenizer=tokenizer)
         for each in (trained, made.model)
@@ -57,18 +57,18 @@ def test_the_statement_is_what_evaluate_gives_on_rows_that_chose_nothing(found, 
     assert (data["full"], data["score"]) == (before.score, after.score)
     lost = hc.difference(before, after, bootstrap=40)
     assert data["difference"] == {"value": lost.value, "low": lost.low, "high": lost.high}
-    assert data["holds"] == (before.score - after.score <= 0.1 * before.score)
+    assert data["within_bound"] == (before.score - after.score <= 0.1 * before.score)
     assert data["kept"] == len(made.mask) < data["heads"] == 12
     assert data["pattern"] == made.mask.pattern
     assert data["ratio"] == pytest.approx(1 - data["kept"] / 12)
     assert data["parameters"]["after"] == made.model.num_parameters()
     chosen, scored = (
-        set(task.load(data["rows"][use]["split"]).texts[0]) for use in ("chosen", "scored")
+        set(task.load(data["rows"][use]["split"]).texts[0]) for use in ("selection", "held_out")
     )
     assert not chosen & scored
     assert len(task.load("dev")) == 96
-    assert {data["rows"][use]["split"] for use in ("decided", "repaired")} == {"train"}
-    assert data["rows"]["chosen"]["n"] + data["rows"]["scored"]["n"] == 96
+    assert {data["rows"][use]["split"] for use in ("calibration", "repair")} == {"train"}
+    assert data["rows"]["selection"]["n"] + data["rows"]["held_out"]["n"] == 96
 
 
 def test_the_answer_is_the_fewest_that_was_accepted_on_all_rows(found):
@@ -77,7 +77,7 @@ def test_the_answer_is_the_fewest_that_was_accepted_on_all_rows(found):
     good = {one["kept"] for one in data["tried"] if one["accepted"]}
     assert data["kept"] == min(good)
     answer = [one for one in data["tried"] if one["kept"] == data["kept"]]
-    assert {one["rows"] for one in answer} == {data["rows"]["chosen"]["n"]}
+    assert {one["rows"] for one in answer} == {data["rows"]["selection"]["n"]}
     assert data["seed"] in {one["seed"] for one in answer}
     assert data["sentence"] in str(made)
 
@@ -89,12 +89,12 @@ def test_the_folder(found, tokenizer):
     data = json.loads((out / "search.json").read_text())
     assert data == made.to_json()
     asked_for = {"heads", "kept", "ratio", "method", "full", "score", "difference", "bound",
-                 "holds", "chance", "speedup", "parameters", "rows", "tried", "pattern", "sentence",
-                 "seconds", "out"}  # fmt: skip
+                 "within_bound", "probability", "speedup", "parameters", "rows", "tried", "pattern",
+                 "sentence", "seconds", "out"}  # fmt: skip
     assert asked_for <= set(data)
     assert data["speedup"] is None
     assert "its time was not measured" in data["sentence"]
-    assert set(data["rows"]) == {"decided", "repaired", "chosen", "scored"}
+    assert set(data["rows"]) == {"calibration", "repair", "selection", "held_out"}
     ids = {path.parent.name for path in (out / "runs").rglob("record.json")}
     assert ids == {one["id"] for one in data["tried"]}
     record = hc.load_record(out / "model")
@@ -105,7 +105,7 @@ def test_the_folder(found, tokenizer):
         own = hc.load_record(out / "runs" / one["id"])
         assert own["scores"]["difference"]["value"] == pytest.approx(one["difference"]["value"])
         assert own["heads"]["after"] == one["kept"]
-        assert own["rows"]["scored"]["split"] == "dev:chosen:0.5:0"
+        assert own["rows"]["evaluation"]["split"] == "dev:selection:0.5:0"
 
 
 def test_a_killed_search_ends_as_an_undisturbed_one(asked, found, tmp_path, monkeypatch):
@@ -160,16 +160,16 @@ def test_a_bound_that_no_cut_meets_says_how_close_it_came(asked, tmp_path, monke
     def never(*args, **how):
         found = plain(*args, **how)
         return BoundProbability(
-            difference=found.difference, chance=0.2, possible=0.4, within_bound=False
+            difference=found.difference, probability=0.2, possible=0.4, within_bound=False
         )
 
     monkeypatch.setattr(judging, "within", never)
     found = hc.search(max_drop=0, out=tmp_path, **asked)
     data = found.to_json()
-    assert (found.met, found.model, data["holds"], data["kept"]) == (False, None, False, 12)
+    assert (found.met, found.model, data["within_bound"], data["kept"]) == (False, None, False, 12)
     assert data["sentence"].startswith("No cut of BertForSequenceClassification on pets is within")
     assert data["nearest"]["kept"] == 11
-    assert data["nearest"]["chance"] == 0.2
+    assert data["nearest"]["probability"] == 0.2
     assert not (tmp_path / "model").exists()
     assert len(list((tmp_path / "runs").rglob("record.json"))) == len(data["tried"]) > 3
     again = hc.search(max_drop=0, out=tmp_path, **asked)
@@ -189,12 +189,12 @@ def test_the_best_of_several_methods(asked):
 
 def test_repairs(asked):
     nothing = hc.search(max_drop="10%", repair=(), **asked)
-    assert nothing.data["rows"]["repaired"] is None
+    assert nothing.data["rows"]["repair"] is None
     assert nothing.data["kept"] >= 1
     train = hc.Finetune(steps=2, batch_size=4)
     few = {**asked, "search_options": replace(FAST, seeds=1)}
     trained = hc.search(methods=["random"], max_drop="30%", repair=train, **few)
-    assert trained.data["rows"]["trained"]["split"] == "train"
+    assert trained.data["rows"]["training"]["split"] == "train"
     assert {one["rows"] for one in trained.data["tried"]} == {48}
 
 
@@ -205,11 +205,11 @@ def test_two_splits_by_name(trained, tokenizer, asked):
         loader=lambda split: task.loader("dev").take(np.arange(48, 96))
         if split == "test" else task.loader(split),
     )  # fmt: skip
-    how = {**asked, "task": more, "search_options": replace(FAST, choose_split="dev")}
+    how = {**asked, "task": more, "search_options": replace(FAST, selection_split="dev")}
     how["scoring"] = Scoring(split="test", bootstrap=40)
     rows = hc.search(max_drop="10%", **how).data["rows"]
-    assert (rows["chosen"]["split"], rows["scored"]["split"]) == ("dev", "test")
-    assert (rows["chosen"]["n"], rows["scored"]["n"]) == (96, 48)
+    assert (rows["selection"]["split"], rows["held_out"]["split"]) == ("dev", "test")
+    assert (rows["selection"]["n"], rows["held_out"]["n"]) == (96, 48)
 
 
 def rows_task(count: int):
@@ -247,9 +247,12 @@ def test_rows_that_are_all_alike_are_refused(trained, tokenizer):
         ({"max_drop": 0, "methods": ["random", "random"]}, "named twice"),
         ({"max_latency": "0.8x", "methods": ["random"]}, "along the surgeon's paths"),
         ({"max_drop": 0, "scoring": Scoring(bootstrap=0)}, "need draws"),
-        ({"max_drop": 0, "search_options": hc.SearchOptions(choose_split="dev")}, "are both 'dev'"),
         (
-            {"max_drop": 0, "search_options": hc.SearchOptions(choose_split="tset")},
+            {"max_drop": 0, "search_options": hc.SearchOptions(selection_split="dev")},
+            "are both 'dev'",
+        ),
+        (
+            {"max_drop": 0, "search_options": hc.SearchOptions(selection_split="tset")},
             "no split 'tset'",
         ),
     ],
@@ -274,4 +277,4 @@ def test_two_names_of_the_same_rows_are_refused(trained, tokenizer):
     task = replace(plain, splits=tuple(same), loader=lambda split: plain.loader(same[split]))
     subject = make_subject(trained, task, tokenizer=tokenizer)
     with pytest.raises(UsageError, match="have the same rows"):
-        rows_to_search(subject, Scoring(), replace(FAST, choose_split="test"))
+        rows_to_search(subject, Scoring(), replace(FAST, selection_split="test"))

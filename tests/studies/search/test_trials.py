@@ -11,10 +11,10 @@ from headcount.runs.subject import make_subject
 from headcount.studies.search import trials as module
 from headcount.studies.search.candidates import Candidate, Candidates
 from headcount.studies.search.store import Store
-from headcount.studies.search.trials import SAID, Trials
+from headcount.studies.search.trials import PREDICTIONS, Trials
 from headcount.training.scoring import Scoring
 
-SCORING = Scoring(split="dev:chosen:0.5:0", bootstrap=20)
+SCORING = Scoring(split="dev:selection:0.5:0", bootstrap=20)
 
 
 def wanted(repair: bool = False) -> Candidate:
@@ -88,12 +88,12 @@ def test_a_kill_between_the_two_files_costs_a_piece(model, task, tokenizer, tmp_
     own, cut = trials(model, task, tokenizer, tmp_path), wanted()
     first = own.after(cut, 20)
     where = tmp_path / "runs" / own.id_of(cut)
-    kept = (where / SAID).read_bytes()
-    (where / SAID).unlink()
+    kept = (where / PREDICTIONS).read_bytes()
+    (where / PREDICTIONS).unlink()
     again = trials(model, task, tokenizer, tmp_path).after(cut, 20)
     assert again.outcome.predictions.tolist() == first.outcome.predictions.tolist()
     (where / "record.json").unlink()  # what was said is taken with its record only
     again = trials(model, task, tokenizer, tmp_path).after(cut, 20)
     assert np.array_equal(again.outcome.predictions, first.outcome.predictions)
-    assert (where / SAID).read_bytes()[:40] == kept[:40]
+    assert (where / PREDICTIONS).read_bytes()[:40] == kept[:40]
     assert (where / "record.json").is_file()

@@ -30,7 +30,7 @@ def test_a_search_that_selected_nothing_is_not_left_out(
 ) -> None:
     """No held-out rows: the page was made without the search."""
     data = subject.of("search")[0].data
-    data["rows"] = {**data["rows"], "scored": None}
+    data["rows"] = {**data["rows"], "held_out": None}
     assert (
         headline(subject, report, []).note == "Selected on half of dev (selection set, 500 rows)."
     )
@@ -134,7 +134,7 @@ def test_random_heads_and_one_row_a_number_of_heads(
     data = subject.of("search")[0].data
     assert headline(subject, report, []).random is None
     random = {"draws": 3, "mean": 0.811, "worst": 0.79, "best": 0.82, "scores": [1.0]}
-    pooled = data["sizes"][0] | {"seeds": [0, 1], "chance": 0.86, "accepted": True}
+    pooled = data["sizes"][0] | {"seeds": [0, 1], "probability": 0.86, "accepted": True}
     data.update(random=random, sizes=[pooled], seed=1)
     top = headline(subject, report, [])
     assert top.random == RandomScores(mean=0.811, worst=0.79, best=0.82, count=3)

@@ -15,11 +15,11 @@ SEARCH = Path("found")
 @pytest.mark.parametrize(
     ("path", "split", "used"),
     [
-        ("found/runs/a/record.json", "train", "selection set"),  # --choose-split train
+        ("found/runs/a/record.json", "train", "selection set"),  # --selection-split train
         ("found/model/record.json", "dev", "held-out set"),
         ("other/model/record.json", "dev", ""),
-        ("stopped/runs/a/record.json", "dev:chosen:0.5:0", "selection set"),
-        ("moved/record.json", "dev:scored:0.5:0", "held-out set"),
+        ("stopped/runs/a/record.json", "dev:selection:0.5:0", "selection set"),
+        ("moved/record.json", "dev:held-out:0.5:0", "held-out set"),
     ],
 )
 def test_the_set_of_a_record(path: str, split: str, used: str) -> None:
@@ -28,7 +28,7 @@ def test_the_set_of_a_record(path: str, split: str, used: str) -> None:
 
 
 def test_the_name_of_a_half_is_not_for_people() -> None:
-    rows = UsedRows.of("dev:scored:0.5:0", 40)
+    rows = UsedRows.of("dev:held-out:0.5:0", 40)
     assert (rows.name, rows.split) == ("dev", "half of dev (held-out set)")
 
 

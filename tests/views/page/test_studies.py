@@ -81,7 +81,7 @@ def test_a_study_file_is_summed_up_and_tested(study_file: Path) -> None:
 
 
 def made(method: str, seed: int, value: float, kept: int = 6) -> PrunedVariant:
-    rows = UsedRows.of("dev:chosen:0.5:1", 9)
+    rows = UsedRows.of("dev:selection:0.5:1", 9)
     return PrunedVariant(
         method=method, seed=seed, kept=kept, score=Interval(value, value - 0.1, value + 0.1),
         metric="accuracy", rows=rows, full=Interval(0.9), difference=Interval(value - 0.9),
@@ -122,7 +122,7 @@ def test_runs_of_a_search_are_not_tested() -> None:
 def test_of_several_sets_of_rows_the_differences_are_shown() -> None:
     easier = replace(
         made("surgeon, recovered", 0, 0.85, kept=9), full=Interval(0.95),
-        rows=UsedRows.of("dev:chosen:0.5:1", 4), difference=Interval(-0.1, -0.2, 0.0),
+        rows=UsedRows.of("dev:selection:0.5:1", 4), difference=Interval(-0.1, -0.2, 0.0),
     )  # fmt: skip
     study = sum_up("s", [*RUNS, easier], 12)
     assert study.relative is True

@@ -8,7 +8,7 @@ from rich.console import Console
 from headcount.views.tables.pruning import bars, chart, prune_table, signed, verdicts
 
 RECORD = {
-    "method": "surgeon", "repair": [{"name": "recover"}], "rows_said": "Scored on 9 rows.",
+    "method": "surgeon", "repair": [{"name": "recover"}], "rows_text": "Scored on 9 rows.",
     "heads": {"before": 12, "after": 6, "kept": "222"},
     "parameters": {"before": 2000, "after": 1000},
 }  # fmt: skip

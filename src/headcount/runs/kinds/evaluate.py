@@ -66,7 +66,7 @@ class Evaluate(RunKind):
         return RunOutput(
             result=result,
             identity=depends_on(run, subject.model, subject.tokenizer, scored=rows.fingerprint),
-            rows={"scored": used | {"fingerprint": rows.fingerprint}},
+            rows={"evaluation": used | {"fingerprint": rows.fingerprint}},
             value=(scores, changes),
             notes=(*subject.need_task().notes, *doubts),
         )

@@ -95,7 +95,7 @@ class Prune(RunKind):
             decision, before = pruning.decide(), pruning.score_full()
             after = pruning.score(subject.model, [decision.mask])
             result = pruning.result(decision, {}, before, after)
-            result["rows_said"] = rows_sentence(pruning.used)
+            result["rows_text"] = rows_sentence(pruning.used)
             return RunOutput(
                 result=result,
                 identity=identity,

@@ -61,5 +61,5 @@ class RolesOptions(RunKind):
         if scored is not None:
             identity["scored"] = Subject(model=model, task=scored).rows_of(scored.evaluation)
             limit = {"sampled": self.role_options.limit}
-            used["scored"] = used_rows(identity["scored"], scored.evaluation) | limit
+            used["evaluation"] = used_rows(identity["scored"], scored.evaluation) | limit
         return RunOutput(result=result.to_json(), identity=identity, rows=used, value=result)

@@ -88,7 +88,7 @@ class Train(RunKind):
         notes = list(task.notes)
         if trained.evaluation is not None:
             scored = keys_of(task.load(task.evaluation))
-            shared = shared_note(used_keys(task, {"trained": used}), scored, "held-out")
+            shared = shared_note(used_keys(task, {"training": used}), scored, "held-out")
             if shared is not None and is_first():
                 notes.append(shared)
                 context.note(shared)
@@ -104,7 +104,7 @@ class Train(RunKind):
                 "rows_trained": trained.rows,
                 "last_loss": last[0] if last else None,
             },
-            rows={"trained": used},
+            rows={"training": used},
             notes=tuple(notes),
             command=context.command,
             seconds=round(trained.seconds, 1),

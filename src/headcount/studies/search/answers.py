@@ -1,4 +1,4 @@
-"""The end of a search: the chosen cut made for good, scored on other rows, and timed."""
+"""The end of a search: the selected pruning made for good, its held-out estimate, its time."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class SearchRequest:
     methods: tuple[Method, ...]
     bound: Bound | None
     like: Prune
-    """What every cut has in common, with the rows that choose."""
-    stating: Scoring
-    """The rows of the statement."""
+    """What every pruning has in common, with the selection set."""
+    held_out: Scoring
+    """The held-out set."""
     search_options: SearchOptions
     seed: int
     command: str | None
@@ -78,14 +78,14 @@ class SearchRequest:
 def answer_of(
     request: SearchRequest, judge: Judge, best: BoundVerdict, store: Store, by: str = "loss"
 ) -> SearchResult:
-    """The chosen cut as a model in its folder, and the statement about it."""
+    """The selected pruning as a model in its folder, and its held-out estimate."""
     method = next(item for item in request.methods if name_of(item) == best.method)
     wanted = request.cut(method)(best.kept, best.best)
-    request.report(f"stating what {best.kept} heads by {best.method} lose on other rows")
+    request.report(f"estimating what {best.kept} heads by {best.method} lose on the held-out set")
     pruned_model = pruned(request, wanted.options, best.best, store)
     data = (
         common(request, judge)
-        | stated(request, judge, pruned_model)
+        | held_out_estimate(request, judge, pruned_model)
         | measured(request, pruned_model)
     )
     data |= {"kept": best.kept, "method": best.method, "seed": best.best, "by": by}
@@ -105,7 +105,7 @@ def pruned(request: SearchRequest, cut: Prune, seed: int, store: Store) -> Prune
         repair=cut.repair,
         learning=cut.learning,
         calibration=cut.calibration,
-        scoring=request.stating,
+        scoring=request.held_out,
         baseline=request.like.baseline,
         seed=seed,
         out=out,
@@ -133,7 +133,7 @@ def common(request: SearchRequest, judge: Judge) -> dict[str, Any]:
         "bound": None if request.bound is None else str(request.bound),
         "confidence": request.search_options.confidence,
         "command": request.command,
-        **_chose(request, judge),
+        **_selection(request, judge),
         "sizes": sizes_of(judge),
         "tried": sorted(tried, key=lambda one: (one["method"], -one["kept"], one["seed"])),
         "notes": list(request.notes),
@@ -151,7 +151,7 @@ def sizes_of(judge: Judge) -> list[dict[str, Any]]:
             "rows": verdict.rows,
             "score": float(np.mean([one["score"] for one in verdict.tried])),
             "difference": shown(verdict.within.difference),
-            "chance": None if judge.bound is None else known(verdict.within.chance),
+            "probability": None if judge.bound is None else known(verdict.within.probability),
             "accepted": None if judge.bound is None else verdict.accepted,
         }
         for verdict in judge.verdicts.values()
@@ -159,27 +159,29 @@ def sizes_of(judge: Judge) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["method"], -row["kept"]))
 
 
-def _chose(request: SearchRequest, judge: Judge) -> dict[str, Any]:
-    """All heads on the rows that choose, and the least that a cut may score there."""
+def _selection(request: SearchRequest, judge: Judge) -> dict[str, Any]:
+    """All heads on the selection set, and the least that a pruned model may score there."""
     before = judge.trials.study.store.full()
     if before is None:
-        return {"chose": None, "least": None}
+        return {"selection": None, "least": None}
     least = None
     if isinstance(request.bound, MaxDrop):
         least = before.score - judge.sign * request.bound.allowed(before.score)
     scores = {name: value for name, value in before.to_json().items() if name != "seconds"}
-    return {"chose": scores, "least": least}
+    return {"selection": scores, "least": least}
 
 
-def chosen_rows(request: SearchRequest, judge: Judge) -> dict[str, Any]:
-    """The rows that chose, as a record tells them."""
+def selection_rows(request: SearchRequest, judge: Judge) -> dict[str, Any]:
+    """The selection set, as a record tells it."""
     rows, scoring = judge.trials.rows, request.like.scoring
     sampled = None if scoring.limit is None else scoring.seed
     return used_rows(f"{len(rows)} rows {rows.fingerprint[-16:]}", str(scoring.split), sampled)
 
 
-def stated(request: SearchRequest, judge: Judge, pruned_model: PruneOutput) -> dict[str, Any]:
-    """Before, after and the difference on the rows of the statement."""
+def held_out_estimate(
+    request: SearchRequest, judge: Judge, pruned_model: PruneOutput
+) -> dict[str, Any]:
+    """Before, after and the difference on the held-out set."""
     before, after = pruned_model.scored or _scored(request, pruned_model)
     bound = request.bound if isinstance(request.bound, MaxDrop) else None
     limit = bound or MaxDrop(0.0, False)
@@ -191,13 +193,16 @@ def stated(request: SearchRequest, judge: Judge, pruned_model: PruneOutput) -> d
         [after.outcome],
         limit.value,
         relative=limit.relative,
-        bootstrap=request.stating.bootstrap,
-        seed=request.stating.seed,
+        bootstrap=request.held_out.bootstrap,
+        seed=request.held_out.seed,
     )
     record = pruned_model.record.to_json()
-    uses = ("decided", "repaired", *(["trained"] if "trained" in record["rows"] else []))
+    uses = ("calibration", "repair", *(["training"] if "training" in record["rows"] else []))
     rows = {name: record["rows"].get(name) for name in uses}
-    rows |= {"chosen": chosen_rows(request, judge), "scored": record["rows"]["scored"]}
+    rows |= {
+        "selection": selection_rows(request, judge),
+        "held_out": record["rows"]["evaluation"],
+    }
     return {
         "ratio": pruned_model.mask.sparsity,
         "pattern": pruned_model.mask.pattern,
@@ -206,9 +211,9 @@ def stated(request: SearchRequest, judge: Judge, pruned_model: PruneOutput) -> d
         "score": after.score,
         "score_interval": _ends(after),
         "difference": shown(held_out.difference),
-        "guess": guessed(request.stating, full=before, score=after),
-        "chance": None if bound is None else known(held_out.chance),
-        "holds": held_out.within_bound if bound is not None else None,
+        "guess": guessed(request.held_out, full=before, score=after),
+        "probability": None if bound is None else known(held_out.probability),
+        "within_bound": held_out.within_bound if bound is not None else None,
         "random": record["scores"].get("random"),
         "parameters": record["parameters"],
         "rows": rows,
@@ -235,7 +240,7 @@ def _scored(request: SearchRequest, pruned_model: PruneOutput) -> tuple[Evaluati
     """Both models once more, where an earlier call made the cut and was killed after."""
     from headcount.runs.cutting import PruningRun
 
-    cut = replace(request.like, scoring=request.stating, baseline=0)
+    cut = replace(request.like, scoring=request.held_out, baseline=0)
     cutting = PruningRun(subject=request.subject, options=cut, seed=request.seed, note=request.note)
     return cutting.score_full(), cutting.score(pruned_model.model)
 
@@ -291,15 +296,15 @@ def timed(request: SearchRequest, mask: Mask, small: PreTrainedModel) -> BenchRe
 
 
 def mean_length(request: SearchRequest) -> int:
-    """Tokens of the rows of the statement, in the mean."""
-    return max(2, round(float(np.mean(request.subject.scored(request.stating).rows.lengths))))
+    """Tokens of the rows of the held-out set, in the mean."""
+    return max(2, round(float(np.mean(request.subject.scored(request.held_out).rows.lengths))))
 
 
 def no_answer(request: SearchRequest, judge: Judge) -> SearchResult:
     """What there is to say where no cut is within the loss: how close the nearest came."""
     nearest = max(
         judge.verdicts.values(),
-        key=lambda item: (known(item.within.chance) or 0.0, item.kept),
+        key=lambda item: (known(item.within.probability) or 0.0, item.kept),
         default=None,
     )
     data = nothing_found(request, judge) | {"by": "loss"}
@@ -307,7 +312,7 @@ def no_answer(request: SearchRequest, judge: Judge) -> SearchResult:
         "method": nearest.method,
         "kept": nearest.kept,
         "difference": shown(nearest.within.difference),
-        "chance": known(nearest.within.chance),
+        "probability": known(nearest.within.probability),
     }
     return SearchResult(data | {"sentence": unmet_sentence(data)})
 
@@ -315,8 +320,9 @@ def no_answer(request: SearchRequest, judge: Judge) -> SearchResult:
 def nothing_found(request: SearchRequest, judge: Judge) -> dict[str, Any]:
     """The fields of a search without an answer."""
     full = judge.trials.study.store.full()
-    missing = ("method", "seed", "score", "difference", "chance", "speedup", "parameters", "random")
-    unused = dict.fromkeys(("decided", "repaired", "scored"))
+    missing = ("method", "seed", "score", "difference", "probability", "speedup")
+    missing += ("parameters", "random")
+    unused = dict.fromkeys(("calibration", "repair", "held_out"))
     return (
         common(request, judge)
         | dict.fromkeys(missing)
@@ -326,7 +332,7 @@ def nothing_found(request: SearchRequest, judge: Judge) -> dict[str, Any]:
             "pattern": Mask.full(request.subject.layout).pattern,
             "full": None if full is None else full.score,
             "guess": guessed(request.like.scoring, full=full),
-            "holds": False,
-            "rows": unused | {"chosen": chosen_rows(request, judge)},
+            "within_bound": False,
+            "rows": unused | {"selection": selection_rows(request, judge)},
         }
     )

@@ -27,11 +27,11 @@ from headcount.runs.kinds.prune import Prune
 from headcount.studies.search.answers import (
     SearchRequest,
     common,
+    held_out_estimate,
     mean_length,
     nothing_found,
     pruned,
     speed_of,
-    stated,
     timed,
 )
 from headcount.studies.search.bounds import CostBudget
@@ -110,7 +110,7 @@ def within_budget(
         subject=request.subject, options=request.like, seed=request.seed, note=request.note
     )
     request.report("choosing heads: surgeon")
-    ways = all_ways(request.subject.layout, paths(model, cutting.rows("decided")))
+    ways = all_ways(request.subject.layout, paths(model, cutting.rows("calibration")))
     attempts = attempted(request, budget, prices, ways)
     extra = {
         "by": "budget",
@@ -130,14 +130,14 @@ def within_budget(
         lambda kept, seed: Candidate(label="surgeon", options=cut, seed=seed), len(best.mask)
     )
     pruned_model = pruned(request, cut, request.seed, store)
-    data = common(request, judge) | stated(request, judge, pruned_model) | extra
-    data["rows"]["decided"] = cutting.used["decided"]
+    data = common(request, judge) | held_out_estimate(request, judge, pruned_model) | extra
+    data["rows"]["calibration"] = cutting.used["calibration"]
     data |= {
         "kept": len(pruned_model.mask),
         "method": "surgeon",
         "seed": request.seed,
         "seeds": [request.seed],
-        "holds": best.fits(budget),
+        "within_bound": best.fits(budget),
         "amount": asdict(best.amount) | {"before": best.before, "limit": budget.limit(best.before)},
         "speedup": best.speedup,
         "timing": best.timing,

@@ -85,7 +85,7 @@ class Candidates:
             run=run_of(self.subject, pruning.options, pruning.seed),
             identity=self.identity_of(pruning),
             rows=pruning.used,
-            result=result | {"rows_said": rows_sentence(pruning.used)},
+            result=result | {"rows_text": rows_sentence(pruning.used)},
             notes=pruning.notes(),
             seconds=round(seconds, 1),
         )

@@ -20,15 +20,15 @@ class SearchResult:
     """How many heads a model needs, what that was seen on, and the model."""
 
     data: Mapping[str, Any]
-    """What `search.json` holds."""
+    """What is in `search.json`."""
     model: PreTrainedModel | None = field(default=None, repr=False)
-    """The model without the other heads; None where no cut was taken."""
+    """The model without the other heads; None where none was selected."""
     mask: Mask | None = None
 
     @property
     def met(self) -> bool:
-        """Whether a cut was taken, and is within the bound on the rows of the statement, too."""
-        return self.model is not None and self.data["holds"] is not False
+        """Whether a model was selected, and is within the bound on the held-out set, too."""
+        return self.model is not None and self.data["within_bound"] is not False
 
     @property
     def sentence(self) -> str:
@@ -48,7 +48,7 @@ class SearchResult:
 
 
 def sentence_of(data: Mapping[str, Any]) -> str:
-    """The statement of a search that took a cut, from what `search.json` holds."""
+    """The sentence of a search that selected a model, from what is in `search.json`."""
     name, task, metric = Path(str(data["model"])).name, data["task"], data["metric"]
     lost = Difference(metric=metric, **data["difference"])
     digits = 3 if abs(data["full"]) < 10 else 2
@@ -58,13 +58,13 @@ def sentence_of(data: Mapping[str, Any]) -> str:
         f"{data['heads']} heads on {task}{_why(data)}{_guessing(data)}: {metric} {scores} "
         f"({lost}{_relative(data['full'], data['score'])})"
     )
-    if data["chance"] is not None:
+    if data["probability"] is not None:
         rise = "loss" if data["higher_is_better"] else "rise"
-        sure = f"with a chance of {_percent(data['chance'])}"
-        if data["holds"]:
+        sure = f"with a probability of {_percent(data['probability'])}"
+        if data["within_bound"]:
             text += f", the {rise} is within {data['bound']} {sure}"
         else:
-            text += f", the {rise} is not within {data['bound']} here, and on other rows {sure}"
+            text += f", the {rise} is not within {data['bound']} here, and on new rows {sure}"
     parts = [*_times(data), f"{_millions(data['parameters'])} parameters"]
     if data.get("cache") is not None:
         cache = data["cache"]
@@ -72,10 +72,10 @@ def sentence_of(data: Mapping[str, Any]) -> str:
         parts[-1] += (
             f" ({_relative(cache['before'], cache['after'])[2:]})" if cache["before"] else ""
         )
-    return f"{text}; {_chosen(data)}{random_words(data)}; {', '.join(parts)}."
+    return f"{text}; {_selected(data)}{random_words(data)}; {', '.join(parts)}."
 
 
-def _chosen(data: Mapping[str, Any]) -> str:
+def _selected(data: Mapping[str, Any]) -> str:
     """Which method and which of its seeds the heads are by."""
     best = f", the best of {len(data['seeds'])}" if len(data["seeds"]) > 1 else ""
     return f"heads by {data['method']}, seed {data['seed']}{best}"
@@ -115,8 +115,8 @@ def unmet_sentence(data: Mapping[str, Any]) -> str:
     lost = Difference(metric=data["metric"], **near["difference"])
     return (
         f"{start}: the nearest, {near['kept']} of its {data['heads']} heads by {near['method']}, "
-        f"changes {data['metric']} by {lost}, within the bound with a chance of "
-        f"{_percent(near['chance'])}{_guessing(data)}."
+        f"changes {data['metric']} by {lost}, within the bound with a probability of "
+        f"{_percent(near['probability'])}{_guessing(data)}."
     )
 
 
@@ -136,7 +136,7 @@ def _why(data: Mapping[str, Any]) -> str:
         return " (no bound was given: this is the knee of its curve)"
     if data["by"] != "budget":
         return ""
-    if data["holds"]:
+    if data["within_bound"]:
         return f" within {data['bound']}"
     value, low, high = (
         data["amount"][name] / data["amount"]["before"] for name in ("value", "low", "high")
@@ -178,14 +178,14 @@ def _millions(counts: Mapping[str, int]) -> str:
     )
 
 
-def _percent(chance: float | None) -> str:
-    """A chance that is not certain is not said to be.
+def _percent(probability: float | None) -> str:
+    """A probability below 1 is not shown as certainty.
 
     >>> _percent(0.881), _percent(0.9991), _percent(1.0)
     ('88 %', 'over 99 %', 'over 99 %')
     """
-    if chance is None:
+    if probability is None:
         return "unknown"
-    if chance > 0.99:
+    if probability > 0.99:
         return "over 99 %"
-    return "under 1 %" if chance < 0.01 else f"{100 * chance:.0f} %"
+    return "under 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"

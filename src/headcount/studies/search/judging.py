@@ -33,7 +33,7 @@ class BoundVerdict:
     """Over all its seeds."""
     accepted: bool
     final: bool
-    """Judged on all rows that choose."""
+    """Judged on the whole selection set."""
     tried: tuple[dict[str, Any], ...]
     """Every seed by itself, as `search.json` tells it."""
 
@@ -91,7 +91,7 @@ class Judge:
         low, high = self.search_options.undecided
         # few rows show little: that a loss was not shown to be within is no sign that it is not
         return self.bound is None or not (
-            low < within_bound.possible and within_bound.chance < high
+            low < within_bound.possible and within_bound.probability < high
         )
 
     def _may_change(
@@ -106,7 +106,7 @@ class Judge:
         spread = (lost.high - lost.low) / (2 * NormalDist().inv_cdf(0.975))
         if (
             self.bound is None
-            or within_bound.chance >= self.search_options.confidence
+            or within_bound.probability >= self.search_options.confidence
             or not spread > 0
         ):
             return True
@@ -135,8 +135,8 @@ class Judge:
     ) -> BoundVerdict:
         # what cannot be scored is not taken
         accepted = (
-            not math.isnan(within_bound.chance)
-            and within_bound.chance >= self.search_options.confidence
+            not math.isnan(within_bound.probability)
+            and within_bound.probability >= self.search_options.confidence
         )
         tried = []
         for candidate in cuts:
@@ -149,7 +149,7 @@ class Judge:
                     "rows": rows,
                     "score": self.trials.after(candidate, rows).score,
                     "difference": shown(alone.difference),
-                    "chance": None if self.bound is None else known(alone.chance),
+                    "probability": None if self.bound is None else known(alone.probability),
                     "accepted": None if self.bound is None else accepted,
                     "id": self.trials.id_of(candidate),
                     "lost": -self.sign * alone.difference.value,
@@ -167,9 +167,9 @@ class Judge:
         )
 
 
-def known(chance: float) -> float | None:
+def known(probability: float) -> float | None:
     """None where rows are too few for a probability."""
-    return None if math.isnan(chance) else chance
+    return None if math.isnan(probability) else probability
 
 
 def rows_line(before: Evaluation, bound: MaxDrop, confidence: float) -> str:

@@ -1,4 +1,4 @@
-"""How a search is made: which rows choose and which state, how sure a cut must be, and timing."""
+"""The options of a search: selection set, held-out set, required probability, and timing."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ METHODS_TRIED = ("surgeon",)
 class SearchOptions:
     """The options of a search."""
 
-    statement: float = 0.5
-    """Share of the split's rows that choose nothing: the final statement is made on them."""
-    choose_split: str | None = None
-    """Choose on the rows of this split, and make the statement on all of --split."""
+    held_out: float = 0.5
+    """Share of the split's rows that select nothing: the held-out set of the final estimate."""
+    selection_split: str | None = None
+    """Select on the rows of this split, and hold out all of --split."""
     confidence: float = 0.8
-    """How likely the loss must be within the bound for a cut to be taken, 0 to 1."""
+    """Accept a number of heads if its loss is within the bound with this probability, 0 to 1."""
     quick: bool = False
     """A first answer: one seed, few rows and few rounds; it says what it leaves out."""
     seeds: int = 3
-    """Samples of rows to decide on, at most, where a number of heads is undecided."""
+    """Calibration samples, at most, where a number of heads is undecided."""
     first_rows: int = 256
-    """Rows that every cut is judged on; more only while it is undecided."""
+    """Rows that every pruned model is scored on; more only while it is undecided."""
     bench: bool = True
     """Time the answer beside the model with all its heads."""
     batch: int | tuple[int, ...] = field(default=8, metadata=SEVERAL)
@@ -49,10 +49,8 @@ class SearchOptions:
     """Timing: more rounds until the interval is within ± 10 %, for so many seconds at most."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.statement < 1:
-            raise UsageError(
-                f"The share of rows for the statement is between 0 and 1, not {self.statement}."
-            )
+        if not 0 < self.held_out < 1:
+            raise UsageError(f"The share of held-out rows is between 0 and 1, not {self.held_out}.")
         if not 0 < self.confidence < 1:
             raise UsageError(f"The confidence is between 0 and 1, not {self.confidence}.")
         shapes_of(self.batch, self.length)
@@ -66,12 +64,12 @@ class SearchOptions:
 
     @property
     def undecided(self) -> tuple[float, float]:
-        """Between these chances a cut is judged on more rows."""
+        """Between these probabilities a pruned model is scored on more rows."""
         return min(0.05, self.confidence / 2), max(0.95, (1 + self.confidence) / 2)
 
 
 def quickened(
-    search_options: SearchOptions, like: Prune, stating: Scoring, rows: int
+    search_options: SearchOptions, like: Prune, held_out: Scoring, rows: int
 ) -> tuple[SearchOptions, Prune, Scoring, str]:
     """The same search with less of everything, and a sentence on what that leaves out."""
     counts = {
@@ -98,7 +96,7 @@ def quickened(
     )
     text = f"--quick takes {', '.join(less)}." if less else "--quick has nothing to leave out."
     text += " The answer is a first one: leave --quick out for one to rely on."
-    return search_options, like, replace(stating, **few), text
+    return search_options, like, replace(held_out, **few), text
 
 
 def check_methods(names: Sequence[str], bound: Bound | None) -> None:

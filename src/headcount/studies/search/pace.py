@@ -73,8 +73,8 @@ class Pace:
         return f"{text}, about {lasting(left)} left"
 
 
-def pace_of(request: SearchRequest, full: Evaluation, choosing: int, stating: int) -> Pace:
-    """From the time that the whole model took for the rows that choose."""
+def pace_of(request: SearchRequest, full: Evaluation, selection: int, held_out: int) -> Pace:
+    """From the time that the whole model took for the selection set."""
     row = full.seconds / max(1, full.n)
     like, search_options = request.like, request.search_options
     looked = like.calibration.samples * row
@@ -99,9 +99,9 @@ def pace_of(request: SearchRequest, full: Evaluation, choosing: int, stating: in
     return Pace(
         sizes=sizes,
         seeds=seeds,
-        per_prune=repaired + choosing * row,
+        per_prune=repaired + selection * row,
         before=TRAINING * looked * looks * seeds + priced,
-        after=(1 + like.baseline) * (repaired + stating * row) + stating * row + timed,
+        after=(1 + like.baseline) * (repaired + held_out * row) + held_out * row + timed,
     )
 
 

@@ -1,9 +1,9 @@
 """How many heads does it need? `hc.search(model, "mrpc", max_drop="1%", out="found")`.
 
 The fewest heads within a stated loss, by bisection over head counts; or the best score within a
-budget of time, parameters or cache; or the knee of the curve. Rows that choose and rows that the
-statement is made on are different ones. Every cut that is tried is kept in the folder: the same
-call again goes on.
+budget of time, parameters or cache; or the knee of the curve. The selection
+set and the held-out set share no rows. Every pruning that is tried is kept in the folder: the same
+call again resumes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 
 LEAST = 8
-"""Rows that choose, and rows of the statement, at least."""
+"""Rows of the selection set, and of the held-out set, at least."""
 Report = Callable[[str], None]
 
 
@@ -77,13 +77,13 @@ def search(
     report: Report | None = None,
     note: Note = log,
 ) -> SearchResult:
-    """The fewest heads within a bound, what they score on rows that chose nothing, and the model.
+    """The fewest heads within a bound, their score on the held-out set, and the model.
 
     One bound at most: `max_drop` is a loss in score ("1%" of the full model's, 0.01, 0), the
     others are budgets ("0.8x"; "12ms", "20M", bytes a token). `repair` is what follows every cut:
     recovery where nothing is said, and no method trains gates (`learning` says how those do).
-    `scoring` has the split whose rows are drawn into those that choose and those that state, and
-    `searching` how. `seed` is that of everything random, unless `scoring` is given. In `out`:
+    `scoring` has the split that is drawn into selection set and held-out set, and
+    `search_options` how. `seed` is that of everything random, unless `scoring` is given. In `out`:
     search.json, the model, a record of every cut. `report` is called with what is being done,
     `note` with what must not be missed.
     """
@@ -95,24 +95,24 @@ def search(
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
     search_options, scoring = search_options or SearchOptions(), scoring or Scoring(seed=seed)
     steps = usual_repair(subject, chosen, note) if steps is None else steps
-    choosing, stating = rows_to_search(subject, scoring, search_options)
+    selection, held_out = rows_to_search(subject, scoring, search_options)
     like = Prune(
         method=chosen[0],
         repair=steps,
         learning=learning,
         calibration=calibration or Calibration(),
-        scoring=choosing,
+        scoring=selection,
         baseline=baseline,
     )
     notes = subject.need_task().notes
     if search_options.quick:
-        counts = [len(subject.scored(item)) for item in (choosing, stating)]
-        search_options, like, stating, left_out = quickened(
-            search_options, like, stating, max(counts)
+        counts = [len(subject.scored(item)) for item in (selection, held_out)]
+        search_options, like, held_out, left_out = quickened(
+            search_options, like, held_out, max(counts)
         )
         note(left_out)
         notes += (left_out,)
-    keys = [scored_keys(subject, rows) for rows in (like.scoring, stating)]
+    keys = [scored_keys(subject, rows) for rows in (like.scoring, held_out)]
     shared = shared_note({"selection": keys[0]}, keys[1], "held-out")
     if shared is not None:
         note(shared)
@@ -122,7 +122,7 @@ def search(
         methods=tuple(chosen),
         bound=bound,
         like=like,
-        stating=stating,
+        held_out=held_out,
         search_options=search_options,
         seed=seed,
         command=command,
@@ -160,37 +160,38 @@ def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Rep
 def rows_to_search(
     subject: Subject, scoring: Scoring, search_options: SearchOptions
 ) -> tuple[Scoring, Scoring]:
-    """The rows that choose, and the rows of the statement, which are others."""
-    task = subject.need_task("A search scores its cuts: pass a task.")
+    """The selection set and the held-out set, which share no rows."""
+    task = subject.need_task("A search scores pruned models: pass a task.")
     if not scoring.bootstrap:
-        raise UsageError("A search weighs chances, which need draws: pass --bootstrap 1000.")
-    split, other = scoring.split or task.evaluation, search_options.choose_split
+        raise UsageError("A search needs probabilities, and so resamples: pass --bootstrap 1000.")
+    split, other = scoring.split or task.evaluation, search_options.selection_split
     if other is None:
         names = [
-            half_name(split, side, search_options.statement, scoring.seed)
-            for side in ("chosen", "scored")
+            half_name(split, side, search_options.held_out, scoring.seed)
+            for side in ("selection", "held-out")
         ]
     elif other == split:
         raise UsageError(
-            f"The rows that choose and those of the statement are both '{split}': name another "
-            "--choose-split or --split, or leave --choose-split out to draw halves."
+            f"The selection set and the held-out set are both '{split}': name another "
+            "--selection-split or --split, or leave --selection-split out to draw halves."
         )
     else:
         names = [other, split]
-    choosing, stating = (replace(scoring, split=name) for name in names)
-    for rows in (choosing, stating):
+    selection, held_out = (replace(scoring, split=name) for name in names)
+    for rows in (selection, held_out):
         count = len(subject.scored(rows))
         if count < LEAST:
             raise UsageError(
                 f"Task '{task.name}' has too few rows to search on: {count} in "
-                f"{split_words(rows.split)}, and at least {LEAST} choose and {LEAST} others make "
-                "the statement. Name two splits with --choose-split and --split, or give more rows."
+                f"{split_words(rows.split)}, and each of the two sets needs at least "
+                f"{LEAST}. Name two splits with --selection-split and --split, or give more "
+                "rows."
             )
-    if other is not None and subject.scored(choosing).fingerprint == (
-        subject.scored(stating).fingerprint
+    if other is not None and subject.scored(selection).fingerprint == (
+        subject.scored(held_out).fingerprint
     ):
         raise UsageError(f"The splits '{other}' and '{split}' have the same rows.")
-    return choosing, stating
+    return selection, held_out
 
 
 def about_search(request: SearchRequest) -> dict[str, Any]:
@@ -203,8 +204,8 @@ def about_search(request: SearchRequest) -> dict[str, Any]:
         learning=learning.identity() if request.trains_gates and learning is not None else None,
         searched=[name_of(method) for method in request.methods],
         bound=None if request.bound is None else str(request.bound),
-        statement=request.stating.split,
-        stated=request.subject.rows_of(str(request.stating.split)),
+        held_out=request.held_out.split,
+        held_out_rows=request.subject.rows_of(str(request.held_out.split)),
         search=to_plain(request.search_options),
         baseline=request.like.baseline,
         first_seed=request.seed,
@@ -239,8 +240,8 @@ def _found(request: SearchRequest, store: Store) -> SearchResult:
     wanted = [request.cut(method)(heads, request.seed) for method in request.methods]
     study.check(wanted)
     request.report("scoring all heads")
-    stating = len(request.subject.scored(request.stating))
-    trials.pace = pace_of(request, study.full(wanted[0]), len(trials.rows), stating)
+    held_out = len(request.subject.scored(request.held_out))
+    trials.pace = pace_of(request, study.full(wanted[0]), len(trials.rows), held_out)
     request.note(estimate(trials.pace, heads, request.search_options.quick))
     if isinstance(request.bound, MaxDrop):
         line = rows_line(study.full(wanted[0]), request.bound, request.search_options.confidence)
@@ -274,7 +275,7 @@ def _at_the_knee(request: SearchRequest, judge: Judge) -> BoundVerdict:
 
 
 def _within_drop(request: SearchRequest, judge: Judge) -> BoundVerdict | None:
-    """The fewest heads of any method, confirmed on all rows that choose."""
+    """The fewest heads of any method, confirmed on the whole selection set."""
     answers: list[BoundVerdict] = []
     for method in request.methods:
         cut = request.cut(method)
@@ -289,4 +290,4 @@ def _within_drop(request: SearchRequest, judge: Judge) -> BoundVerdict | None:
             if verdict.accepted:
                 answers.append(verdict)
                 break
-    return min(answers, key=lambda item: (item.kept, -item.within.chance), default=None)
+    return min(answers, key=lambda item: (item.kept, -item.within.probability), default=None)

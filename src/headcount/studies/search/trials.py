@@ -1,7 +1,7 @@
 """Cuts of a search, scored on no more rows than their judgement needs.
 
-The rows that choose have one drawn order. A cut is scored on the first of them, then on more, and
-what it said of each is kept: nothing is scored twice, not after a kill either.
+The selection set has one drawn order. A pruned model is scored on its first rows, then on more,
+and its predictions are kept: nothing is scored twice, not after a kill either.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from headcount.training.evaluate import evaluate_rows
 from headcount.training.evaluation import Evaluation
 from headcount.training.scoring import Scoring
 
-SAID = "said.json"
-"""What a cut said row by row, beside its record."""
+PREDICTIONS = "predictions.json"
+"""What a pruned model predicts row by row, beside its record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Trials:
 
     study: Candidates
     scoring: Scoring
-    """The rows that choose."""
+    """The selection set."""
     first_rows: int
     report: Callable[[str], None]
     pace: Pace | None = None
@@ -60,7 +60,7 @@ class Trials:
 
     @cached_property
     def rows(self) -> ScoredRows:
-        """The rows that choose, all of them."""
+        """The selection set, all of it."""
         return self.study.subject.scored(self.scoring)
 
     @cached_property
@@ -109,7 +109,7 @@ class Trials:
         """What an earlier call wrote, where its record is there, too."""
         if self.study.store.get(id) is None:
             return None
-        return outcome.kept(self.study.store.folder_of(id), id, SAID)
+        return outcome.kept(self.study.store.folder_of(id), id, PREDICTIONS)
 
     def _score(
         self, wanted: Candidate, id: str, scores: Evaluation | None, numbers: np.ndarray
@@ -145,7 +145,7 @@ class Trials:
             # the record first: what was said is only taken where there is one
             store.add(self.study.record_of(candidate_model.cutting, result, seconds))
             where = store.folder_of(id)
-            outcome.keep(evaluation, where, id, SAID)
+            outcome.keep(evaluation, where, id, PREDICTIONS)
         return evaluation
 
     def _make(self, cutting: PruningRun, wanted: Candidate, id: str) -> _Made:

@@ -96,11 +96,13 @@ def _of_search(item: ReportItem, subject: PageSubject, models: Sequence[PrunedVa
         kept=number(data.get("kept")),
         bound=None if data.get("bound") is None else text(data["bound"], 40),
         max_loss=_max_loss(data),
-        within_bound=data.get("holds"),
+        within_bound=data.get("within_bound"),
         parameters=(sizes["before"], sizes["after"]) if sizes else None,
         random=fill(RandomScores, random, count=number(random["draws"])) if random else None,
         tried=[
-            fill(TriedSize, row, seeds=numbers(row["seeds"]), probability=number(row["chance"]))
+            fill(
+                TriedSize, row, seeds=numbers(row["seeds"]), probability=number(row["probability"])
+            )
             for row in data.get("sizes") or []
         ],
     )
@@ -118,11 +120,11 @@ def _max_loss(data: Mapping[str, object]) -> float | None:
 
 def _note(rows: Mapping[str, Any] | None) -> str:
     """Which rows selected, and which the sentence is about."""
-    if not rows or not rows.get("chosen"):
+    if not rows or not rows.get("selection"):
         return ""
     selection, held_out = (
         rows.get(use) and text(split_words(rows[use]["split"], rows[use]["n"]), 80)
-        for use in ("chosen", "scored")
+        for use in ("selection", "held_out")
     )
     if not held_out:  # no model was selected, so none was scored
         return f"Selected on {selection}."

@@ -45,10 +45,10 @@ NO_ROWS = UsedRows("", "", "", None)
 def rows_text(used: Iterable[UsedRows]) -> str:
     """The rows of scores, in a few words.
 
-    >>> small = UsedRows.of("dev:chosen:0.5:0", 60)
+    >>> small = UsedRows.of("dev:selection:0.5:0", 60)
     >>> rows_text([small])
     '60 rows of dev (selection set)'
-    >>> rows_text([small, UsedRows.of("dev:chosen:0.5:0", 1200)])
+    >>> rows_text([small, UsedRows.of("dev:selection:0.5:0", 1200)])
     '60 to 1,200 rows of dev (selection set)'
     >>> rows_text([UsedRows.of("dev", None), UsedRows.of("", None)])
     'rows of dev'
@@ -70,6 +70,6 @@ def set_of(item: ReportItem, searches: Iterable[Path]) -> str:
     """The set that a search in one of these folders scored a record on; "" outside of any."""
     folders = set(searches)
     if item.study in folders:
-        return SETS["chosen"]
+        return SETS["selection"]
     selected = item.folder.name == "model" and item.folder.parent in folders
-    return SETS["scored"] if selected else ""
+    return SETS["held-out"] if selected else ""

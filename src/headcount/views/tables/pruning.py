@@ -52,7 +52,7 @@ def prune_table(record: Row) -> Table:
         spread = f"{scored(random['worst'])} to {scored(random['best'])}"
         label = f"random, mean of {random['draws']}"
         rows.append((label, str(heads["after"]), "", "", scored(random["mean"]), spread, "", ""))
-    return _captioned(table(columns, rows), record["rows_said"])
+    return _captioned(table(columns, rows), record["rows_text"])
 
 
 def removed_table(mask: Mask, sizes: Mapping[str, int], folder: Path) -> Table:

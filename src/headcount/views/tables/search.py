@@ -31,7 +31,7 @@ def search_table(data: Row) -> Group:
     ]
     seeds = "seeds" if any(len(size["seeds"]) > 1 for size in data["sizes"]) else "seed"
     columns = ["method", "heads", seeds, "rows", data["metric"], *CHANGE, ""]
-    title = f"{data['task']}, {_set(data, 'chosen', 'selection set')}"
+    title = f"{data['task']}, {_set(data, 'selection', 'selection set')}"
     parts: list[RenderableType] = [table(columns, rows, title=title)]
     parts += [kept_grid(data["mask"])] if data.get("mask") else []
     parts += [Text("")]
@@ -49,7 +49,7 @@ def _change(row: Row) -> tuple[str, str, str]:
     """The loss with its interval, and the probability that it is within the bound."""
     loss = row["difference"]
     value = "undefined" if loss["value"] is None else f"{loss['value']:+.4f}"
-    return _minus(value), _minus(interval(loss)), percent(row["chance"])
+    return _minus(value), _minus(interval(loss)), percent(row["probability"])
 
 
 def _minus(text: str) -> str:
@@ -71,12 +71,12 @@ def _held_out(data: Row) -> Table:
             name += f", mean of {random['draws']}: {ends}"
         rows.append((name, data["kept"], scored(random["mean"]), loss, "", ""))
     columns = ["heads by", "heads", data["metric"], *CHANGE]
-    return table(columns, rows, title=f"{data['task']}, {_set(data, 'scored', 'held-out set')}")
+    return table(columns, rows, title=f"{data['task']}, {_set(data, 'held_out', 'held-out set')}")
 
 
 def _verdict(size: Row, data: Row) -> str:
     if (size["method"], size["kept"]) == (data["method"], data["kept"]):
         return f"selected, seed {data['seed']}" if len(size["seeds"]) > 1 else "selected"
-    if size["accepted"] is False and size["chance"] is None:
+    if size["accepted"] is False and size["probability"] is None:
         return "unknown"
     return {True: "enough", False: "too few", None: ""}[size["accepted"]]
