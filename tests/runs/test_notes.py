@@ -7,7 +7,7 @@ from headcount.runs.notes import not_better, rows_sentence, seen_rows
 
 def test_rows_that_are_seen_and_scored():
     rows = {"calibration": {"split": "train"}, "evaluation": {"split": "train"}}
-    assert "decided are of train" in (seen_rows(rows) or "")
+    assert "calibration are of train" in (seen_rows(rows) or "")
     assert seen_rows(rows | {"evaluation": {"split": "dev"}}) is None
     assert "train" not in (seen_rows(rows | {"evaluation": {"split": "dev"}}) or "")
     assert seen_rows(rows | {"evaluation": {"split": "all"}}) is not None

@@ -246,7 +246,7 @@ def test_rows_that_are_all_alike_are_refused(trained, tokenizer):
         ({"max_drop": 0, "methods": []}, "at least one method"),
         ({"max_drop": 0, "methods": ["random", "random"]}, "named twice"),
         ({"max_latency": "0.8x", "methods": ["random"]}, "along the surgeon's paths"),
-        ({"max_drop": 0, "scoring": Scoring(bootstrap=0)}, "need draws"),
+        ({"max_drop": 0, "scoring": Scoring(bootstrap=0)}, "so resamples"),
         (
             {"max_drop": 0, "search_options": hc.SearchOptions(selection_split="dev")},
             "are both 'dev'",

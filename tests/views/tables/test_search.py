@@ -63,7 +63,7 @@ def test_the_heads_that_stay_are_drawn(shown: Callable[[Any], str]) -> None:
 
 def test_rows_that_were_not_used_are_left_out(shown: Callable[[Any], str]) -> None:
     rows = {"repair": None, "held_out": {"split": "dev", "n": 5, "seed": None}}
-    assert shown(search_table(DATA | {"rows": rows})).endswith("Scored on 5 rows of dev.")
+    assert shown(search_table(DATA | {"rows": rows})).endswith("Estimated on 5 rows of dev.")
 
 
 def test_a_probability_that_rows_cannot_tell_is_unknown(shown: Callable[[Any], str]) -> None:
