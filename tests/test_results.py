@@ -92,7 +92,7 @@ RESULTS = [
         model=None, steps=9, rows=8, seconds=1e6, curve=(), evaluation=evaluation(task=TASK)),
     learned(LARGE), learned(SMALL), learned(LARGE).trace, Decision(mask=Mask.full(LARGE)),
     transfer(LARGE), transfer(LARGE).drift, transfer(LARGE).change, correlate([1, 2, 3], [1, 2, 4]),
-    Recall(value=0.123456789, probability=0.5, p=1e-9, needed=999, kept=999, both=999, heads=9999),
+    Recall(value=0.123456789, chance=0.5, p=1e-9, needed=999, kept=999, both=999, heads=9999),
     RankedHeads(task=TASK, metric="accuracy", ranking=scores(LARGE), scores={1: 0.5}),
     AttentionMaps(
         layout=SMALL, tokens={"encoder": Tokens(("a",) * 99, ("b",) * 99)},

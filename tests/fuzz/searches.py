@@ -81,7 +81,7 @@ def read_search(path: Path) -> None:
     from headcount.studies import outcome
     from headcount.studies.search.kept import kept_answer
     from headcount.studies.search.store import opened
-    from headcount.studies.search.trials import SAID
+    from headcount.studies.search.trials import PREDICTIONS
     from headcount.views.page.report import report
 
     (run,) = (path / "runs").iterdir()
@@ -92,7 +92,7 @@ def read_search(path: Path) -> None:
             assert answer.model is not None
             repr(answer.mask)
         if store.get(run.name) is not None:
-            outcome.kept(run, run.name, SAID)
+            outcome.kept(run, run.name, PREDICTIONS)
         store.full()
     if skipped:
         raise HeadcountError(skipped[0][1])

@@ -164,7 +164,7 @@ def test_rows_that_decided_and_are_scored_are_told(model, task, tokenizer, tmp_p
     how = {"task": task, "tokenizer": tokenizer, "samples": 90, "bootstrap": 0, "note": said.append}
     found = prune(model, "importance", 0.5, split="train", baseline=0, out=tmp_path / "a", **how)
     assert said == found.record["notes"]
-    assert "The rows that decided are of train, which is scored" in said[0]
+    assert "The rows of calibration are of train, which is scored" in said[0]
     assert said[0] in (tmp_path / "a" / "README.md").read_text()
     assert prune(model, "random", 0.5, split="train", baseline=0, **how).record["notes"] == []
 
