@@ -311,7 +311,7 @@ def read_lines(path: str | os.PathLike[str], kind: str) -> tuple[list[Any], bool
     """The JSON lines of a file, and whether its last line was cut short and left out."""
     # other line ends can stand inside a text
     *lines, last = read_bytes(path, kind, LINES).split(b"\n")
-    rows: list[Any] = []
+    rows: list[object] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             rows.append(parse_json(line, f"{path} is no {kind}: line {number}"))

@@ -82,7 +82,7 @@ def by_field(value: Any) -> dict[str, Any]:
     }
 
 
-def _as_written(value: object, wanted: object) -> Any:
+def _as_written(value: object, wanted: object) -> object:
     """A number as it is read back: 1 for a share of 1 is 1.0."""
     if not isinstance(value, int) or isinstance(value, bool):
         return value
@@ -159,7 +159,7 @@ def read(kind: type[Kind], data: object, where: str) -> Kind:
     known = types_of(kind)
     messages: list[str] = []
     mistakes: list[tuple[tuple[str, ...], str]] = []
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for name, value in data.items():
         key = str(name).replace("-", "_")
         if key not in known:

@@ -168,7 +168,7 @@ def with_pruned(
     The `row` of an example is the key of its batch.
     """
     heads = list(mask.layout)
-    after: dict[int, dict[str, Any] | None] = {}
+    after: dict[int, dict[str, object] | None] = {}
     with torch.no_grad(), evaluating(pruned):
         for row in sorted({example["row"] for example in examples}):
             maps = _attention(pruned, batches[row], mask)
@@ -195,7 +195,7 @@ def _attention(pruned: nn.Module, batch: Batch, mask: Mask) -> dict[Head, Tensor
     return maps
 
 
-def first_keys(attention: Tensor, query: int) -> dict[str, Any]:  # (query, key)
+def first_keys(attention: Tensor, query: int) -> dict[str, object]:  # (query, key)
     """What one query attends to most, and what every query does."""
     best = attention[query].topk(min(KEYS, attention.shape[1]))
     top, keys = attention.max(1)

@@ -236,7 +236,7 @@ def load_roles(path: str | os.PathLike[str]) -> Roles:
         raise UsageError(f"The roles in '{path}' are damaged: {short(str(error))}.") from error
 
 
-def _provenance(data: Mapping[str, object]) -> dict[str, Any]:
+def _provenance(data: Mapping[str, object]) -> dict[str, object]:
     """How it was made; what pages read of it is of the right kind."""
     kinds = {"separators": dict, "tokens": int, "unknowns": int}
     for name, kind in kinds.items():

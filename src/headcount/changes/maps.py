@@ -99,7 +99,7 @@ class AttentionMaps:
 
     def to_json(self) -> dict[str, Any]:
         """Tokens, and a row for each head: not the maps themselves."""
-        data: dict[str, Any] = {
+        data: dict[str, object] = {
             "text": self.text,
             "target": self.target,
             "cut": self.cut,

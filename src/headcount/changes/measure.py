@@ -82,7 +82,7 @@ class Transfer:
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict with everything."""
-        data: dict[str, Any] = {
+        data: dict[str, object] = {
             **self.provenance,
             "layout": self.layout.to_json(),
             "drift": self.drift.to_json(),

@@ -189,7 +189,7 @@ def _parts(model: PreTrainedModel, site: Site, head: int, order: str) -> dict[st
     module = model.get_submodule(site.path)
     out: dict[str, Tensor] = {}
     for kind, child in _kinds(site):
-        layer: Any = getattr(module, child)
+        layer = getattr(module, child)
         weight = weight_of(layer).T.detach()
         packing = order if kind == "fused" else kind
         rows = rows_of(packing, [head], site.heads, site.groups, site.head_dim)

@@ -116,9 +116,9 @@ def weight_bytes(model: PreTrainedModel) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
 
-def inputs_for(model: PreTrainedModel, batch: int, length: int, seed: int) -> dict[str, Any]:
+def inputs_for(model: PreTrainedModel, batch: int, length: int, seed: int) -> dict[str, object]:
     """Made-up rows for one forward pass, in which nothing is kept for a next token."""
-    inputs: dict[str, Any] = dict(inputs_at(model, batch=batch, length=length, seed=seed))
+    inputs: dict[str, object] = dict(inputs_at(model, batch=batch, length=length, seed=seed))
     if "use_cache" in inspect.signature(model.forward).parameters:
         inputs["use_cache"] = False
     return inputs

@@ -97,7 +97,7 @@ def _run(model: PreTrainedModel, inputs: dict[str, Any], start: str) -> FlopCoun
     runs: Counter[str] = Counter()
     names = {id(module): start + path for path, module in model.named_modules()}
 
-    def hook(module: nn.Module) -> Callable[[], Any]:
+    def hook(module: nn.Module) -> Callable[[], object]:
         # a module that stands in several places has one name, the first
         name = names[id(module)]
         return lambda: module.register_forward_pre_hook(lambda *_: runs.update([name]))
@@ -126,7 +126,7 @@ class _Unasked(TorchDispatchMode):
 
     def __torch_dispatch__(
         self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
+    ) -> object:
         if func is torch.ops.aten._local_scalar_dense.default and args[0].dtype == torch.bool:
             return False
         return func(*args, **(kwargs or {}))

@@ -52,7 +52,7 @@ def check_rounds(rounds: int) -> None:
         )
 
 
-def unlisted(sizes: Any) -> Any:
+def unlisted(sizes: Any) -> object:
     """A list of one number as that number: both ask for the same, and are written the same.
 
     >>> unlisted((8,)), unlisted([1, 8]), unlisted(None)

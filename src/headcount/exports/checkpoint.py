@@ -75,7 +75,7 @@ def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
     for written in ("headcount", "pruned_heads", "auto_map"):
         vars(config).pop(written, None)
     with torch.device("meta"):
-        full: Any = adopt_pooler(plain_class(model)(config), model)
+        full = adopt_pooler(plain_class(model)(config), model)
     full.load_state_dict(_in_place(model, full), assign=True)
     full.tie_weights()
     if model.can_generate():
@@ -186,7 +186,7 @@ def _source(kinds: set[type[PreTrainedModel]]) -> str:
 
 
 @contextmanager
-def _imported(file: Path) -> Generator[Any]:
+def _imported(file: Path) -> Generator[object]:
     """The module in `file`, without transformers' cache of remote code."""
     name = f"_{MODELLING}_{id(file)}"
     spec = importlib.util.spec_from_file_location(name, file)

@@ -106,7 +106,7 @@ def _written(tokenizer: Any, longest: int) -> list[Feeds]:
     batches = []
     for batch in PAIRS:
         texts = [[text(first), text(second)] for first, second in batch]
-        columns: Any = zip(*texts, strict=True)
+        columns = zip(*texts, strict=True)
         first, second = (list(column) for column in columns)
         batches.append(
             tokenizer(

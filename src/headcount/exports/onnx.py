@@ -76,7 +76,7 @@ def _traced_plainly(
 
 def _axis_names(onnx: torch.onnx.ONNXProgram, inputs: Feeds) -> dict[Any, str]:
     """{symbol of an axis in the graph: a word for it}, the first input's word where they meet."""
-    words: dict[Any, str] = {}
+    words: dict[object, str] = {}
     for put in onnx.model.graph.inputs:
         assert put.name is not None
         assert put.shape is not None

@@ -57,7 +57,7 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
             kwargs = kwargs | {"output_attentions": True}
         return args, kwargs
 
-    def watch(site: Site, path: str) -> Callable[[], Any]:
+    def watch(site: Site, path: str) -> Callable[[], object]:
         def take(module: nn.Module, args: tuple, output: object) -> Any:
             use = uses.get(site.path, 0)
             uses[site.path] = use + 1
@@ -87,7 +87,7 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
         for name in inspect.signature(bare.get_submodule(site.path).forward).parameters
         if name == "output_attentions"
     ]
-    hooks: list[Callable[[], Any]] = []
+    hooks: list[Callable[[], object]] = []
     for site in sites:
         for path, out in site.places:
             hooks += [watch(site, path), used(site, out)]
@@ -115,7 +115,7 @@ def _without_recorders(model: nn.Module) -> Generator[None]:
                     del module._forward_hooks[number]
 
 
-def _split_off(site: Site, output: object) -> tuple[Tensor, Any]:
+def _split_off(site: Site, output: object) -> tuple[Tensor, object]:
     """The probabilities in an attention module's output, and the output without their bulk."""
     if isinstance(output, tuple):
         for index in reversed(range(len(output))):

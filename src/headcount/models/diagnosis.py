@@ -87,7 +87,7 @@ def devices() -> list[dict[str, Any]]:
     """Where models can run, best first."""
     import torch
 
-    gpus: list[dict[str, Any]] = [
+    gpus: list[dict[str, object]] = [
         {
             "device": f"cuda:{index}",
             "name": torch.cuda.get_device_name(index),
@@ -144,7 +144,7 @@ def problems(report: dict[str, Any], missing: list[str]) -> list[dict[str, Any]]
     """What keeps the core from working, each with its exit code and what to do."""
     if missing:
         return [{"exit_code": 3, "problem": f"missing packages: pip install {' '.join(missing)}"}]
-    problems: list[dict[str, Any]] = []
+    problems: list[dict[str, object]] = []
     if not report["attention_interface"]:
         text = "transformers has no AttentionInterface: pip install 'transformers>=5,<6'"
         problems.append({"exit_code": 1, "problem": text})

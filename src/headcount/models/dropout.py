@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
 
 from torch import nn
 from transformers import PreTrainedModel
@@ -101,7 +100,7 @@ def _places(model: PreTrainedModel, names: list[str]) -> Iterator[tuple[str, str
                 yield path, attribute, module
 
 
-def _configs(config: object) -> Iterator[Any]:
+def _configs(config: object) -> Iterator[object]:
     yield config
     for name in getattr(config, "sub_configs", None) or {}:
         if getattr(config, name, None) is not None:

@@ -29,7 +29,7 @@ UNSAID = "not there"
 def identity(model: nn.Module, tokenizer: object = None) -> dict[str, Any]:
     """Everything about a model and its tokenizer that a result depends on."""
     bare = unwrap(model)
-    parts: dict[str, Any] = {
+    parts: dict[str, object] = {
         "class": getattr(type(bare), "base_class", type(bare)).__name__,
         "weights": weights_fingerprint(bare),
         "config": config_of(bare),

@@ -135,7 +135,7 @@ def _check(sites: list[Site], gates: Gates) -> list[tuple[Site, Tensor]]:
 
 def _hooks_on(
     model: nn.Module, path: str, out: str, site: Site, value: Tensor
-) -> list[Callable[[], Any]]:
+) -> list[Callable[[], object]]:
     """The gate at one place, and the check that it acts whenever the attention there runs."""
     heads, head_dim = site.heads, site.head_dim
     inside = out.startswith(path + ".") or not path
@@ -152,7 +152,7 @@ def _hooks_on(
                 f"its output projection {out}, so its heads cannot be masked, scored or removed."
             )
 
-    def multiply(_: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def multiply(_: nn.Module, args: tuple[Any, ...]) -> tuple[object, ...]:
         acted[0] = True
         z = args[0]  # (batch, token, head * head_dim), or (batch * token, …) in some vision models
         gate_values = value.to(z.device, z.dtype)

@@ -109,7 +109,7 @@ def skeleton(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> PreTraine
     """The model without any memory for its weights, with heads removed as the config says."""
     if getattr(config, "headcount", None) is None:
         return plain_skeleton(config, kind)
-    bones: Any = require_instructions(config, kind, _saved_class(config, kind))
+    bones = require_instructions(config, kind, _saved_class(config, kind))
     bones.__class__ = pruned_class(kind)
     with torch.device("meta"):
         cut.cut_model(bones, cut.sites_in(bones.config))

@@ -35,7 +35,7 @@ def known_of(model: nn.Module, other: nn.Module, *what: Hashable) -> None:
             remembered(model, name, lambda name=name: values[name])
 
 
-def _state(model: nn.Module) -> Any:
+def _state(model: nn.Module) -> object:
     """Which modules and weights a model is made of, and where they are; not what they hold."""
     modules = list(model.modules())
     weights = tuple(

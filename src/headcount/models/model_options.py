@@ -31,5 +31,5 @@ class ModelOptions:
     @property
     def loading(self) -> dict[str, Any]:
         """What of this `models.load.load` takes."""
-        options: dict[str, Any] = {"allow_pickle": self.allow_pickle}
+        options: dict[str, object] = {"allow_pickle": self.allow_pickle}
         return options if self.dtype is None else options | {"dtype": self.dtype}

@@ -9,7 +9,6 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from huggingface_hub import metadata_load, snapshot_download
 from transformers import PreTrainedConfig
@@ -65,7 +64,7 @@ def hub_name(name: str) -> str:
 
 def base_name(config: object) -> str:
     """The model that heads were first removed from: a hub name, or `./NAME` of a folder."""
-    written: Mapping[str, Any] | None = getattr(config, "headcount", None)
+    written: Mapping[str, object] | None = getattr(config, "headcount", None)
     if written:
         return str(written.get("base") or "")
     name = getattr(config, "_name_or_path", "") or ""
@@ -139,7 +138,7 @@ def _copy_without_code(path: Path, target: Path) -> bool:
     return True
 
 
-def _without_code(data: object) -> Any:
+def _without_code(data: object) -> object:
     if isinstance(data, dict):
         return {key: _without_code(value) for key, value in data.items() if key != "auto_map"}
     return [_without_code(value) for value in data] if isinstance(data, list) else data
@@ -185,7 +184,7 @@ def _inside(source: Path, path: Path) -> bool:
     return path.resolve().is_relative_to(root)
 
 
-def front_matter(name: str) -> dict[str, Any]:
+def front_matter(name: str) -> dict[str, object]:
     """What the card of a model says to the hub about its license, base and use; {} without one."""
     folder = folder_of(name)
     card = None if folder is None else folder / "README.md"

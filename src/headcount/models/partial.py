@@ -30,7 +30,7 @@ def driven(
 ) -> Generator[None]:
     """Inside, `drive(key, call)` answers for the blocks; `call()` is a block's own answer."""
 
-    def asking(key: Key, forward: Callable[..., object]) -> Callable[..., Any]:
+    def asking(key: Key, forward: Callable[..., object]) -> Callable[..., object]:
         return lambda *args, **kwargs: drive(key, partial(forward, *args, **kwargs))
 
     forwards = {
@@ -55,7 +55,7 @@ class Replay:
         self.layers = layers
         self.calls = calls
         """Paths of the layers in the order they run."""
-        self.outputs: list[Any] = [None] * len(calls)
+        self.outputs: list[object] = [None] * len(calls)
         self._at = 0
         self._start = 0
         self._keep = False
@@ -87,7 +87,7 @@ class Replay:
             raise RuntimeError("the layers did not run in the order they had run in before")
         return answer
 
-    def _call(self, _: str, call: Call[Any]) -> Any:
+    def _call(self, _: str, call: Call[Any]) -> object:
         number = self._at
         self._at += 1
         if number < self._start:
@@ -99,7 +99,7 @@ class Replay:
         return output
 
 
-def _repeat(value: object, copies: int) -> Any:
+def _repeat(value: object, copies: int) -> object:
     """Every tensor of a nest repeated along its first axis; a first axis of 1 spreads by itself."""
     if isinstance(value, Tensor):
         if value.ndim == 0 or value.shape[0] == 1:

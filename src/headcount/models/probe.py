@@ -111,7 +111,7 @@ def find_probe(model: nn.Module, *, length: int = 7, seed: int = 0) -> dict[str,
     return dict(remembered(model, ("probe", length, seed), lambda: _probe(model, length, seed)))
 
 
-def _probe(model: nn.Module, length: int, seed: int) -> dict[str, Any]:
+def _probe(model: nn.Module, length: int, seed: int) -> dict[str, object]:
     first: Exception | None = None
     for batch, masked, all_kinds in ((2, 1, 1), (2, 0, 1), (1, 0, 1), (2, 1, 0), (1, 0, 0)):
         try:
@@ -223,7 +223,7 @@ def _tokens(config: object, batch: int, length: int, generator: torch.Generator)
     return ids
 
 
-def text_config(config: Any) -> Any:
+def text_config(config: Any) -> object:
     """The part of a config that is about tokens."""
     if not hasattr(config, "get_text_config"):
         return config

@@ -52,7 +52,7 @@ def open_processor(name: str | os.PathLike[str], reads: frozenset[str]) -> Any:
     for kind in (AutoImageProcessor,) if images else (AutoProcessor, AutoFeatureExtractor):
         try:
             with silent():
-                opened: Any = kind.from_pretrained(name, trust_remote_code=False)
+                opened = kind.from_pretrained(name, trust_remote_code=False)
             if images or getattr(opened, "sampling_rate", rate_of(opened)):
                 return opened
         except Exception as error:  # a damaged file raises anything

@@ -174,7 +174,7 @@ def _sharing_copy(model: PreTrainedModel) -> PreTrainedModel:
 def _make_own(small: PreTrainedModel, model: PreTrainedModel) -> PreTrainedModel:
     """Give `small` parameters of its own where it shares the model's; tied ones stay tied."""
     shared = {id(parameter) for parameter in model.parameters()}
-    memo: dict[int, Any] = {}
+    memo: dict[int, object] = {}
     for module in small.modules():
         for name, parameter in module._parameters.items():
             if id(parameter) in shared:

@@ -63,7 +63,7 @@ def seeing(
     """
     seen = {site.path: SiteProbe() for site in sites}
     batch = next((v.shape[0] for v in inputs.values() if isinstance(v, Tensor) and v.ndim), 0)
-    hooks: list[Callable[[], Any]] = []
+    hooks: list[Callable[[], object]] = []
     for site in sites:
         hooks += _hooks(model, site, seen[site.path], batch, listen=listen)
     with hooked(hooks):
@@ -112,7 +112,7 @@ def _silent_by_weights(model: nn.Module, site: Site) -> bool:
 
 def _hooks(
     model: nn.Module, site: Site, seen: SiteProbe, batch: int, *, listen: bool
-) -> list[Callable[[], Any]]:
+) -> list[Callable[[], object]]:
     module, out = model.get_submodule(site.path), model.get_submodule(site.out)
 
     def lent(_: object, args: tuple, kwargs: dict) -> None:
@@ -140,7 +140,7 @@ def _hooks(
         if listen and site.heads:
             seen.heard |= _heard(out, args[0], site)
 
-    hooks: list[Callable[[], Any]] = [
+    hooks: list[Callable[[], object]] = [
         lambda: module.register_forward_pre_hook(lent, with_kwargs=True),
         lambda: module.register_forward_hook(returned),
         lambda: out.register_forward_pre_hook(heard),

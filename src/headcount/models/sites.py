@@ -7,7 +7,6 @@ together in an output projection: its own child, or `output.dense` beside it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import nn
@@ -86,7 +85,7 @@ def linear_sizes(module: nn.Module) -> tuple[int, int] | None:
 
 def find_sites(model: nn.Module) -> list[Site]:
     """Every site of `model`, in module order, numbered within its stack."""
-    sites: dict[Any, Site] = {}
+    sites: dict[object, Site] = {}
     counts: dict[str, int] = {}
     for path, module in model.named_modules():
         site = _site_at(model, path, module)

@@ -91,12 +91,12 @@ class Stages:
         self.shortened = False
         """Whether a run was not a whole one."""
         self.batches: dict[int, _Batch] = {}
-        self.tried: tuple[int, dict[str, Any], dict[str, list[Tensor]]] | None = None
+        self.tried: tuple[int, dict[str, object], dict[str, list[Tensor]]] | None = None
         """A batch: its number, what it is, and what was seen of it without whole runs."""
 
     def explore(self, inputs: dict[str, Any]) -> dict[str, int]:
         """Path -> how often a site runs, in order; all is known of batch 0, which this must be."""
-        last: dict[str, tuple[int, Call[Any], Any]] = {}
+        last: dict[str, tuple[int, Call[object], object]] = {}
 
         def note(block: Block, call: Call[Any]) -> Any:
             path, index = block
@@ -155,7 +155,7 @@ class Stages:
         batch.ahead, batch.answer = self._look(call, inside)
         return batch.ahead.pop(site.path)
 
-    def _reach(self, block: Block, batch: _Batch, inputs: dict[str, Any]) -> Call[Any]:
+    def _reach(self, block: Block, batch: _Batch, inputs: dict[str, Any]) -> Call[object]:
         """The call of a block, where the batch waits from now on; those below are settled."""
         while batch.call is not None and batch.at != block:
             path, index = batch.at
@@ -169,10 +169,10 @@ class Stages:
                 self.shortened = True
         return batch.call or self._pass_to(block, batch, inputs)
 
-    def _pass_to(self, block: Block, batch: _Batch, inputs: dict[str, Any]) -> Call[Any]:
+    def _pass_to(self, block: Block, batch: _Batch, inputs: dict[str, Any]) -> Call[object]:
         """The same by a forward pass of the model, in which settled blocks are not computed."""
 
-        def give(at: Block, call: Call[Any]) -> Any:
+        def give(at: Block, call: Call[Any]) -> object:
             path, index = at
             last, answer = batch.kept.get(path, (-1, None))
             if index <= last:
@@ -192,7 +192,7 @@ class Stages:
 
     def _look(
         self, call: Callable[[], object], sites: list[Site], uses: int | None = None
-    ) -> tuple[dict[str, list[Tensor]], Any]:
+    ) -> tuple[dict[str, list[Tensor]], object]:
         """What sites show, in the order they run, and the answer; not once each has run `uses`."""
         seen: dict[str, list[Tensor]] = {}
 
@@ -223,7 +223,7 @@ def _recipe(given: Call[Any], answer: object, call: Call[Any]) -> Recipe | None:
 
 def _follow(
     recipe: Recipe, given: Call[Any], answer: object, forward: Callable[..., object]
-) -> Call[Any]:
+) -> Call[object]:
     """The next call by its recipe."""
     before, parts = _values(given), _parts(answer)
     values = {name: before[name] if n is None else parts[n] for name, n in recipe.items()}
@@ -231,11 +231,11 @@ def _follow(
     return partial(forward, *(values[n] for n in range(len(values) - len(named))), **named)
 
 
-def _values(call: Call[Any]) -> dict[int | str, Any]:
+def _values(call: Call[Any]) -> dict[int | str, object]:
     return dict(enumerate(call.args)) | call.keywords
 
 
-def _parts(answer: object) -> tuple[Any, ...]:
+def _parts(answer: object) -> tuple[object, ...]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 

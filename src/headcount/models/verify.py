@@ -186,7 +186,7 @@ def compare(expected: Answers, actual: Answers, allowed: Allowed) -> tuple[float
     return worst, size
 
 
-def by_key(answers: Answers) -> dict[Any, list[Tensor]]:
+def by_key(answers: Answers) -> dict[object, list[Tensor]]:
     """All tensors of some answers, final ones first."""
     return {0: answers.final, **answers.added}
 
@@ -206,7 +206,7 @@ def nudged(model: nn.Module, epsilon: float, seed: int) -> Generator[None]:
     """Inside, the inputs of all linear layers are off by `epsilon` of themselves, up or down."""
     generator = torch.Generator().manual_seed(seed)
 
-    def nudge(_: nn.Module, args: tuple[object, ...]) -> tuple[Any, ...] | None:
+    def nudge(_: nn.Module, args: tuple[object, ...]) -> tuple[object, ...] | None:
         if not args or not isinstance(args[0], Tensor):
             return None
         up = torch.randint(2, args[0].shape, generator=generator).to(args[0]) * 2 - 1
@@ -219,7 +219,7 @@ def nudged(model: nn.Module, epsilon: float, seed: int) -> Generator[None]:
 
 def in_float64(model: PreTrainedModel) -> PreTrainedModel:
     """A copy with all its numbers in float64, made without another copy in between."""
-    memo: dict[int, Any] = {}
+    memo: dict[int, object] = {}
     for tensor in chain(model.parameters(), model.buffers()):
         if tensor.is_floating_point():
             double = tensor.detach().double()
@@ -230,7 +230,7 @@ def in_float64(model: PreTrainedModel) -> PreTrainedModel:
     return wide
 
 
-def cast(inputs: Mapping[str, object], dtype: torch.dtype) -> dict[str, Any]:
+def cast(inputs: Mapping[str, object], dtype: torch.dtype) -> dict[str, object]:
     """The inputs with their floating-point tensors in `dtype`."""
     return {
         name: value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value

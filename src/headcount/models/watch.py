@@ -21,7 +21,7 @@ def watching(
 ) -> Generator[None]:
     """Inside, `take` is called each time one of the modules, (key, path), has run."""
 
-    def hook(key: Key, path: str) -> Callable[[], Any]:
+    def hook(key: Key, path: str) -> Callable[[], object]:
         def seen(_: nn.Module, args: tuple[object, ...], output: object) -> Any:
             return take(key, args, output)
 

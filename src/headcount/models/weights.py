@@ -39,7 +39,7 @@ _notes: set[str] = set()
 
 def require_plain_weights(name: str, config: PreTrainedConfig) -> None:
     """Refuse a model whose weights are quantised: heads are rows of plain ones."""
-    packed: Any = getattr(config, "quantization_config", None)
+    packed = getattr(config, "quantization_config", None)
     if packed is not None:
         method = packed.get("quant_method") if isinstance(packed, dict) else None
         raise UnsupportedError(

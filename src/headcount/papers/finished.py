@@ -234,9 +234,9 @@ def _number(value: float | None) -> float:
 
 def by_axes(
     runs: Iterable[FinishedRun], axes: Sequence[str], value: Callable[[FinishedRun], float]
-) -> dict[Any, dict[int, float]]:
+) -> dict[object, dict[int, float]]:
     """Values of the axes (a tuple, or the value of one) -> seed -> a value of the run."""
-    values: dict[Any, dict[int, float]] = {}
+    values: dict[object, dict[int, float]] = {}
     for run in runs:
         key = tuple(run.at(name) for name in axes)
         values.setdefault(key[0] if len(axes) == 1 else key, {})[run.seed] = value(run)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import expanded
@@ -104,7 +104,7 @@ def _references(value: object) -> Iterator[str]:
             yield from _references(item)
 
 
-def _filled(value: object, paths: DataPaths, scale: str, elsewhere: bool) -> Any:
+def _filled(value: object, paths: DataPaths, scale: str, elsewhere: bool) -> object:
     """A study file with folders in place of {data}, {weights} and {configs}."""
     if isinstance(value, Mapping):
         return {key: _filled(item, paths, scale, elsewhere) for key, item in value.items()}

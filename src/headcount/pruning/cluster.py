@@ -224,7 +224,7 @@ def _reads_rows(model: nn.Module) -> bool:
     """Whether rows of tokens are all that it reads: a decoder must make its inputs of them."""
     from headcount.models.probe import reads_text
 
-    config: Any = model.config
+    config = model.config
     shifts = hasattr(model, "prepare_decoder_input_ids_from_labels")
     return reads_text(type(model)) and (shifts or not getattr(config, "is_encoder_decoder", False))
 

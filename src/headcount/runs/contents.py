@@ -41,7 +41,7 @@ def named_files(options: Any) -> Iterator[str]:
                 yield str(item)
 
 
-def by_content(value: object, names: Collection[str]) -> Any:
+def by_content(value: object, names: Collection[str]) -> object:
     """Plain data with the content of a file or folder in place of its name, for these names."""
     if isinstance(value, str):
         return (content_of(value) or value) if value in names else value

@@ -171,10 +171,10 @@ class PruningRun:
         """The model without the heads that go, repaired; and what was done to it."""
         learned = decision.learned
         small = remove(decision.model or self.subject.model, decision.mask)
-        done: dict[str, Any] = {} if learned is None else {"learned": learned.to_json()}
+        done: dict[str, object] = {} if learned is None else {"learned": learned.to_json()}
         done["repair"] = steps = []
         for step in self.options.repair:
-            report: dict[str, Any] = {"name": repair_name(step), "options": self._options(step)}
+            report: dict[str, object] = {"name": repair_name(step), "options": self._options(step)}
             if learned is not None and self.options.learning is None and isinstance(step, Finetune):
                 report["with_gates"] = True  # the gates had this training, so there is none after
             else:
@@ -352,7 +352,7 @@ def full_key(subject: Subject, options: Prune) -> tuple[object, ...]:
     return "full", options.scoring, options.repair if subject.fresh else None
 
 
-def dataset_of(task: str) -> dict[str, Any]:
+def dataset_of(task: str) -> dict[str, object]:
     """The hub's name of a task's data set, where it is one of the hub's."""
     known = LAYOUTS.get(task)
     return {} if known is None else {"dataset": {"id": HUB, "task": known.config}}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from headcount.base.errors import UsageError
 from headcount.base.files import expanded
@@ -73,7 +72,7 @@ def execute(run: Run, context: RunContext | None = None) -> RunResult:
     return RunResult(record, output.value)
 
 
-def plan(run: Run) -> dict[str, Any]:
+def plan(run: Run) -> dict[str, object]:
     """What a run would do, from its model and rows; nothing is measured or written."""
     return run.options_as(RunKind).plan(run)
 

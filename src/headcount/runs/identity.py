@@ -60,7 +60,7 @@ def identity(
     }
 
 
-def computed(subject: Subject) -> dict[str, Any]:
+def computed(subject: Subject) -> dict[str, object]:
     """What is recorded and may differ."""
     return {
         "model": subject.name,
@@ -97,7 +97,7 @@ def _but(options: Prune | Calibration, names: Set[str]) -> dict[str, Any]:
     return {name: to_plain(getattr(options, name)) for name in rest}
 
 
-def _rows(subject: Subject, options: Prune) -> dict[str, Any]:
+def _rows(subject: Subject, options: Prune) -> dict[str, object]:
     """Which rows are scored and which are looked at and trained on, by their content."""
     task = subject.task
     if task is None:
@@ -137,7 +137,7 @@ def require_same(then: object, now: Mapping[str, object], where: Path) -> str | 
     return f"{where} was begun elsewhere and goes on: {parts[1]}." if parts[1] else None
 
 
-def seal(data: Mapping[str, object], id: str) -> dict[str, Any]:
+def seal(data: Mapping[str, object], id: str) -> dict[str, object]:
     """A result as its file has it: with the id of the question it answers, and a sum over all."""
     plain = json.loads(json.dumps({**data, "id": id}, default=str))
     return plain | {"sum": plain_digest(plain)}

@@ -213,7 +213,7 @@ def run_of(subject: Subject, options: Prune, seed: int) -> Run:
 def identity_of(subject: Subject, options: Prune, seed: int) -> dict[str, Any]:
     """Everything that one cut depends on."""
     learning = options.learning
-    more: dict[str, Any] = {
+    more: dict[str, object] = {
         "method": options.name,
         "ratio": options.ratio,
         "baseline": options.baseline,

@@ -148,7 +148,7 @@ def id_of(identity: Mapping[str, object]) -> str:
     return digest(text)
 
 
-def _alike(value: object) -> Any:
+def _alike(value: object) -> object:
     """A nest with all numbers alike: a share of 1 was 1 when it was typed and is 1.0 when read."""
     if value is None or isinstance(value, bool | str | float):
         return value

@@ -261,7 +261,7 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
 """Parts of a run that all kinds have, and what reads each."""
 
 
-def _without_runs(data: object, where: str) -> tuple[Any, list[tuple[str, Run]]]:
+def _without_runs(data: object, where: str) -> tuple[object, list[tuple[str, Run]]]:
     """Options with a word in place of every run inside, and those runs by where they stood."""
     runs = [
         (".".join(path), inside if isinstance(inside, Run) else Run.read(inside, where))
@@ -275,7 +275,9 @@ def _without_runs(data: object, where: str) -> tuple[Any, list[tuple[str, Run]]]
     return plain, runs
 
 
-def _runs_inside(data: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _runs_inside(
+    data: object, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], object]]:
     if isinstance(data, Run) or (isinstance(data, Mapping) and {"kind", "model"} <= set(data)):
         yield path, data
     elif isinstance(data, Mapping):
@@ -291,11 +293,11 @@ def _with_seed(options: Kind, seed: int) -> Kind:
     part = options.seeded
     if part is None:
         return options
-    changed: Any = {part: replace(getattr(options, part), seed=seed)}
+    changed = {part: replace(getattr(options, part), seed=seed)}
     return replace(options, **changed)
 
 
-def _without_saving(value: object) -> Any:
+def _without_saving(value: object) -> object:
     """A nest in which trainings save as usual: how often they do changes nothing that comes out."""
     if isinstance(value, Mapping):
         usual = SAVING if SAVING.keys() <= value.keys() else {}
@@ -311,12 +313,12 @@ def _put(data: Any, path: Sequence[str], value: Any) -> None:
     data[int(last) if isinstance(data, list) else last] = value
 
 
-def _named(name: str, where: str) -> Any:
+def _named(name: str, where: str) -> object:
     try:
         return KINDS[name]
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
 
 
-def _options(kind: Any, data: Any, where: str) -> Any:
+def _options(kind: Any, data: Any, where: str) -> object:
     return kind.read(data, where) if hasattr(kind, "read") else read(kind, data, where)

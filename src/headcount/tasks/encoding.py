@@ -302,9 +302,7 @@ def with_offsets(
             f"{type(tokenizer).__name__} does not say which letters a token stands for, which tags "
             "are read from: pass a folder with tokenizer.json as --tokenizer."
         )
-    out: Any = tokenizer(
-        list(texts), truncation=True, max_length=length, return_offsets_mapping=True
-    )
+    out = tokenizer(list(texts), truncation=True, max_length=length, return_offsets_mapping=True)
     columns = {name: out[name] for name in ("input_ids", "token_type_ids") if name in out}
     return columns, out["offset_mapping"]
 

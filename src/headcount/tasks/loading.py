@@ -58,7 +58,7 @@ def load_for_task(
         if from_scratch:
             config = load_config(name, **changes)
             _adopt(config, new_tokenizer)
-            model: Any = model_class(config, kind.head)(config).eval()
+            model: object = model_class(config, kind.head)(config).eval()
             dtype = options.get("dtype")
             return model if dtype is None else model.to(getattr(torch, dtype))
         return load(name, head=kind.head, new_head=True, **changes, **options)

@@ -188,7 +188,7 @@ def _tokens(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def _of_sums(
     rows: Callable[[Any, Any], np.ndarray], combine: Callable[[np.ndarray], np.ndarray]
-) -> Callable[[Any, Any], float]:
+) -> Callable[[object, object], float]:
     """The score of the rows as they are, of a metric that is a function of sums over them."""
     return lambda predictions, labels: float(combine(rows(predictions, labels).sum(0)[None])[0])
 

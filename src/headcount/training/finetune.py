@@ -113,7 +113,7 @@ def finetune(
         model_for(model, "hc.train", task)
     session = Session(model, task, tokenizer, options, limit=limit, logging=logging)
     home = work if out is None else out
-    settings: dict[str, Any] = {}
+    settings: dict[str, object] = {}
     if home is not None:
         scored = {"evaluation": evaluation, "curve_scores": curve_scores}
         settings = {**session.settings(scored=any(scored.values())), **scored}

@@ -189,7 +189,7 @@ def _gates(item: ReportItem, layout: Layout) -> list[HeadQuantity]:
 
 def _attention(item: ReportItem, layout: Layout) -> list[HeadQuantity]:
     """Of one sentence: entropy and distance of each head."""
-    rows: dict[tuple[object, ...], Mapping[str, Any]] = {
+    rows: dict[tuple[object, ...], Mapping[str, object]] = {
         (r["stack"], r["layer"], r["head"]): r for r in item.data["heads"] if not r.get("run")
     }
     what = f"of its attention in one sentence: {text(item.data.get('text', ''))}"

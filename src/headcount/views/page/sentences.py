@@ -112,7 +112,7 @@ def sentences(subject: PageSubject, report: ReportInput) -> list[PageSentence]:
 
 def _sentence(item: ReportItem, layout: Layout, maps: MapPair | None) -> PageSentence:
     data = item.data
-    rows: dict[tuple[object, ...], Mapping[str, Any]] = {
+    rows: dict[tuple[object, ...], Mapping[str, object]] = {
         (row["stack"], row["layer"], row["head"]): row
         for row in data["heads"]
         if not row.get("run")
