@@ -493,6 +493,67 @@ def _read_tagged(path: Path) -> None:
         assert all(len(str(a).split(" ")) == len(str(b).split(" ")) for a, b in pairs)
 
 
+def _write_retrieval(folder: Path, rng: Random) -> Path:
+    corpus = [{"_id": f"d{n}", "title": "", "text": f"text {n}"} for n in range(4)]
+    queries = [{"_id": f"q{n}", "text": f"text {n}"} for n in range(3)]
+    judged = [["query-id", "corpus-id", "score"], *([f"q{n}", f"d{n}", "1"] for n in range(3))]
+    which = rng.randrange(3)
+    (folder / "qrels").mkdir()
+    for number, (name, rows) in enumerate((("corpus", corpus), ("queries", queries))):
+        plain = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        data = damage.json_lines(rows, rng) if number == which else plain
+        (folder / f"{name}.jsonl").write_bytes(data)
+    plain = "\n".join("\t".join(row) for row in judged).encode()
+    data = damage.delimited(judged, "\t", rng) if which == 2 else plain
+    (folder / "qrels" / "dev.tsv").write_bytes(data)
+    return folder
+
+
+def _read_retrieval(path: Path) -> None:
+    from headcount.tasks import open_task
+    from headcount.tasks.kinds.retrieval import ranked_scores
+
+    task = open_task("retrieval", data=path)
+    for split in task.splits:
+        rows = task.load(split)
+        for text in rows.texts[1]:
+            grades = {int(at): grade for at, grade in json.loads(str(text)).items()}
+            assert all(
+                0 <= score <= 1 for score in ranked_scores(np.ones(len(rows.corpus)), grades)
+            )
+
+
+def _write_modules(folder: Path, rng: Random) -> Path:
+    from safetensors.numpy import save
+
+    names = ("Transformer", "Pooling", "Dense", "Normalize")
+    paths = ("", "1_Pooling", "2_Dense", "3_Normalize")
+    listed = [{"path": path, "type": f"sentence_transformers.models.{name}"}
+              for path, name in zip(paths, names, strict=True)]  # fmt: skip
+    weights = save({"linear.weight": np.ones((2, 4), np.float32)})
+    files: dict[str, Any] = {
+        "modules.json": listed,
+        "1_Pooling/config.json": {"word_embedding_dimension": 4, "pooling_mode_mean_tokens": True},
+        "2_Dense/config.json": {"activation_function": "torch.nn.modules.activation.Tanh"},
+    }
+    which = rng.choice([*files, "weights"])
+    for name, tree in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        data = damage.json_file(tree, rng) if name == which else json.dumps(tree).encode()
+        (folder / name).write_bytes(data)
+    data = damage.safetensors(weights, rng) if which == "weights" else weights
+    (folder / "2_Dense" / "model.safetensors").write_bytes(data)
+    return folder
+
+
+def _read_modules(path: Path) -> None:
+    import torch
+
+    from headcount.models.sentences import read_modules
+
+    read_modules(path / "modules.json").embed(torch.ones(2, 3, 4), None)
+
+
 def _read_table(path: Path) -> None:
     from headcount.tasks import open_task
 
@@ -827,6 +888,8 @@ READERS = (
     Reader("tokenizer", 4, _write_tokenizer, _read_tokenizer),
     Reader("table", 8, _write_table, _read_table),
     Reader("tagged", 3, _write_tagged, _read_tagged),
+    Reader("retrieval", 3, _write_retrieval, _read_retrieval),
+    Reader("modules", 3, _write_modules, _read_modules),
     Reader("glue", 3, _write_glue, _read_glue),
     Reader("parallel", 3, _write_parallel, _read_parallel),
     Reader("text", 2, _write_text, _read_text),

@@ -126,7 +126,12 @@ def set_pooling(model: PreTrainedModel, pooling: str | None) -> None:
 
 @lru_cache(maxsize=8)
 def _read(file: Path, changed: int) -> SentenceModules:
-    """The modules of a folder; `changed` is when the list was written."""
+    """The same as before where the list was not `changed` since."""
+    return read_modules(file)
+
+
+def read_modules(file: Path) -> SentenceModules:
+    """The modules of a folder, by their list."""
     listed = read_json(file, "list of modules")
     if not isinstance(listed, list) or not all(isinstance(part, dict) for part in listed):
         raise UsageError(f"{file} is no list of modules.")

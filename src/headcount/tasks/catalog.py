@@ -60,6 +60,11 @@ TASKS.add(
     "headcount.tasks.embeddings:similarity",
     "pairs of texts with a number, for embedding models; Spearman of the cosine",
 )
+TASKS.add(
+    "retrieval",
+    "headcount.tasks.retrieval:retrieval",
+    "a folder in BEIR's layout, for embedding models; nDCG@10 and recall@10",
+)
 for _name, _pocket in POCKET_TASKS.items():
     TASKS.add(
         _name,

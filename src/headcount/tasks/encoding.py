@@ -54,6 +54,8 @@ class EncodedRows:
     """(row,) the number of the example that each row belongs to, from 0; None: every row is one."""
     kind: str | None = None
     """The kind of task they were made for."""
+    corpus: EncodedRows | None = None
+    """Rows that every example is compared with; a part of the examples has all of them."""
 
     def __len__(self) -> int:
         return len(self._first)
@@ -110,6 +112,13 @@ class EncodedRows:
         elif labels is not None:
             labels = [labels[i] for i in rows]
         return replace(self, columns=columns, labels=labels, examples=numbers)
+
+    def with_corpus(self) -> EncodedRows:
+        """The rows with the corpus below them: all that a model answers to."""
+        if self.corpus is None:
+            return self
+        columns = {name: [*rows, *self.corpus.columns[name]] for name, rows in self.columns.items()}
+        return replace(self, columns=columns, corpus=None)
 
     def collate(self, items: Sequence[RowItem]) -> dict[str, Tensor]:
         """Padded tensors of these rows, with their attention mask."""
@@ -184,6 +193,8 @@ def _content(rows: EncodedRows) -> Iterator[str | bytes]:
         for row in column:
             values = row.tobytes() if isinstance(row, np.ndarray) else array("q", row).tobytes()
             yield len(row).to_bytes(8, "little") + values
+    if rows.corpus is not None:
+        yield from _content(rows.corpus)
     for numbers in (rows.labels, rows.examples):
         if isinstance(numbers, np.ndarray):
             yield f"{numbers.dtype}".encode() + numbers.tobytes()
@@ -192,6 +203,7 @@ def _content(rows: EncodedRows) -> Iterator[str | bytes]:
 def examples_fingerprint(examples: Examples) -> str:
     """How many rows there are, and a short name for exactly these texts and labels."""
     content: list[str | bytes] = [json.dumps(list(column)) for column in examples.texts]
+    content += [json.dumps(list(examples.corpus))] if examples.corpus else []
     if examples.labels is not None:
         content += [f"{examples.labels.dtype}", examples.labels.tobytes()]
     return f"{len(examples)} rows {digest(content)}"

@@ -250,6 +250,8 @@ METRICS: dict[str, Metric] = {
     ),
     "fidelity": _column(0, low=-1.0),
     "neighbours@10": _column(1),
+    "ndcg@10": _column(0),
+    "recall@10": _column(1),
     "bleu": Metric(
         bleu.corpus_bleu,
         from_sums(bleu.sentence_counts, bleu.from_counts),

@@ -129,7 +129,8 @@ def scored_fingerprint(task: Task, examples: Examples, rows: EncodedRows) -> str
     if task_kind(task.kind).asks_tokens:
         return rows_fingerprint(rows)
     labels = None if examples.labels is None else examples.labels.tolist()
-    content = json.dumps([[list(column) for column in examples.texts], labels])
+    columns = [*examples.texts, *([examples.corpus] if examples.corpus else [])]
+    content = json.dumps([[list(column) for column in columns], labels])
     return digest(content)
 
 

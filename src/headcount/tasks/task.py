@@ -37,6 +37,8 @@ class Examples:
     """(row,) class numbers, or scores in a regression; None in language modelling."""
     files: Sequence[Path] | None = None
     """(row,) the image or sound that a row is; its first text then names the file's content."""
+    corpus: Sequence[str] = ()
+    """Texts that every row is compared with, as in retrieval; a part of the rows has all."""
 
     def __post_init__(self) -> None:
         lengths = {len(column) for column in self.texts}
@@ -56,7 +58,8 @@ class Examples:
         """The rows of these numbers, in this order."""
         texts = tuple([column[i] for i in rows] for column in self.texts)
         files = None if self.files is None else [self.files[i] for i in rows]
-        return Examples(texts, None if self.labels is None else self.labels[rows], files)
+        labels = None if self.labels is None else self.labels[rows]
+        return Examples(texts, labels, files, self.corpus)
 
 
 @dataclass(frozen=True, kw_only=True)

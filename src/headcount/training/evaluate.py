@@ -160,7 +160,8 @@ def evaluate_rows(
                 model.config.get_text_config().vocab_size if tokenizer is None else len(tokenizer)
             )
             tokens = max(1, min(tokens, LOGITS // words))
-        kept = run_masks(model, scored.rows, kind, masks, tokens=tokens, share=share, report=report)
+        rows = scored.rows.with_corpus()
+        kept = run_masks(model, rows, kind, masks, tokens=tokens, share=share, report=report)
         for table, mask in zip(kept, masks or [None], strict=True):
             _require_finite_answers(table, mask)
     results = [kind.score(table, scored) for table in kept]

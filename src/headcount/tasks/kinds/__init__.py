@@ -38,6 +38,7 @@ for _name, _where, _summary in (
     ),
     ("embedding", "embedding:Embedding", "a vector for a text, without labels"),
     ("similarity", "similarity:Similarity", "how alike two texts are, by their embeddings"),
+    ("retrieval", "retrieval:Retrieval", "which texts answer a query, by their embeddings"),
 ):
     TASK_KINDS.add(_name, f"headcount.tasks.kinds.{_where}", _summary)
 

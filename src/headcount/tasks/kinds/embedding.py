@@ -78,7 +78,7 @@ class Embedding(TaskKind):
     def score(self, kept: np.ndarray, scored: ScoredRows) -> tuple[Outcome, PredictionTable]:
         """(row, 2) the cosine to the full model's embedding, and the share of neighbours kept."""
         assert scored.reference is not None
-        cosines = (kept * scored.reference).sum(1)
+        cosines = (kept * scored.reference).sum(1).clip(-1, 1)
         shares = neighbours_kept(scored.reference, kept)
         table = {"row": np.arange(len(kept)), "cosine": cosines, "neighbours": shares}
         return Outcome(np.column_stack([cosines, shares]), np.ones(len(kept))), table
