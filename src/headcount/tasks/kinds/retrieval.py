@@ -71,5 +71,5 @@ def ranked_scores(
     relevant = int((ideal > 0).sum())
     if not relevant:
         return 0.0, 0.0
-    found = float(gains @ discounts[: len(gains)])
-    return found / best, int((gains > 0).sum()) / relevant
+    gained = float(gains @ discounts[: len(gains)])
+    return gained / best, int((gains > 0).sum()) / relevant
