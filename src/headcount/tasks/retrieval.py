@@ -77,7 +77,7 @@ def _judged(path: Path, queries: dict[str, str], corpus: dict[str, str]) -> Exam
     query's own name is no answer, both as in BEIR.
     """
     table = read_table(path, QRELS)
-    places = {name: place for place, name in enumerate(corpus)}
+    places = {name: number for number, name in enumerate(corpus)}
     judged: dict[str, dict[int, int | None]] = {}
     for query, text, grade in zip(*(table[column] for column in QRELS), strict=True):
         if query not in queries:
