@@ -22,9 +22,12 @@ def outcome_for(name: str, size: int, seed: int) -> tuple[Any, Any]:
     if name in ("spearman", "pearson"):
         labels = rng.integers(0, 6, size).astype(float)
         return labels + rng.normal(size=size).round(1), labels
-    if name in ("recall@1", "perplexity"):
+    if name in ("recall@1", "perplexity", "bits_per_byte"):
         tokens = rng.integers(1, 9, size)
-        return np.column_stack([rng.integers(0, tokens + 1), rng.random(size) * tokens]), tokens
+        columns = [rng.integers(0, tokens + 1), rng.random(size) * tokens]
+        if name == "bits_per_byte":
+            columns.append(tokens * rng.integers(1, 5, size))
+        return np.column_stack(columns), tokens
     if name in COLUMNS:
         return rng.random((size, 2)).round(2), np.ones(size)
     if name == "bleu":

@@ -45,3 +45,10 @@ def test_listing_tasks_needs_neither_torch_nor_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_windows_are_for_texts_in_one_piece() -> None:
+    with pytest.raises(
+        UsageError, match="'pocket-sentiment' has no windows: --window is for causal"
+    ):
+        open_task("pocket-sentiment", window=8)

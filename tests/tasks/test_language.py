@@ -18,6 +18,9 @@ def test_lines_of_a_text_file(tmp_path: Path) -> None:
     causal = open_task("causal-lm", data=tmp_path / "train.txt")
     assert causal.metrics == ("perplexity",)
     assert causal.packed
+    windows = open_task("causal-lm", data=tmp_path, window=8)
+    assert windows.metrics == ("perplexity", "bits_per_byte")
+    assert windows.load("train").texts[0] == ["one", "", " two "]
 
 
 def test_bad_text_files(tmp_path: Path) -> None:

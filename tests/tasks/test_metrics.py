@@ -17,7 +17,7 @@ from headcount.tasks.metrics import (
     get_metric,
     score,
 )
-from tasks.outcomes import COLUMNS, outcome_for
+from tasks.outcomes import outcome_for
 
 
 def take(values: Any, rows: np.ndarray) -> Any:
@@ -61,7 +61,9 @@ def test_constant_predictions_score_zero_without_a_warning() -> None:
     assert result.value == 0.0
 
 
-@pytest.mark.parametrize("name", ["spearman", "pearson", "perplexity", "recall@1", "bleu"])
+@pytest.mark.parametrize(
+    "name", ["spearman", "pearson", "perplexity", "recall@1", "bits_per_byte", "bleu"]
+)
 def test_too_few_rows_have_no_interval_and_it_says_how_many_it_takes(name: str) -> None:
     outcome = Outcome(*outcome_for(name, 8, 1))
     for found in (score(name, outcome), difference(name, outcome, outcome)):
@@ -98,8 +100,9 @@ def before_and_after(
     changed = rng.random(size) < share
     if isinstance(predictions, list):
         other = ["a bird" if hit else said for said, hit in zip(predictions, changed, strict=True)]
-    elif name in ("recall@1", "perplexity", *COLUMNS):
-        other = np.where(changed[:, None], predictions * 0.5, predictions)
+    elif predictions.ndim == 2:  # tokens: their bytes are those of the text, whatever is said
+        halved = predictions * np.array([0.5, 0.5, 1.0])[: predictions.shape[1]]
+        other = np.where(changed[:, None], halved, predictions)
     elif name in ("spearman", "pearson"):
         other = predictions + changed * rng.normal(size=size)
     else:
@@ -203,3 +206,22 @@ def test_no_draws_no_interval_and_no_rows_no_score() -> None:
         score("accuracy", Outcome(np.array([]), np.array([])))
     with pytest.raises(UsageError, match=r"no metric 'acuracy'. Did you mean 'accuracy'\?"):
         get_metric("acuracy")
+
+
+def test_bits_per_byte_are_nats_of_tokens_by_the_bytes_they_stand_for() -> None:
+    outcome = Outcome(np.array([[1, 8.0, 10], [0, 4.0, 6]]), np.array([3, 2]))
+    assert score("bits_per_byte", outcome, bootstrap=0).value == pytest.approx(12 / 16 / np.log(2))
+    assert score("perplexity", outcome, bootstrap=0).value == pytest.approx(np.exp(12 / 5))
+    unknown = Outcome(np.array([[1, 8.0, 0]]), np.array([3]))
+    assert np.isnan(score("bits_per_byte", unknown, bootstrap=0).value)
+
+
+def test_a_rise_of_perplexity_is_a_share_too() -> None:
+    before = Outcome(np.array([[1, 10 * np.log(20.0)]]), np.array([10]))
+    after = Outcome(np.array([[1, 10 * np.log(21.0)]]), np.array([10]))
+    rise = difference("perplexity", before, after, bootstrap=0)
+    assert rise.relative == pytest.approx(0.05)
+    assert str(rise) == "+1.000 (+5.0 %)"
+    assert rise.to_json()["relative"] == pytest.approx(0.05)
+    classes = Outcome(np.array([1, 0]), np.array([1, 1]))
+    assert "relative" not in difference("accuracy", classes, classes, bootstrap=0).to_json()

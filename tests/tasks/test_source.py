@@ -25,3 +25,17 @@ def test_names_of_labels() -> None:
     assert make_source(labels={"a=b": 1}).called(("a=b",)) == (("a=b", "1"),)
     assert make_source(labels=["pos=Good one"]).called(("pos",)) == (("pos", "Good one"),)
     assert make_source().called(("pos",)) == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"window": 1}, "at least 2 tokens, not 1"),
+        ({"window": 8, "stride": 9}, "at most the window: 9 tokens of 8"),
+        ({"window": 8, "stride": 0}, "at least 1"),
+        ({"stride": 4}, "4 tokens of none"),
+    ],
+)
+def test_bad_windows(settings: dict[str, int], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        make_source(**settings)

@@ -18,7 +18,7 @@ from headcount.runs.record import Record
 from headcount.statistics import deviation
 from headcount.statistics.comparisons import Label
 from headcount.studies.summary import Scale, compare_with, over_seeds
-from headcount.tasks.metrics import Difference, ends
+from headcount.tasks.metrics import Difference, ends, relative_change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +191,8 @@ def loss_of(points: Sequence[Point], full: float | None, metric: str) -> dict[st
         differences=True,
         single=(points[0].difference_low, points[0].difference_high),
     )
-    lost = Difference(metric=metric, value=mean, low=low, high=high)
+    share = relative_change(metric, mean, before)
+    lost = Difference(metric=metric, value=mean, low=low, high=high, relative=share)
     return {"difference": lost.to_json(), "lost": str(lost)}
 
 

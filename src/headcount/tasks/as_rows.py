@@ -19,8 +19,8 @@ from headcount.base.errors import UsageError
 from headcount.base.names import did_you_mean
 from headcount.tasks.catalog import TASKS, open_task
 from headcount.tasks.encoding import EncodedRows, encode_texts, pad_token
-from headcount.tasks.loading import match, processor_of, room
-from headcount.tasks.rows import labelled_rows, rows_of
+from headcount.tasks.loading import match, processor_of
+from headcount.tasks.rows import labelled_rows, row_length, rows_of
 from headcount.tasks.task import Limit, Task
 
 TAKEN = (
@@ -67,7 +67,7 @@ def as_rows(
                 model, task, tokenizer, split=split, limit=limit, seed=seed, max_length=max_length
             )
         match(model, tokenizer)
-        length = room(model, max_length)
+        length = row_length(model, task, max_length)
         return rows_of(
             task, tokenizer, split, limit=limit, seed=seed, max_length=length, masked=False
         )[1]

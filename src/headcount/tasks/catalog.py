@@ -77,4 +77,10 @@ def open_task(task: str | Task, **source: object) -> Task:
     """The task of this name on the data the settings of `Source` describe; a Task stays itself."""
     if not isinstance(task, str | Task):
         raise UsageError(f"A task is a name of headcount ls tasks or a Task, not {short(task)}.")
-    return task if isinstance(task, Task) else TASKS[task](make_source(**source))
+    if isinstance(task, Task):
+        return task
+    settings = make_source(**source)
+    opened = TASKS[task](settings)
+    if settings.window is not None and opened.window is None:
+        raise UsageError(f"Task '{task}' has no windows: --window is for causal-lm.")
+    return opened

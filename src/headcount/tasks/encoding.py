@@ -179,6 +179,8 @@ class RowOptions:
     """Texts are joined and cut into blocks."""
     classes: tuple[str, ...] = ()
     """Names of the task's classes, in the order of their numbers."""
+    stride: int | None = None
+    """The whole text is cut into windows of `length` tokens, so many apart, instead of blocks."""
 
 
 def rows_fingerprint(rows: EncodedRows) -> str:
@@ -257,9 +259,13 @@ def encode(
     masked: bool = True,
 ) -> EncodedRows:
     """The examples as rows with labels of the task's kind; see `RowOptions`."""
-    length = _limit(processor, max_length)
     options = RowOptions(
-        length=length, seed=seed, masked=masked, packed=task.packed, classes=task.labels
+        length=task.window or _limit(processor, max_length),
+        seed=seed,
+        masked=masked,
+        packed=task.packed,
+        classes=task.labels,
+        stride=task.stride or task.window,
     )
     return replace(task_kind(task.kind).encode(examples, processor, options), kind=task.kind)
 

@@ -28,8 +28,9 @@ def masked_lm(source: Source) -> Task:
 
 
 def causal_lm(source: Source) -> Task:
-    """The lines are joined and cut into blocks."""
-    return text_task("causal-lm", source, ("perplexity",), packed=True)
+    """The text is cut into windows; without a window, its lines are joined and cut into blocks."""
+    metrics = ("perplexity",) if source.window is None else ("perplexity", "bits_per_byte")
+    return text_task("causal-lm", source, metrics, packed=True)
 
 
 def text_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bool) -> Task:
@@ -41,9 +42,11 @@ def text_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bo
         )
 
     def read(split: str) -> Examples:
-        lines = [line for line in read_lines(files[split]) if line.strip()]
-        if not lines:
+        lines = read_lines(files[split])
+        if not any(line.strip() for line in lines):
             raise NotFoundError(f"'{files[split]}' has no text.")
+        if not packed or source.window is None:
+            lines = [line for line in lines if line.strip()]
         return Examples((lines,))
 
     splits, parts, load = tuple(files), None, read
@@ -62,6 +65,8 @@ def text_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bo
         parts=parts,
         notes=test_as_dev(files, source),
         packed=packed,
+        window=source.window if packed else None,
+        stride=source.stride if packed else None,
     )
 
 

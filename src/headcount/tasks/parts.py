@@ -142,7 +142,7 @@ def _stretch_apart(lines: Sequence[str], share: float, seed: int) -> tuple[np.nd
     first, last = np.searchsorted(ends, [start, start + size], side="right")
     inside = np.arange(first, max(last, first + 1))
     scored = {lines[number] for number in inside}
-    around = [number for number, line in enumerate(lines) if line not in scored]
+    around = [number for number, line in enumerate(lines) if not line.strip() or line not in scored]
     return np.array(around, dtype=np.int64), inside
 
 

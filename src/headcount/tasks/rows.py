@@ -147,6 +147,17 @@ def in_model_numbers(
     return replace(rows, labels=[[number[label] for label in row] for row in rows.labels])
 
 
+def row_length(model: PreTrainedModel, task: Task, max_length: int) -> int:
+    """Tokens of a row of the task: its window, which must fit into the model, or what fits."""
+    length = room(model, task.window or max_length)
+    if task.window is not None and length < task.window:
+        raise UsageError(
+            f"A window of {task.window} tokens does not fit into the model, which has {length} "
+            "positions: pass a smaller --window."
+        )
+    return length
+
+
 def calibration_split(task: Task) -> str:
     """The split that methods, recovery and training take their rows from."""
     return "train" if "train" in task.splits else task.evaluation
@@ -174,7 +185,7 @@ def labelled_rows(
         )
     split = split or "train"
     match(model, tokenizer)
-    length = room(model, max_length)
+    length = row_length(model, task, max_length)
     examples, rows = rows_of(task, tokenizer, split, limit=limit, seed=seed, max_length=length)
     return in_model_numbers(model, task, examples, rows)
 
@@ -185,5 +196,5 @@ def sample_batches(
     """A few rows of the task's evaluation split as the model takes them, of several lengths."""
     match(model, tokenizer)
     examples = task.load(task.evaluation, limit=count)
-    rows = encode(task, examples, tokenizer, max_length=room(model, 128))
+    rows = encode(task, examples, tokenizer, max_length=row_length(model, task, 128))
     return [batch for _, batch in rows.batches(1024)]

@@ -75,17 +75,32 @@ class Score(MetricEstimate):
         )
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Difference(MetricEstimate):
     """How much more a metric is after than before on the same rows, with its 95 % interval.
 
     >>> print(Difference(metric="accuracy", value=-0.003, low=-0.0112, high=0.004))
     −0.003 [−0.011, +0.004]
+    >>> print(Difference(metric="perplexity", value=3.0, low=2.5, high=3.5, relative=0.1))
+    +3.000 [+2.500, +3.500] (+10.0 %)
     """
 
+    relative: float = math.nan
+    """The difference as a share of the score before, of metrics without a largest value."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dict; a share is left out where there is none."""
+        data = super().to_json()
+        if data["relative"] is None:
+            del data["relative"]
+        return data
+
     def __str__(self) -> str:
+        share = "" if math.isnan(self.relative) else f" ({self.relative:+.1%})"
+        share = share.replace("%", " %").replace("-", "\N{MINUS SIGN}")
         if math.isnan(self.low):
-            return f"{_signed(self.value)} {self._reason()}".rstrip()
-        return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]"
+            return f"{_signed(self.value)}{share} {self._reason()}".rstrip()
+        return f"{_signed(self.value)} [{_signed(self.low)}, {_signed(self.high)}]{share}"
 
     def __repr__(self) -> str:
         return line(f"Difference({self.metric} {self})")

@@ -31,6 +31,12 @@ class Source:
     """The model's class for a label, as in `pos=POSITIVE`."""
     languages: tuple[str, ...] | None = None
     """Suffixes of the two parallel files, source first, as in `en de`."""
+    window: int | None = None
+    """Causal LM: cut the whole text into windows of this many tokens; without it, into blocks of
+    `max_length` with an end token after each line."""
+    stride: int | None = None
+    """Tokens from one window to the next, at most `window`, the default; with less, a window
+    begins with context that earlier windows have scored."""
     size: int | None = None
     """Built-in tasks: number of generated rows in the train split."""
 
@@ -39,6 +45,13 @@ class Source:
             raise UsageError(f"A row has one or two texts, not {len(self.columns)}.")
         if self.languages is not None and len(self.languages) != 2:
             raise UsageError("A translation has two languages, as in en de.")
+        if self.window is not None and self.window < 2:
+            raise UsageError(f"A window has at least 2 tokens, not {self.window}.")
+        if self.stride is not None and not 1 <= self.stride <= (self.window or 0):
+            raise UsageError(
+                f"A stride is at least 1 and at most the window: {self.stride} tokens of "
+                f"{self.window or 'none'} (--window)."
+            )
 
     def called(self, known: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """(label, the model's name for it) for the labels that were named; `known` are all."""

@@ -88,6 +88,10 @@ class Task:
     """Which rows are in which split, where a single file was split."""
     notes: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """What a record of these rows must say."""
+    window: int | None = None
+    """Language modelling: tokens of a window; the text is cut into windows instead of blocks."""
+    stride: int | None = None
+    """Tokens from one window to the next; the window when left out."""
     packed: bool = False
     """Language modelling: texts are joined and cut into blocks instead of one row per line."""
 

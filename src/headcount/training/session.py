@@ -33,8 +33,8 @@ from headcount.models.freezing import frozen
 from headcount.tasks import Task, open_task
 from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds import task_kind
-from headcount.tasks.loading import match, processor_of, room
-from headcount.tasks.rows import in_model_numbers, rows_of
+from headcount.tasks.loading import match, processor_of
+from headcount.tasks.rows import in_model_numbers, row_length, rows_of
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
@@ -238,7 +238,7 @@ def training_rows(
     """The task's train split as tokens, with labels in the model's own numbers."""
     if "train" not in task.splits:
         raise UsageError(f"Task '{task.name}' has no train split: pass --train FILE as well.")
-    length = room(model, options.max_length)
+    length = row_length(model, task, options.max_length)
     examples, rows = rows_of(
         task,
         tokenizer,
