@@ -23,6 +23,7 @@ from fuzz.configs import read_config, write_config
 from fuzz.searches import read_search, write_search
 from fuzz.studies import read_leases, read_study, write_leases, write_study
 from fuzz.trees import Gentle, damaged, dumped
+from runs.whole import whole_record
 
 LAYOUT = {"encoder": {"heads": [2, 3], "groups": [2, 3], "uses": [1, 1]}}
 MASK = {"layout": LAYOUT, "kept": {"encoder": [[0], [0, 2]]}}
@@ -108,6 +109,7 @@ EVALUATION = {
 def _record() -> dict[str, Any]:
     from headcount.pruning.importance import Importance
     from headcount.runs.kinds.prune import Prune
+    from headcount.runs.prune_result import PruneResult
     from headcount.runs.record import Record
     from headcount.runs.run import Run
 
@@ -123,7 +125,8 @@ def _record() -> dict[str, Any]:
     }  # fmt: skip
     run = Run("prune", "x", task="mrpc", options=Prune(method=Importance(), ratio=0.5))
     about = {"task": "mrpc", "versions": {"torch": "2"}, "device": "cpu", "model": "x"}
-    return Record(run=run, identity=about, result=result, seconds=1.5).to_json()
+    whole = PruneResult.from_json(whole_record("prune", result))
+    return Record(run=run, identity=about, result=whole, seconds=1.5).to_json()
 
 
 def _read_record(path: Path) -> None:
@@ -698,7 +701,7 @@ def _read_pruned(path: Path) -> None:
     load(path)(input_ids=torch.ones(1, 3, dtype=torch.long))
 
 
-RECORD = {
+RECORD = whole_record("prune", {
     "method": "surgeon", "seed": 0, "heads": {"before": 4, "after": 2, "kept": "11"},
     "mask": MASK, "repair": [{"name": "recover", "rows": "mrpc", "steps": 0}],
     "trained": {"steps": 10, "rows": 96, "evaluation": None}, "rows_text": "Calibrated on 96 rows.",
@@ -710,7 +713,7 @@ RECORD = {
         "after": {"score": 0.8, "low": 0.7, "high": None},
         "random": {"draws": 3, "worst": 0.3, "mean": 0.4, "best": 0.5},
     },
-}  # fmt: skip
+})  # fmt: skip
 """What `prune` leaves beside a model, as far as cards show it."""
 
 
@@ -730,11 +733,14 @@ def _read_card(path: Path) -> None:
     from headcount.base.files import read_json
     from headcount.models.card import card
     from headcount.runs.card import card_results, write_results
+    from headcount.runs.prune_result import PruneResult
+    from headcount.runs.record import read_result
 
     record = read_json(path, "record of a pruned model")
     if isinstance(record, dict):
-        yaml.safe_load(card(_carded(), results=card_results(record)).split("---")[1])
-        write_results(path.parent, record)
+        result = read_result(PruneResult, record)
+        yaml.safe_load(card(_carded(), results=card_results(result)).split("---")[1])
+        write_results(path.parent, result)
 
 
 # --- the page ---

@@ -16,14 +16,15 @@ from headcount.models.find import layout
 from headcount.models.load import load
 from headcount.models.remove import remove
 from headcount.runs.card import card_results, write_results
+from headcount.runs.prune_result import PruneResult
 from models.zoo import build, mixed
+from runs.whole import result
 
 RECORD = {
     "method": "random",
     "seed": 0,
     "heads": {"before": 16, "after": 9, "kept": "0234"},
     "repair": [{"name": "recover", "rows": "task", "steps": 0}],
-    "command": "headcount prune /home/me/secret/bert --out /home/me/half --task mrpc",
     "scores": {
         "task": "mrpc",
         "split": "dev",
@@ -35,6 +36,7 @@ RECORD = {
         "dataset": {"id": "nyu-mll/glue", "task": "mrpc"},
     },
 }
+COMMAND = "headcount prune /home/me/secret/bert --out /home/me/half --task mrpc"
 NASTY = "<img src=x onerror=alert(1)>\n# Title\n---\nlicense: mine\n`` `rm -rf` | [a](http://b) *c*"
 
 
@@ -54,8 +56,9 @@ def half(tmp_path):
     model = load(tmp_path / "bert")
     small = remove(model, mixed(layout(model)))
     small.save_pretrained(tmp_path / "half")
-    write_card(small, tmp_path / "half", card_results(RECORD))
-    write_results(tmp_path / "half", RECORD)
+    made = result(PruneResult, RECORD)
+    write_card(small, tmp_path / "half", card_results(made, command=COMMAND))
+    write_results(tmp_path / "half", made)
     return tmp_path / "half"
 
 
@@ -139,10 +142,10 @@ def test_names_are_no_markup():
     small.config.headcount["sites"][0]["stack"] = "a | b <b>"
     small.config.model_type = "bert"
     record = json.loads(json.dumps(RECORD))
-    record |= {"method": NASTY, "command": NASTY}
+    record |= {"method": NASTY}
     record["repair"] = [{"name": NASTY, "rows": NASTY, "steps": 0}]
     record["scores"] |= {"task": NASTY, "metric": NASTY, "split": NASTY}
-    text = card(small, results=card_results(record))
+    text = card(small, results=card_results(result(PruneResult, record), [NASTY], NASTY))
     body = text.split("---\n", 2)[2]
     parsed = MarkdownIt("commonmark", {"html": True}).enable("table").parse(body)
     every = [token for block in parsed for token in (block, *(block.children or ()))]

@@ -255,7 +255,7 @@ def roles(layout: Layout, model: str, task: str) -> dict[str, Any]:
     examples = [
         {"head": place, "decile": decile, "tokens": tokens, "query": 3,
          "weights": [[2, 0.6], [1, 0.3], [0, 0.1]],
-         "after": None if place % 2 else {"weights": [[4, 0.7], [2, 0.2]], "most": []}}
+         "after": {"removed": True} if place % 2 else {"weights": [[4, 0.7], [2, 0.2]], "most": []}}
         for place in range(min(heads, 8)) for decile in (10, 5, 1)
     ]  # fmt: skip
     return record("roles", model, task, layout=layout.to_json(), count=100, quantities=quantities,

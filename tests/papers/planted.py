@@ -16,6 +16,7 @@ from headcount.papers.claims import Statistic, groups_of_claim, judge, read_clai
 from headcount.papers.finished import PaperRuns
 from headcount.runs.run import Run
 from headcount.studies.plan import Cell
+from runs.whole import whole_record
 
 SEEDS = (0, 1, 2)
 
@@ -45,7 +46,7 @@ class Planted(PaperRuns):
         fields = {"key": key, "seed": axes.get("seed", 0), "task": axes.get("task", "task")}
         run = cast(Run, SimpleNamespace(model=model, **fields))
         self.cells.setdefault(group, []).append(Cell(group=group, axes=axes, run=run))
-        self._records[key] = record
+        self._records[key] = whole_record(str(record["kind"]), record)
 
 
 def scored(value: float | None, metric: str = "accuracy", **others: float) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from headcount.runs.products import product_of
 from headcount.runs.run import Run
 from headcount.studies.ledger import Ledger
 from headcount.studies.plan import Cell, Plan
+from runs.whole import whole_record
 
 Matrices = Mapping[str, np.ndarray]
 
@@ -66,7 +67,7 @@ class PocketStudy:
         for cell in self.cells(group):
             folder = Ledger(self.folder).folder_of(cell.key)
             folder.mkdir(parents=True, exist_ok=True)
-            data = {**header(cell.run.kind), "run": {}, **record(cell)}
+            data = {**header(cell.run.kind), "run": {}, **whole_record(cell.run.kind, record(cell))}
             (folder / "record.json").write_text(json.dumps(data))
             if cell.run.kind == "redundancy" and matrices is not None and layout is not None:
                 measured = {

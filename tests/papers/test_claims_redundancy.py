@@ -13,6 +13,8 @@ from headcount.heads import Layout
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.papers.claims import Verdict, Word
 from headcount.papers.claims_redundancy import KINDS, SEVEN
+from headcount.runs.kinds.roles import RolesOptions
+from headcount.runs.run import Run
 from headcount.studies.plan import Cell
 from papers.pocket_study import PocketStudy, symmetric
 
@@ -44,8 +46,13 @@ def plant(folder: Path, value: Plant, *groups: str) -> PocketStudy:
 
 def beside_near(study: PocketStudy, name: str) -> None:
     """One more group of the tasks that `near` has, to be filled."""
+    roles = Run("roles", "x", seed=9, options=RolesOptions())
     more = [
-        Cell(group=name, axes=cell.axes, run=replace(cell.run, seed=9))
+        Cell(
+            group=name,
+            axes=cell.axes,
+            run=roles if name == "looks" else replace(cell.run, seed=9),
+        )
         for cell in study.cells("near")
     ]
     study.plan = replace(study.plan, cells=[*study.plan.cells, *more])

@@ -20,7 +20,7 @@ def test_training_adds_up():
     budget = Budget()
     budget.train(examples=60, steps=2, rows=30)
     budget.train(examples=30, steps=1, rows=30)
-    assert budget.to_json() == {
+    assert budget.summary().to_json() == {
         "epochs": 3.0, "examples": 90, "steps": 3, "examples_measured": 0,
     }  # fmt: skip
 

@@ -128,7 +128,7 @@ def test_one_training_as_long_as_two():
     assert together(TrainOptions(epochs=2), TrainOptions(epochs=1)).epochs == 3
     budget = Budget()
     budget.train(examples=30, steps=3, rows=20)
-    assert budget.to_json()["epochs"] == 1.5
+    assert budget.summary().epochs == 1.5
 
 
 def test_refusals(model, task, tokenizer):

@@ -12,19 +12,18 @@ from headcount.models.remove import remove
 from headcount.pruning.random import Random
 from headcount.runs.folder import finished, require_free, workspace, write_folder
 from headcount.runs.kinds.prune import Prune
+from headcount.runs.prune_result import PruneResult
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 from models.zoo import build
+from runs.whole import result
 
 RECORD = Record(
     run=Run("prune", "bert", options=Prune(method=Random(), ratio=0.0)),
     identity={"seed": 0},
-    result={
-        "method": "random",
-        "seed": 0,
-        "heads": {"before": 16, "after": 16, "kept": "4444"},
-        "repair": [],
-    },
+    result=result(
+        PruneResult, {"method": "random", "heads": {"before": 16, "after": 16, "kept": "4444"}}
+    ),
 )
 
 
@@ -86,7 +85,7 @@ def test_files_that_were_changed_after_they_were_written_are_not_believed(tmp_pa
     model = build("bert")
     mask = Mask.full(layout(model))
     out, told = tmp_path / "out", []
-    record = write_folder(out, replace(RECORD, result={**RECORD.result, "mask": mask.to_json()}),
+    record = write_folder(out, replace(RECORD, result=replace(RECORD.result, mask=mask)),
                           remove(model, mask), mask)  # fmt: skip
     kept = finished(out, RECORD.identity, told.append)
     assert kept is not None

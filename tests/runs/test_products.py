@@ -8,13 +8,15 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import UsageError
-from headcount.runs.kinds.evaluate import Evaluate
+from headcount.runs.kinds.evaluate import Evaluate, EvaluateResult
 from headcount.runs.kinds.importance import ImportanceOptions
+from headcount.runs.kinds.probe import Probe, ProbeResult
 from headcount.runs.kinds.redundancy import RedundancyOptions
-from headcount.runs.kinds.train import Train
+from headcount.runs.kinds.train import Train, TrainResult
 from headcount.runs.products import best_of, on_inputs, product_of, score_of, target_of
 from headcount.runs.record import Record
 from headcount.runs.run import Best, Run
+from runs.whole import result
 
 TRAIN = Run("train", "pocket", task="sst2", options=Train())
 SCORE = Run("evaluate", TRAIN, task="sst2", options=Evaluate())
@@ -22,7 +24,9 @@ SCORE = Run("evaluate", TRAIN, task="sst2", options=Evaluate())
 
 def scored(run: Run, score: float | None, metric: str = "accuracy") -> Record:
     part = {"metric": metric, "score": score, "low": None, "high": None, "n": 9}
-    return Record(run=run, identity={"model": "m"}, result={"evaluation": part})
+    return Record(
+        run=run, identity={"model": "m"}, result=result(TrainResult, {"evaluation": part})
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,8 +60,10 @@ def test_the_best_is_the_highest_score_or_the_lowest_perplexity():
         best_of([(others[0], high[0]), (others[1], low[1])])
     with pytest.raises(UsageError, match="None of the runs has a score"):
         best_of([(others[2], high[2])])
+    probe = Run("probe", "m", options=Probe())
+    unscored = Record(run=probe, identity={}, result=result(ProbeResult, {}))
     with pytest.raises(UsageError, match="'probe' has no score"):
-        score_of({"kind": "probe"})
+        score_of(unscored)
 
 
 def test_a_run_is_put_on_what_its_inputs_made(tmp_path: Path):
@@ -76,6 +82,7 @@ def test_the_best_of_evaluations_stands_for_the_model_it_scored(tmp_path: Path):
     ]
     for run, score in zip(runs, (0.5, 0.7), strict=True):
         part = {"metric": "accuracy", "score": score, "low": None, "high": None, "n": 9}
-        Record(run=run, identity={"model": run.model}, result=part).save(tmp_path / run.key)
+        scores = result(EvaluateResult, part)
+        Record(run=run, identity={"model": run.model}, result=scores).save(tmp_path / run.key)
     last = Run("evaluate", Best(tuple(runs)), task="sst2", options=Evaluate())
     assert on_inputs(last, lambda run: tmp_path / run.key).model == "m1"

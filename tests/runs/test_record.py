@@ -10,15 +10,18 @@ import pytest
 import headcount as hc
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.header import header
-from headcount.runs.record import FILE, Record, load_record
+from headcount.runs.prune_result import PruneResult
+from headcount.runs.record import FILE, Record, load_record, read_result, result_of
+from headcount.runs.results import PlainResult
 from headcount.runs.run import Run
 from models.zoo import build
+from runs.whole import result
 
 RUN = Run("prune", "bert", task="mrpc", options=hc.Prune(method=hc.Random(), ratio=0.5))
 MADE = Record(
     run=RUN,
     identity={"seed": 0, "device": "cpu", "versions": {"torch": "2"}, "model": "bert"},
-    result={"method": "random", "score": math.nan, "heads": {"after": 3}},
+    result=result(PruneResult, {"method": "random", "heads": {"after": 3}, "ratio": math.nan}),
     rows={"evaluation": {"split": "dev", "n": 9, "seed": None, "fingerprint": "0a"}},
     notes=("little was scored",),
     command="headcount prune bert",
@@ -41,7 +44,7 @@ def test_it_is_a_mapping_of_all_of_its_file():
     assert isinstance(MADE, Mapping)
     assert {name: MADE[name] for name in header("prune")} == header("prune")
     assert MADE["run"] == RUN.to_plain()
-    assert (MADE["method"], MADE["score"], MADE["device"]) == ("random", None, "cpu")
+    assert (MADE["method"], MADE["ratio"], MADE["device"]) == ("random", None, "cpu")
     assert len(MADE) == len(list(MADE)) == len(MADE.to_json())
     with pytest.raises(KeyError):
         MADE["nothing"]
@@ -58,6 +61,9 @@ def test_it_is_a_mapping_of_all_of_its_file():
         ({"notes": "none"}, "has a wrong 'notes'"),
         ({"seconds": "1"}, "has a wrong 'seconds'"),
         ({"run": {"kind": "prun"}}, "Did you mean 'prune'"),
+        ({"heads": 3}, "is damaged: heads: 3 is no object"),
+        ({"heads": {"before": 3, "kept": ""}}, "is damaged: heads: it lacks 'after'"),
+        ({"ratio": "most"}, "is damaged: ratio: 'most' is not a number"),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -105,14 +111,16 @@ def test_a_record_is_whole_or_not_there(tmp_path, monkeypatch):
 
 
 def test_it_is_shown_in_one_line_and_as_a_table():
-    shown = Record(run=RUN, identity={}, result={"said": "<b>bold</b>"}, notes=("<i>",))
+    bold = result(PruneResult, {"method": "<b>bold</b>"})
+    shown = Record(run=RUN, identity={}, result=bold, notes=("<i>",))
     assert repr(shown) == f"Record(prune of bert on mrpc, {shown.id})"
     text = shown._repr_html_()
     assert "&lt;b&gt;bold&lt;/b&gt;" in text
     assert "<b>bold" not in text
     assert "<i>" not in text
     chain = Run("prune", RUN, options=RUN.options)
-    assert repr(Record(run=chain, identity={}, result={})).startswith("Record(prune of prune, ")
+    shown = Record(run=chain, identity={}, result=PlainResult())
+    assert repr(shown).startswith("Record(prune of prune, ")
 
 
 def test_values_that_were_given_are_in_a_record_that_can_be_read(tmp_path):
@@ -125,3 +133,20 @@ def test_values_that_were_given_are_in_a_record_that_can_be_read(tmp_path):
             json.dumps(found.record.to_json(), default=str)
         )
         assert hc.prune(model, method, 0.5, out=tmp_path / name).mask == found.mask
+
+
+def test_the_result_of_a_record_is_of_the_type_of_its_kind(tmp_path):
+    MADE.save(tmp_path)
+    again = load_record(tmp_path)
+    assert again.result_as(PruneResult).heads.after == 3
+    assert result_of(MADE.to_json()) == again.result
+    assert read_result(PruneResult, MADE.to_json()) == again.result
+    with pytest.raises(UsageError, match="kind 'prune' has no PlainResult"):
+        again.result_as(PlainResult)
+    with pytest.raises(UsageError, match=r"x\.json is damaged: it lacks 'model'"):
+        read_result(PruneResult, {}, "x.json")
+
+
+def test_a_result_may_not_have_a_key_of_every_record():
+    with pytest.raises(ValueError, match="a 'seconds' of its own"):
+        Record(run=RUN, identity={}, result=PlainResult(data={"seconds": 1}))

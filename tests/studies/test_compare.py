@@ -8,12 +8,14 @@ from scipy.stats import ttest_rel
 
 import headcount as hc
 from headcount.base.errors import UsageError
+from headcount.runs.prune_result import DataBudget
 from headcount.statistics import interval, paired
 from headcount.studies.compare import Comparison
 from headcount.studies.points import Point
 from headcount.training.options import TrainOptions
 from headcount.views.tables.pruning import compare_table
 from runs.flat import compare
+from runs.whole import result
 
 SHORT = TrainOptions(steps=4, batch_size=16, learning_rate=1e-3)
 HOW = {"ratio": 0.5, "seeds": 2, "train": SHORT, "bootstrap": 10, "samples": 16, "device": "cpu"}
@@ -29,8 +31,8 @@ def test_equal_sparsity_and_equal_training(model, task, tokenizer, tmp_path):
         (method, seed) for method in methods for seed in (0, 1)
     ]
     assert [run.kept for run in found.points] == [12] * 2 + [6] * 6
-    assert {(run.budget["steps"], run.budget["examples"]) for run in found.points} == {(4, 64)}
-    measured = {run.method: run.budget["examples_measured"] for run in found.points}
+    assert {(run.budget.steps, run.budget.examples) for run in found.points} == {(4, 64)}
+    measured = {run.method: run.budget.examples_measured for run in found.points}
     assert measured == {"all-heads": 0, "random": 0, "importance": 16, "subset": 0}
     assert [run.learned is not None for run in found.points] == [False] * 6 + [True] * 2
     rows = {row["method"]: row for row in found.summary()}
@@ -76,7 +78,7 @@ def test_recovery_before_the_training(model, task, tokenizer, monkeypatch):
     assert (plain.method, recovered.method) == ("importance", "importance+recover")
     assert plain.pattern == recovered.pattern
     assert len(solved) == 1
-    assert recovered.budget["steps"] == plain.budget["steps"]
+    assert recovered.budget.steps == plain.budget.steps
     with pytest.raises(UsageError, match="leave it out"):
         compare(model, task, ["subset+recover"], tokenizer=tokenizer, **HOW)
 
@@ -86,7 +88,7 @@ def made(scores: dict[str, list[float]]) -> Comparison:
         Point(
             method=method, ratio=0.5, seed=seed, kept=6, pattern="222", sparsity=0.5, score=score,
             low=0, high=1, n=9, difference=score - 0.75, difference_low=-1, difference_high=0,
-            budget={"epochs": 1, "examples_measured": 0}, learned=None, seconds=1,
+            budget=result(DataBudget, {"epochs": 1}), learned=None, seconds=1,
         )
         for method, values in scores.items()
         for seed, score in enumerate(values)

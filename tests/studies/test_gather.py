@@ -8,6 +8,7 @@ import pytest
 
 from headcount.statistics import compare_pairs
 from headcount.studies.gather import measures, summarize
+from runs.whole import whole_record
 
 
 def row(method: str, seed: int, score: float, ratio: float = 0.5) -> dict[str, Any]:
@@ -85,12 +86,13 @@ def test_columns_of_a_cut_and_of_a_matrix():
             "difference": {"value": -0.1, "low": -0.2, "high": 0.0}, "random": {"mean": 0.5},
         },
     }  # fmt: skip
-    found = measures(cut)
+    found = measures(whole_record("prune", cut))
     assert (found["score"], found["full"], found["difference_low"]) == (0.8, 0.9, -0.2)
     assert (found["kept"], found["random"], found["parameters"]) == (4, 0.5, None)
     each = {"stack": "encoder", "distance": "js", "mean": 0.3, "largest_error": 0.01}
     near = {"kind": "redundancy", "seconds": 2.0, "count": 7, "summary": [each]}
+    near = whole_record("redundancy", near)
     assert measures(near) == {"kind": "redundancy", "seconds": 2.0, "inputs": 7, "js": 0.3,
                               "js.error": 0.01}  # fmt: skip
-    near["summary"] = [each, {**each, "stack": "decoder"}]
+    near["summary"] += [{**near["summary"][0], "stack": "decoder"}]
     assert {"encoder.js", "decoder.js"} <= set(measures(near))

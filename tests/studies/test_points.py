@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,19 @@ from headcount.studies.points import Point, require_cut
 
 @pytest.mark.parametrize(("ratio", "right"), [(0.5, 1), ("free", 1), (None, 1), ("most", 0)])
 def test_a_ratio_is_a_number_or_free(ratio: object, right: bool) -> None:
-    record = Record.from_json(record_of_a_cut())
-    record = replace(record, result={**record.result, "ratio": ratio})
+    data = record_of_a_cut() | {"ratio": ratio}
     if right:
+        record = Record.from_json(data)
         require_cut(record, Path("record.json"))
         assert Point.of(record).ratio == ratio
     else:
-        with pytest.raises(UsageError, match="wrong 'ratio'"):
-            require_cut(record, Path("record.json"))
+        with pytest.raises(UsageError, match="is damaged: ratio: 'most' is not"):
+            Record.from_json(data)
+
+
+@pytest.mark.parametrize("damage", [{"scores": None}, {"heads": {"before": 0, "after": 0}}])
+def test_a_cut_without_scores_or_heads_is_refused(damage: dict[str, object]) -> None:
+    heads = {"heads": {"before": 0, "after": 0, "kept": ""}} if "heads" in damage else damage
+    record = Record.from_json(record_of_a_cut() | heads)
+    with pytest.raises(UsageError, match=r"record\.json is no record of a cut, or is damaged"):
+        require_cut(record, Path("record.json"))

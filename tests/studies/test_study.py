@@ -65,7 +65,7 @@ def test_a_study_is_planned_run_and_gathered(tmp_path: Path):
     assert study.status().over
     assert study.plan().hours == 0
     table = study.table()
-    assert [(row["group"], row["say"], row["seed"], row["said"]) for row in table.rows][:3] == [
+    assert [(row["group"], row["say"], row["seed"], row["message"]) for row in table.rows][:3] == [
         ("base", None, None, "base"), ("each", "a", 0, "a"), ("each", "b", 0, "b"),
     ]  # fmt: skip
     assert [(line["say"], line["runs"]) for line in table.summary] == [

@@ -18,6 +18,7 @@ from headcount.learned.run import learn
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.runs.cutting import PruningRun
+from headcount.runs.prune_result import DataBudget
 from headcount.statistics import rank_correlation
 from headcount.studies.points import Point
 from headcount.studies.sweep import Sweep
@@ -25,6 +26,7 @@ from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 from runs.flat import sweep
+from runs.whole import result
 from training.conftest import pets, tiny
 
 PLAIN = Scoring(bootstrap=0)
@@ -48,7 +50,7 @@ def test_more_penalty_more_sparsity_up_to_all_closed(model, task, tokenizer, tmp
     assert 0 < some["sparsity"]["mean"] < 1
     assert [row["all_closed"] for row in found.summary()] == [0, 0, 2]
     assert some["kept"] == 12 * (1 - some["sparsity"]["mean"])
-    assert {run.budget["steps"] for run in found.points if run.all_closed is None} == {6}
+    assert {run.budget.steps for run in found.points if run.all_closed is None} == {6}
     assert found.trends()["sparsity"]["rho"] > 0.9
     for row in found.summary():
         versus = row["against_all_heads"]
@@ -79,7 +81,7 @@ def test_a_run_is_that_of_the_method_alone(model, task, tokenizer):
     small = remove(alone.model, alone.mask)
     assert run.score == evaluate(small, task, tokenizer=tokenizer, scoring=PLAIN).score
     assert run.learned is not None
-    assert run.learned["route"]["asked"] is None
+    assert run.learned.route["asked"] is None
 
 
 def test_all_closed_is_scored_without_heads_and_says_so(tokenizer):
@@ -91,13 +93,13 @@ def test_all_closed_is_scored_without_heads_and_says_so(tokenizer):
     )
     run = found.points[-1]
     assert run.all_closed is not None
-    assert 1 < run.all_closed["step"] == run.budget["steps"] <= 6
-    assert run.all_closed["last_open_kept"] > 0
-    assert "all heads removed" in run.all_closed["scored"]
+    assert 1 < run.all_closed.step == run.budget.steps <= 6
+    assert run.all_closed.last_open_kept > 0
+    assert "all heads removed" in run.all_closed.scored
     assert (run.kept, run.pattern, run.sparsity) == (0, "000", 1.0)
     # the step that closed them is not taken: the weights are those of one step less
     nothing = Mask(layout(model), frozenset())
-    fewer = learn_until(model, task, tokenizer, run.all_closed["step"] - 1, slow)
+    fewer = learn_until(model, task, tokenizer, run.all_closed.step - 1, slow)
     how = {"tokenizer": tokenizer, "scoring": PLAIN}
     assert run.score == evaluate(fewer, task, nothing, **how).score
     assert run.score != evaluate(model, task, nothing, **how).score
@@ -179,7 +181,8 @@ def made(values, sparsities) -> Sweep:
         Point(
             method="straight-through", ratio="free", seed=0, kept=6, pattern="222", score=0.5,
             low=0, high=1, n=9, difference=0.5, difference_low=0, difference_high=1,
-            budget={"steps": 1}, learned=None, seconds=1, value=value, sparsity=sparsity,
+            budget=result(DataBudget, {"steps": 1}), learned=None, seconds=1, value=value,
+            sparsity=sparsity,
         )
         for value, sparsity in zip(values, sparsities, strict=True)
     ]  # fmt: skip

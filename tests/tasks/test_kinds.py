@@ -231,7 +231,7 @@ def test_the_surgeon_and_prune_take_it(choice: Task, tokenizer: Any) -> None:
             repair=(hc.Recover(),), calibration=hc.Calibration(samples=12),
         )  # fmt: skip
         assert len(found.mask) == 6
-        assert found.record.result["scores"]["n"] == 40
+        assert found.record["scores"]["n"] == 40
 
 
 def test_it_is_trained_on_whole_examples(choice: Task, tokenizer: Any) -> None:

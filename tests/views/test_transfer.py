@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from headcount.changes.correlation import correlate
+from headcount.changes.recall import Recall
 from headcount.heads import Layout, Scores
+from headcount.runs.kinds.transfer import LayerDriftValues
 from headcount.views.figures import save_figure
 from headcount.views.transfer import head_map, layer_lines, recall_lines, scatter
+from runs.whole import result
 
 LAYOUT = Layout.of(encoder=[2, 3], decoder=[1, 1])
 SCORES = Scores(LAYOUT, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7))
@@ -32,11 +35,12 @@ def test_nothing_moved():
 
 def row(stack, layer, mean, hidden):
     values = {"mean": mean, "max": 2 * mean, "hidden": hidden}
-    return {"stack": stack, "layer": layer, **values, **{f"{name}_stderr": 0.01 for name in values}}
+    errors = {f"{name}_stderr": 0.01 for name in values}
+    return result(LayerDriftValues, {"stack": stack, "layer": layer, **values, **errors})
 
 
 def test_mean_and_max_of_layers_above_hidden_states():
-    nothing = float("nan")
+    nothing = None
     rows = [row("encoder", 0, 0.1, 3.0), row("encoder", 1, 0.2, 4.0), row("cross", 0, 0.3, nothing)]
     above, below = layer_lines(rows, title="two").axes
     names = [text.get_text() for text in above.get_legend().get_texts()]
@@ -68,8 +72,10 @@ def test_no_line_where_nothing_drifts():
 
 
 def test_recall_and_chance():
-    rows = [{"at": 0.5, "value": 0.6, "chance": 0.2}, {"at": 0.9, "value": 1.0, "chance": 0.7}]
-    (axes,) = recall_lines(rows, title="cola").axes
+    counts = {"p": 0.1, "needed": 5, "kept": 5, "both": 3, "heads": 9}
+    recall = {0.5: Recall(value=0.6, chance=0.2, **counts),
+              0.9: Recall(value=1.0, chance=0.7, **counts)}  # fmt: skip
+    (axes,) = recall_lines(recall, title="cola").axes
     found, chance = axes.get_lines()
     assert found.get_xdata() == pytest.approx([50, 90])
     assert found.get_ydata().tolist() == [0.6, 1.0]

@@ -18,7 +18,7 @@ import math
 import textwrap
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -94,13 +94,18 @@ def changed(value: Any) -> dict[str, Any]:
     """The options of a value that are not their defaults, or have none."""
     values = {}
     for field in fields(value):
-        usual = field.default
-        if usual is MISSING and field.default_factory is not MISSING:
-            usual = field.default_factory()
+        usual = default_of(field)
         now = getattr(value, field.name)
         if usual is MISSING or (now is not usual and now != usual):
             values[field.name] = now
     return values
+
+
+def default_of(field: Field[Any]) -> Any:
+    """The default of a field; MISSING without one."""
+    if field.default is MISSING and field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
 
 
 class OptionsError(UsageError):
@@ -236,6 +241,8 @@ def convert(value: object, wanted: object, where: str) -> Any:
         kind: Any = wanted
         if isinstance(value, kind):
             return value
+        if hasattr(kind, "from_json"):
+            return kind.from_json(value)
         return kind.read(value, where) if hasattr(kind, "read") else read(kind, value, where)
     if origin in (tuple, list):
         if isinstance(value, str) or not isinstance(value, Sequence):
@@ -245,6 +252,10 @@ def convert(value: object, wanted: object, where: str) -> Any:
         if len(kinds) != len(value):
             raise UsageError(f"{value!r} has not {len(kinds)} parts.")
         return origin(convert(part, one, where) for part, one in zip(value, kinds, strict=True))
+    if origin in (dict, Mapping):
+        if not isinstance(value, Mapping):
+            raise UsageError(f"{value!r:.60} is no object.")
+        return {str(key): convert(item, get_args(wanted)[1], where) for key, item in value.items()}
     return _simple(value, wanted)
 
 
@@ -265,7 +276,10 @@ def _simple(value: Any, wanted: Any) -> Any:
     if wanted is Path and isinstance(value, str | Path):
         return Path(value)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise UsageError(f"{value!r:.20}… is too large.") from error
     exact = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
     if not exact:
         raise UsageError(f"{value!r} is not {TYPE_NAMES.get(wanted, wanted.__name__)}.")

@@ -163,19 +163,21 @@ def spread(rows: Sequence[Example], count: int) -> list[Example]:
 def with_pruned(
     examples: Sequence[Example], batches: Mapping[int, Batch], pruned: nn.Module, mask: Mask
 ) -> list[Example]:
-    """Each example with what its head attends to in the pruned model; None where it is gone.
+    """Each example with what its head attends to in the pruned model, or that it was removed.
 
     The `row` of an example is the key of its batch.
     """
     heads = list(mask.layout)
-    after: dict[int, dict[str, object] | None] = {}
+    after: dict[int, dict[str, object]] = {}
     with torch.no_grad(), evaluating(pruned):
         for row in sorted({example["row"] for example in examples}):
             maps = _attention(pruned, batches[row], mask)
             for number, example in enumerate(examples):
                 if example["row"] == row:
                     values = maps.get(heads[example["head"]])
-                    after[number] = None if values is None else first_keys(values, example["query"])
+                    after[number] = {"removed": True}
+                    if values is not None:
+                        after[number] = first_keys(values, example["query"])
     return [{**example, "after": after[number]} for number, example in enumerate(examples)]
 
 

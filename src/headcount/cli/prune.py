@@ -15,6 +15,7 @@ from headcount.pruning.methods import name_of
 from headcount.repair.repairs import repair_name
 from headcount.runs.advice import choose
 from headcount.runs.kinds.prune import read_ratio
+from headcount.runs.prune_result import PruneResult
 from headcount.views.gates import save_figures
 from headcount.views.tables.grid import kept_grid
 from headcount.views.tables.pruning import prune_table
@@ -105,4 +106,5 @@ def prune(
         if pruned.trace is not None and figures:
             save_figures(pruned.trace, out)
         data = {**pruned.record.to_json(), "out": out}
-        emit(data, as_json=as_json, table=Group(prune_table(data), kept_grid(data["mask"])))
+        table = Group(prune_table(pruned.record.result_as(PruneResult)), kept_grid(pruned.mask))
+        emit(data, as_json=as_json, table=table)

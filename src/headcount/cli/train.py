@@ -11,7 +11,7 @@ from headcount.cli import groups
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar
 from headcount.cli.typed import TypedOptions, typed
-from headcount.runs.kinds.train import Train
+from headcount.runs.kinds.train import Train, TrainResult
 from headcount.training.options import PRESETS, TRANSLATION, TrainOptions
 from headcount.views.tables.records import train_table
 
@@ -89,7 +89,8 @@ def train(
         raise
     if is_first():
         data = record.to_json() | {"out": out}
-        emit(data, as_json=as_json, table=train_table(data))
+        table = train_table(record.result_as(TrainResult), record.seconds, out)
+        emit(data, as_json=as_json, table=table)
 
 
 def _loss(point: dict[str, float]) -> str:

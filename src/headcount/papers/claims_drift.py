@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -19,10 +18,11 @@ from headcount.papers.estimates import (
     rank_statistic,
     statistic,
 )
-from headcount.papers.finished import PaperRuns, Row
+from headcount.papers.finished import PaperRuns, number_of
+from headcount.runs.kinds.transfer import CorrelationValues, RecallValues
 from headcount.statistics import correlation_interval
 
-Recalls: TypeAlias = Mapping[str, Sequence[Row]]
+Recalls: TypeAlias = Mapping[str, Sequence[RecallValues]]
 """Task -> what its runs recall with the heads that are kept for one share of the score."""
 AT, RECALL, LITTLE = 0.75, 0.9, 0.10
 FEW = 10
@@ -35,11 +35,11 @@ def recalled(finished: PaperRuns) -> Sequence[Statistic]:
 
     Then the same with more and with fewer heads kept: whether it is their number that is lacking.
     """
-    shares: dict[float, dict[str, list[Row]]] = {}
+    shares: dict[float, dict[str, list[RecallValues]]] = {}
     for run in finished.runs("drift"):
         for row in run.recall:
-            if row["needed"]:
-                recalls = shares.setdefault(round(row["at"], 6), {})
+            if row.needed:
+                recalls = shares.setdefault(round(row.at, 6), {})
                 recalls.setdefault(run.task, []).append(row)
     tasks = shares.pop(AT, {})
     if not tasks:
@@ -53,15 +53,15 @@ def recalled(finished: PaperRuns) -> Sequence[Statistic]:
 
 
 def _kept(tasks: Recalls) -> float:
-    return float(np.mean([row["kept"] for rows in tasks.values() for row in rows]))
+    return float(np.mean([row.kept for rows in tasks.values() for row in rows]))
 
 
 def _over_tasks(share: float, tasks: Recalls) -> Statistic:
     """The mean over tasks, with an interval over them; of a single one that over its heads."""
     every = [row for rows in tasks.values() for row in rows]
-    chance = np.mean([row["chance"] for row in every])
+    chance = np.mean([number_of(row.chance) for row in every])
     note = (
-        f"{_kept(tasks):.3g} of {every[0]['heads']} heads are kept: as many at random recall "
+        f"{_kept(tasks):.3g} of {every[0].heads} heads are kept: as many at random recall "
         f"{chance:.3f}"
     )
     by_task = [_recall(share, task, tasks[task]) for task in tasks]
@@ -76,18 +76,19 @@ def _over_tasks(share: float, tasks: Recalls) -> Statistic:
     )
 
 
-def _recall(share: float, task: str, rows: Sequence[Row]) -> Statistic:
+def _recall(share: float, task: str, rows: Sequence[RecallValues]) -> Statistic:
     """One task: heads as if they were drawn, one by one."""
     from scipy.stats import binomtest
 
-    both, needed = (sum(int(row[name]) for row in rows) for name in ("both", "needed"))
+    both, needed = sum(row.both for row in rows), sum(row.needed for row in rows)
     ends = binomtest(both, needed).proportion_ci()
     return statistic(
         f"recall at {share:g}, {task}",
         (both / needed, float(ends.low), float(ends.high)),
         at_least(RECALL),
         SampleSize(needed, "heads the task needs", len(rows)),
-        f"chance {rows[0]['chance']:.3f}, p {rows[0]['p']:.2g}; exact binomial interval",
+        f"chance {number_of(rows[0].chance):.3f}, p {number_of(rows[0].p):.2g}; exact binomial "
+        "interval",
     )
 
 
@@ -106,11 +107,11 @@ def lower_layers(finished: PaperRuns) -> Sequence[Statistic]:
 
 def _by_layer(finished: PaperRuns, name: str) -> dict[str, np.ndarray]:
     """Task -> a measure of drift for every layer of the first stack, mean over seeds."""
-    drifts: dict[str, list[list[float]]] = {}
+    drifts: dict[str, list[np.ndarray]] = {}
     for run in finished.runs("drift"):
         layers = run.layer_drift
-        values = [row[name] for row in layers if row["stack"] == layers[0]["stack"]]
-        drifts.setdefault(run.task, []).append(values)
+        values = [getattr(row, name) for row in layers if row.stack == layers[0].stack]
+        drifts.setdefault(run.task, []).append(np.array(values, float))
     return {task: np.mean(values, axis=0) for task, values in drifts.items()}
 
 
@@ -139,19 +140,19 @@ def drift_and_importance(finished: PaperRuns) -> Sequence[Statistic]:
 
 def _correlations(finished: PaperRuns) -> Iterator[Statistic]:
     """Every task with each importance; of several seeds the mean r, by Fisher's z."""
-    measured: dict[tuple[str, str], list[Row]] = {}
+    measured: dict[tuple[str, str], list[CorrelationValues]] = {}
     for run in finished.runs("drift"):
         for name, correlation in run.correlations.items():
             measured.setdefault((name, run.task), []).append(correlation)
     for (name, task), rows in measured.items():
-        known = [math.nan if row["pearson"] is None else row["pearson"] for row in rows]
+        known = [number_of(row.pearson) for row in rows]
         r = float(np.tanh(np.mean(np.arctanh(known))))
-        low, high = correlation_interval(r, rows[0]["n"])
+        low, high = correlation_interval(r, rows[0].n)
         least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
         yield statistic(
             f"|Pearson r| of JS divergence and importance on {name}, {task}",
             (abs(r), least, max(abs(low), abs(high))),
             at_most(LITTLE),
-            SampleSize(rows[0]["n"], "heads", len(rows)),
+            SampleSize(rows[0].n, "heads", len(rows)),
             f"r {r:+.3f} [{low:+.3f}, {high:+.3f}]",
         )

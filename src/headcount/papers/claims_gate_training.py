@@ -63,7 +63,7 @@ def open_again(finished: PaperRuns) -> Sequence[Statistic]:
 def _reopened(what: str, runs: Sequence[FinishedRun], note: str) -> list[Statistic]:
     trained = [run for run in runs if run.gates]
     size = SampleSize(sum({run.task: run.heads for run in trained}.values()), "gates")
-    reopened = _columns(trained, lambda run: run.gates["gates_reopened"] / run.heads)
+    reopened = _columns(trained, _share_reopened)
     kept = _columns(trained, _kept_of_reopened)
     open_at_end = f"{what}: of those, open at the end"
     return [
@@ -72,9 +72,15 @@ def _reopened(what: str, runs: Sequence[FinishedRun], note: str) -> list[Statist
     ]
 
 
+def _share_reopened(run: FinishedRun) -> float:
+    return math.nan if run.gates is None else run.gates.gates_reopened / run.heads
+
+
 def _kept_of_reopened(run: FinishedRun) -> float:
-    reopened = run.gates["gates_reopened"]
-    return run.gates["gates_reopened_and_kept"] / reopened if reopened else math.nan
+    gates = run.gates
+    if gates is None or not gates.gates_reopened:
+        return math.nan
+    return gates.gates_reopened_and_kept / gates.gates_reopened
 
 
 def _columns(

@@ -109,7 +109,7 @@ def _focused(finished: PaperRuns) -> list[Statistic]:
 
 def _quantity(finished: PaperRuns, name: str) -> np.ndarray:
     """A quantity of how every head looks, mean over inputs."""
-    return np.mean([run.quantity(name) for run in finished.runs(LOOKS)], axis=0)
+    return np.mean([np.array(run.quantity(name), float) for run in finished.runs(LOOKS)], axis=0)
 
 
 def _halves(by: np.ndarray, *, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -192,13 +192,13 @@ def _spreads(finished: PaperRuns, group: str) -> tuple[dict[str, dict[int, float
     seen: dict[str, list[object]] = {}
     for run in finished.runs(group):
         change, name = run.weight_change, pruning_of(run)
-        spread = change["spread"].get("all")
+        spread = change.spread.get("all")
         if spread is None:
             continue
-        if change["layers"] in seen.setdefault(name, []):
+        if change.layers in seen.setdefault(name, []):
             again.add(name)  # the same pruning trained with the same seed
             continue
-        seen[name].append(change["layers"])
+        seen[name].append(change.layers)
         spreads.setdefault(name, {})[int(run.at("seed"))] = float(spread)
     return spreads, again
 

@@ -131,7 +131,12 @@ def gates_over_time(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
         "of them kept": "gates_reopened_and_kept",
     }
     rows: list[list[Cell]] = [
-        [run.task, run.seed, *(run.gates[name] for name in counts.values()), run.heads_kept]
+        [
+            run.task,
+            run.seed,
+            *(getattr(run.gates, name) for name in counts.values()),
+            run.heads_kept,
+        ]
         for run in runs
     ]
     trace = load_trace(runs[0].folder / "gates.npz")
@@ -172,15 +177,15 @@ def cost(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
 
     The paper counts attention modules alone, here the heads of all of them.
     """
-    bench = finished.runs("cost")[0].record
-    dense, *others = bench["timings"]
-    removed = next(timing for timing in others if timing["kind"] == "removed")
-    left, flops = 1 - removed["sparsity"], bench["share_of_flops"]
-    heads = (dense["memory"] - removed["memory"]) / removed["sparsity"]
+    bench = finished.runs("cost")[0].bench
+    dense, *others = bench.timings
+    removed = next(timing for timing in others if timing.kind == "removed")
+    left, flops = 1 - removed.sparsity, bench.share_of_flops
+    heads = (dense.memory - removed.memory) / removed.sparsity
     pairs = {
         "megabytes, heads alone": (heads / 1e6, left * heads / 1e6),
-        "megabytes, model": (dense["memory"] / 1e6, removed["memory"] / 1e6),
-        "parameters, model": (dense["parameters"], removed["parameters"]),
+        "megabytes, model": (dense.memory / 1e6, removed.memory / 1e6),
+        "parameters, model": (dense.parameters, removed.parameters),
     }
     if flops is not None:
         share = "operations as a share of the model's"
@@ -190,12 +195,12 @@ def cost(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
         [name, before, after, after / before, None, None] for name, (before, after) in pairs.items()
     ]
     for timing in others:
-        ratio = [timing["ratio"][end] for end in ("median", "low", "high")]
-        before = 1000 * dense["seconds"]["median"]
+        ratio = [timing.ratio.median, timing.ratio.low, timing.ratio.high]
+        before = 1000 * dense.seconds.median
         # after: as the paired rounds say, the one statistic
-        rows.append([f"milliseconds, {timing['name']}", before, before * ratio[0], *ratio])
-    shape = f"{bench['class']}, {bench['batch']} × {bench['reads']}, {bench['threads']} thread"
-    rounds = f"{bench['rounds']} paired rounds"
+        rows.append([f"milliseconds, {timing.name}", before, before * ratio[0], *ratio])
+    shape = f"{bench.class_}, {bench.batch} × {bench.reads}, {bench.threads} thread"
+    rounds = f"{bench.rounds} paired rounds"
     note = f"{shape}; the ratio is the median of {rounds}, with its 95 % interval."
     columns = ["what", "all heads", "after the cut", "ratio", "low", "high"]
     return DrawnItem([Sheet("What half the heads cost", columns, rows, note)])

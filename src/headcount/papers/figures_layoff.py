@@ -8,7 +8,7 @@ from typing import Any
 
 from headcount.papers.claims_layoff import UNSHARED
 from headcount.papers.estimates import percent
-from headcount.papers.finished import PaperRuns, by_axes
+from headcount.papers.finished import PaperRuns, by_axes, number_of
 from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure
 from headcount.papers.sheets import Cell, DrawnItem, Sheet, Spread, relative, spread
@@ -72,14 +72,14 @@ def recalls(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 3: of a task's needed heads, the share that is left when pruned on masked words."""
     lines, rows, places, notes = {}, [], [], []
     for run in finished.runs("drift"):
-        line = {float(row["at"]): [float(row["value"])] for row in run.recall if row["needed"]}
+        line = {row.at: [number_of(row.value)] for row in run.recall if row.needed}
         if line:
             lines[run.task] = line
         else:
             notes.append(f"On {run.task} 90 % of the score is there without a single head.")
         for row in run.recall:
-            rows.append([run.task, percent(row["at"]), row["value"], row["chance"]])
-            places.append({"kept": row["at"]})
+            rows.append([run.task, percent(row.at), row.value, row.chance])
+            places.append({"kept": row.at})
     columns = ["task", "masked-word score kept", "recall", "chance"]
     sheet = Sheet("Recall of the heads that a task needs for 90 % of its score", columns, rows)
     figure = lines_figure([Lines("recall", lines, "masked-word score kept", "recall")])
@@ -92,7 +92,7 @@ def drifts(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     for run in finished.runs("drift"):
         figures[run.task] = layer_lines(run.layer_drift, title=run.task)
         for at, layer in enumerate(run.layer_drift):
-            rows.append([run.task, at, layer["mean"], layer["max"], layer["hidden"]])
+            rows.append([run.task, at, layer.mean, layer.max, layer.hidden])
     measures = ("attention, mean of heads", "attention, largest", "hidden states, L2")
     return DrawnItem([Sheet("Drift in fine-tuning", ["task", "layer", *measures], rows)], figures)
 

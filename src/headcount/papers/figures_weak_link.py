@@ -177,9 +177,9 @@ def moved(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     for run in finished.runs("moved"):
         change, name = run.weight_change, pruning_of(run)
         name += " emptied" if name.startswith("layers") else ""
-        means = change["layers"]["encoder"]
+        means = change.layers["encoder"]
         cells = ("–" if value is None else f"{value:.4f}" for value in means)
-        rows.append([name, run.seed, *cells, change["spread"]["encoder"]])
+        rows.append([name, run.seed, *cells, change.spread["encoder"]])
         if run.seed == 0 and name not in figures:
             moves = run.weight_change_of_heads
             figures[name] = head_map(moves, title=name, label="mean absolute change")

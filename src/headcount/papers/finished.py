@@ -16,8 +16,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headcount.base.files import expanded
 from headcount.heads import Layout, Mask, Scores
+from headcount.runs.kinds.bench import BenchSummary
 from headcount.runs.kinds.prune import Prune
-from headcount.runs.products import product_of, scored_part
+from headcount.runs.kinds.roles import RolesSummary
+from headcount.runs.kinds.transfer import (
+    CorrelationValues,
+    LayerDriftValues,
+    RecallValues,
+    TransferSummary,
+    WeightChangeValues,
+)
+from headcount.runs.products import product_of
+from headcount.runs.prune_result import LearnedResult, PruneResult
+from headcount.runs.record import ResultKind, result_of
+from headcount.runs.results import ByHead, Result
 from headcount.runs.run import Run
 from headcount.studies.ledger import Ledger
 from headcount.studies.plan import Cell, Plan
@@ -44,6 +56,30 @@ class FinishedRun:
         """The run of the plan."""
         return self.cell.run
 
+    @cached_property
+    def result(self) -> Result:
+        """What came out of it."""
+        return result_of(self.record, str(self.folder))
+
+    def _result_as(self, kind: type[ResultKind]) -> ResultKind:
+        assert isinstance(self.result, kind), f"{self.folder} is of another kind of run"
+        return self.result
+
+    @property
+    def pruned(self) -> PruneResult:
+        """What came out of a prune."""
+        return self._result_as(PruneResult)
+
+    @property
+    def transfer(self) -> TransferSummary:
+        """What came out of two checkpoints that were compared."""
+        return self._result_as(TransferSummary)
+
+    @property
+    def bench(self) -> BenchSummary:
+        """What came out of a bench."""
+        return self._result_as(BenchSummary)
+
     def at(self, name: str) -> Any:
         """The value of an axis, or the run's task or seed where that is no axis."""
         if name in self.cell.axes:
@@ -63,7 +99,7 @@ class FinishedRun:
     @property
     def method(self) -> str:
         """The pruning method, be it an axis or not."""
-        return str(self.at("method") or self.record["method"])
+        return str(self.at("method") or self.pruned.method)
 
     @property
     def gradient(self) -> str:
@@ -74,18 +110,20 @@ class FinishedRun:
     def ratio(self) -> float:
         """The share of heads that was to be removed, be it an axis or not; NaN for none."""
         ratio = self.at("ratio")
-        ratio = self.record.get("ratio") if ratio is None else ratio
+        if ratio is None and isinstance(self.result, PruneResult):
+            ratio = self.result.ratio
         return float(ratio) if isinstance(ratio, int | float) else math.nan
 
     @property
     def score(self) -> float:
         """What the model scored in the end; NaN without a score."""
-        return _number(self._evaluation.get("score"))
+        return math.nan if self.result.evaluated is None else number_of(self.result.evaluated.score)
 
     @property
     def score_before(self) -> float:
         """The score of the model as it was given."""
-        return _number(self.record["scores"]["before"]["score"])
+        scores = self.pruned.scores
+        return math.nan if scores is None else number_of(scores.before.score)
 
     @property
     def relative_score(self) -> float:
@@ -103,42 +141,38 @@ class FinishedRun:
     @property
     def accuracy(self) -> float:
         """The accuracy, where it is one of the run's scores."""
-        score = (self._evaluation.get("scores") or {}).get("accuracy") or {}
-        return _number(score.get("value"))
+        scores = {} if self.result.evaluated is None else self.result.evaluated.scores
+        return number_of(scores["accuracy"].value) if "accuracy" in scores else math.nan
 
     @property
     def metric(self) -> str:
         """The metric of the score."""
-        return str(self._evaluation.get("metric", ""))
+        return "" if self.result.evaluated is None else self.result.evaluated.metric
 
     @property
     def rows(self) -> int:
         """How many rows were scored."""
-        return int(self._evaluation.get("n", 0))
-
-    @property
-    def _evaluation(self) -> Row:
-        return scored_part(self.record) or {}
+        return 0 if self.result.evaluated is None else self.result.evaluated.n
 
     @property
     def heads(self) -> int:
         """How many heads there were."""
-        return int(self.record["heads"]["before"])
+        return self.pruned.heads.before
 
     @property
     def heads_kept(self) -> int:
         """How many heads are left."""
-        return int(self.record["heads"]["after"])
+        return self.pruned.heads.after
 
     @property
     def sparsity(self) -> float:
         """The share of heads that went."""
         return 1 - self.heads_kept / self.heads
 
-    @cached_property
+    @property
     def mask(self) -> Mask:
         """The heads that are left."""
-        return Mask.from_json(self.record["mask"])
+        return self.pruned.mask
 
     @property
     def heads_left(self) -> dict[str, list[tuple[int, int]]]:
@@ -152,40 +186,38 @@ class FinishedRun:
     @property
     def all_closed(self) -> bool:
         """Whether the training closed every gate."""
-        return "all_closed" in self.record
+        return self.pruned.all_closed is not None
 
     @property
-    def gates(self) -> Row:
+    def gates(self) -> LearnedResult | None:
         """How often gates closed and reopened, and the gap between training and test gates."""
-        return self.record.get("learned") or {}
+        return self.pruned.learned
 
     @property
     def gate_gap(self) -> float:
         """Score with training gates minus score with test gates."""
-        return _number((self.gates.get("gap") or {}).get("gap"))
+        gap = self.gates and self.gates.gap
+        return number_of(gap and gap.gap)
 
     @property
     def layout(self) -> Layout:
         """The heads of two checkpoints that were compared."""
-        return Layout.from_json(self.record["layout"])
+        return self.transfer.layout
 
     @property
     def drift(self) -> Scores:
         """How far the attention of every head moved."""
-        return self._by_head(self.record["drift"]["attention"])
+        return self._by_head(self.transfer.drift.attention)
 
     @property
-    def layer_drift(self) -> list[Row]:
+    def layer_drift(self) -> Sequence[LayerDriftValues]:
         """How far every layer moved."""
-        return [
-            {name: math.nan if value is None else value for name, value in layer.items()}
-            for layer in self.record["drift"]["layers"]
-        ]
+        return self.transfer.drift.layers
 
     @property
-    def weight_change(self) -> Row:
+    def weight_change(self) -> WeightChangeValues:
         """How far weights moved: by head, by layer, and how much layers differ."""
-        return self.record["weight_change"]
+        return self.transfer.weight_change
 
     @property
     def pruned_by(self) -> Prune | None:
@@ -196,30 +228,30 @@ class FinishedRun:
     @property
     def weight_change_of_heads(self) -> Scores:
         """How far the weights of every head moved."""
-        return self._by_head({"encoder": self.weight_change["heads"]["encoder"]})
+        return self._by_head({"encoder": self.weight_change.heads["encoder"]})
 
     @property
     def importance(self) -> dict[str, Scores]:
         """Task -> importance of every head."""
-        return {task: self._by_head(values) for task, values in self.record["importance"].items()}
+        return {name: self._by_head(values) for name, values in self.transfer.importance.items()}
 
     @property
-    def correlations(self) -> Mapping[str, Row]:
+    def correlations(self) -> Mapping[str, CorrelationValues]:
         """Task -> correlation of drift with importance."""
-        return self.record["correlations"]
+        return self.transfer.correlations
 
     @property
-    def recall(self) -> Sequence[Row]:
+    def recall(self) -> Sequence[RecallValues]:
         """By share of the pre-training score that is kept: how many of the task's heads are."""
-        return self.record.get("recall") or []
+        return self.transfer.recall
 
-    def _by_head(self, values: Mapping[str, Sequence[Sequence[float]]]) -> Scores:
-        flat = (value for stack in values.values() for layer in stack for value in layer)
+    def _by_head(self, values: ByHead) -> Scores:
+        flat = (number_of(value) for stack in values.values() for layer in stack for value in layer)
         return Scores(self.layout, tuple(flat))
 
-    def quantity(self, name: str) -> Sequence[float]:
+    def quantity(self, name: str) -> Sequence[float | None]:
         """A quantity of what every head does."""
-        return self.record["quantities"][name]["values"]
+        return self._result_as(RolesSummary).quantities[name].values
 
     def redundancy(self) -> Redundancy:
         """The matrices of a run that measured some."""
@@ -228,7 +260,8 @@ class FinishedRun:
         return load_redundancy(product_of(self.run, self.folder))
 
 
-def _number(value: float | None) -> float:
+def number_of(value: float | None) -> float:
+    """A number of a record; NaN where it is undefined."""
     return math.nan if value is None else float(value)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from headcount.runs.prune_result import DataBudget
 from headcount.tasks.encoding import EncodedRows
 from headcount.training.options import TrainOptions
 
@@ -35,15 +36,14 @@ class Budget:
         self.steps += steps
         self.rows = max(self.rows, rows)
 
-    def to_json(self) -> dict[str, Any]:
-        """A plain dict, with epochs."""
-        epochs = round(self.examples / self.rows, 3) if self.rows else 0.0
-        return {
-            "epochs": epochs,
-            "examples": self.examples,
-            "steps": self.steps,
-            "examples_measured": self.measured,
-        }
+    def summary(self) -> DataBudget:
+        """As a record has it, with epochs."""
+        return DataBudget(
+            epochs=round(self.examples / self.rows, 3) if self.rows else 0.0,
+            examples=self.examples,
+            steps=self.steps,
+            examples_measured=self.measured,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 cutting  = PruningRun(subject=subject, options=Prune(method=Surgeon(), ratio=0.5), seed=0)
 decision = cutting.decide()                # which heads stay
-small, done = cutting.cut(decision)        # the model without the others, repaired
+small, steps = cutting.cut(decision)       # the model without the others, repaired
 found    = cutting.score(small)            # Evaluation
 """
 
@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
-from headcount.base.options import to_plain
+from headcount.base.options import defined, to_plain
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
 from headcount.models.remove import remove
@@ -29,8 +29,18 @@ from headcount.repair.repairs import Repair, RepairInputs, repair_name
 from headcount.runs.budget import Budget, CountedRows
 from headcount.runs.data import given_rows, used_rows
 from headcount.runs.kinds.prune import NO_TARGET, Prune
-from headcount.runs.notes import Note, log, seen_rows
+from headcount.runs.notes import Note, log, rows_sentence, seen_rows
 from headcount.runs.overlap import shared_rows
+from headcount.runs.prune_result import (
+    ClosedGates,
+    HeadCounts,
+    HubDataset,
+    LearnedResult,
+    PruneResult,
+    PruneScores,
+    RepairStep,
+)
+from headcount.runs.results import EvaluationResult, MetricValue
 from headcount.runs.subject import Subject
 from headcount.runs.values import content
 from headcount.tasks.calibration import Calibration
@@ -167,20 +177,18 @@ class PruningRun:
             self.used["calibration"] = used_rows(self.subject.rows_of("train"), "train")
         return decision
 
-    def cut(self, decision: Decision) -> tuple[PreTrainedModel, dict[str, Any]]:
-        """The model without the heads that go, repaired; and what was done to it."""
-        learned = decision.learned
-        small = remove(decision.model or self.subject.model, decision.mask)
-        done: dict[str, object] = {} if learned is None else {"learned": learned.to_json()}
-        done["repair"] = steps = []
+    def cut(self, decision: Decision) -> tuple[PreTrainedModel, tuple[RepairStep, ...]]:
+        """The model without the heads that go, repaired; and the steps of the repair."""
+        trained = decision.learned is not None and self.options.learning is None
+        small, steps = remove(decision.model or self.subject.model, decision.mask), []
         for step in self.options.repair:
-            report: dict[str, object] = {"name": repair_name(step), "options": self._options(step)}
-            if learned is not None and self.options.learning is None and isinstance(step, Finetune):
-                report["with_gates"] = True  # the gates had this training, so there is none after
+            if trained and isinstance(step, Finetune):
+                # the gates had this training, so there is none after
+                name, options = repair_name(step), self._options(step)
+                steps.append(RepairStep(name=name, options=options, with_gates=True))
             else:
-                report |= self._repair(step, small, decision.mask)
-            steps.append(report)
-        return small, done
+                steps.append(self._repair(step, small, decision.mask))
+        return small, tuple(steps)
 
     def _options(self, step: Repair) -> dict[str, Any]:
         """A step's options as the record says them, with the seed it had."""
@@ -194,7 +202,7 @@ class PruningRun:
         self.used["repair"] = given_rows(self.inputs)
         return self.inputs
 
-    def _repair(self, step: Repair, small: PreTrainedModel, mask: Mask) -> dict[str, Any]:
+    def _repair(self, step: Repair, small: PreTrainedModel, mask: Mask) -> RepairStep:
         """One step, in a folder of its own where there is one, so that it can be resumed."""
         name, started = repair_name(step), time.monotonic()
         which = digest(str(mask.to_json()), size=6)
@@ -213,27 +221,30 @@ class PruningRun:
         self.budget.train(examples=report.examples, steps=report.steps, rows=report.rows)
         self.tell(f"repair {name}", report.note)
         task = self.subject.task
-        return {
-            "rows": "given" if self.inputs is not None or task is None else task.name,
-            "steps": report.steps,
-            "examples": report.examples,
-            "seconds": round(time.monotonic() - started, 1),
-            **report.details,
-        }
+        return RepairStep(
+            name=name,
+            options=self._options(step),
+            rows="given" if self.inputs is not None or task is None else task.name,
+            steps=report.steps,
+            examples=report.examples,
+            seconds=round(time.monotonic() - started, 1),
+            details=report.details,
+        )
 
-    def closed(self, error: AllClosedError, before: Evaluation) -> dict[str, Any]:
+    def closed(self, error: AllClosedError, before: Evaluation) -> PruneResult:
         """The result of a run in which all gates closed: no heads, the weights of that moment."""
         assert error.model is not None
         nothing = Mask(self.subject.layout, frozenset())
         after = self.score(error.model, [nothing])
-        closed = {
-            "step": error.step,
-            "last_open": error.mask.pattern,
-            "last_open_kept": len(error.mask),
-            "scored": "all heads removed, the weights as they were at that step",
-        }
+        closed = ClosedGates(
+            step=error.step,
+            last_open=error.mask.pattern,
+            last_open_kept=len(error.mask),
+            scored="all heads removed, the weights as they were at that step",
+        )
         cutting = replace(self, budget=Budget(steps=error.step))
-        return cutting.result(Decision(mask=nothing), {"all_closed": closed}, before, after)
+        result = cutting.result(Decision(mask=nothing), before, after)
+        return replace(result, all_closed=closed)
 
     def tell(self, kind: str, text: str | None) -> None:
         """Note something, once for each kind."""
@@ -304,47 +315,51 @@ class PruningRun:
         return difference(before, after, bootstrap=scoring.bootstrap, seed=scoring.seed)
 
     def result(
-        self, decision: Decision, done: dict[str, Any], before: Evaluation, after: Evaluation
-    ) -> dict[str, Any]:
-        """What came out, as every record of a cut says it."""
-        mask, loss = decision.mask, self.difference(before, after)
+        self,
+        decision: Decision,
+        before: Evaluation,
+        after: Evaluation,
+        repair: tuple[RepairStep, ...] = (),
+    ) -> PruneResult:
+        """What came out of a prune that was scored."""
+        loss = self.difference(before, after)
         self.used["evaluation"] = {
             "split": before.split,
             "n": before.n,
             "seed": None if self.options.scoring.limit is None else self.options.scoring.seed,
             "fingerprint": before.rows,
         }
-        return {
-            **self.head(mask),
-            **done,
-            "budget": self.budget.to_json(),
-            "scores": {
-                "task": before.task,
-                **dataset_of(before.task),
-                "split": before.split,
-                "metric": before.scores[0].metric,
-                "n": before.n,
-                "before": before.to_json(),
-                "after": after.to_json(),
-                "relative": after.score / before.score if before.score else None,
-                "difference": loss.to_json(),
-                "lost": str(loss),
-            },
-            "mask": mask.to_json(),
-        }
+        scores = PruneScores(
+            task=before.task,
+            dataset=dataset_of(before.task),
+            split=before.split,
+            metric=before.scores[0].metric,
+            n=before.n,
+            before=EvaluationResult.of(before),
+            after=EvaluationResult.of(after),
+            relative=defined(after.score / before.score) if before.score else None,
+            difference=MetricValue.from_json(loss.to_json()),
+            lost=str(loss),
+        )
+        return replace(self.unscored(decision, repair), scores=scores)
 
-    def head(self, mask: Mask) -> dict[str, Any]:
-        """What was asked and how many heads are left."""
-        return {
-            "model": self.subject.name,
-            "method": self.options.name,
-            "ratio": self.options.ratio,
-            "options": self.options.method_options(),
-            "seed": self.seed,
-            "samples": self.options.calibration.samples,
-            "repair": [],
-            "heads": {"before": len(mask.layout), "after": len(mask), "kept": mask.pattern},
-        }
+    def unscored(self, decision: Decision, repair: tuple[RepairStep, ...] = ()) -> PruneResult:
+        """The same without scores: what was asked, how many heads are left, and what it cost."""
+        mask, learned = decision.mask, decision.learned
+        return PruneResult(
+            model=self.subject.name,
+            method=self.options.name,
+            ratio=self.options.ratio,
+            options=self.options.method_options(),
+            seed=self.seed,
+            samples=self.options.calibration.samples,
+            heads=HeadCounts(before=len(mask.layout), after=len(mask), kept=mask.pattern),
+            repair=repair,
+            learned=learned and LearnedResult.from_json(defined(learned.to_json())),
+            budget=self.budget.summary(),
+            mask=mask,
+            rows_text=rows_sentence(self.used),
+        )
 
 
 def full_key(subject: Subject, options: Prune) -> tuple[object, ...]:
@@ -352,7 +367,7 @@ def full_key(subject: Subject, options: Prune) -> tuple[object, ...]:
     return "full", options.scoring, options.repair if subject.fresh else None
 
 
-def dataset_of(task: str) -> dict[str, object]:
+def dataset_of(task: str) -> HubDataset | None:
     """The hub's name of a task's data set, where it is one of the hub's."""
     known = LAYOUTS.get(task)
-    return {} if known is None else {"dataset": {"id": HUB, "task": known.config}}
+    return None if known is None else HubDataset(id=HUB, task=known.config)

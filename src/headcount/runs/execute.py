@@ -17,7 +17,7 @@ from headcount.base.text import short
 from headcount.runs.kinds.kind import RunContext, RunKind, RunResult
 from headcount.runs.notes import Note, log
 from headcount.runs.products import leaves_model, on_inputs, target_of
-from headcount.runs.record import COMMON, FILE, Record
+from headcount.runs.record import FILE, Record
 from headcount.runs.run import Run
 
 RUNS = "runs"
@@ -63,7 +63,7 @@ def execute(run: Run, context: RunContext | None = None) -> RunResult:
     record = Record(
         run=run,
         identity=output.identity,
-        result={name: value for name, value in output.result.items() if name not in COMMON},
+        result=output.result,
         rows=output.rows,
         notes=output.notes,
         command=context.command,

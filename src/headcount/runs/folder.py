@@ -27,6 +27,7 @@ from headcount.runs.card import card_results, write_results
 from headcount.runs.contents import content_of
 from headcount.runs.identity import require_same
 from headcount.runs.notes import Note
+from headcount.runs.prune_result import PruneResult
 from headcount.runs.record import FILE as RECORD
 from headcount.runs.record import Record, load_record
 from headcount.training.checkpoints import SETTINGS
@@ -53,13 +54,14 @@ def finished(
     record = load_record(target)
     if difference := require_same(record.identity, about, target):
         note(difference)
-    if record.get("files") not in (None, content_of(str(target))):
+    result = record.result_as(PruneResult)
+    if result.files not in (None, content_of(str(target))):
         raise UsageError(
             f"{target} has other files than its record was written with: delete it to have it made "
             "again, or pass --overwrite."
         )
     note(f"{target} is there already, made by the same question: nothing is computed again.")
-    mask = Mask.from_json(record["mask"])  # mask.json has the original model's numbers
+    mask = result.mask  # mask.json has the original model's numbers
     trace = load_trace(target) if (target / FILE).is_file() else None
     return load(target), mask, record, trace
 
@@ -129,9 +131,9 @@ def write_folder(
         write_json(folder / MASK, header("mask") | original_mask(model, mask).to_json())
         if trace is not None:
             trace.save(folder / FILE)
-        record = replace(record, result={**record.result, "files": content_of(str(folder))})
-        data = record.to_json()
-        write_json(folder / RECORD, data)
-        write_card(model, folder, card_results(data))
-        write_results(folder, data)
+        result = replace(record.result_as(PruneResult), files=content_of(str(folder)))
+        record = replace(record, result=result)
+        record.save(folder)
+        write_card(model, folder, card_results(result, record.notes, record.command))
+        write_results(folder, result)
     return record

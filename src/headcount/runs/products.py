@@ -8,10 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from headcount.base.errors import UsageError
-from headcount.runs.kinds import KINDS
 from headcount.runs.kinds.kind import MODEL
 from headcount.runs.record import FILE, Record, load_record
 from headcount.runs.run import Best, InMemory, Run
@@ -67,7 +65,7 @@ def _model(run: Run, folders: Mapping[str, Path]) -> str:
 
 def best_of(runs: Sequence[tuple[Run, Record]]) -> Run:
     """The run with the best score; the first of several that are alike."""
-    scored = [(*score_of(record.to_json()), run) for run, record in runs]
+    scored = [(*score_of(record), run) for run, record in runs]
     if len({metric for metric, _, _ in scored}) > 1:
         names = ", ".join(sorted({metric for metric, _, _ in scored}))
         raise UsageError(f"The best of runs that are scored differently cannot be told: {names}.")
@@ -78,16 +76,9 @@ def best_of(runs: Sequence[tuple[Run, Record]]) -> Run:
     return max(defined, key=lambda pair: pair[0])[1]
 
 
-def score_of(record: Mapping[str, object]) -> tuple[str, float]:
+def score_of(record: Record) -> tuple[str, float]:
     """(metric, score) of what a run is about: the pruned model, or the one that was scored."""
-    part = scored_part(record)
+    part = record.result.evaluated
     if part is None:
-        raise UsageError(f"A run of the kind '{record['kind']}' has no score to go by.")
-    return part["metric"], math.nan if part["score"] is None else float(part["score"])
-
-
-def scored_part(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The part of a record that has `metric`, `score`, `low`, `high` and `n`; None without one."""
-    kind: Any = KINDS[record["kind"]]
-    part = kind.scored(record)
-    return part if isinstance(part, Mapping) and "score" in part else None
+        raise UsageError(f"A run of the kind '{record.run.kind}' has no score to go by.")
+    return part.metric, math.nan if part.score is None else part.score

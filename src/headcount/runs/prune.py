@@ -34,7 +34,8 @@ from headcount.runs.folder import finished, require_free, work_of, workspace, wr
 from headcount.runs.identity import identity as identity_of_study
 from headcount.runs.kinds.kind import RunContext
 from headcount.runs.kinds.prune import Prune, Ratio
-from headcount.runs.notes import Note, log, not_better, rows_sentence, seen_rows
+from headcount.runs.notes import Note, log, not_better, seen_rows
+from headcount.runs.prune_result import ParameterCounts, PruneResult, RandomBaseline
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 from headcount.runs.subject import Subject, make_subject
@@ -239,14 +240,13 @@ class _Cut:
         decision = cutting.decide()
         mask, learned = decision.mask, decision.learned
         self.say(f"removing {len(mask.dropped)} of {len(mask.layout)} heads")
-        small, done = cutting.cut(decision)
+        small, repair_steps = cutting.cut(decision)
         full = cutting.subject.model
-        sizes = {"before": full.num_parameters(), "after": small.num_parameters()}
+        sizes = ParameterCounts(before=full.num_parameters(), after=small.num_parameters())
         trace = None if learned is None else learned.trace
         scored: tuple[Evaluation, Evaluation] | None = None
         if cutting.subject.task is None:
-            result = cutting.head(mask) | done
-            result |= {"budget": cutting.budget.to_json(), "mask": mask.to_json()}
+            result = cutting.unscored(decision, repair_steps)
         else:
             self.say("scoring")
             compared = cutting
@@ -259,70 +259,62 @@ class _Cut:
                 repair = with_training(options.repair, longer)
                 compared = replace(cutting, options=replace(options, repair=repair))
             before, after = scored = compared.score_full(), cutting.score(small)
-            result = cutting.result(decision, done, before, after)
-            result["scores"] |= self._random(compared, mask, after)
+            result = cutting.result(decision, before, after, repair_steps)
+            assert result.scores is not None
+            scores = replace(result.scores, random=self._random(compared, mask, after))
+            result = replace(result, scores=scores)
             cutting.tell("seen", seen_rows(cutting.used))
             cutting.notes()
-            self._log(result)
-        extra = {"parameters": sizes, "rows_text": rows_sentence(cutting.used)}
+            if is_first():
+                log_prune(cutting.logging.named("seed", cutting.seed, "scored"), result)
         record = Record(
-            run=run_of(cutting.subject, options, cutting.seed), identity=about,
-            result=result | extra, rows=cutting.used, notes=tuple(notes), command=command,
+            run=run_of(cutting.subject, options, cutting.seed), identity=about, command=command,
+            result=replace(result, parameters=sizes), rows=cutting.used, notes=tuple(notes),
             seconds=round(time.monotonic() - started, 1),
         )  # fmt: skip
         return PruneOutput(small, mask, record, trace, scored)
 
-    def _log(self, result: dict[str, Any]) -> None:
-        """The finished cut, to where it is logged."""
-        if not is_first():
-            return
-        scores, cutting = result["scores"], self.cutting
-        about = {name: result[name] for name in ("model", "method", "ratio", "seed")}
-        about["repair"] = ", ".join(step["name"] for step in result["repair"])
-        about |= {name: scores[name] for name in ("task", "split", "metric")}
-        numbers = {
-            "score": scores["after"]["score"], "full": scores["before"]["score"],
-            "difference": scores["difference"]["value"], "kept": result["heads"]["after"],
-        }  # fmt: skip
-        log_run(cutting.logging.named("seed", cutting.seed, "scored"), about, numbers)
-
-    def _random(self, cutting: PruningRun, mask: Mask, after: Evaluation) -> dict[str, Any]:
+    def _random(self, cutting: PruningRun, mask: Mask, after: Evaluation) -> RandomBaseline | None:
         """Random cuts of the same number of heads, repaired alike."""
         count, metric = cutting.options.baseline, after.scores[0].metric
         if not count or not mask.dropped:
-            return {}
+            return None
         draw = prepare(cutting.subject.layout, "random")
         seeds = [cutting.seed + 1 + number for number in range(count)]
         masks = [draw(mask.sparsity, seed) for seed in seeds]
         drawn = replace(cutting, budget=Budget(), used={}, logging=cutting.logging.named("random"))
         evaluations = drawn.score_masks(masks, seeds)
-        summary: dict[str, Any] = _summary(evaluations, metric) | {
-            "budget": _each(drawn.budget, count)
-        }
+        values = [evaluation.score for evaluation in evaluations]
+        beaten = None
         if cutting.options.name != "random":
-            complaint = not_better(after.score, summary["scores"], metric)
-            summary["beaten"] = complaint is None
+            complaint = not_better(after.score, values, metric)
+            beaten = complaint is None
             cutting.tell("random", complaint)
-        return {"random": summary}
+        spent = drawn.budget
+        one = Budget(spent.measured // count, spent.examples // count, spent.steps // count)
+        return RandomBaseline(
+            draws=count,
+            mean=float(np.mean(values)),
+            sd=deviation(values) if count > 1 else None,
+            **ends(values, metric),
+            scores=tuple(values),
+            kept=tuple(mask.pattern for mask in masks),
+            budget=replace(one, rows=spent.rows).summary(),
+            beaten=beaten,
+        )
 
 
-def _each(budget: Budget, cuts: int) -> dict[str, Any]:
-    """What one of so many cuts saw."""
-    one = Budget(
-        budget.measured // cuts, budget.examples // cuts, budget.steps // cuts, budget.rows
-    )
-    return one.to_json()
-
-
-def _summary(evaluations: list[Evaluation], metric: str) -> dict[str, Any]:
-    values = [evaluation.score for evaluation in evaluations]
-    return {
-        "draws": len(values),
-        "mean": float(np.mean(values)),
-        "sd": deviation(values) if len(values) > 1 else None,
-        **ends(values, metric),
-        "scores": values,
-        "kept": [
-            evaluation.mask.pattern for evaluation in evaluations if evaluation.mask is not None
-        ],
+def log_prune(logging: Logging, result: PruneResult) -> None:
+    """A finished prune, to where it is logged."""
+    scores = result.scores
+    assert scores is not None
+    about = {name: getattr(result, name) for name in ("model", "method", "ratio", "seed")}
+    about["repair"] = ", ".join(step.name for step in result.repair)
+    about |= {name: getattr(scores, name) for name in ("task", "split", "metric")}
+    numbers = {
+        "score": scores.after.score,
+        "full": scores.before.score,
+        "difference": scores.difference.value,
+        "kept": result.heads.after,
     }
+    log_run(logging, about, numbers)

@@ -20,15 +20,18 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.base.files import as_path, expanded, read_json, require_fields, write_json
 from headcount.base.header import header, require_header
 from headcount.base.options import defined
+from headcount.runs.kinds import KINDS
+from headcount.runs.results import Result
 from headcount.runs.run import Run
 
+ResultKind = TypeVar("ResultKind", bound=Result)
 FILE = "record.json"
 TOLD = ("model", "device", "versions")
 """Parts of an identity that are recorded and may differ."""
@@ -46,15 +49,15 @@ class Record(Mapping[str, Any]):
     run: Run
     identity: Mapping[str, Any]
     """What the result depends on, by content."""
-    result: Mapping[str, Any]
-    """What came out, by kind of run."""
+    result: Result
+    """What came out: the type is that of the kind of run (`result_as`)."""
     rows: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     command: str | None = None
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        if twice := sorted(set(self.result) & set(COMMON)):
+        if twice := sorted(set(self.result.to_json()) & set(COMMON)):
             raise ValueError(f"A record has a '{twice[0]}' of its own.")
 
     @property
@@ -75,17 +78,18 @@ class Record(Mapping[str, Any]):
             "run": self.run.to_plain(),
             "identity": dict(self.identity),
         }
-        return start | defined(dict(self.result)) | context
+        return start | defined(self.result.to_json()) | context
 
     @classmethod
     def from_json(cls, data: object, where: str = "This") -> Record:
         """The record that `to_json` wrote."""
         data = require_header(data, where)
         require_fields(data, COMMON, f"{where} is no record")
+        run = Run.read(data["run"], f"{where}: run")
         record = cls(
-            run=Run.read(data["run"], f"{where}: run"),
+            run=run,
             identity=data["identity"],
-            result={name: value for name, value in data.items() if name not in COMMON},
+            result=read_result(type(run.options).result, data, where),
             rows=data["rows"],
             notes=tuple(map(str, data["notes"])),
             command=data["command"],
@@ -94,6 +98,12 @@ class Record(Mapping[str, Any]):
         if data["id"] != record.id:
             raise UsageError(f"{where} is damaged: its id is not that of its identity.")
         return record
+
+    def result_as(self, kind: type[ResultKind]) -> ResultKind:
+        """The result, which is of the type of the run's kind."""
+        if not isinstance(self.result, kind):
+            raise UsageError(f"A record of the kind '{self.run.kind}' has no {kind.__name__}.")
+        return self.result
 
     def changed(self, now: Record) -> str:
         """What another record depends on that this one did not, in words; empty when nothing."""
@@ -129,12 +139,33 @@ class Record(Mapping[str, Any]):
     def _repr_html_(self) -> str:
         from headcount.base.html import table
 
-        shown = {**self.result, "rows": self.rows, "notes": self.notes, "seconds": self.seconds}
+        shown = {
+            **self.result.to_json(),
+            "rows": self.rows,
+            "notes": self.notes,
+            "seconds": self.seconds,
+        }
         rows = [
             (name, json.dumps(value, ensure_ascii=False, default=str)[:200])
             for name, value in shown.items()
         ]
         return table(("record", repr(self)), rows)
+
+
+def read_result(
+    kind: type[ResultKind], data: Mapping[str, Any], where: str = "This record"
+) -> ResultKind:
+    """The result in the plain data of a record; what is damaged is refused by its name."""
+    try:
+        return kind.from_json({name: data[name] for name in data if name not in COMMON})
+    except UsageError as error:
+        raise UsageError(f"{where} is damaged: {error}") from error
+
+
+def result_of(record: Mapping[str, Any], where: str = "This record") -> Result:
+    """The result of a record as plain data, of the type of its kind."""
+    kind: Any = KINDS[record["kind"]]
+    return read_result(kind.result, record, where)
 
 
 def id_of(identity: Mapping[str, object]) -> str:

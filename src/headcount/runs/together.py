@@ -12,14 +12,14 @@ from headcount.base.errors import HeadcountError
 from headcount.pruning.methods import Decision
 from headcount.runs.cutting import PruningRun
 from headcount.runs.kinds.prune import Prune
-from headcount.runs.notes import Note, log, rows_sentence
+from headcount.runs.notes import Note, log
 from headcount.runs.opening import open_pruned
-from headcount.runs.prune import identity_of
+from headcount.runs.prune import identity_of, log_prune
+from headcount.runs.prune_result import PruneResult
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 from headcount.runs.subject import Subjects
 from headcount.training.logging import Logging
-from headcount.training.tracker import log_run
 
 
 def share_a_pass(run: Run, other: Run) -> bool:
@@ -54,13 +54,11 @@ def prune_together(
         if isinstance(decision, HeadcountError):
             records.append(decision)
             continue
-        result = prune.result(decision, {}, before, next(scores))
-        result["rows_text"] = rows_sentence(prune.used)
         records.append(
             Record(
                 run=run,
                 identity=identity_of(subject, prune.options, run.seed),
-                result=result,
+                result=prune.result(decision, before, next(scores)),
                 rows=prune.used,
                 notes=prune.notes(),
                 seconds=seconds,
@@ -78,14 +76,6 @@ def _decision(prune: PruningRun) -> Decision | HeadcountError:
 
 def log_record(logging: Logging, record: Record) -> None:
     """A finished prune, to where it is logged."""
-    result, scores = record.result, record.result["scores"]
-    request = {name: result[name] for name in ("model", "method", "ratio", "seed")}
-    request |= {name: scores[name] for name in ("task", "split", "metric")}
-    numbers = {
-        "score": scores["after"]["score"],
-        "full": scores["before"]["score"],
-        "difference": scores["difference"]["value"],
-        "kept": result["heads"]["after"],
-    }
-    words = (result["method"], result["ratio"], "seed", result["seed"], "scored")
-    log_run(logging.named(*words), request, numbers)
+    result = record.result_as(PruneResult)
+    words = (result.method, result.ratio, "seed", result.seed, "scored")
+    log_prune(logging.named(*words), result)

@@ -31,7 +31,7 @@ from headcount.runs.subject import Subject
 from headcount.studies.driver import Progress
 from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.plan import Plan
-from headcount.studies.points import Point, StudyResult, versus_random
+from headcount.studies.points import Point, StudyResult, require_scores, versus_random
 from headcount.studies.prunes import PruneRuns, PruneStudy, check_labels, check_seeds, open_study
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.task import Task
@@ -77,7 +77,7 @@ class Comparison(StudyResult):
             row = {
                 "method": method,
                 **self.group(points),
-                "budget": points[0].budget,
+                "budget": points[0].budget.to_json(),
                 "gap": _gap(points),
             }
             if (method, ALL) in tests:
@@ -90,8 +90,8 @@ class Comparison(StudyResult):
 
 def _gap(points: Sequence[Point]) -> float | None:
     """Mean gap between training and test gates, where it was measured."""
-    gaps = [(point.learned or {}).get("gap") for point in points]
-    values = [gap["gap"] for gap in gaps if gap]
+    gaps = [point.learned and point.learned.gap for point in points]
+    values = [gap.gap for gap in gaps if gap and gap.gap is not None]
     return float(np.mean(values)) if values else None
 
 
@@ -152,7 +152,7 @@ def compare(
         Point.of(record, str(cell.axes["method"]))
         for cell, record in zip(plan.cells, records, strict=True)
     ]
-    full = records[0].result["scores"]["before"]
+    full = require_scores(records[0]).before.to_json()
     points = [point for first in range(len(chosen)) for point in points[first :: len(chosen)]]
     return Comparison(about=about, full=full, points=points)
 

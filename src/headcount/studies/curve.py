@@ -25,7 +25,7 @@ from headcount.runs.subject import Subject
 from headcount.studies.driver import Progress
 from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.plan import Plan
-from headcount.studies.points import Point, StudyResult, versus_random
+from headcount.studies.points import Point, StudyResult, require_scores, versus_random
 from headcount.studies.prunes import PruneRuns, PruneStudy, check_labels, check_seeds, open_study
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.task import Task
@@ -134,7 +134,7 @@ def curve(
         Point.of(record, str(cell.axes["method"]))
         for cell, record in zip(plan.cells, records, strict=True)
     ]
-    full = records[0].result["scores"]["before"]
+    full = require_scores(records[0]).before.to_json()
     points = by_ratio(points, len(ratios), seeds)
     return Curve(about=about, full=full, points=points, chance=chance)
 

@@ -15,8 +15,7 @@ from typing import Any
 from headcount.base.errors import HeadcountError
 from headcount.base.files import whole
 from headcount.base.options import defined
-from headcount.runs.kinds import KINDS
-from headcount.runs.products import scored_part
+from headcount.runs.record import result_of
 from headcount.studies.ledger import Ledger
 from headcount.studies.plan import Cell, Plan
 from headcount.studies.summary import NO_SCALE, Scale, compare_with, over_seeds
@@ -95,12 +94,11 @@ def _about(cell: Cell, axes: Sequence[str]) -> Row:
 
 def measures(record: Mapping[str, Any]) -> Row:
     """What came out of a run, as columns."""
+    result = result_of(record)
     columns: Row = {"kind": record["kind"], "seconds": record["seconds"]}
-    scored = scored_part(record)
-    if scored is not None:
-        columns |= {name: scored[name] for name in ("metric", "score", "low", "high", "n")}
-    kind: Any = KINDS[record["kind"]]
-    return columns | kind.columns(record)
+    if (scored := result.evaluated) is not None:
+        columns |= {name: getattr(scored, name) for name in ("metric", "score", "low", "high", "n")}
+    return columns | result.columns()
 
 
 NOT_MEASURED = {

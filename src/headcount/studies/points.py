@@ -7,13 +7,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
 from headcount.base.errors import UsageError
-from headcount.base.files import require_fields, whole, write_json
+from headcount.base.files import whole, write_json
 from headcount.base.header import header
 from headcount.base.names import split_words
 from headcount.base.options import defined
+from headcount.runs.prune_result import (
+    ClosedGates,
+    DataBudget,
+    LearnedResult,
+    PruneResult,
+    PruneScores,
+)
 from headcount.runs.record import Record
 from headcount.statistics import deviation
 from headcount.statistics.comparisons import Label
@@ -43,44 +50,41 @@ class Point:
     """From the model with all heads, on the same rows; below with the 95 % interval of its own."""
     difference_low: float
     difference_high: float
-    budget: dict[str, Any]
+    budget: DataBudget
     """Epochs, rows and steps of training, and rows looked at without."""
-    learned: dict[str, Any] | None
+    learned: LearnedResult | None
     """How gates came to their number, their gap and what reopened, where they were trained."""
     seconds: float = field(compare=False)
     value: float | None = None
     """Of the option that is varied, in a sweep."""
-    all_closed: dict[str, Any] | None = None
+    all_closed: ClosedGates | None = None
     """Where all gates closed: the step, which heads were open last, and what was scored."""
 
     @classmethod
     def of(cls, record: Record, label: str | None = None, value: float | None = None) -> Point:
         """The row of a record of a cut; what is undefined is not a number."""
-        result = record.result
-        heads, scores = result["heads"], result["scores"]
-        after, lost = scores["after"], scores["difference"]
-        numbers = {
-            "score": after["score"],
-            "low": after["low"],
-            "high": after["high"],
-            "difference": lost["value"],
-            "difference_low": lost["low"],
-            "difference_high": lost["high"],
-        }
+        result = record.result_as(PruneResult)
+        heads, scores = result.heads, require_scores(record)
+        after, lost = scores.after, scores.difference
         return cls(
-            method=label or result["method"],
-            ratio=result["ratio"],
-            seed=result["seed"],
-            kept=heads["after"],
-            pattern=heads["kept"],
-            sparsity=1 - heads["after"] / heads["before"],
-            n=after["n"],
-            budget=result["budget"],
-            learned=result.get("learned"),
+            method=label or result.method,
+            ratio=result.ratio,
+            seed=result.seed,
+            kept=heads.after,
+            pattern=heads.kept,
+            sparsity=1 - heads.after / heads.before,
+            score=_number(after.score),
+            low=_number(after.low),
+            high=_number(after.high),
+            n=after.n,
+            difference=_number(lost.value),
+            difference_low=_number(lost.low),
+            difference_high=_number(lost.high),
+            budget=result.budget,
+            learned=result.learned,
             seconds=record.seconds,
             value=value,
-            all_closed=result.get("all_closed"),
-            **{name: math.nan if number is None else number for name, number in numbers.items()},
+            all_closed=result.all_closed,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -165,12 +169,23 @@ class StudyResult(ABC):
         return table(names, [[_shown(row.get(name)) for name in names] for row in rows])
 
 
+def require_scores(record: Record) -> PruneScores:
+    """The scores of a prune; one without is refused."""
+    scores = record.result_as(PruneResult).scores
+    if scores is None:
+        raise UsageError("it has no scores")
+    return scores
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
 def require_cut(record: Record, where: Path) -> None:
     """Refuse a record that is not one of a cut with scores, or is damaged."""
     try:
-        point = asdict(Point.of(record))
-        require_fields(point, get_type_hints(Point), "a cut")
-    except (KeyError, TypeError, AttributeError, ZeroDivisionError, UsageError) as error:
+        Point.of(record)
+    except (ZeroDivisionError, UsageError) as error:
         raise UsageError(
             f"{where} is no record of a cut, or is damaged ({error}): delete its folder to have "
             "the run done again."
@@ -221,7 +236,7 @@ def write_parquet(points: Sequence[Point], full: float | None, path: Path) -> No
         {name: value for name, value in asdict(point).items() if name not in left}
         | {
             "ratio": point.ratio if isinstance(point.ratio, float) else None,
-            "steps": point.budget["steps"],
+            "steps": point.budget.steps,
             "all_closed": point.all_closed is not None,
             "relative": relative(point.score, full),
         }

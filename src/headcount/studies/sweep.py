@@ -35,7 +35,7 @@ from headcount.statistics import rank_correlation
 from headcount.studies.driver import Progress
 from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.plan import Plan
-from headcount.studies.points import Point, StudyResult, by_seed
+from headcount.studies.points import Point, StudyResult, by_seed, require_scores
 from headcount.studies.prunes import PruneRuns, PruneStudy, check_seeds, open_study
 from headcount.studies.summary import SHARE, Scale, compare_with, over_seeds
 from headcount.tasks.task import Task
@@ -155,7 +155,7 @@ def sweep(
         Point.of(record, like.name, cell.axes[over])
         for cell, record in zip(plan.cells, records, strict=True)
     ]
-    full = records[0].result["scores"]["before"]
+    full = require_scores(records[0]).before.to_json()
     points = [point for first in range(len(values)) for point in points[first :: len(values)]]
     return Sweep(about=about, full=full, points=points)
 

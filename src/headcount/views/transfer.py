@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from headcount.base.files import write_json
 from headcount.heads import Scores
 from headcount.views.figures import (
     COLOURS,
-    Row,
     colour_bar,
     colour_of,
     head_grid,
@@ -27,7 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headcount.changes.correlation import Correlation
+    from headcount.changes.drift import LayerDrift
     from headcount.changes.measure import Transfer
+    from headcount.changes.recall import Recall
+    from headcount.runs.kinds.transfer import LayerDriftValues
 
 
 def save(
@@ -35,12 +37,12 @@ def save(
 ) -> None:
     """transfer.json with `data`, and the figures, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in drawn(transfer, data).items() if figures else ():
+    for name, figure in drawn(transfer).items() if figures else ():
         save_both(figure, folder / name)
     write_json(folder / "transfer.json", data)
 
 
-def drawn(transfer: Transfer, data: Mapping[str, Any]) -> dict[str, Figure]:
+def drawn(transfer: Transfer) -> dict[str, Figure]:
     """The figures by the names of their files."""
     models = [Path(transfer.provenance[side]).name for side in ("pretrained", "finetuned")]
     title = " → ".join(models)
@@ -49,7 +51,7 @@ def drawn(transfer: Transfer, data: Mapping[str, Any]) -> dict[str, Figure]:
     figures = {
         "attention_drift": head_map(drift, title=inputs, label="Jensen–Shannon divergence, bits"),
         "weight_change": head_map(change, title=title, label="mean absolute change of q, k, v"),
-        "layers": layer_lines([vars(layer) for layer in transfer.drift.layers], title=inputs),
+        "layers": layer_lines(transfer.drift.layers, title=inputs),
     }
     if transfer.importance:
         figures["drift_importance"] = scatter(
@@ -57,7 +59,7 @@ def drawn(transfer: Transfer, data: Mapping[str, Any]) -> dict[str, Figure]:
         )
     if transfer.recall:
         tasks = f"{transfer.ranked[0].task} after {transfer.ranked[1].task}"
-        figures["recall"] = recall_lines(data["recall"], title=tasks)
+        figures["recall"] = recall_lines(transfer.recall, title=tasks)
     return figures
 
 
@@ -87,23 +89,25 @@ def head_map(scores: Scores, *, title: str, label: str) -> Figure:
     return figure
 
 
-def layer_lines(layers: Sequence[Row], *, title: str) -> Figure:
+def layer_lines(layers: Sequence[LayerDrift | LayerDriftValues], *, title: str) -> Figure:
     """Attention drift of each layer, mean and max over heads, above hidden drift (Fig 4).
 
-    Bars are 95 % intervals over inputs. `layers` are rows with the fields of `LayerDrift`.
+    Bars are 95 % intervals over inputs.
     """
     with styled():
         figure = new_figure(6.0, 5.0)
         figure.suptitle(title, x=0.01, ha="left")
         above, below = figure.subplots(2, 1, sharex=True)
         lines = ((above, "mean", ".-"), (above, "max", ".--"), (below, "hidden", ".-"))
-        for number, stack in enumerate(dict.fromkeys(row["stack"] for row in layers)):
-            rows = [row for row in layers if row["stack"] == stack]
+        for number, stack in enumerate(dict.fromkeys(row.stack for row in layers)):
+            rows = [row for row in layers if row.stack == stack]
             for axes, name, stroke in lines:
-                values = np.array([row[name] for row in rows])
+                values = np.array([getattr(row, name) for row in rows], float)
                 if np.isnan(values).all():
                     continue
-                errors = 1.96 * np.nan_to_num([row[f"{name}_stderr"] for row in rows])
+                errors = 1.96 * np.nan_to_num(
+                    np.array([getattr(row, f"{name}_stderr") for row in rows], float)
+                )
                 label = stack if name == "hidden" else f"{stack}, {name} of heads"
                 line = {"fmt": stroke, "color": colour_of(number), "lw": 1.3, "label": label}
                 axes.errorbar(range(len(rows)), values, errors, **line)
@@ -146,14 +150,14 @@ def scatter(
     return figure
 
 
-def recall_lines(rows: Sequence[Row], *, title: str) -> Figure:
+def recall_lines(recall: Mapping[float, Recall], *, title: str) -> Figure:
     """Recall of a task's heads against the pre-training task's relative score, with chance."""
     with styled():
         figure = new_figure(5.0, 3.4)
         axes = figure.add_subplot()
-        x = [100 * row["at"] for row in rows]
-        axes.plot(x, [row["value"] for row in rows], ".-", color=COLOURS[0], label="recall")
-        axes.plot(x, [row["chance"] for row in rows], "--", color="#777777", label="chance")
+        x, rows = [100 * share for share in recall], list(recall.values())
+        axes.plot(x, [row.value for row in rows], ".-", color=COLOURS[0], label="recall")
+        axes.plot(x, [row.chance for row in rows], "--", color="#777777", label="chance")
         axes.set_ylim(0, 1.03)
         axes.set_xlabel("score kept on the pre-training task, at least, %")
         axes.set_ylabel("share of the needed heads kept")

@@ -16,7 +16,7 @@ def test_a_probe_says_what_it_was_asked_to_and_uses_the_processor():
     began = time.process_time()
     record = hc.run(Run("probe", "none", options=Probe(work=0.05, say="hello"), seed=3))
     assert time.process_time() - began >= 0.05
-    assert (record["said"], record["seed"]) == ("hello", 3)
+    assert (record["message"], record["seed"]) == ("hello", 3)
 
 
 def test_a_probe_fails_where_it_is_asked_to():

@@ -6,11 +6,13 @@ import pytest
 from headcount.base.errors import UsageError
 from headcount.pruning.random import Random
 from headcount.runs.kinds.prune import Prune
+from headcount.runs.prune_result import PruneResult
 from headcount.runs.record import Record
 from headcount.runs.run import Run
 from headcount.studies.search.store import RUNS, opened
 from headcount.tasks.metrics import Outcome, Score
 from headcount.training.evaluation import Evaluation
+from runs.whole import result
 
 
 def record(seed: int, score: float = 0.5) -> Record:
@@ -19,14 +21,16 @@ def record(seed: int, score: float = 0.5) -> Record:
     return Record(
         run=Run("prune", "a", seed=seed, options=asked),
         identity={"task": "a", "cut_seed": seed, "model": "here"},
-        result={
-            "method": "random",
-            "ratio": 0.5,
-            "seed": seed,
-            "heads": {"before": 4, "after": 2, "kept": "11"},
-            "scores": {"after": scores, "difference": {"value": -0.1, "low": -0.2, "high": 0.0}},
-            "budget": {"steps": 0},
-        },
+        result=result(
+            PruneResult,
+            {
+                "method": "random",
+                "ratio": 0.5,
+                "seed": seed,
+                "heads": {"before": 4, "after": 2, "kept": "11"},
+                "scores": {"after": scores},
+            },
+        ),
     )
 
 
@@ -69,7 +73,10 @@ def test_what_a_kill_left_beside_a_record_is_passed_over(tmp_path):
     [
         (lambda text: text[:-9], r"record\.json is no record"),
         (lambda text: text.replace('"task": "a"', '"task": "b"'), "is damaged: its id is not"),
-        (lambda text: text.replace('"after": 2', '"after": "two"'), "is no record of a cut"),
+        (
+            lambda text: text.replace('"after": 2', '"after": "two"'),
+            "heads: after: 'two' is not",
+        ),
     ],
 )
 def test_a_damaged_record_is_refused_by_its_name(tmp_path, damage, said):

@@ -160,7 +160,7 @@ def test_pruned_and_exported_it_embeds_the_same_in_sentence_transformers(
         str(folder), "surgeon", 0.5, task=TASK, repair=(hc.Recover(),), out=tmp_path / "small",
         calibration=hc.Calibration(samples=16),
     )  # fmt: skip
-    assert found.record.result["scores"]["n"] == 64
+    assert found.record["scores"]["n"] == 64
     texts = list(load("dev").texts[0])
     before = SentenceTransformer(str(folder), device="cpu").encode(texts, show_progress_bar=False)
     loaded = hc.load(tmp_path / "small")
@@ -168,7 +168,7 @@ def test_pruned_and_exported_it_embeds_the_same_in_sentence_transformers(
     there = SentenceTransformer(str(tmp_path / "alone"), device="cpu", trust_remote_code=True)
     after = there.encode(texts, show_progress_bar=False)
     kept = (before * after).sum(1).mean()
-    assert found.record.result["scores"]["after"]["score"] == pytest.approx(kept, abs=1e-5)
+    assert found.record["scores"]["after"]["score"] == pytest.approx(kept, abs=1e-5)
     assert kept < 0.9999
     original = SentenceTransformer(str(folder), device="cpu")
     original[0].model = loaded

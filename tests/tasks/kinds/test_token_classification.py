@@ -158,7 +158,7 @@ def test_it_is_trained_pruned_and_repaired(tokenizer: Any, tagger: Any) -> None:
             repair=(hc.Recover(),), calibration=hc.Calibration(samples=12),
         )  # fmt: skip
         assert len(found.mask) == 4
-        assert found.record.result["scores"]["n"] == 48
+        assert found.record["scores"]["n"] == 48
 
 
 def test_labels_that_the_model_does_not_know(tokenizer: Any, tagger: Any) -> None:

@@ -77,7 +77,7 @@ def test_examples_after_a_cut(subject: PageSubject, report: ReportInput) -> None
     item.data["examples"] = [
         {"head": 0, "tokens": ["a", "b"], "keys": ["x", "y"], "query": 0, "weights": [[0, 1.0]],
          "after": {"weights": [[1, 0.5]], "most": []}},
-        {"head": 1, "tokens": ["a"], "query": 0, "weights": [[0, 1.0]], "after": None},
+        {"head": 1, "tokens": ["a"], "query": 0, "weights": [[0, 1.0]], "after": {"removed": True}},
         {"head": 2, "tokens": ["a"], "query": 0, "weights": [[0, 1.0]]},
     ]  # fmt: skip
     made = roles(subject, report)

@@ -5,7 +5,9 @@ import math
 
 from rich.console import Console
 
+from headcount.runs.prune_result import PruneResult
 from headcount.views.tables.pruning import bars, chart, prune_table, signed, verdicts
+from runs.whole import result
 
 RECORD = {
     "method": "surgeon", "repair": [{"name": "recover"}], "rows_text": "Scored on 9 rows.",
@@ -23,7 +25,7 @@ def shown(table) -> str:
 
 
 def test_without_a_task_there_are_no_scores():
-    text = shown(prune_table(RECORD))
+    text = shown(prune_table(result(PruneResult, RECORD)))
     assert "surgeon, recovered" in text
     assert "222" in text
     assert "interval" not in text
@@ -32,7 +34,7 @@ def test_without_a_task_there_are_no_scores():
 def test_random_cuts_stand_beside():
     random = {"draws": 3, "mean": 0.5, "worst": 0.4, "best": 0.6}
     scores = {"metric": "f1", "before": SCORE, "after": SCORE, "lost": "0", "random": random}
-    text = shown(prune_table(RECORD | {"scores": scores}))
+    text = shown(prune_table(result(PruneResult, RECORD | {"scores": scores})))
     assert "random, mean of 3" in text
     assert "0.4000 to 0.6000" in text
     assert "Scored on 9 rows." in text

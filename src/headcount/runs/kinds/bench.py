@@ -3,20 +3,128 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from headcount.base.options import by_field, to_plain
+from headcount.base.json_object import JsonObject
+from headcount.base.options import by_field, defined, to_plain
 from headcount.costs.shapes import SEVERAL, check_rounds, check_timing, shapes_of, unlisted
 from headcount.runs.contents import FILE
 from headcount.runs.kinds.kind import RunContext, RunKind, RunOutput
+from headcount.runs.results import Result
 
 if TYPE_CHECKING:
     from headcount.runs.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
+class TimeEstimate(JsonObject):
+    """A median over paired rounds, and its 95 % interval."""
+
+    median: float
+    """The median."""
+    low: float
+    """The lower end."""
+    high: float
+    """The upper end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing(JsonObject):
+    """One way of running the model on inputs of one shape."""
+
+    name: str
+    """The way, in words."""
+    kind: str
+    """dense, masked, removed or onnx."""
+    heads: int
+    """Heads that do something."""
+    sparsity: float
+    """The share of heads that are masked or removed."""
+    batch: int | None = None
+    """Examples in a forward pass."""
+    length: int | None = None
+    """Tokens of each; null for other inputs."""
+    speedup: TimeEstimate | None = None
+    """How many times as fast as the dense model."""
+    bound: float | None = None
+    """How many times as fast the FLOPs allow."""
+    seconds: TimeEstimate
+    """Of a forward pass."""
+    ratio: TimeEstimate
+    """The time as a share of the dense model's in the same round."""
+    ideal: float | None
+    """FLOPs as a share of the dense model's; null where they cannot be counted."""
+    over_ideal: float | None
+    """The measured share over that of the FLOPs."""
+    parameters: int
+    """Parameters."""
+    memory: int
+    """Bytes of the weights."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimedShape(JsonObject):
+    """How one shape of inputs was timed."""
+
+    batch: int
+    """Examples in a forward pass."""
+    length: int | None
+    """Tokens of each; null for other inputs."""
+    reads: str
+    """One example, in words."""
+    rounds: int
+    """Paired rounds."""
+    share_of_flops: float | None
+    """The heads' share of the FLOPs."""
+    ceiling: float | None
+    """How many times as fast without any head, at best."""
+    precise: bool
+    """Whether all intervals are within the precision."""
+    precision: float
+    """The half-width of an interval that is precise, as a share."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchSummary(Result):
+    """A model timed; of several shapes of inputs, the first is on top."""
+
+    model: str | None
+    """The dense model; null for one in memory."""
+    pruned: str | None
+    """The pruned model, where one was given."""
+    weights: str
+    """saved or random."""
+    seed: int
+    """Of the inputs, and of random weights and masks."""
+    class_: str
+    """The class of the model."""
+    batch: int
+    """Examples in a forward pass."""
+    length: int | None
+    """Tokens of each; null for other inputs."""
+    reads: str
+    """One example, in words."""
+    rounds: int
+    """Paired rounds."""
+    threads: int
+    """Threads."""
+    machine: str
+    """The processor."""
+    share_of_flops: float | None
+    """The heads' share of the FLOPs."""
+    ceiling: float | None
+    """How many times as fast without any head, at best."""
+    shapes: tuple[TimedShape, ...] = ()
+    """How each shape was timed."""
+    timings: tuple[Timing, ...]
+    """Each way of running, for each shape."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class BenchOptions(RunKind):
     """Time one forward pass: dense, masked, with heads removed, and in onnxruntime."""
+
+    result: ClassVar = BenchSummary
 
     pruned: str | None = field(default=None, metadata=FILE)
     """The same model with heads removed."""
@@ -72,4 +180,5 @@ class BenchOptions(RunKind):
             "options": to_plain(self),
             "seed": run.seed,
         }
-        return RunOutput(result=result.to_json(), identity=identity, rows={}, value=result)
+        summary = BenchSummary.from_json(defined(result.to_json()))
+        return RunOutput(result=summary, identity=identity, rows={}, value=result)

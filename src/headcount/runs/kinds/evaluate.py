@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headcount.runs.contents import FILE
 from headcount.runs.kinds.kind import RunContext, RunKind, RunOutput
+from headcount.runs.results import EvaluationResult, MetricValue, Result, ScoreResult
 from headcount.training.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -15,9 +16,33 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MaskScores(EvaluationResult):
+    """The scores of one mask, and its differences from all heads."""
+
+    differences: Mapping[str, MetricValue]
+    """Metric -> this minus all heads, paired on the same rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateResult(ScoreResult, Result):
+    """A model scored on a task."""
+
+    model: str
+    """The model."""
+    masks: tuple[MaskScores, ...] = ()
+    """The same for each mask, in their order."""
+
+    @property
+    def evaluated(self) -> ScoreResult:
+        """The scores of all heads."""
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
 class Evaluate(RunKind):
     """Score a model on a task, with all heads and with masks."""
 
+    result: ClassVar = EvaluateResult
     seeded: ClassVar = "scoring"
     needs_task: ClassVar = True
 
@@ -64,7 +89,7 @@ class Evaluate(RunKind):
             ]
         used = {"split": rows.split, "n": scores[0].n, "seed": self.scoring.seed}
         return RunOutput(
-            result=result,
+            result=EvaluateResult.from_json(result),
             identity=depends_on(run, subject.model, subject.tokenizer, scored=rows.fingerprint),
             rows={"evaluation": used | {"fingerprint": rows.fingerprint}},
             value=(scores, changes),
@@ -78,8 +103,3 @@ class Evaluate(RunKind):
         subject = open_run(run)
         rows = len(subject.scored(self.scoring))
         return {"class": type(subject.model).__name__, "task": run.task, "rows": rows}
-
-    @classmethod
-    def scored(cls, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The scores of all heads."""
-        return record

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headcount.heads import Layout
 from headcount.runs.contents import FILE
 from headcount.runs.kinds.kind import RunContext, RunKind, RunOutput
+from headcount.runs.results import ByHead, Number, Result
 from headcount.sensitivity.options import GradientOptions
 
 if TYPE_CHECKING:
@@ -15,9 +16,40 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImportanceSummary(Result):
+    """How much the loss depends on each head."""
+
+    model: str
+    """The model."""
+    task: str
+    """The task."""
+    seed: int
+    """Of the sample of rows."""
+    predicts: str
+    """The kind of task, which says what the loss is."""
+    layout: Layout
+    """The heads."""
+    scores: ByHead
+    """The mean absolute gradient of the loss at the gate of each head."""
+    stderr: ByHead
+    """Its standard errors over examples."""
+    n: int
+    """Examples."""
+    loss: Number
+    """Their mean loss."""
+    normalize: str
+    """none, or the norm that the scores of each layer are divided by."""
+
+    def columns(self) -> dict[str, Any]:
+        """The mean loss, and over how many examples."""
+        return {"loss": self.loss, "n": self.n}
+
+
+@dataclass(frozen=True, kw_only=True)
 class ImportanceOptions(RunKind):
     """How much a task's loss depends on each head."""
 
+    result: ClassVar = ImportanceSummary
     seeded: ClassVar = "gradient_options"
     needs_task: ClassVar = True
 
@@ -28,7 +60,7 @@ class ImportanceOptions(RunKind):
 
     def execute(self, run: Run, context: RunContext) -> RunOutput:
         """Measure it; the scores are in the record."""
-        from headcount.base.options import to_plain
+        from headcount.base.options import defined, to_plain
         from headcount.runs.data import used_rows
         from headcount.runs.opening import depends_on, mask_of, open_run
         from headcount.sensitivity.gradients import importance
@@ -45,16 +77,11 @@ class ImportanceOptions(RunKind):
         )
         split = options.split or subject.looked_at
         rows = subject.rows_of(split)
-        numbers = scores.to_json()
+        numbers = defined(scores.to_json())
         result = {"model": run.model, "task": task.name, "seed": options.seed}
         return RunOutput(
-            result=result | {"predicts": numbers["kind"], **numbers},
+            result=ImportanceSummary.from_json({**numbers, "predicts": scores.kind, **result}),
             identity=depends_on(run, subject.model, subject.tokenizer, rows=rows),
             rows={"measured": used_rows(rows, split) | {"sampled": options.samples}},
             value=scores,
         )
-
-    @classmethod
-    def columns(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The mean loss, and over how many examples."""
-        return {"loss": record["loss"], "n": record["n"]}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headcount.base.errors import UsageError
 from headcount.runs.notes import Note, log
+from headcount.runs.results import PlainResult, Result
 from headcount.training.logging import Logging
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class RunResult:
 class RunOutput:
     """What came out of a run, before it is put on record."""
 
-    result: Mapping[str, Any]
+    result: Result
     identity: Mapping[str, Any]
     rows: Mapping[str, Any]
     value: Any = None
@@ -72,6 +73,8 @@ class RunOutput:
 class RunKind:
     """The options of one kind of run, with what is done; derived classes are frozen dataclasses."""
 
+    result: ClassVar[type[Result]] = PlainResult
+    """The type of what comes out, with its columns in the table of a study."""
     seeded: ClassVar[str | None] = None
     """The field whose options draw with the seed of the run: see `Run.seed`."""
     needs_task: ClassVar[bool] = False
@@ -90,13 +93,3 @@ class RunKind:
     def plan(self, run: Run) -> dict[str, Any]:
         """What a dry run says: nothing is measured or written."""
         raise UsageError(f"There is no dry run of the kind '{run.kind}'.")
-
-    @classmethod
-    def columns(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What the table of a study has of a finished run, beside its time and score."""
-        return {}
-
-    @classmethod
-    def scored(cls, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The part of a record with `metric`, `score`, `low`, `high` and `n`; None without one."""
-        return None

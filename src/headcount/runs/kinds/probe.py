@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,15 +12,35 @@ from headcount import __version__
 from headcount.base.errors import UsageError
 from headcount.base.options import to_plain
 from headcount.runs.kinds.kind import RunContext, RunKind, RunOutput
+from headcount.runs.results import Result
 
 if TYPE_CHECKING:
     from headcount.runs.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProbeResult(Result):
+    """A machine or an executor that did its work."""
+
+    model: str
+    """What stood in the place of a model."""
+    message: str
+    """What it was told to say."""
+    seed: int
+    """The seed of the run."""
+    host: str
+    """The machine."""
+
+    def columns(self) -> dict[str, Any]:
+        """What it was told to say."""
+        return {"message": self.message}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Probe(RunKind):
     """Try a machine or an executor: nothing is measured, and no model is opened."""
 
+    result: ClassVar = ProbeResult
     opens_model: ClassVar = False
 
     wait: float = 0.0
@@ -54,10 +73,5 @@ class Probe(RunKind):
             "seed": run.seed,
         }
         host = os.uname().nodename
-        result = {"model": run.model, "said": self.say, "seed": run.seed, "host": host}
+        result = ProbeResult(model=str(run.model), message=self.say, seed=run.seed, host=host)
         return RunOutput(result=result, identity=identity, rows={})
-
-    @classmethod
-    def columns(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What it was told to say."""
-        return {"said": record["said"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headcount.base.errors import UsageError
 from headcount.base.options import Mistakes, changed, read, to_plain, types_of
@@ -12,6 +12,7 @@ from headcount.heads import Layout
 from headcount.pruning.methods import Method, make_method, name_of, read_method
 from headcount.repair.repairs import Repairs, read_repairs, repairs_to_plain
 from headcount.runs.kinds.kind import MODEL, RunContext, RunKind, RunOutput, RunResult
+from headcount.runs.prune_result import PruneResult
 from headcount.tasks.calibration import Calibration
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
@@ -31,6 +32,8 @@ NO_TARGET = (
 @dataclass(frozen=True, kw_only=True)
 class Prune(RunKind):
     """Decide which heads stay, remove the others, repair, score."""
+
+    result: ClassVar = PruneResult
 
     method: Method
     """How heads are chosen."""
@@ -84,7 +87,6 @@ class Prune(RunKind):
         """Prune, or score with closed gates; where all gates close, see `context.may_close`."""
         from headcount.learned.keeper import AllClosedError
         from headcount.runs.cutting import PruningRun
-        from headcount.runs.notes import rows_sentence
         from headcount.runs.opening import open_pruned
         from headcount.runs.prune import identity_of, prune_subject
 
@@ -94,10 +96,8 @@ class Prune(RunKind):
         if self.gated:
             decision, before = pruning.decide(), pruning.score_full()
             after = pruning.score(subject.model, [decision.mask])
-            result = pruning.result(decision, {}, before, after)
-            result["rows_text"] = rows_sentence(pruning.used)
             return RunOutput(
-                result=result,
+                result=pruning.result(decision, before, after),
                 identity=identity,
                 rows=pruning.used,
                 value=decision.mask,
@@ -111,28 +111,6 @@ class Prune(RunKind):
             result = pruning.closed(error, pruning.score_full())
             return RunOutput(result=result, identity=identity, rows=pruning.used)
         return RunResult(pruned.record, pruned)
-
-    @classmethod
-    def columns(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Heads, the change of the score, and random removals of as many."""
-        heads, scores = record["heads"], record.get("scores") or {}
-        difference, random = scores.get("difference") or {}, scores.get("random") or {}
-        return {
-            "heads": heads["before"],
-            "kept": heads["after"],
-            "pattern": heads["kept"],
-            "full": (scores.get("before") or {}).get("score"),
-            "difference": difference.get("value"),
-            "difference_low": difference.get("low"),
-            "difference_high": difference.get("high"),
-            "random": random.get("mean"),
-            "parameters": (record.get("parameters") or {}).get("after"),
-        }
-
-    @classmethod
-    def scored(cls, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The score of the pruned model."""
-        return (record.get("scores") or {}).get("after")
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data, the method by its name and options."""

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headcount.base.json_object import JsonObject
+from headcount.base.options import defined
+from headcount.heads import Layout
 from headcount.likeness.options import DistanceOptions
 from headcount.runs.kinds.kind import RunContext, RunKind, RunOutput
+from headcount.runs.results import Number, Result
 from headcount.tasks.calibration import InputOptions
 
 if TYPE_CHECKING:
@@ -18,9 +22,51 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MatrixSummary(JsonObject):
+    """One matrix of distances, over all pairs of different heads."""
+
+    stack: str
+    """encoder, cross or decoder."""
+    distance: str
+    """The distance."""
+    mean: Number
+    """The mean."""
+    smallest: Number
+    """The smallest."""
+    largest: Number
+    """The largest."""
+    largest_error: Number
+    """The largest standard error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedundancySummary(Result):
+    """Distances between heads; the matrices are in the file beside the record."""
+
+    layout: Layout
+    """The heads."""
+    count: int
+    """Inputs."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """How they were measured: model, inputs, distances, options, seed, versions."""
+    summary: tuple[MatrixSummary, ...]
+    """Each matrix in short."""
+
+    def columns(self) -> dict[str, Any]:
+        """The mean of every matrix and its largest standard error."""
+        several = len({matrix.stack for matrix in self.summary}) > 1
+        columns: dict[str, Any] = {"inputs": self.count}
+        for matrix in self.summary:
+            name = f"{matrix.stack}.{matrix.distance}" if several else matrix.distance
+            columns |= {name: matrix.mean, f"{name}.error": matrix.largest_error}
+        return columns
+
+
+@dataclass(frozen=True, kw_only=True)
 class RedundancyOptions(RunKind):
     """A distance for every pair of heads."""
 
+    result: ClassVar = RedundancySummary
     seeded: ClassVar = "input_options"
 
     input_options: InputOptions = field(default_factory=InputOptions)
@@ -55,7 +101,7 @@ class RedundancyOptions(RunKind):
         if context.out is not None:
             matrices.save(context.out)
         return RunOutput(
-            result=matrices.to_json(),
+            result=RedundancySummary.from_json(defined(matrices.to_json())),
             identity=depends_on(run, model, tokenizer, inputs=told(rows)),
             rows={"measured": used_inputs(rows, name)},
             value=matrices,
@@ -85,14 +131,3 @@ class RedundancyOptions(RunKind):
         model, tokenizer, _ = open_model(name_of(run), run.model_options, reads=True)
         inputs = read_inputs(model, tokenizer, self.input_options, task, decides=True)
         return model, tokenizer, *inputs
-
-    @classmethod
-    def columns(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The mean of every matrix and its largest standard error."""
-        several = len({matrix["stack"] for matrix in record["summary"]}) > 1
-        columns = {"inputs": record["count"]}
-        for matrix in record["summary"]:
-            distance = matrix["distance"]
-            name = f"{matrix['stack']}.{distance}" if several else distance
-            columns |= {name: matrix["mean"], f"{name}.error": matrix["largest_error"]}
-        return columns

@@ -2,22 +2,116 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from headcount.base.json_object import JsonObject
 from headcount.behaviour.options import RoleOptions
+from headcount.heads import Layout
 from headcount.runs.contents import FILE
 from headcount.runs.kinds.kind import RunContext, RunKind, RunOutput
+from headcount.runs.results import Number, Result
 from headcount.tasks.calibration import InputOptions
 
 if TYPE_CHECKING:
     from headcount.runs.run import Run
 
 
+Numbers = tuple[Number, ...]
+"""One for each head in the order of the layout; null where a head has none."""
+Weights = tuple[tuple[float, float], ...]
+"""(key, weight)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantityValues(JsonObject):
+    """One number for every head."""
+
+    unit: str
+    """The unit."""
+    what: str
+    """What it is."""
+    values: Numbers
+    """The numbers, in the order of the layout; null where a head has none."""
+    stderr: Numbers
+    """Their standard errors."""
+    low: Numbers
+    """The lower ends of their 95 % intervals."""
+    high: Numbers
+    """The upper ends."""
+    chance: Numbers | None = None
+    """What equal attention gives on the same inputs, of quantities of attention."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleAfter(JsonObject):
+    """What the head attends to in the pruned model."""
+
+    weights: Weights = ()
+    """The first keys of the query as [key, weight]."""
+    most: Weights = ()
+    """For every query its first key and weight."""
+    removed: bool = False
+    """Whether the head was removed, and attends to nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleRow(JsonObject):
+    """What a head attends to in a short row."""
+
+    head: int
+    """Its place in the order of the layout."""
+    row: int | None = None
+    """The number of the input."""
+    decile: int
+    """From 1, where the head is weakest, to 10, where it is strongest."""
+    strength: float
+    """How much it does what its role is."""
+    tokens: tuple[str, ...]
+    """The row."""
+    keys: tuple[str, ...] | None = None
+    """The row that it attends to, in cross-attention."""
+    query: int
+    """The query that is shown."""
+    weights: Weights
+    """The first keys of the query as [key, weight]."""
+    most: Weights
+    """For every query its first key and weight."""
+    after: ExampleAfter | None = None
+    """The same in the pruned model, where one was given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolesSummary(Result):
+    """What every head does; `hc.load_roles` reads the file of `--out`."""
+
+    layout: Layout
+    """The heads; every list has one entry for each, in this order."""
+    count: int
+    """Inputs that means are over."""
+    inputs: str
+    """What these are."""
+    quantities: Mapping[str, QuantityValues]
+    """By name: previous, next, same, first, separator, duplicate, induction, reach, entropy,
+    entropy_share, replaceable, kilobytes; with `--time` milliseconds; with `--alone` cost_alone,
+    score_alone and the same with `_repaired`."""
+    roles: tuple[str | None, ...]
+    """The role of each head, or null."""
+    chance: Mapping[str, Number]
+    """The mean over heads of what equal attention gives, by quantity."""
+    examples: tuple[ExampleRow, ...]
+    """For each head some short rows, from where it is weakest to where it is strongest."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Model, class, what `separators` are in each stack (special, punctuation or null), `tokens`
+    and `unknowns` of the replaceable shares, options, versions."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RolesOptions(RunKind):
     """What every head does on data."""
 
+    result: ClassVar = RolesSummary
     seeded: ClassVar = "input_options"
 
     input_options: InputOptions = field(default_factory=InputOptions)
@@ -62,4 +156,5 @@ class RolesOptions(RunKind):
             identity["scored"] = Subject(model=model, task=scored).rows_of(scored.evaluation)
             limit = {"sampled": self.role_options.limit}
             used["evaluation"] = used_rows(identity["scored"], scored.evaluation) | limit
-        return RunOutput(result=result.to_json(), identity=identity, rows=used, value=result)
+        summary = RolesSummary.from_json(result.to_json())
+        return RunOutput(result=summary, identity=identity, rows=used, value=result)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headcount.base.errors import UsageError
 from headcount.runs.kinds.kind import MODEL, RunContext, RunKind, RunResult
+from headcount.runs.results import EvaluationResult, Number, Result
 from headcount.training.options import TrainOptions
 
 if TYPE_CHECKING:
@@ -16,9 +16,39 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrainResult(Result):
+    """A model trained on a task."""
+
+    model: str
+    """The model it started from."""
+    task: str
+    """The task."""
+    steps: int
+    """Steps of training."""
+    rows_trained: int
+    """Different rows."""
+    resumed_from: int | None
+    """The step where an interrupted training went on."""
+    last_loss: Number
+    """The loss at the end."""
+    evaluation: EvaluationResult | None
+    """The scores on the dev split."""
+
+    def columns(self) -> dict[str, Any]:
+        """Steps and the last loss."""
+        return {"steps": self.steps, "last_loss": self.last_loss}
+
+    @property
+    def evaluated(self) -> EvaluationResult | None:
+        """The score on the dev split."""
+        return self.evaluation
+
+
+@dataclass(frozen=True, kw_only=True)
 class Train(RunKind):
     """Train a model on a task's train split, and score it on its dev split."""
 
+    result: ClassVar = TrainResult
     seeded: ClassVar = "training"
     needs_task: ClassVar = True
 
@@ -58,9 +88,9 @@ class Train(RunKind):
         """Train, and put the model and its record into `out`."""
         from headcount.base.files import expanded
         from headcount.runs.data import used_rows
-        from headcount.runs.opening import depends_on
+        from headcount.runs.opening import depends_on, name_of
         from headcount.runs.overlap import keys_of, shared_note, used_keys
-        from headcount.runs.record import COMMON, Record
+        from headcount.runs.record import Record
         from headcount.training.finetune import finetune
         from headcount.training.processes import is_first
 
@@ -92,18 +122,20 @@ class Train(RunKind):
             if shared is not None and is_first():
                 notes.append(shared)
                 context.note(shared)
-        numbers = {name: value for name, value in trained.to_json().items() if name not in COMMON}
+        scores = trained.evaluation
         last = [point["loss"] for point in trained.curve if "loss" in point][-1:]
         record = Record(
             run=run,
             identity=identity,
-            result={
-                "model": run.model,
-                "task": task.name,
-                **numbers,
-                "rows_trained": trained.rows,
-                "last_loss": last[0] if last else None,
-            },
+            result=TrainResult(
+                model=name_of(run),
+                task=task.name,
+                steps=trained.steps,
+                rows_trained=trained.rows,
+                resumed_from=trained.resumed_from,
+                last_loss=last[0] if last else None,
+                evaluation=scores and EvaluationResult.of(scores),
+            ),
             rows={"training": used},
             notes=tuple(notes),
             command=context.command,
@@ -157,13 +189,3 @@ class Train(RunKind):
             source=run.source,
             model_options=run.model_options,
         )
-
-    @classmethod
-    def columns(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Steps and the last loss."""
-        return {"steps": record["steps"], "last_loss": record["last_loss"]}
-
-    @classmethod
-    def scored(cls, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The score on the dev split."""
-        return record.get("evaluation")

@@ -12,8 +12,9 @@ from headcount.runs.cutting import PruningRun
 from headcount.runs.folder import work_of, workspace
 from headcount.runs.identity import own_options
 from headcount.runs.kinds.prune import Prune
-from headcount.runs.notes import Note, rows_sentence
+from headcount.runs.notes import Note
 from headcount.runs.prune import run_of
+from headcount.runs.prune_result import PruneResult
 from headcount.runs.record import Record, id_of
 from headcount.runs.subject import Subject
 from headcount.runs.values import content
@@ -79,13 +80,13 @@ class Candidates:
         with workspace(work_of(target), about, self.note, where=target):
             yield replace(pruning, work=work_of(target))
 
-    def record_of(self, pruning: PruningRun, result: Any, seconds: float) -> Record:
+    def record_of(self, pruning: PruningRun, result: PruneResult, seconds: float) -> Record:
         """A finished prune."""
         return Record(
             run=run_of(self.subject, pruning.options, pruning.seed),
             identity=self.identity_of(pruning),
             rows=pruning.used,
-            result=result | {"rows_text": rows_sentence(pruning.used)},
+            result=result,
             notes=pruning.notes(),
             seconds=round(seconds, 1),
         )

@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 
 from headcount.pruning.methods import Decision
 from headcount.runs.cutting import PruningRun
+from headcount.runs.prune_result import RepairStep
 from headcount.runs.record import id_of
 from headcount.studies import outcome
 from headcount.studies.search.candidates import Candidate, Candidates
@@ -39,7 +40,7 @@ class _Made:
     cutting: PruningRun
     decision: Decision
     model: PreTrainedModel
-    done: dict[str, Any]
+    repair: tuple[RepairStep, ...]
 
 
 @dataclass(kw_only=True)
@@ -136,7 +137,7 @@ class Trials:
             evaluation = self._evaluation(piece, _plain(together))
             before = self.before(wanted, evaluation.n)
             result = candidate_model.cutting.result(
-                candidate_model.decision, candidate_model.done, before, evaluation
+                candidate_model.decision, before, evaluation, candidate_model.repair
             )
             spent = 0.0 if earlier is None else earlier.seconds
             seconds = spent + time.monotonic() - started
@@ -157,10 +158,10 @@ class Trials:
         heads = f"{len(decision.mask)} of {len(decision.mask.layout)} heads"
         where = "" if self.pace is None else f", {self.pace}"
         self.report(f"{wanted.label}, seed {wanted.seed}: trying {heads}{where}")
-        model, done = self.study.subject.model, {}
+        model, repair = self.study.subject.model, ()
         if not wanted.options.gated:
-            model, done = cutting.cut(decision)
-        self._made = _Made(id, cutting, decision, model, done)
+            model, repair = cutting.cut(decision)
+        self._made = _Made(id, cutting, decision, model, repair)
         return self._made
 
     def _evaluation(self, like: Evaluation, answers: Outcome) -> Evaluation:

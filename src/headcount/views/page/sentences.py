@@ -184,7 +184,7 @@ def _roles(item: ReportItem, heads: int) -> HeadRoles:
 
 
 def _example(example: Mapping[str, Any]) -> RoleExample:
-    keys, after = example.get("keys"), example.get("after")
+    keys, after = example.get("keys"), example.get("after", {"removed": True})
     return RoleExample(
         decile=number(example.get("decile")),
         tokens=list(map(str, example["tokens"])),
@@ -192,7 +192,7 @@ def _example(example: Mapping[str, Any]) -> RoleExample:
         query=number(example.get("query")),
         weights=_weights(example["weights"]),
         pruned="after" in example,
-        after=None if after is None else _weights(after["weights"]),
+        after=None if after.get("removed") else _weights(after["weights"]),
     )
 
 

@@ -14,6 +14,7 @@ from headcount.base.names import split_words
 from headcount.base.text import printable
 from headcount.heads import Mask
 from headcount.repair.repairs import done_words
+from headcount.runs.prune_result import PruneResult
 from headcount.tasks.metrics import Difference
 from headcount.views.tables.amounts import Row, interval, parameters, scored
 from headcount.views.tables.columns import Cells, table
@@ -31,28 +32,29 @@ VERDICTS = {
 }
 
 
-def prune_table(record: Row) -> Table:
-    """All heads, the pruned model and random heads of the same number, from a prune's record."""
-    heads, counts, scores = record["heads"], record.get("parameters"), record.get("scores")
-    name = ", ".join([record["method"], *done_words([step["name"] for step in record["repair"]])])
-    rows: list[Cells] = []
-    for label, which in (("all heads", "before"), (name, "after")):
-        kept = heads["kept"] if which == "after" else ""
-        row = [label, str(heads[which]), kept, "" if counts is None else parameters(counts[which])]
-        if scores is not None:
-            score = scores[which]
-            loss = scores["lost"] if which == "after" else ""
-            row += [scored(score["score"]), interval(score), loss, str(score["n"])]
-        rows.append(row)
+def prune_table(result: PruneResult) -> Table:
+    """All heads, the pruned model and random heads of the same number."""
+    heads, sizes, scores = result.heads, result.parameters, result.scores
+    name = ", ".join([result.method, *done_words([step.name for step in result.repair])])
+    before, after = (
+        [label, str(count), kept, "" if size is None else parameters(size)]
+        for label, count, kept, size in (
+            ("all heads", heads.before, "", sizes and sizes.before),
+            (name, heads.after, heads.kept, sizes and sizes.after),
+        )
+    )
+    rows: list[Cells] = [before, after]
     columns = ["", "heads", "kept per layer", "parameters"]
     if scores is not None:
-        columns += [scores["metric"], "95 % interval", "from all heads", "n"]
-    if scores is not None and "random" in scores:
-        random = scores["random"]
-        spread = f"{scored(random['worst'])} to {scored(random['best'])}"
-        label = f"random, mean of {random['draws']}"
-        rows.append((label, str(heads["after"]), "", "", scored(random["mean"]), spread, "", ""))
-    return _captioned(table(columns, rows), record["rows_text"])
+        columns += [scores.metric, "95 % interval", "from all heads", "n"]
+        for row, score, lost in ((before, scores.before, ""), (after, scores.after, scores.lost)):
+            row += [scored(score.score), interval(vars(score)), lost, str(score.n)]
+    if scores is not None and scores.random is not None:
+        random = scores.random
+        spread = f"{scored(random.worst)} to {scored(random.best)}"
+        label = f"random, mean of {random.draws}"
+        rows.append((label, str(heads.after), "", "", scored(random.mean), spread, "", ""))
+    return _captioned(table(columns, rows), result.rows_text)
 
 
 def removed_table(mask: Mask, sizes: Mapping[str, int], folder: Path) -> Table:

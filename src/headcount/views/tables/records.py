@@ -2,52 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from headcount.base.names import split_words
+from headcount.runs.kinds.train import TrainResult
+from headcount.runs.prune_result import PruneResult
+from headcount.runs.results import MetricValue
+from headcount.tasks.scores import Score
 from headcount.views.tables.amounts import amount
 from headcount.views.tables.columns import table
 from headcount.views.tables.pruning import prune_table
 
 if TYPE_CHECKING:
     from headcount.exports.export import ExportResult
+    from headcount.runs.record import Record
 
 
-def record_table(record: Mapping[str, Any]) -> Table:
+def record_table(record: Record) -> Table:
     """The table of a record: that of its kind, else its plain values line by line."""
-    if record["kind"] in ("prune", "train"):
-        return (prune_table if record["kind"] == "prune" else train_table)(record)
-    rows = [(name, str(value)) for name, value in record.items() if not isinstance(value, dict)]
-    return table([record["kind"], ""], rows)
-
-
-def train_table(record: Mapping[str, Any]) -> Table:
-    """Rows, steps, the last loss and the scores of a training."""
+    if isinstance(record.result, PruneResult):
+        return prune_table(record.result)
+    if isinstance(record.result, TrainResult):
+        return train_table(record.result, record.seconds)
     rows = [
-        ("rows", str(record["rows_trained"])),
-        ("steps", str(record["steps"])),
-        ("seconds", f"{record['seconds']:.1f}"),
+        (name, str(value))
+        for name, value in record.to_json().items()
+        if not isinstance(value, dict)
     ]
-    if record.get("out") is not None:
-        rows.insert(0, ("out", str(record["out"])))
-    if record["resumed_from"] is not None:
-        rows.append(("resumed from step", str(record["resumed_from"])))
-    if record["last_loss"] is not None:
-        rows.append(("last loss", f"{record['last_loss']:.4f}"))
-    if record["evaluation"] is not None:
-        from headcount.training.evaluation import Evaluation
+    return table([record.run.kind, ""], rows)
 
-        evaluation = Evaluation.from_json(record["evaluation"])
-        split = split_words(evaluation.split)
-        rows += [
-            (f"{split} {score.metric}", f"{score.shown} {score.interval}".rstrip())
-            for score in evaluation.scores
-        ]
-        rows.append(("n", str(evaluation.n)))
-    return table(["trained", record["task"]], rows)
+
+def train_table(result: TrainResult, seconds: float, out: Path | None = None) -> Table:
+    """Rows, steps, the last loss and the scores of a training."""
+    rows = [] if out is None else [("out", str(out))]
+    rows += [
+        ("rows", str(result.rows_trained)),
+        ("steps", str(result.steps)),
+        ("seconds", f"{seconds:.1f}"),
+    ]
+    if result.resumed_from is not None:
+        rows.append(("resumed from step", str(result.resumed_from)))
+    if result.last_loss is not None:
+        rows.append(("last loss", f"{result.last_loss:.4f}"))
+    if result.evaluation is not None:
+        split = split_words(result.evaluation.split)
+        for score in map(as_score, result.evaluation.scores.values()):
+            rows.append((f"{split} {score.metric}", f"{score.shown} {score.interval}".rstrip()))
+        rows.append(("n", str(result.evaluation.n)))
+    return table(["trained", result.task], rows)
+
+
+def as_score(value: MetricValue) -> Score:
+    """A metric of a record as the score that it was written from."""
+    return Score.from_json(value.to_json())
 
 
 def export_table(export: ExportResult) -> Table:
