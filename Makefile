@@ -75,6 +75,7 @@ check: $(STAMP)
 # Strict: a link to a page or a heading that is not there ends the build.
 docs: $(STAMP)
 	$(BIN)/python tools/make_reference.py
+	PYTHONPATH=. $(BIN)/python -m tools.schemas
 	$(BIN)/zensical build --clean --strict
 	@echo "[docs] open site/index.html"
 

@@ -350,7 +350,7 @@ def _fits(value: Any, type_: object) -> bool:
         return (whole_number and abs(value) < 2**63) or (
             plain is float and isinstance(value, float)
         )
-    json_type = {tuple: list, type(None): NoneType}.get(plain, plain)
+    json_type = {tuple: list, Mapping: dict, type(None): NoneType}.get(plain, plain)
     if json_type in (str, bool, list, dict, NoneType):
         return isinstance(value, json_type)
     return True

@@ -26,20 +26,17 @@ from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.base.files import as_path, expanded, read_json, require_fields, write_json
 from headcount.base.header import header, require_header
-from headcount.base.options import defined
+from headcount.base.options import defined, types_of
 from headcount.runs.kinds import KINDS
-from headcount.runs.results import Result
+from headcount.runs.results import RecordFields, Result
 from headcount.runs.run import Run
 
 ResultKind = TypeVar("ResultKind", bound=Result)
 FILE = "record.json"
 TOLD = ("model", "device", "versions")
 """Parts of an identity that are recorded and may differ."""
-COMMON = {
-    "format": str, "version": int, "kind": str, "id": str, "run": dict, "identity": dict,
-    "versions": dict, "device": str, "command": str | None, "seconds": float, "rows": dict,
-    "notes": list,
-}  # fmt: skip
+COMMON = types_of(RecordFields)
+"""What every record has -> its type."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -69,7 +69,7 @@ class ScoreResult(JsonObject):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationResult(ScoreResult):
-    """The same, with the time and the rows."""
+    """The scores of a model on the rows of a task, with its time and these rows."""
 
     seconds: float
     """The time of the model alone."""
@@ -80,6 +80,56 @@ class EvaluationResult(ScoreResult):
     def of(cls, evaluation: Evaluation) -> Self:
         """An evaluation as a record has it."""
         return cls.from_json(evaluation.to_json())
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsRead(JsonObject):
+    """Rows that a run has read."""
+
+    split: str
+    """The split, or what they are."""
+    n: int | None
+    """How many."""
+    seed: int | None
+    """Of the sample; null for all rows."""
+    fingerprint: str | None
+    """A short name for their content."""
+    sampled: int | None = None
+    """How many of them were used at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordFields(JsonObject):
+    """What every record has, whatever its kind."""
+
+    format: str
+    """headcount."""
+    version: int
+    """The version of this page, 1; another one is refused."""
+    kind: str
+    """The kind of run."""
+    id: str
+    """A short name for `identity`: two records with the same one answer the same question."""
+    run: Mapping[str, Any]
+    """The whole run: `kind`, `model` (a name, a folder, or another run), `task`, `source` (where
+    its rows come from), `model_options` (tokenizer, device, dtype), `seed` (of everything random),
+    and the `options` of the kind."""
+    identity: Mapping[str, Any]
+    """What the result depends on, by content: weights, config, tokenizer, rows, options. `model`,
+    `device` and `versions` are in it and may differ."""
+    versions: Mapping[str, Any]
+    """What computed it."""
+    device: str
+    """Where."""
+    command: str | None
+    """By which command; null from Python."""
+    seconds: float
+    """How long it took."""
+    rows: Mapping[str, RowsRead]
+    """Which rows were used for `calibration`, `repair`, `training` and `evaluation`, or `measured`
+    by a run that only measures."""
+    notes: tuple[str, ...]
+    """What a reader must not miss; the same sentences were printed."""
 
 
 class Result(JsonObject):

@@ -263,7 +263,7 @@ class Groups:
             raise UsageError(
                 f"{len(runs)} runs of the group '{group}' are meant, which differ in "
                 f"{', '.join(differ)}: say which, as in {{run: {group}, {differ[0]}: …}}, or "
-                f"{{entry: {group}}} for all of them, or {{best: {group}}}."
+                f"{{each: {group}}} for all of them, or {{best: {group}}}."
             )
         return runs
 
