@@ -34,7 +34,8 @@ def test_files_sentence_and_json(cli, folder, tmp_path):
     assert found["sentence"].startswith(f"{folder.name} needs {found['kept']} of its 12 heads on")
     names = {path.name for path in (tmp_path / "s").iterdir()}
     assert names == {
-        "search.json", "search.png", "search.svg", "model", "runs", "full.json", "settings.json",
+        "search.json", "search.png", "search.svg", "model", "runs", "selection.json", "studies",
+        "claims", "work",
     }  # fmt: skip
     assert [shape["batch"] for shape in found["timing"]["shapes"]] == [1, 2]
     assert " at 1 × 5 tokens (FLOPs allow " in found["sentence"]
@@ -292,3 +293,43 @@ def test_the_probability_of_a_line_is_that_of_all_its_seeds(cli, folder, tmp_pat
         assert size["difference"]["value"] == pytest.approx(mean)
     assert f"heads by surgeon, seed {found['seed']}" in found["sentence"]
     assert f"as many at random: {found['random']['mean']:.3f} in the mean of 2" in found["sentence"]
+
+
+def test_by_any_executor_it_is_the_same_and_the_command_is_stored(cli, folder, tmp_path):
+    line = ("search", folder, *QUICK, "--max-drop", "30%", "--json")
+    here = json.loads(cli(*line, "--out", tmp_path / "here").out)
+    how = ("--executor", "processes", "--workers", 2)
+    ran = cli(*line, *how, "--out", tmp_path / "there")
+    assert ran.code == 0, ran.err
+    there = json.loads(ran.out)
+    left = ("seconds", "out", "sum", "command", "checkpoint")
+    assert {k: v for k, v in there.items() if k not in left} == {
+        k: v for k, v in here.items() if k not in left
+    }
+    runs = [{path.name for path in (tmp_path / at / "runs").iterdir()} for at in ("here", "there")]
+    assert runs[0] == runs[1] == {one["id"] for one in here["tried"]}
+    plan = json.loads((tmp_path / "there" / "studies" / "search.json").read_text())
+    assert plan["command"] == there["command"]
+    assert set(plan["runs"]) == runs[0]
+
+
+def test_a_search_finds_the_runs_of_a_curve(cli, folder, tmp_path):
+    rows = ("--task", "pocket-sentiment", "--limit", 24, "--calibration-samples", 16)
+    rows += ("--bootstrap", 40, "--recover")
+    alone = ("search", folder, *rows, "--seeds", 1, "--baseline", 1, "--no-bench")
+    alone += ("--max-drop", "30%", "--json", "--out")
+    want = json.loads(cli(*alone, tmp_path / "alone").out)
+    ratio, rest = (12 - want["tried"][0]["kept"]) / 12, ("--methods", "surgeon", "--seeds", 1)
+    half = ("--split", "dev:selection:0.5:0", "--ratios", ratio)
+    ran = cli("curve", folder, *rows, *rest, *half, "--out", tmp_path / "s")
+    assert ran.code == 0, ran.err
+    (run,) = (tmp_path / "s" / "runs").iterdir()
+    assert run.name == want["tried"][0]["id"]
+    then = (run / "record.json").stat().st_mtime_ns
+    ran = cli(*alone, tmp_path / "s")
+    assert ran.code in (0, 6), ran.err
+    found = json.loads(ran.out)
+    assert [found[name] for name in ("kept", "tried", "score")] == [
+        want[name] for name in ("kept", "tried", "score")
+    ]
+    assert (run / "record.json").stat().st_mtime_ns == then

@@ -43,9 +43,8 @@ def write_search(
         "checkpoint": checkpoint,
     }
     trees = {
-        folder / "settings.json": ABOUT,
         folder / "search.json": seal(answer, id_of(ABOUT)),
-        folder / "full.json": seal(full, id_of(ABOUT)),
+        folder / "selection.json": seal(full, id_of(ABOUT)),
         run / "record.json": record,
         run / "predictions.json": seal(full, record["id"]),
         folder / "model" / "record.json": record,
@@ -78,21 +77,18 @@ def _hit(path: Path, trees: Mapping[Path, Any], rng: Random) -> None:
 def read_search(path: Path) -> None:
     """As the same search would, and as a page does."""
     from headcount.base.errors import HeadcountError
+    from headcount.runs.record import id_of
     from headcount.studies import outcome
-    from headcount.studies.search.kept import kept_answer
-    from headcount.studies.search.store import opened
-    from headcount.studies.search.trials import PREDICTIONS
+    from headcount.studies.search.kept import FULL, kept_answer
     from headcount.views.page.report import report
 
     (run,) = (path / "runs").iterdir()
     skipped = report(path, out=path.parent / "page.html").skipped
     asked: Any = SimpleNamespace(note=str)
-    with opened(path, ABOUT, note=str) as store:
-        if (answer := kept_answer(asked, store)) is not None:
-            assert answer.model is not None
-            repr(answer.mask)
-        if store.get(run.name) is not None:
-            outcome.kept(run, run.name, PREDICTIONS)
-        store.full()
+    if (answer := kept_answer(asked, path, id_of(ABOUT))) is not None:
+        assert answer.model is not None
+        repr(answer.mask)
+    outcome.kept(run, run.name, outcome.PREDICTIONS)
+    outcome.kept(path, id_of(ABOUT), FULL)
     if skipped:
         raise HeadcountError(skipped[0][1])

@@ -118,12 +118,17 @@ def test_a_search_over_another_answer_survives_kills(tmp_path: Path, tokenizer: 
     tiny(tokenizer).save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     earlier, line = asked_for(tmp_path, "50%"), asked_for(tmp_path, "10%")
+    command = [sys.executable, "-m", "headcount", *line, "--overwrite"]
     assert main(line) in (0, 6)
     want = answer(tmp_path)
     assert main([*earlier, "--overwrite"]) in (0, 6)
+    log = {"HEADCOUNT_KILL_AT": "0", "HEADCOUNT_KILL_LOG": str(tmp_path / "places")}
+    subprocess.run(command, env={**os.environ, **log}, capture_output=True)
+    places = (tmp_path / "places").read_text().splitlines()
+    under_way = 1 + next(at for at, place in enumerate(places) if ":publish:" in place)
+    assert main([*earlier, "--overwrite"]) in (0, 6)
     assert answer(tmp_path) != want
-    for at, refused in ((4, True), (9, False)):
-        command = [sys.executable, "-m", "headcount", *line, "--overwrite"]
+    for at, refused in ((4, True), (under_way, False)):
         environment = {**os.environ, "HEADCOUNT_KILL_AT": str(at)}
         done = subprocess.run(command, env=environment, capture_output=True)
         assert done.returncode == -signal.SIGKILL

@@ -29,6 +29,7 @@ def search(
     baseline: int = 3,
     search_options: groups.SearchFlags = groups.SEARCH_FLAGS,
     cut: cuts.CutOptions = cuts.CUT,
+    executor_options: groups.ExecutorFlags = groups.EXECUTOR_FLAGS,
     as_json: Json = False,
 ) -> int | None:
     """Find the fewest heads within a loss, or the best score within a budget; say it in a sentence.
@@ -97,6 +98,7 @@ def search(
             seed=cut.seed,
             out=out,
             overwrite=cut.overwrite,
+            executor_options=executor_options.on(),
             command=groups.command_line(),
             report=talk,
             note=warn,

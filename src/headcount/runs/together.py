@@ -1,6 +1,6 @@
 """Prunes that only close gates, scored in one pass over the rows: many masks of one model.
 
-records = prune_together([run, ...], subjects)       # one for each run, in their order
+results = prune_together([run, ...], subjects)       # one for each run, in their order
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from headcount.base.errors import HeadcountError
 from headcount.pruning.methods import Decision
 from headcount.runs.cutting import PruningRun
+from headcount.runs.kinds.kind import RunResult
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
 from headcount.runs.opening import open_pruned
@@ -36,8 +37,8 @@ def _rows_of(run: Run, options: Prune) -> tuple[object, ...]:
 
 def prune_together(
     runs: Sequence[Run], subjects: Subjects, note: Note = log
-) -> list[Record | HeadcountError]:
-    """The record of every run, or why its heads could not be chosen."""
+) -> list[RunResult | HeadcountError]:
+    """Record and evaluation of every run, or why its heads could not be selected."""
     started = time.monotonic()
     subject = open_pruned(runs[0], subjects)
     prunes = [
@@ -49,22 +50,22 @@ def prune_together(
     masks = [decision.mask for decision in decisions if isinstance(decision, Decision)]
     scores = iter(prunes[0].score_masks(masks, [0] * len(masks)) if masks else [])
     seconds = round((time.monotonic() - started) / len(runs), 1)
-    records: list[Record | HeadcountError] = []
+    results: list[RunResult | HeadcountError] = []
     for run, prune, decision in zip(runs, prunes, decisions, strict=True):
         if isinstance(decision, HeadcountError):
-            records.append(decision)
+            results.append(decision)
             continue
-        records.append(
-            Record(
-                run=run,
-                identity=identity_of(subject, prune.options, run.seed),
-                result=prune.result(decision, before, next(scores)),
-                rows=prune.used,
-                notes=prune.notes(),
-                seconds=seconds,
-            )
+        after = next(scores)
+        record = Record(
+            run=run,
+            identity=identity_of(subject, prune.options, run.seed),
+            result=prune.result(decision, before, after),
+            rows=prune.used,
+            notes=prune.notes(),
+            seconds=seconds,
         )
-    return records
+        results.append(RunResult(record, after))
+    return results
 
 
 def _decision(prune: PruningRun) -> Decision | HeadcountError:

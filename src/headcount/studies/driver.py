@@ -50,6 +50,8 @@ class Driver:
     progress: Progress = lambda done, total: None
     logging: Mapping[str, Any] = field(default_factory=dict)
     """Options of `Logging` for its runs."""
+    closes: bool = True
+    """Whether the executor has nothing to do after this plan."""
     settled: dict[str, str] = field(default_factory=dict)
     """Key -> done, failed or not run."""
     why: dict[str, str] = field(default_factory=dict)
@@ -84,7 +86,10 @@ class Driver:
                 if time.monotonic() - looked > POLL:
                     looked = time.monotonic()
                     self._look_elsewhere()
-        finally:
+        except BaseException:
+            self.executor.close()
+            raise
+        if self.closes:
             self.executor.close()
         self.ledger.sweep(self.plan.by_key)  # after workers that died when their run was published
         return self._summary()

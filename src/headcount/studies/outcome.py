@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from headcount.base.errors import UsageError
-from headcount.base.files import require_fields, write_json
+from headcount.base.errors import HeadcountError, UsageError
+from headcount.base.files import read_json, require_fields, write_json
 from headcount.base.header import header
 from headcount.runs.identity import read_sealed, seal
 from headcount.tasks.metrics import Outcome
 from headcount.training.evaluation import Evaluation
 
 FILE = "full.json"
+"""Of the full model, in the folder of a study."""
+PREDICTIONS = "predictions.json"
+"""Of a pruned model, in the folder of its run."""
 
 
 def keep(evaluation: Evaluation, folder: Path | None, id: str, file: str = FILE) -> Evaluation:
@@ -24,7 +27,7 @@ def keep(evaluation: Evaluation, folder: Path | None, id: str, file: str = FILE)
         sides = (evaluation.outcome.predictions, evaluation.outcome.labels)
         rows = [list(map(_plain, side)) for side in sides]
         scores = {"scores": evaluation.to_json(), "predictions": rows[0], "labels": rows[1]}
-        data = header("full") | scores
+        data = header("predictions" if file == PREDICTIONS else "full") | scores
         write_json(folder / file, seal(data, id))
     return evaluation
 
@@ -42,6 +45,15 @@ def kept(folder: Path | None, id: str, file: str = FILE) -> Evaluation | None:
         return replace(scores, outcome=Outcome(sides[0], sides[1]))
     except (ValueError, TypeError) as error:
         raise UsageError(f"{complaint}: {error}.") from error
+
+
+def is_one(path: Path) -> bool:
+    """Whether a file is what `keep` wrote, for whatever question."""
+    try:
+        data = read_json(path, "score of a model", 2**30)
+    except HeadcountError:
+        return False
+    return isinstance(data, dict) and {"scores", "predictions", "labels"} <= data.keys()
 
 
 def _side(values: list[Any]) -> Any:

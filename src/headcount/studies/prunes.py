@@ -7,6 +7,7 @@ that asks for the same finds it there, and the same call again computes what is 
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
@@ -17,25 +18,25 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headcount.base.errors import HeadcountError, StudyError, UsageError
+from headcount.base.errors import UsageError
 from headcount.base.files import expanded, locked
 from headcount.base.options import to_plain
 from headcount.models.model_options import ModelOptions
-from headcount.runs.cutting import PruningRun, full_key
-from headcount.runs.identity import identity
+from headcount.runs.cutting import PruningRun
+from headcount.runs.identity import identity, require_same
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
 from headcount.runs.opening import subject_key
-from headcount.runs.record import FILE, Record, id_of, load_record
+from headcount.runs.record import Record, id_of
 from headcount.runs.run import InMemory, Run
 from headcount.runs.subject import Subject, Subjects, make_subject
 from headcount.runs.values import content
 from headcount.studies import outcome
 from headcount.studies.driver import Progress
 from headcount.studies.executors.protocol import ExecutorOptions
+from headcount.studies.opened import OpenStudy
 from headcount.studies.parts import absolute
 from headcount.studies.plan import Cell, Plan, Settings
-from headcount.studies.points import require_cut
 from headcount.studies.study import Study
 from headcount.tasks.source import Source
 from headcount.tasks.task import Task
@@ -108,40 +109,36 @@ class PruneStudy:
     progress: Progress | None = None
     note: Note = log
     logging: Logging = field(default_factory=Logging)
+    grows: bool = False
+    """Its runs are chosen as results come in: none of the plan is sure to be made."""
+    full_file: str = outcome.FILE
+    """Where the full model's predictions are kept."""
 
     def records(self) -> list[Record]:
         """The record of every run of the plan, in its order; those that are missing are made."""
+        with self.opened() as study:
+            return study.records(self.plan)
+
+    @contextmanager
+    def opened(self, results: Sequence[str] = ()) -> Generator[OpenStudy]:
+        """The study with its folder held; `results` is what `overwrite` deletes beside the runs."""
         note = told_once(self.note)
         self._check(note)
-        plan = self._plan()
         with _folder(self.out) as folder:
-            study = Study(plan, folder, dict(self.about), self.command)
+            plan = replace(self.plan, cells=()) if self.grows else self.plan
+            study = Study(self.prepared(plan), folder, dict(self.about), self.command)
+            results = (*results, self.full_file)
             if self.overwrite:
-                study.discard([outcome.FILE])
+                study.discard(results, known=outcome.is_one(folder / self.full_file))
+            elif (
+                study.is_new
+                and any(os.path.lexists(folder / name) for name in results)
+                and outcome.kept(folder, id_of(self.about), self.full_file) is None
+            ):
+                require_same(None, self.about, folder)
             study.begin(self.executor_options, note)
-            self._share_full(study, plan)
-            where = folder.name if self.out is not None else self.subject.need_task().name
-            result = study.run(
-                self.executor_options,
-                again="retry",
-                note=note,
-                progress=self.progress,
-                subjects=self._subjects(plan),
-                logging=_logging(self.logging, where),
-            )
-            if result.failed:
-                raise _failure(study, result.failed)
-            if result.left:
-                raise StudyError(
-                    f"{result.left} runs are left to {self.executor_options.executor}: the same "
-                    "command again, when they are done, gathers them."
-                )
-            records = []
-            for cell in plan.cells:
-                path = study.ledger.folder_of(cell.key)
-                records.append(load_record(path))
-                require_cut(records[-1], path / FILE)
-            return records
+            with OpenStudy(of=self, folder=folder, note=note) as opened:
+                yield opened
 
     def _check(self, note: Note) -> None:
         """Refuse wrong options of what costs nothing to prepare before anything is scored."""
@@ -156,18 +153,18 @@ class PruneStudy:
                     prune.prepare()
             prune.tell_seen()
 
-    def _plan(self) -> Plan:
-        """The plan, with the model named by its content where no other process can open it."""
+    def prepared(self, plan: Plan) -> Plan:
+        """A plan, with the model named by its content where no other process can open it."""
         import torch
 
-        settings = self.plan.settings
+        settings = plan.settings
         if self.executor_options.executor == "serial":
             settings = replace(settings, threads=torch.get_num_threads())
-        cells = self.plan.cells
+        cells = plan.cells
         if not self.subject.named or not all(_is_plain(cell.run.options) for cell in cells):
             name = id_of(identity(self.subject, self.like))
             cells = [replace(cell, run=self._in_memory(cell.run, name)) for cell in cells]
-        return replace(self.plan, cells=cells, settings=settings)
+        return replace(plan, cells=cells, settings=settings)
 
     def _in_memory(self, run: Run, fingerprint: str) -> Run:
         method = run.options_as(Prune).method
@@ -175,7 +172,7 @@ class PruneStudy:
             fingerprint += f"-{content(method)}"
         return replace(run, model=InMemory(fingerprint, self.subject.name))
 
-    def _subjects(self, plan: Plan) -> Subjects:
+    def subjects(self, plan: Plan) -> Subjects:
         """The opened subject, where the runs look for theirs."""
         subjects = Subjects()
         for run in (cell.run for cell in plan.cells):
@@ -183,21 +180,6 @@ class PruneStudy:
             key = subject_key(run, trains=options.trains, seed=options.scoring.seed)
             subjects.held[key] = self.subject
         return subjects
-
-    def _share_full(self, study: Study, plan: Plan) -> None:
-        """Score the full model once for all runs in this process, or take what is there."""
-        id = id_of(self.about)
-        full = outcome.kept(study.folder, id)
-        serial = self.executor_options.executor == "serial"
-        if full is None and serial and not study.is_done():
-            run = plan.cells[0].run
-            prune = PruningRun(subject=self.subject, options=run.options_as(Prune), note=self.note)
-            full = outcome.keep(prune.score_full(), study.folder, id)
-        if full is not None:
-            score = full
-            for cell in plan.cells:
-                key = full_key(self.subject, cell.run.options_as(Prune))
-                self.subject.once(key, lambda: score)
 
 
 def open_study(
@@ -248,18 +230,6 @@ def _is_plain(options: object) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _logging(logging: Logging, where: str) -> dict[str, Any]:
-    return to_plain(logging.named(where)) if logging else {}
-
-
-def _failure(study: Study, failed: Mapping[str, str]) -> HeadcountError:
-    """What to raise where runs failed: the first reason, with its exit code."""
-    key, text = next(iter(failed.items()))
-    failure = study.ledger.state(key).failure or {}
-    kind = UsageError if failure.get("exit_code") == 2 else StudyError
-    return kind(f"{text} ({len(failed)} runs failed.)" if len(failed) > 1 else text)
 
 
 def check_seeds(what: str, seeds: int) -> None:

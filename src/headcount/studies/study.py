@@ -146,17 +146,21 @@ class Study:
         progress: Progress | None = None,
         subjects: Subjects | None = None,
         logging: Mapping[str, Any] | None = None,
+        executor: Executor | None = None,
     ) -> DriveResult:
         """Carry out what is missing; what failed is tried again where that is asked for.
 
         `again` is "retry", from where a failed run was, or "restart", from its beginning. `update`
         goes on with a study file that has changed. `subjects` has models that are opened already,
-        `logging` says which trackers are told of its runs.
+        `logging` says which trackers are told of its runs. `executor` is one that has more to
+        do after this: whoever made it closes it.
         """
         is_new = self._require_same(update, note)
         executor_options = executor_options or ExecutorOptions()
         self._require_portable(executor_options)
-        executor = make_executor(self.folder, executor_options, self.planned.settings.threads)
+        closes = executor is None
+        threads = self.planned.settings.threads
+        executor = executor or make_executor(self.folder, executor_options, threads)
         if isinstance(executor, Serial) and subjects is not None:
             executor.subjects, executor.note = subjects, note
         if is_new:  # written when there is somebody to carry it out
@@ -168,6 +172,7 @@ class Study:
             note=note,
             progress=progress or (lambda done, total: None),
             logging=logging or {},
+            closes=closes,
         )
         return driver.drive(again)
 
@@ -186,12 +191,16 @@ class Study:
         if self._require_same(False, note):
             write_json(self._file, self._now)
 
-    def discard(self, results: Sequence[str] = ()) -> None:
-        """Delete the study in this folder: results, its runs but for those of others, its file."""
-        old = self._written()
+    def discard(self, results: Sequence[str] = (), *, known: bool = False) -> None:
+        """Delete the study in this folder: results, its runs but for those of others, its file.
+
+        Without its file, only where the results are `known` to be of a study.
+        """
+        old = self._written() or ({"runs": []} if known else None)
         if old is None:
             for path in (self.folder / name for name in (*results, RUNS)):
-                if os.path.lexists(path):
+                empty = path.name == RUNS and path.is_dir() and not any(path.iterdir())
+                if os.path.lexists(path) and not empty:
                     raise UsageError(
                         f"{path} is nothing that this study wrote, so --overwrite does not delete "
                         "it: choose another --out, or delete it yourself."
@@ -234,6 +243,11 @@ class Study:
                 if names[key] != "failed"
             ],
         )
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the folder does not say yet what the study of this name is."""
+        return self._written() is None
 
     def is_done(self) -> bool:
         """Whether every run is done."""

@@ -29,7 +29,7 @@ from headcount.base.faults import danger
 from headcount.base.files import write_json
 from headcount.base.plugins import load_plugin, loaded_plugins
 from headcount.runs.execute import execute
-from headcount.runs.kinds.kind import RunContext
+from headcount.runs.kinds.kind import RunContext, RunResult
 from headcount.runs.kinds.prune import FREE, Prune
 from headcount.runs.notes import Note, log
 from headcount.runs.products import leaves_model, on_inputs, target_of
@@ -85,8 +85,8 @@ class Bench(Protocol):
     subjects: Subjects | None
     note: Note
 
-    def record(self, key: str) -> Record | None:
-        """The record of a run that was scored together with another one."""
+    def result(self, key: str) -> RunResult | None:
+        """The result of a run that was scored together with another one."""
         ...
 
 
@@ -173,16 +173,18 @@ def _carry(ledger: Ledger, run: Run, job: Job, folder: Path, bench: Bench | None
     _require_unchanged(job, folder.parent)
     ready = on_inputs(run, lambda before: ledger.folder_of(before.key)) if run.inputs else run
     if job.launch:
-        record = _launched(ready, job, folder)
+        result = RunResult(_launched(ready, job, folder), None)
     elif not run.options.opens_model:
-        record = execute(ready).record
+        result = execute(ready)
     else:
-        record = _measured(ready, job, folder, bench)
+        result = _measured(ready, job, folder, bench)
     _require_unchanged(job, folder.parent)
     folder.mkdir(parents=True, exist_ok=True)
-    replace(record, run=run).save(folder)
+    replace(result.record, run=run).save(folder)
     if leaves_model(run) and not job.keep:
         _strip(folder)
+    if run.kind == "prune":
+        _keep_predictions(result.value, folder, job.key or run.key)
     danger()
     (folder.parent / f".{MADE}.done").touch()
 
@@ -206,7 +208,17 @@ def _files(run: Run) -> set[str]:
     return names.union(*map(_files, run.inputs))
 
 
-def _measured(run: Run, job: Job, folder: Path, bench: Bench | None) -> Record:
+def _keep_predictions(value: object, folder: Path, key: str) -> None:
+    """Write what a pruned model predicts row by row: a search compares it with all heads."""
+    from headcount.studies import outcome
+    from headcount.training.evaluation import Evaluation
+
+    scored = (None, value) if isinstance(value, Evaluation) else getattr(value, "scored", None)
+    if scored is not None:
+        outcome.keep(scored[1], folder, key, outcome.PREDICTIONS)
+
+
+def _measured(run: Run, job: Job, folder: Path, bench: Bench | None) -> RunResult:
     import torch
 
     from headcount.tasks.loading import hush
@@ -214,14 +226,14 @@ def _measured(run: Run, job: Job, folder: Path, bench: Bench | None) -> Record:
 
     hush()
     torch.set_num_threads(job.threads)
-    if bench is not None and (record := bench.record(job.key or run.key)) is not None:
-        return record
+    if bench is not None and (result := bench.result(job.key or run.key)) is not None:
+        return result
     subjects, note = (None, log) if bench is None else (bench.subjects, bench.note)
     subjects = subjects or opened_subjects()
     target, logging = target_of(run, folder), Logging(**job.logging)
     if run.kind != "prune" or job.keep or target is None:
         context = RunContext(out=target, subjects=subjects, note=note, logging=logging)
-        return execute(run, context).record
+        return execute(run, context)
     free = isinstance(run.options, Prune) and run.options.ratio == FREE
     context = RunContext(
         work=folder.parent / "cutting",
@@ -234,7 +246,7 @@ def _measured(run: Run, job: Job, folder: Path, bench: Bench | None) -> Record:
     if (trace := getattr(result.value, "trace", None)) is not None:
         folder.mkdir(parents=True, exist_ok=True)
         trace.save(folder / "gates.npz")
-    return result.record
+    return result
 
 
 @cache

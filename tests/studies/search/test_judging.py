@@ -43,8 +43,8 @@ class Planted:
         share = self.wrong[wanted.kept] + self.by_seed.get(wanted.seed, 0.0)
         return self._said(share, wanted.seed, rows)
 
-    def id_of(self, wanted: Any) -> str:
-        return f"{wanted.kept}-{wanted.seed}"
+    def run(self, wanted: Any, rows: int) -> Any:
+        return SimpleNamespace(key=f"{wanted.kept}-{wanted.seed}-{rows}")
 
 
 def cut(kept: int, seed: int) -> Any:

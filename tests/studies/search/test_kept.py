@@ -11,7 +11,7 @@ import pytest
 import headcount as hc
 from headcount.base.errors import HeadcountError, UsageError
 from headcount.runs.cutting import PruningRun
-from headcount.studies.search import store
+from headcount.studies import study
 from headcount.studies.search.estimate import SearchResult
 from studies.search.test_search import FAST, HOW, trained
 from training.conftest import pets
@@ -76,7 +76,7 @@ def first_run(folder: Path) -> Path:
 def lose_settings(folder: Path, other: Path) -> None:
     shutil.rmtree(folder)
     shutil.copytree(other, folder)
-    (folder / "settings.json").unlink()
+    (folder / "studies" / "search.json").unlink()
 
 
 def lose_settings_under_way(folder: Path, other: Path) -> None:
@@ -85,9 +85,9 @@ def lose_settings_under_way(folder: Path, other: Path) -> None:
     shutil.rmtree(folder / "model")
 
 
-def lose_all_but_runs(folder: Path, other: Path) -> None:
-    lose_settings_under_way(folder, other)
-    (folder / "full.json").unlink()
+def lose_full_and_settings(folder: Path, other: Path) -> None:
+    lose_settings(folder, other)
+    (folder / "selection.json").unlink()
 
 
 def take_answer(folder: Path, other: Path) -> None:
@@ -122,7 +122,7 @@ def take_record_of_model(folder: Path, other: Path) -> None:
 
 def take_full(folder: Path, other: Path) -> None:
     (folder / "search.json").unlink()
-    shutil.copy(other / "full.json", folder / "full.json")
+    shutil.copy(other / "selection.json", folder / "selection.json")
 
 
 def take_runs(folder: Path, other: Path) -> None:
@@ -139,7 +139,7 @@ def take_said(folder: Path, other: Path) -> None:
 
 
 def take_full_for_answer(folder: Path, other: Path) -> None:
-    shutil.copy(folder / "full.json", folder / "search.json")
+    shutil.copy(folder / "selection.json", folder / "search.json")
 
 
 def change_answer(folder: Path, other: Path) -> None:
@@ -150,17 +150,17 @@ def change_answer(folder: Path, other: Path) -> None:
 @pytest.mark.parametrize(
     ("exchange", "named"),
     [
-        (lose_settings, "full.json"),
-        (lose_settings_under_way, "full.json"),
-        (lose_all_but_runs, "does not say what it was begun with"),
+        (lose_settings, "selection.json"),
+        (lose_settings_under_way, "selection.json"),
+        (lose_full_and_settings, "does not say what it was begun with"),
         (take_answer, "search.json"),
         (take_model, "model"),
         (take_model_under_way, "model"),
         (change_weights, "model"),
         (change_weights_under_way, "model"),
         (take_record_of_model, "model"),
-        (take_full, "full.json"),
-        (take_runs, "record.json"),
+        (take_full, "selection.json"),
+        (take_runs, "predictions.json"),
         (take_said, "predictions.json"),
         (take_full_for_answer, "search.json"),
         (change_answer, "search.json"),
@@ -178,15 +178,30 @@ def test_what_another_question_left_is_refused_by_its_name(
     assert named in str(error.value)
     assert "\n" not in str(error.value)
     assert contents(folder) == before
+    if exchange is lose_full_and_settings:
+        with pytest.raises(UsageError, match="nothing that this study wrote"):
+            ask(folder, overwrite=True)
+        return
     ask(folder, overwrite=True)
     assert answer(folder) == answer(searched[ONE])
 
 
 def test_lost_settings_of_the_same_question_are_written_again(ask, searched, folder, monkeypatch):
-    (folder / "settings.json").unlink()
+    (folder / "studies" / "search.json").unlink()
     monkeypatch.setattr(PruningRun, "cut", lambda *_: pytest.fail("cut again"))
     ask(folder)
-    assert contents(folder) == contents(searched[ONE])
+    one, other = contents(folder), contents(searched[ONE])
+    plans = [json.loads(files.pop("studies/search.json")) for files in (one, other)]
+    assert one == other
+    assert plans[0] == plans[1] | {"runs": []}
+
+
+def test_runs_of_another_question_are_left_alone(ask, searched, folder):
+    for path in folder.iterdir():
+        if path.name not in ("runs", "claims"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    ask(folder, OTHER)
+    assert answer(folder) == answer(searched[OTHER])
 
 
 def test_a_model_that_is_gone_is_made_again(ask, searched, folder):
@@ -233,12 +248,12 @@ def test_overwriting_that_is_killed_leaves_no_answer_to_another_question(
     ask, searched, folder, monkeypatch
 ):
     """Whatever was deleted or written last, the new question has its own answer."""
-    plain = store.write_json
+    plain = study.write_json
 
     def dying(path, data):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store, "write_json", dying)
+    monkeypatch.setattr(study, "write_json", dying)
     with pytest.raises(KeyboardInterrupt):
         ask(folder, OTHER, overwrite=True)
     assert not (folder / "search.json").exists()
@@ -247,10 +262,10 @@ def test_overwriting_that_is_killed_leaves_no_answer_to_another_question(
         plain(path, data)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store, "write_json", written)
+    monkeypatch.setattr(study, "write_json", written)
     with pytest.raises(KeyboardInterrupt):
         ask(folder, OTHER, overwrite=True)
-    monkeypatch.setattr(store, "write_json", plain)
+    monkeypatch.setattr(study, "write_json", plain)
     ask(folder, OTHER)
     assert answer(folder) == answer(searched[OTHER])
 
@@ -268,7 +283,7 @@ DAMAGE = {
     "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
     "folder": become_folder,
 }
-FILES = ("search.json", "settings.json", "full.json", "runs/*/record.json",
+FILES = ("search.json", "studies/search.json", "selection.json", "runs/*/record.json",
          "runs/*/predictions.json", "model/record.json", "model/config.json", "model/mask.json",
          "model/model.safetensors")  # fmt: skip
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from headcount.base.header import header
 from headcount.heads import Layout, Mask
 from headcount.views.page.pruned import (
     ModelSize,
@@ -167,3 +168,21 @@ def test_scores_that_are_a_number_are_passed_over(subject: PageSubject) -> None:
     for item in subject.of("prune"):
         item.data["scores"] = 0.5
     assert full_score(subject) == before  # that of the study
+
+
+def test_of_a_search_the_runs_on_most_rows_count(tmp_path: Path) -> None:
+    """A search scores a prune on samples first: those runs are no models of their own."""
+    mask = Mask.parse("11", LAYOUT)
+    for n in (256, 1000, 512):
+        run = cut("model", "task", mask, "surgeon", 0, f"rows{n}", split="dev:selection:0.5:0", n=n)
+        run["run"]["options"] = {"scoring": {"limit": n}}
+        for folder in ("searched", "study"):
+            write(tmp_path / folder / "runs" / str(n) / "record.json", run)
+    for folder, name in (("searched", "search"), ("study", "limits")):
+        plan = header("plan") | {"name": name, "asked": {}, "runs": []}
+        write(tmp_path / folder / "studies" / f"{name}.json", plan)
+    report = walk([tmp_path])
+    made = pruned_models(subjects(report)[0], report)
+    assert [model.id for model in made if model.study == "searched"] == ["rows1000"]
+    assert {model.method for model in made if model.study == "searched"} == {"surgeon"}
+    assert len([model for model in made if model.study == "study"]) == 3

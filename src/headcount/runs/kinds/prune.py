@@ -100,7 +100,7 @@ class Prune(RunKind):
                 result=pruning.result(decision, before, after),
                 identity=identity,
                 rows=pruning.used,
-                value=decision.mask,
+                value=after,
                 notes=pruning.notes(),
             )
         try:

@@ -20,7 +20,7 @@ from headcount.studies.ledger import Ledger
 from headcount.studies.worker import Job, opened_subjects, work
 
 if TYPE_CHECKING:
-    from headcount.runs.record import Record
+    from headcount.runs.kinds.kind import RunResult
     from headcount.runs.subject import Subjects
 
 AT_ONCE = 32
@@ -35,7 +35,7 @@ class Serial:
     def __init__(self, folder: Path, executor_options: ExecutorOptions, threads: int) -> None:
         self.folder = folder
         self.waiting: deque[tuple[str, Job]] = deque()
-        self.scored: dict[str, Record | HeadcountError] = {}
+        self.scored: dict[str, RunResult | HeadcountError] = {}
         """Of runs that were scored in one pass with another, and are not published yet."""
         self.subjects: Subjects | None = None
         """What is opened already; None is what this process has opened for its last runs."""
@@ -58,8 +58,8 @@ class Serial:
         self.waiting.popleft()
         return [JobEnd(key, outcome["state"], outcome["error"])]
 
-    def record(self, key: str) -> Record | None:
-        """The record of a run that only closes gates, scored with those that wait behind it."""
+    def result(self, key: str) -> RunResult | None:
+        """The result of a run that only closes gates, scored with those that wait behind it."""
         from headcount.runs.together import log_record, prune_together, share_a_pass
         from headcount.training.logging import Logging
 
@@ -72,13 +72,13 @@ class Serial:
             if key not in several:
                 return None
             subjects = self.subjects or opened_subjects()
-            records = prune_together(list(several.values()), subjects, self.note)
-            self.scored = dict(zip(several, records, strict=True))
-        record = self.scored.pop(key)
-        if isinstance(record, HeadcountError):
-            raise record
-        log_record(Logging(**first.logging), record)
-        return record
+            results = prune_together(list(several.values()), subjects, self.note)
+            self.scored = dict(zip(several, results, strict=True))
+        result = self.scored.pop(key)
+        if isinstance(result, HeadcountError):
+            raise result
+        log_record(Logging(**first.logging), result.record)
+        return result
 
     def _ready(self, job: Job) -> Run:
         """A run on what those that it starts from have left."""

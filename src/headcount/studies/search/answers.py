@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,10 @@ from headcount.runs.notes import Note
 from headcount.runs.prune import PruneOutput, prune
 from headcount.runs.subject import Subject
 from headcount.studies.search.bounds import Bound, MaxDrop
-from headcount.studies.search.candidates import Candidate
 from headcount.studies.search.estimate import SearchResult, sentence_of, unmet_sentence
 from headcount.studies.search.judging import BoundVerdict, Cut, Judge, known, shown
 from headcount.studies.search.options import SearchOptions
-from headcount.studies.search.store import Store
+from headcount.studies.search.trials import Candidate
 from headcount.tasks.guessing import against_guessing
 from headcount.tasks.metrics import get_metric
 from headcount.tasks.within import within
@@ -76,13 +76,13 @@ class SearchRequest:
 
 
 def answer_of(
-    request: SearchRequest, judge: Judge, best: BoundVerdict, store: Store, by: str = "loss"
+    request: SearchRequest, judge: Judge, best: BoundVerdict, folder: Path | None, by: str = "loss"
 ) -> SearchResult:
     """The selected pruning as a model in its folder, and its held-out estimate."""
     method = next(item for item in request.methods if name_of(item) == best.method)
     wanted = request.cut(method)(best.kept, best.best)
     request.report(f"estimating what {best.kept} heads by {best.method} lose on the held-out set")
-    pruned_model = pruned(request, wanted.options, best.best, store)
+    pruned_model = pruned(request, wanted.options, best.best, folder)
     data = (
         common(request, judge)
         | held_out_estimate(request, judge, pruned_model)
@@ -95,9 +95,9 @@ def answer_of(
     return SearchResult(data, pruned_model.model, pruned_model.mask)
 
 
-def pruned(request: SearchRequest, cut: Prune, seed: int, store: Store) -> PruneOutput:
+def pruned(request: SearchRequest, cut: Prune, seed: int, folder: Path | None) -> PruneOutput:
     """The cut made once more, as `headcount prune` would, with random cuts beside it."""
-    out = None if store.folder is None else store.folder / MODEL
+    out = None if folder is None else folder / MODEL
     return prune(
         request.subject,
         cut.method,
@@ -161,10 +161,7 @@ def sizes_of(judge: Judge) -> list[dict[str, Any]]:
 
 def _selection(request: SearchRequest, judge: Judge) -> dict[str, Any]:
     """All heads on the selection set, and the least that a pruned model may score there."""
-    before = judge.trials.study.store.full()
-    if before is None:
-        return {"selection": None, "least": None}
-    least = None
+    before, least = judge.trials.full, None
     if isinstance(request.bound, MaxDrop):
         least = before.score - judge.sign * request.bound.allowed(before.score)
     scores = {name: value for name, value in before.to_json().items() if name != "seconds"}
@@ -319,7 +316,7 @@ def no_answer(request: SearchRequest, judge: Judge) -> SearchResult:
 
 def nothing_found(request: SearchRequest, judge: Judge) -> dict[str, Any]:
     """The fields of a search without an answer."""
-    full = judge.trials.study.store.full()
+    full = judge.trials.full
     missing = ("method", "seed", "score", "difference", "probability", "speedup")
     missing += ("parameters", "random")
     unused = dict.fromkeys(("calibration", "repair", "held_out"))
@@ -330,7 +327,7 @@ def nothing_found(request: SearchRequest, judge: Judge) -> dict[str, Any]:
             "kept": len(request.subject.layout),
             "ratio": 0.0,
             "pattern": Mask.full(request.subject.layout).pattern,
-            "full": None if full is None else full.score,
+            "full": full.score,
             "guess": guessed(request.like.scoring, full=full),
             "within_bound": False,
             "rows": unused | {"selection": selection_rows(request, judge)},

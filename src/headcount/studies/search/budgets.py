@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedModel
@@ -35,12 +36,11 @@ from headcount.studies.search.answers import (
     timed,
 )
 from headcount.studies.search.bounds import CostBudget
-from headcount.studies.search.candidates import Candidate
 from headcount.studies.search.estimate import SearchResult, over_budget_sentence, sentence_of
 from headcount.studies.search.judging import Judge
 from headcount.studies.search.knapsack import knapsack
 from headcount.studies.search.prices import Prices, prices_of
-from headcount.studies.search.store import Store
+from headcount.studies.search.trials import Candidate
 from headcount.studies.search.ways import LayerChoice, all_ways, mask_of
 
 TRIES = 4
@@ -97,7 +97,7 @@ class Attempt:
 
 
 def within_budget(
-    request: SearchRequest, judge: Judge, store: Store, budget: CostBudget
+    request: SearchRequest, judge: Judge, folder: Path | None, budget: CostBudget
 ) -> SearchResult:
     """The cut with the least predicted loss that is measured to be within a budget."""
     options, model = request.search_options, request.subject.model
@@ -129,7 +129,7 @@ def within_budget(
     judge.judge(
         lambda kept, seed: Candidate(label="surgeon", options=cut, seed=seed), len(best.mask)
     )
-    pruned_model = pruned(request, cut, request.seed, store)
+    pruned_model = pruned(request, cut, request.seed, folder)
     data = common(request, judge) | held_out_estimate(request, judge, pruned_model) | extra
     data["rows"]["calibration"] = cutting.used["calibration"]
     data |= {

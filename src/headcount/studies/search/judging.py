@@ -9,9 +9,8 @@ from statistics import NormalDist
 from typing import Any
 
 from headcount.studies.search.bounds import MaxDrop
-from headcount.studies.search.candidates import Candidate
 from headcount.studies.search.options import SearchOptions
-from headcount.studies.search.trials import Trials
+from headcount.studies.search.trials import Candidate, Trials
 from headcount.tasks.metrics import Difference
 from headcount.tasks.within import BoundProbability, rows_needed, within
 from headcount.training.evaluation import Evaluation
@@ -151,7 +150,7 @@ class Judge:
                     "difference": shown(alone.difference),
                     "probability": None if self.bound is None else known(alone.probability),
                     "accepted": None if self.bound is None else accepted,
-                    "id": self.trials.id_of(candidate),
+                    "id": self.trials.run(candidate, rows).key,
                     "lost": -self.sign * alone.difference.value,
                 }
             )

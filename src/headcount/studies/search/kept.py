@@ -24,45 +24,44 @@ from headcount.runs.record import load_record
 from headcount.studies.search.answers import MODEL, SearchRequest, pruned
 from headcount.studies.search.budgets import exactly
 from headcount.studies.search.estimate import SearchResult
-from headcount.studies.search.store import Store
 
 FILE = "search.json"
+FULL = "selection.json"
+"""The full model on the selection set."""
 RESULTS = (FILE, "search.png", "search.svg", MODEL, work_of(Path(MODEL)).name)
 """What a search leaves beside its runs."""
 
 
-def keep_answer(result: SearchResult, store: Store) -> SearchResult:
+def keep_answer(result: SearchResult, folder: Path | None, id: str) -> SearchResult:
     """Write search.json, where there is a folder."""
     checkpoint = None
-    if store.folder is not None and result.model is not None:
-        checkpoint = _checkpoint(store.folder / MODEL)
-    data = seal({**result.data, "checkpoint": checkpoint}, store.id)
-    if store.folder is not None:
-        write_json(store.folder / FILE, data)
+    if folder is not None and result.model is not None:
+        checkpoint = _checkpoint(folder / MODEL)
+    data = seal({**result.data, "checkpoint": checkpoint}, id)
+    if folder is not None:
+        write_json(folder / FILE, data)
     return replace(result, data=data)
 
 
-def kept_answer(request: SearchRequest, store: Store) -> SearchResult | None:
+def kept_answer(request: SearchRequest, folder: Path | None, id: str) -> SearchResult | None:
     """What an earlier call with the same question wrote; a model that is gone is made again."""
-    if store.folder is None or not (store.folder / FILE).exists():
+    if folder is None or not (folder / FILE).exists():
         return None
-    data = read_sealed(store.folder / FILE, "search", store.id)
+    data = read_sealed(folder / FILE, "search", id)
     # another file of the same question has its id, too
-    complaint = f"{store.folder / FILE} is no search ({AGAIN})"
+    complaint = f"{folder / FILE} is no search ({AGAIN})"
     require_fields(data, {"kept": int, "checkpoint": dict | None}, complaint)
-    folder, wanted = store.folder / MODEL, data["checkpoint"]
-    if wanted is not None and (
-        not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    ):
-        return _made_again(request, data, store)
-    if wanted is not None and _checkpoint(folder) != wanted:
-        raise UsageError(f"{folder} is not the model that this search wrote: {AGAIN}.")
+    model, wanted = folder / MODEL, data["checkpoint"]
+    if wanted is not None and _is_gone(model):
+        return _made_again(request, data, folder)
+    if wanted is not None and _checkpoint(model) != wanted:
+        raise UsageError(f"{model} is not the model that this search wrote: {AGAIN}.")
     request.note(
-        f"{store.folder} is there already, made by the same question: nothing is computed again."
+        f"{folder} is there already, made by the same question: nothing is computed again."
     )
     if wanted is None:
         return SearchResult(data)
-    return SearchResult(data, load(folder), Mask.from_json(data["mask"]))
+    return SearchResult(data, load(model), Mask.from_json(data["mask"]))
 
 
 def _is_gone(folder: Path) -> bool:
@@ -70,13 +69,12 @@ def _is_gone(folder: Path) -> bool:
 
 
 def _made_again(
-    request: SearchRequest, data: Mapping[str, Any], store: Store
+    request: SearchRequest, data: Mapping[str, Any], parent: Path
 ) -> SearchResult | None:
     """The answer with its model pruned once more; None where that came out otherwise."""
-    assert store.folder is not None
-    folder = store.folder / MODEL
+    folder = parent / MODEL
     request.note(f"{folder} is gone: it is made again.")
-    model = pruned(request, _pruning(request, data), data["seed"], store)
+    model = pruned(request, _pruning(request, data), data["seed"], parent)
     if _checkpoint(folder) == data["checkpoint"]:
         return SearchResult(data, model.model, model.mask)
     request.note(

@@ -28,20 +28,21 @@ from headcount.runs.identity import identity
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
 from headcount.runs.overlap import scored_keys, shared_note
-from headcount.runs.subject import Subject, make_subject
+from headcount.runs.subject import Subject
+from headcount.studies.executors.protocol import ExecutorOptions
+from headcount.studies.opened import OpenStudy
+from headcount.studies.prunes import PruneRuns, PruneStudy, open_study
 from headcount.studies.search.answers import SearchRequest, answer_of, no_answer
 from headcount.studies.search.bounds import MaxDrop, read_bound
 from headcount.studies.search.bracket import fewest, head_counts
 from headcount.studies.search.budgets import within_budget
-from headcount.studies.search.candidates import Candidates
 from headcount.studies.search.estimate import SearchResult
 from headcount.studies.search.judging import BoundVerdict, Cut, Judge, rows_line
-from headcount.studies.search.kept import RESULTS, keep_answer, kept_answer
+from headcount.studies.search.kept import FULL, RESULTS, keep_answer, kept_answer
 from headcount.studies.search.knee import find_knee, worth_of
 from headcount.studies.search.options import METHODS_TRIED, SearchOptions, check_methods, quickened
 from headcount.studies.search.pace import estimate, pace_of
-from headcount.studies.search.store import Store, opened
-from headcount.studies.search.trials import Trials
+from headcount.studies.search.trials import Candidate, Trials, candidate_plan
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.metrics import get_metric
 from headcount.tasks.parts import half_name
@@ -73,6 +74,7 @@ def search(
     seed: int = 0,
     out: str | Path | None = None,
     overwrite: bool = False,
+    executor_options: ExecutorOptions | None = None,
     command: str | None = None,
     report: Report | None = None,
     note: Note = log,
@@ -84,16 +86,17 @@ def search(
     recovery where nothing is said, and no method trains gates (`learning` says how those do).
     `scoring` has the split that is drawn into selection set and held-out set, and
     `search_options` how. `seed` is that of everything random, unless `scoring` is given. In `out`:
-    search.json, the model, a record of every cut. `report` is called with what is being done,
-    `note` with what must not be missed.
+    search.json, the model, a record of every pruning. `executor_options` says where these are
+    executed: one after the other in this process when left out. `report` is called with what is
+    being done, `note` with what must not be missed.
     """
     bound = read_bound(max_drop, max_latency, max_parameters, max_cache)
     chosen = [as_method(item) for item in methods]
     check_methods([name_of(item) for item in chosen], bound)
     steps = None if repair is None else as_repairs(repair)
     trains = any(step.needs == "training" for step in steps or ())
-    subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
     search_options, scoring = search_options or SearchOptions(), scoring or Scoring(seed=seed)
+    subject = open_study(model, task, tokenizer, trains=trains, seed=scoring.seed)
     steps = usual_repair(subject, chosen, note) if steps is None else steps
     selection, held_out = rows_to_search(subject, scoring, search_options)
     like = Prune(
@@ -130,21 +133,40 @@ def search(
         note=note,
         notes=notes,
     )
-    return answered(request, out, overwrite=overwrite)
+    return answered(request, out, executor_options, overwrite=overwrite)
 
 
 def answered(
-    request: SearchRequest, out: str | Path | None, *, overwrite: bool = False
+    request: SearchRequest,
+    out: str | Path | None,
+    executor_options: ExecutorOptions | None = None,
+    *,
+    overwrite: bool = False,
 ) -> SearchResult:
     """The answer, from the folder where it is there already, else made and written there."""
-    started, about = time.monotonic(), about_search(request)
-    with opened(out, about, results=RESULTS, overwrite=overwrite, note=request.note) as store:
-        if (earlier := kept_answer(request, store)) is not None:
+    started, runs = time.monotonic(), PruneRuns.of(request.subject, request.like)
+    candidates = first_candidates(request)
+    study = PruneStudy(
+        subject=request.subject,
+        like=request.like,
+        about=about_search(request),
+        plan=candidate_plan(runs, *candidates),
+        out=out,
+        overwrite=overwrite,
+        executor_options=executor_options or ExecutorOptions(),
+        command=request.command,
+        note=request.note,
+        grows=True,
+        full_file=FULL,
+    )
+    with study.opened(RESULTS) as opened:
+        folder = None if out is None else opened.folder
+        if (earlier := kept_answer(request, folder, opened.id)) is not None:
             return earlier
-        candidates = _found(request, store)
-        data = defined(dict(candidates.data) | {"seconds": round(time.monotonic() - started, 1)})
+        result = _search(request, opened, runs)
+        data = defined(dict(result.data) | {"seconds": round(time.monotonic() - started, 1)})
         data["out"] = None if out is None else str(out)
-        return keep_answer(replace(candidates, data=data), store)
+        return keep_answer(replace(result, data=data), folder, opened.id)
 
 
 def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Repairs:
@@ -212,18 +234,18 @@ def about_search(request: SearchRequest) -> dict[str, Any]:
     )
 
 
-def _found(request: SearchRequest, store: Store) -> SearchResult:
-    """The answer to what was asked."""
-    study = Candidates(
-        subject=request.subject,
-        store=store,
-        about=about_search(request),
-        note=request.note,
-    )
+def first_candidates(request: SearchRequest) -> list[Candidate]:
+    """All heads by every method: what the full model is scored for, and what is refused first."""
+    heads = len(request.subject.layout)
+    return [request.cut(method)(heads, request.seed) for method in request.methods]
+
+
+def _search(request: SearchRequest, study: OpenStudy, runs: PruneRuns) -> SearchResult:
+    """The result of a search, pruning by pruning."""
     slow = training_of(request.like.repair) is not None or request.trains_gates
     trials = Trials(
         study=study,
-        scoring=request.like.scoring,
+        runs=runs,
         report=request.report,
         # beside a training the rows cost nothing
         first_rows=10**9 if slow else request.search_options.first_rows,
@@ -236,22 +258,22 @@ def _found(request: SearchRequest, store: Store) -> SearchResult:
         seed=request.seed,
         sign=1.0 if metric.higher_is_better else -1.0,
     )
-    heads = len(request.subject.layout)
-    wanted = [request.cut(method)(heads, request.seed) for method in request.methods]
-    study.check(wanted)
+    heads, folder = len(request.subject.layout), None if study.of.out is None else study.folder
     request.report("scoring all heads")
     held_out = len(request.subject.scored(request.held_out))
-    trials.pace = pace_of(request, study.full(wanted[0]), len(trials.rows), held_out)
+    trials.pace = pace_of(request, trials.full, len(trials.rows), held_out)
     request.note(estimate(trials.pace, heads, request.search_options.quick))
     if isinstance(request.bound, MaxDrop):
-        line = rows_line(study.full(wanted[0]), request.bound, request.search_options.confidence)
+        line = rows_line(trials.full, request.bound, request.search_options.confidence)
         request.note(line)
         request = replace(request, notes=(*request.notes, line))
         best = _within_drop(request, judge)
-        return no_answer(request, judge) if best is None else answer_of(request, judge, best, store)
+        return (
+            no_answer(request, judge) if best is None else answer_of(request, judge, best, folder)
+        )
     if request.bound is not None:
-        return within_budget(request, judge, store, request.bound)
-    return answer_of(request, judge, _at_the_knee(request, judge), store, by="knee")
+        return within_budget(request, judge, folder, request.bound)
+    return answer_of(request, judge, _at_the_knee(request, judge), folder, by="knee")
 
 
 def _at_the_knee(request: SearchRequest, judge: Judge) -> BoundVerdict:
@@ -264,7 +286,7 @@ def _at_the_knee(request: SearchRequest, judge: Judge) -> BoundVerdict:
         counts = head_counts(layout, getattr(method, "leave", 0) or 0)
 
         def worth(kept: int, cut: Cut = cut) -> float:
-            score = judge.trials.study.full(cut(kept, request.seed)).score
+            score = judge.trials.full.score
             if kept < len(layout):
                 score = judge.judge(cut, kept).tried[0]["score"]
             return worth_of(score, task.metric, higher)

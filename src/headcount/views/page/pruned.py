@@ -82,8 +82,9 @@ class ModelSize:
 
 def pruned_models(subject: PageSubject, report: ReportInput) -> list[PrunedVariant]:
     """Every pruned model of the subject, from many heads to few."""
-    records = subject.of("prune")
-    varied = varied_options(records, {item.folder.parent for item in report.of("file")})
+    plans = {item.folder.parent: item.path.stem for item in report.of("file")}
+    records = _judged(subject.of("prune"), {at for at, plan in plans.items() if plan == "search"})
+    varied = varied_options(records, {at for at, plan in plans.items() if plan != "search"})
     searches = {item.folder for item in subject.of("search")}
     models = report.each(
         records, lambda item: _read(item, subject.layout, varied.get(item.path, ""), searches)
@@ -92,6 +93,22 @@ def pruned_models(subject: PageSubject, report: ReportInput) -> list[PrunedVaria
     masks = [item for item in subject.of("mask") if item.folder not in scored]
     models += report.each(masks, lambda item: _read_mask(item, subject.layout))
     return sorted(models, key=lambda model: -model.kept)
+
+
+def _judged(records: Sequence[ReportItem], searches: set[Path]) -> list[ReportItem]:
+    """All records, but of a search those on most rows: the others are of samples of the same."""
+    items: dict[object, ReportItem] = {}
+    for item in records:
+        names = [str(item.data.get(name)) for name in ("method", "ratio", "seed")]
+        key = (item.study, *names) if item.study in searches else item.path
+        if key not in items or _rows(item) > _rows(items[key]):
+            items[key] = item
+    return list(items.values())
+
+
+def _rows(item: ReportItem) -> float:
+    scores = item.data.get("scores")
+    return (number(scores.get("n")) if isinstance(scores, Mapping) else None) or 0.0
 
 
 def _read_mask(item: ReportItem, layout: Layout) -> PrunedVariant:

@@ -25,7 +25,7 @@ FOREIGN = {
     *("config.json", "generation_config.json", "preprocessor_config.json"),
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.json", "model.safetensors.index.json", "trainer_state.json"),
-    *("settings.json", "state.json"),
+    *("settings.json", "state.json", "predictions.json"),
 }
 """Files of others, and files that say nothing that the record does not."""
 DAMAGED = (
