@@ -120,4 +120,4 @@ def test_it_is_pruned_and_repaired(tokenizer: Any) -> None:
         repair=(hc.Recover(),), calibration=hc.Calibration(samples=16),
     )  # fmt: skip
     assert len(found.mask) == 4
-    assert found.record.result["scores"]["n"] == 64
+    assert found.record["scores"]["n"] == 64
