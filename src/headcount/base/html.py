@@ -30,10 +30,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
 
 
 def grid(
-    title: str,
-    layout: Layout,
-    shade: Callable[[Head], float | None],
-    say: Callable[[Head], object],
+    title: str, layout: Layout, shade: Callable[[Head], float | None], say: Callable[[Head], object]
 ) -> str:
     """Layers by heads for each stack of a layout, every head with a colour and a tooltip.
 

@@ -8,13 +8,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from cyclopts import (
-    CoercionError,
-    CycloptsError,
-    MissingArgumentError,
-    Token,
-    UnusedCliTokensError,
-)
+from cyclopts import CoercionError, CycloptsError, MissingArgumentError, Token, UnusedCliTokensError
 
 from headcount.base.errors import HeadcountError, disk_is_full
 from headcount.base.extras import CORE

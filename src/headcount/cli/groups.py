@@ -182,12 +182,7 @@ def open_subject(
     if task is None:  # data without a task is refused
         open_task(task, source)
     return make_subject(
-        model,
-        task,
-        source=source.on(),
-        model_options=model_options.on(),
-        trains=trains,
-        seed=seed,
+        model, task, source=source.on(), model_options=model_options.on(), trains=trains, seed=seed
     )
 
 

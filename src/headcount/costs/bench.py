@@ -136,9 +136,7 @@ def _require_run(model: PreTrainedModel, inputs: dict[str, Any], what: str) -> N
 
 
 def _runners(
-    dense: PreTrainedModel,
-    layout: Layout,
-    removed: Mapping[str, tuple[Mask, PreTrainedModel]],
+    dense: PreTrainedModel, layout: Layout, removed: Mapping[str, tuple[Mask, PreTrainedModel]]
 ) -> list[_Runner]:
     def runner(kind: str, name: str, mask: Mask, model: PreTrainedModel) -> _Runner:
         # gated only while it runs: the hooks must not slow the dense model down
@@ -182,10 +180,7 @@ def _in_onnxruntime(runner: _Runner, folder: Path) -> _Runner:
 
 
 def _row(
-    runner: _Runner,
-    counted: Cost,
-    took: Mapping[str, Estimate],
-    shares: Mapping[str, Estimate],
+    runner: _Runner, counted: Cost, took: Mapping[str, Estimate], shares: Mapping[str, Estimate]
 ) -> BenchRow:
     return BenchRow(
         name=runner.name,

@@ -154,11 +154,7 @@ def _affinity(values: Matrix, seed: int) -> np.ndarray:
     steps = int(MESSAGES * min(1, (EXACT / len(values)) ** 2))
     # damped messages change slowly: after the usual 15 steps without a change they still may
     model = AffinityPropagation(
-        affinity="precomputed",
-        damping=0.9,
-        convergence_iter=50,
-        max_iter=steps,
-        random_state=seed,
+        affinity="precomputed", damping=0.9, convergence_iter=50, max_iter=steps, random_state=seed
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -38,10 +38,7 @@ from headcount.pruning.layers import Layers
 
 RELATIVE = "relative to all heads"
 EVEN = 0.1
-MOVED_OTHERWISE = {
-    "moved-whole": "no head removed",
-    "moved-slow": "a fifth of the learning rate",
-}
+MOVED_OTHERWISE = {"moved-whole": "no head removed", "moved-slow": "a fifth of the learning rate"}
 """Groups that vary one thing of `moved`, and what; they need not be there."""
 
 

@@ -22,9 +22,7 @@ FILE = {"file": True}
 """Metadata of a field of options whose text may name a file or folder."""
 SYSTEM = ("/proc", "/sys")
 """Folders whose files are no data: some never end, and others wait."""
-NOTES = {
-    *("record.json", "predictions.json", "result.json", "settings.json", "trainer_state.json"),
-}
+NOTES = {"record.json", "predictions.json", "result.json", "settings.json", "trainer_state.json"}
 """What a run left beside a model."""
 
 

@@ -112,8 +112,7 @@ class Subject:
         if are_rows(inputs):
             return self._of_kind(rows(self.model, inputs))
         return self.once(
-            ("given", content(inputs), max_length),
-            lambda: self._of_kind(rows(self.model, inputs)),
+            ("given", content(inputs), max_length), lambda: self._of_kind(rows(self.model, inputs))
         )
 
     def _of_kind(self, rows: Any) -> Any:

@@ -7,7 +7,7 @@ for cell in cells(group): ...             # {"seed": 0, "options.ratio": 0.25}, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from headcount.base.errors import UsageError
@@ -24,19 +24,24 @@ SHORT: dict[str, str] = {
 """Axes with a name of their own in a group, and where their values go."""
 MOST = 10_000_000
 """Seeds of a group."""
-Cell = dict[str, Any]
+Group = Mapping[str, Any]
+"""What a study file says of a group of runs, or of one place in it: names with values."""
+Values = dict[str, Any]
 """Axis (a dotted place in a run) -> its value."""
+Axes = dict[str, list[Any]]
+"""Axis -> its values."""
 Row = TypeVar("Row")
-Indexed = dict[tuple[Any, ...], list[Row]]
+Key = tuple[Hashable, ...]
+Indexed = dict[Key, list[Row]]
 """Values on some axes -> what has them."""
 
 
-def axes_of(group: Mapping[str, Any], mistakes: Mistakes | None = None) -> dict[str, list[Any]]:
+def axes_of(group: Group, mistakes: Mistakes | None = None) -> Axes:
     """The axes of a group in the order in which they are written; the first one varies slowest.
 
     With `told` those that are wrong are put down there and left out.
     """
-    mistakes_here, axes = mistakes or Mistakes(), dict[str, list[Any]]()
+    mistakes_here, axes = mistakes or Mistakes(), Axes()
     for name, values in group.items():
         if name in SHORT:
             with mistakes_here.at(name):
@@ -53,7 +58,7 @@ def axes_of(group: Mapping[str, Any], mistakes: Mistakes | None = None) -> dict[
     return axes
 
 
-def written_at(path: Sequence[str], group: Mapping[str, Any], cell: Cell) -> tuple[str, ...]:
+def written_at(path: Sequence[str], group: Group, cell: Values) -> tuple[str, ...]:
     """Where a group says the value that a run has at this place: on an axis, or right there.
 
     >>> written_at(("options", "ratio"), {"ratios": [0.5, 1.5]}, {"options.ratio": 1.5})
@@ -72,7 +77,7 @@ def written_at(path: Sequence[str], group: Mapping[str, Any], cell: Cell) -> tup
     return tuple(path)
 
 
-def values_of(name: str, values: Any) -> list[Any]:
+def values_of(name: str, values: object) -> list[Any]:
     """The values of an axis; a number of seeds is so many of them, from 0."""
     if name in ("seeds", "seed") and isinstance(values, int) and not isinstance(values, bool):
         if values > MOST:
@@ -82,7 +87,7 @@ def values_of(name: str, values: Any) -> list[Any]:
         values = [values]
     if not values:
         raise UsageError(f"{name} has no values.")
-    seen: set[Any] = set()
+    seen = set[object]()
     for value in values:
         if (known := frozen(value)) in seen:
             raise UsageError(f"{name} has {value!r} twice.")
@@ -90,7 +95,7 @@ def values_of(name: str, values: Any) -> list[Any]:
     return values
 
 
-def frozen(value: Any) -> Any:
+def frozen(value: object) -> Hashable:
     """A value that can be looked up: equal for equal values, and only for those.
 
     >>> frozen({"a": [1]}) == frozen({"a": [1.0]}), frozen([1]) == frozen([2])
@@ -102,7 +107,7 @@ def frozen(value: Any) -> Any:
 
 
 def by_values(
-    rows: Iterable[Row], axes: Sequence[str], cell: Callable[[Row], Cell]
+    rows: Iterable[Row], axes: Sequence[str], cell: Callable[[Row], Values]
 ) -> Indexed[Row]:
     """Rows by the values that the `cell` of each has on these axes, in their order."""
     indexed: Indexed[Row] = {}
@@ -111,12 +116,12 @@ def by_values(
     return indexed
 
 
-def values_at(cell: Mapping[str, Any], axes: Sequence[str]) -> tuple[Any, ...]:
+def values_at(cell: Values, axes: Sequence[str]) -> Key:
     """What a combination has on these axes, to look up by."""
     return tuple(frozen(cell[axis]) for axis in axes)
 
 
-def cells(axes: Mapping[str, Sequence[Any]]) -> Iterator[Cell]:
+def cells(axes: Axes) -> Iterator[Values]:
     """Every combination of values."""
     for values in itertools.product(*axes.values()):
         yield dict(zip(axes, values, strict=True))
@@ -131,7 +136,7 @@ def label(axis: str) -> str:
     return ",".join(path.strip().rpartition(".")[2] for path in axis.split(","))
 
 
-def matches(cell: Mapping[str, Any], when: Mapping[str, Any]) -> bool:
+def matches(cell: Values, when: Group) -> bool:
     """Whether a combination is one that is meant: each place has the value, or one of the values.
 
     >>> matches({"options.ratio": 0.5, "seed": 1}, {"ratio": [0.5, 0.9]})
@@ -142,14 +147,14 @@ def matches(cell: Mapping[str, Any], when: Mapping[str, Any]) -> bool:
     return all(_is(cell, path, wanted) for path, wanted in when.items())
 
 
-def _is(cell: Mapping[str, Any], path: str, wanted: Any) -> bool:
+def _is(cell: Values, path: str, wanted: object) -> bool:
     axis = axis_named(path, cell)
     value = cell[axis] if axis is not None else None
     several = wanted if isinstance(wanted, list) else [wanted]
     return value in several or named(value) in several
 
 
-def axis_named(path: str, axes: Mapping[str, Any]) -> str | None:
+def axis_named(path: str, axes: Iterable[str]) -> str | None:
     """The axis that is meant by a place, which may be its last word or its short name."""
     for axis in axes:
         if path in (axis, label(axis)) or SHORT.get(path) == axis:
@@ -170,7 +175,7 @@ def named(value: Any) -> Any:
     return value
 
 
-def put(data: dict[str, Any], path: str, value: Any) -> None:
+def put(data: Values, path: str, value: object) -> None:
     """Set a value at a dotted place, or at several with commas, making the objects on the way."""
     for part in path.split(",")[1:]:
         put(data, part.strip(), value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,10 @@ from headcount.runs.kinds.probe import Probe
 from headcount.runs.run import PARTS, Best, Run
 from headcount.studies.grid import (
     SHORT,
+    Axes,
+    Group,
     Indexed,
+    Values,
     axes_of,
     axis_named,
     by_values,
@@ -44,8 +47,10 @@ MANY = 100_000
 """Runs of a study beyond which the caller is asked whether that is meant."""
 DEEPEST = 50
 """Groups that start from each other in a row."""
-Built = tuple[dict[str, Any], Cell]
-"""A run of a group, and its values on all axes."""
+Start = tuple[Values, Run | None]
+"""A run to start from, and its values on all axes."""
+Built = tuple[Values, Cell]
+"""The same of a run of a group, with its place in the plan."""
 
 
 class Groups:
@@ -55,7 +60,7 @@ class Groups:
         self,
         written: StudyFile,
         settings: Settings,
-        groups: Mapping[str, Any],
+        groups: Group,
         elsewhere: bool,
         many: bool,
     ) -> None:
@@ -65,7 +70,7 @@ class Groups:
         self.under_way: list[str] = []
         self.broken: set[str] = set()
         self.many, self.count = many, 0
-        self.lookups: dict[Any, Indexed[Built]] = {}
+        self.lookups: dict[Hashable, Indexed[Built]] = {}
         """Groups by the axes that a reference goes by, for those that chose the same of them."""
 
     def build(self, name: str) -> list[Cell]:
@@ -122,8 +127,8 @@ class Groups:
                     self.written.wrong(self._place(name, group, axes_here, inner), text)
 
     def _combined(
-        self, starts: Sequence[tuple[dict[str, Any], Run | None]], axes: Mapping[str, list[Any]]
-    ) -> Iterator[tuple[dict[str, Any], Run | None, dict[str, Any]]]:
+        self, starts: Sequence[Start], axes: Axes
+    ) -> Iterator[tuple[Values, Run | None, Values]]:
         """Every run to start from with every combination of axes that agrees with its own."""
         self._count(math.prod(map(len, axes.values())))
         shared = [axis for axis in axes if axis in starts[0][0]] if starts else []
@@ -145,9 +150,9 @@ class Groups:
                 "more. Pass --yes if that is what you want."
             )
 
-    def _as_meant(self, group: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    def _as_meant(self, group: Group, path: Sequence[str]) -> Group:
         """A group with the names that a group has: a typing error is told, and read as meant."""
-        runs: dict[str, Any] = {}
+        runs: dict[str, object] = {}
         for name, value in group.items():
             if name not in GROUP:
                 hint = did_you_mean(name, GROUP)
@@ -158,7 +163,7 @@ class Groups:
         return runs
 
     def _place(
-        self, name: str, group: Any, axes_here: Any, inner: Sequence[str]
+        self, name: str, group: Group, axes_here: Values, inner: Sequence[str]
     ) -> tuple[str, ...]:
         """Where in the file a mistake of a run is seen."""
         way = written_at(inner, group, axes_here)
@@ -167,9 +172,7 @@ class Groups:
             return ("defaults", *way)
         return ("runs", name, *way)
 
-    def _starts(
-        self, group: Mapping[str, Any], path: Sequence[str]
-    ) -> Sequence[tuple[dict[str, Any], Run | None]]:
+    def _starts(self, group: Group, path: Sequence[str]) -> Sequence[Start]:
         """The runs that a group starts from where it names each of another group; else nothing."""
         model = group.get("model")
         if not isinstance(model, Mapping) or not isinstance(model.get("each"), str):
@@ -183,10 +186,10 @@ class Groups:
     def _run(
         self,
         name: str,
-        group: Any,
-        axes_here: dict[str, Any],
-        cell: dict[str, Any],
-        overrides: list[Any],
+        group: Group,
+        axes_here: Values,
+        cell: Values,
+        overrides: list[Group],
         model: Run | None,
     ) -> Run:
         """One run; `cell` has its `own` axes and those of the run whose model it starts from."""
@@ -209,7 +212,7 @@ class Groups:
         """From where paths in the file are meant."""
         return self.written.path.parent
 
-    def _read(self, parts: dict[str, Any], name: str, mistakes: Mistakes) -> Run:
+    def _read(self, parts: Mapping[str, object], name: str, mistakes: Mistakes) -> Run:
         """The run, or all that is wrong with it beside what was `told` already."""
         with mistakes.at():
             names = (parts.get("kind"), parts.get("model"), parts.get("task"))
@@ -225,7 +228,7 @@ class Groups:
         mistakes.refuse()
         return run
 
-    def _resolved(self, value: Any, cell: Any, path: tuple[str, ...], mistakes: Mistakes) -> Any:
+    def _resolved(self, value: Any, cell: Values, path: tuple[str, ...], mistakes: Mistakes) -> Any:
         """Plain data with the runs that it refers to in place of their names."""
         if isinstance(value, list):
             return [self._resolved(entry, cell, path, mistakes) for entry in value]
@@ -242,9 +245,7 @@ class Groups:
             runs = [run for _, run in self._meant(value, word, cell)]
         return Best(tuple(runs)) if word == "best" else runs[0]
 
-    def _meant(
-        self, value: Mapping[str, Any], word: str, cell: dict[str, Any]
-    ) -> list[tuple[dict[str, Any], Run]]:
+    def _meant(self, value: Group, word: str, cell: Values) -> list[tuple[Values, Run]]:
         """The runs that a reference means: of that group, those that agree on what both have."""
         group, chosen = value[word], {key: entry for key, entry in value.items() if key != word}
         if group not in self.groups:
@@ -267,9 +268,7 @@ class Groups:
             )
         return runs
 
-    def _looked_up(
-        self, group: str, chosen: Mapping[str, Any], cell: dict[str, Any]
-    ) -> list[tuple[dict[str, Any], Run]]:
+    def _looked_up(self, group: str, chosen: Group, cell: Values) -> list[tuple[Values, Run]]:
         """Runs of a group with what is chosen, and the values of `cell` on other axes of both."""
         built = self._built(group)
         axes = built[0][0] if built else {}

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from headcount.base.files import expanded
 from headcount.base.names import did_you_mean
 from headcount.models.shipped import is_shipped
-from headcount.studies.grid import axis_named
+from headcount.studies.grid import Axes, Group, axis_named
 from headcount.studies.written import StudyFile
 
-Group = Mapping[str, Any]
 LONGEST = 1e9
 """Seconds of a run: thirty years."""
 
@@ -47,8 +45,8 @@ def seconds_of(group: Group, path: Sequence[str], written: StudyFile) -> float |
 
 
 def conditions_of(
-    group: Group, part: str, axes: Mapping[str, Any], path: Sequence[str], written: StudyFile
-) -> list[Any]:
+    group: Group, part: str, axes: Axes, path: Sequence[str], written: StudyFile
+) -> list[Group]:
     """Which combinations it leaves out, or sets something for."""
     conditions = group.get(part, [])
     if not isinstance(conditions, list) or not all(
@@ -79,7 +77,7 @@ def conditions_of(
     ]
 
 
-def from_file(parts: dict[str, Any], folder: Path) -> dict[str, Any]:
+def from_file(parts: Group, folder: Path) -> dict[str, object]:
     """A run with paths as they are meant by a file in this folder."""
     resolved = dict(parts)
     if isinstance(resolved.get("model"), str):

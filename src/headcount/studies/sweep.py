@@ -173,11 +173,7 @@ def sweep_plan(runs: PruneRuns, over: str, values: Sequence[float], seeds: int) 
     return runs.plan(
         "sweep",
         [
-            (
-                {over: value, "seed": seed},
-                replace(runs.like, method=swept),
-                f"{over}={value:g}",
-            )
+            ({over: value, "seed": seed}, replace(runs.like, method=swept), f"{over}={value:g}")
             for seed in range(seeds)
             for value, swept in methods.items()
         ],

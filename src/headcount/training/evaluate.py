@@ -145,13 +145,7 @@ def evaluate_rows(
     if kind.generation:
         assert tokenizer is not None
         kept = translate(
-            model,
-            scored.rows,
-            tokenizer,
-            masks,
-            beams=beams,
-            tokens=tokens,
-            inputs=kind.generation,
+            model, scored.rows, tokenizer, masks, beams=beams, tokens=tokens, inputs=kind.generation
         )
     else:
         if kind.asks_tokens:

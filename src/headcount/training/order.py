@@ -21,12 +21,7 @@ class TrainingRows(Dataset[list[RowItem]]):
     """Examples to train on, and a blank one behind them (see `EpochOrder`)."""
 
     def __init__(
-        self,
-        rows: EncodedRows,
-        kind: TaskKind,
-        processor: Processor,
-        *,
-        seed: int = 0,
+        self, rows: EncodedRows, kind: TaskKind, processor: Processor, *, seed: int = 0
     ) -> None:
         self.rows, self.kind, self.processor = rows, kind, processor
         self.seed = seed

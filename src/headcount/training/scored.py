@@ -59,10 +59,7 @@ def scored_rows(
 
 
 def given_rows(
-    model: PreTrainedModel,
-    data: Data,
-    tokenizer: PreTrainedTokenizerBase | None,
-    scoring: Scoring,
+    model: PreTrainedModel, data: Data, tokenizer: PreTrainedTokenizerBase | None, scoring: Scoring
 ) -> ScoredRows:
     """Rows that belong to no task, with labels as the model numbers them, by what it predicts."""
     if scoring.split is not None:

@@ -240,13 +240,7 @@ def training_rows(
         raise UsageError(f"Task '{task.name}' has no train split: pass --train FILE as well.")
     length = row_length(model, task, options.max_length)
     examples, rows = rows_of(
-        task,
-        tokenizer,
-        "train",
-        limit=limit,
-        seed=options.seed,
-        max_length=length,
-        masked=False,
+        task, tokenizer, "train", limit=limit, seed=options.seed, max_length=length, masked=False
     )
     return in_model_numbers(model, task, examples, rows)
 

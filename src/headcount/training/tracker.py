@@ -37,11 +37,7 @@ class Tracker(TrainerCallback):
     """One run in every tracker, open from the beginning of training until `close`."""
 
     def __init__(
-        self,
-        logging: Logging,
-        name: str,
-        *,
-        numbers: Callable[[], Mapping[str, float]] = dict,
+        self, logging: Logging, name: str, *, numbers: Callable[[], Mapping[str, float]] = dict
     ) -> None:
         self.logging, self.name = logging, logging.run or name
         self.numbers = numbers

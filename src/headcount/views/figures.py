@@ -120,10 +120,7 @@ def relative_axis(axes: Axes, score: float) -> None:
     """A second scale on the right: the score as a share of the full model's, in per cent."""
     right = axes.secondary_yaxis(
         "right",
-        functions=(
-            lambda y: np.multiply(y, 100 / score),
-            lambda r: np.multiply(r, score / 100),
-        ),
+        functions=(lambda y: np.multiply(y, 100 / score), lambda r: np.multiply(r, score / 100)),
     )
     right.set_ylabel("of the full model, %")
 

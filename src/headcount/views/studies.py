@@ -215,13 +215,7 @@ def search_figure(data: Mapping[str, Any]) -> Figure:
 
 
 def _draw_models(
-    axes: Axes,
-    level: float,
-    rows: Sequence[Row],
-    marker: str,
-    size: float,
-    colour: str,
-    label: str,
+    axes: Axes, level: float, rows: Sequence[Row], marker: str, size: float, colour: str, label: str
 ) -> None:
     """Differences from all heads with their intervals, where there are any, around a level."""
     losses = [row["difference"] for row in rows]

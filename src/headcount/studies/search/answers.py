@@ -196,10 +196,7 @@ def held_out_estimate(
     record = pruned_model.record.to_json()
     uses = ("calibration", "repair", *(["training"] if "training" in record["rows"] else []))
     rows = {name: record["rows"].get(name) for name in uses}
-    rows |= {
-        "selection": selection_rows(request, judge),
-        "held_out": record["rows"]["evaluation"],
-    }
+    rows |= {"selection": selection_rows(request, judge), "held_out": record["rows"]["evaluation"]}
     return {
         "ratio": pruned_model.mask.sparsity,
         "pattern": pruned_model.mask.pattern,

@@ -30,11 +30,7 @@ def build(data: PageData, *, title: str = "Heads") -> str:
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     return Template(_read("page.html")).substitute(
-        title=escape(title),
-        policy=policy,
-        styles=styles,
-        script=script,
-        data=embedded(plain(data)),
+        title=escape(title), policy=policy, styles=styles, script=script, data=embedded(plain(data))
     )
 
 
