@@ -116,11 +116,13 @@ def odd_rights(request: pytest.FixtureRequest) -> Generator[Callable[[Path], dic
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registries that forget afterwards what was added to them."""
+    from headcount.exports.formats import FORMATS
     from headcount.likeness.distances import DISTANCES
     from headcount.pruning.methods import METHODS
     from headcount.repair.repairs import REPAIRS
+    from headcount.runs.kinds import KINDS
     from headcount.tasks.catalog import TASKS
     from headcount.tasks.kinds import TASK_KINDS
 
-    for registry in (METHODS, REPAIRS, DISTANCES, TASKS, TASK_KINDS):
+    for registry in (METHODS, REPAIRS, DISTANCES, TASKS, TASK_KINDS, KINDS, FORMATS):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))

@@ -10,7 +10,10 @@ from headcount.base.options import checked
 from headcount.repair.repairs import RepairInputs, RepairNeed, RepairReport
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PreTrainedModel
+
+    from headcount.repair.ridge import NormalEquations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +34,10 @@ class Recover:
             raise UsageError(f"The ridge is not negative: {self.ridge}.")
         if self.tokens < 1:
             raise UsageError(f"A batch has at least one token, not {self.tokens}.")
+
+    def solve(self, sums: NormalEquations, start: Tensor, layer: str) -> Tensor:
+        """The new rows and bias of a projection that has those of `start`."""
+        return sums.solve(start, self.ridge, layer)
 
     def apply(
         self, small: PreTrainedModel, full: PreTrainedModel, given: RepairInputs

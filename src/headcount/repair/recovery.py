@@ -138,7 +138,7 @@ def _solve(
     for done, (new, old) in enumerate(todo):
         sums = _collect(pruned, full, new, old, uses[old.path], data, options.tokens)
         if sums is not None:
-            fits.append(_put(small, new, sums, options.ridge))
+            fits.append(_put(small, new, sums, options))
         if report is not None:
             report(done + 1, len(todo))
     if not (pruned.holds() and full.holds()):
@@ -195,10 +195,10 @@ def _collect(
     return sums
 
 
-def _put(small: nn.Module, site: Site, sums: NormalEquations, ridge: float) -> Fit:
+def _put(small: nn.Module, site: Site, sums: NormalEquations, options: Recover) -> Fit:
     """Solve, and write the weights."""
     out = small.get_submodule(site.out)
     start = read_rows(out)
-    solved = sums.solve(start, ridge, f"{site.stack} layer {site.layer}")
+    solved = options.solve(sums, start, f"{site.stack} layer {site.layer}")
     write_rows(out, solved)
     return Fit(site.stack, site.layer, sums.error(start), sums.error(solved), sums.rows, len(start))
