@@ -35,3 +35,14 @@ def test_the_grid_names_its_best_and_scores_it_on_other_rows(tmp_path: Path):
 
 def test_every_figure_is_a_function():
     assert all(callable(draw) or isinstance(draw, partial) for draw in FIGURES.values())
+
+
+def test_what_starts_from_each_of_other_runs_has_their_seeds(tmp_path: Path):
+    finished = filled(tmp_path, "moved")
+    runs = finished.runs("moved")
+    assert sorted(run.seed for run in runs) == [0, 0, 0, 1, 1, 1]
+    drawn = FIGURES["figure-2"](finished, read_paper("weak-link").items["figure-2"])
+    (sheet,) = drawn.sheets
+    rows = sorted((str(row[0]), row[1]) for row in sheet.rows)
+    assert rows == sorted((name, seed) for name in drawn.figures for seed in (0, 1))
+    assert len(drawn.figures) == 3

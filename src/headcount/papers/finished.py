@@ -88,8 +88,8 @@ class FinishedRun:
 
     @property
     def seed(self) -> int:
-        """The run's seed."""
-        return self.run.seed
+        """The run's seed; of one that starts from each of other runs, that of the other run."""
+        return int(self.at("seed"))
 
     @property
     def task(self) -> str:
