@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -202,6 +203,27 @@ def test_no_room_has_the_name_of_a_public_function() -> None:
     import headcount
 
     assert {*ROOMS, *FOUNDATION}.isdisjoint(headcount.__all__)
+
+
+@pytest.mark.parametrize("room", sorted({*ROOMS, *FOUNDATION} - {"cli", "compat"}))
+def test_every_room_says_what_is_public(room: str) -> None:
+    """From 3 to 17 names; no file of the room has one of them, which would hide it."""
+    package = importlib.import_module(f"headcount.{room}")
+    text = (SOURCE / room / "__init__.py").read_text(encoding="utf-8")
+    imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+    public = {
+        alias.name: str(node.module)
+        for node in imports
+        for alias in node.names
+        if str(node.module).startswith(f"headcount.{room}.")
+    }
+    assert 3 <= len(public) <= 17
+    assert {path.stem for path in (SOURCE / room).iterdir()}.isdisjoint(public)
+    assert set(public) <= set(dir(package))
+    for name, module in public.items():
+        assert getattr(package, name) is getattr(importlib.import_module(module), name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing_like_this'"):
+        package.nothing_like_this  # noqa: B018
 
 
 def test_the_extras_are_those_of_the_project_file() -> None:

@@ -29,3 +29,22 @@ pre-trained model is pruned to x % of its own score; chance is the share of all 
 
 How a model does with its lowest layers frozen (§5) is `headcount train --freeze`.
 """
+
+from typing import TYPE_CHECKING
+
+from headcount.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from headcount.changes.correlation import Correlation as Correlation
+    from headcount.changes.correlation import correlate as correlate
+    from headcount.changes.maps import AttentionMaps as AttentionMaps
+    from headcount.changes.measure import Transfer as Transfer
+    from headcount.changes.measure import transfer as transfer
+    from headcount.changes.options import DriftOptions as DriftOptions
+    from headcount.changes.options import Sentence as Sentence
+    from headcount.changes.recall import Recall as Recall
+    from headcount.changes.sentence import attention as attention
+    from headcount.changes.weights import WeightChange as WeightChange
+    from headcount.changes.weights import weight_change as weight_change
+
+__getattr__, __dir__ = lazily(__name__)

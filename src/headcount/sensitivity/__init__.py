@@ -21,3 +21,16 @@ others' over all, and they are not on one scale: normalisation per layer makes l
 ℓ1 or ℓ2: every score is divided by the sum of its layer's scores, or by the root of the sum of
 their squares; standard errors are divided by the same number.
 """
+
+from typing import TYPE_CHECKING
+
+from headcount.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from headcount.sensitivity.gradients import ImportanceResult as ImportanceResult
+    from headcount.sensitivity.gradients import example_losses as example_losses
+    from headcount.sensitivity.gradients import importance as importance
+    from headcount.sensitivity.options import GradientOptions as GradientOptions
+    from headcount.sensitivity.options import require_norm as require_norm
+
+__getattr__, __dir__ = lazily(__name__)
