@@ -12,7 +12,7 @@ from headcount.base import plugins
 from headcount.pruning.methods import METHODS
 
 DESIGN = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
-METHOD = DESIGN.partition("```python\n")[2].partition("```")[0]
+METHOD = DESIGN.partition('pruning/longest.py"\n')[2].partition("```")[0]
 LINE = '\nfrom headcount.pruning.methods import METHODS\nMETHODS.add("longest", Longest, "Long.")\n'
 
 
