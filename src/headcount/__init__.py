@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from headcount.models.capture import capture as capture
     from headcount.models.find import layout as layout
     from headcount.models.gates import gate as gate
-    from headcount.models.load import load as load
     from headcount.models.model_options import ModelOptions as ModelOptions
     from headcount.models.remove import remove as remove
     from headcount.papers.reproduce import claims as claims
@@ -61,6 +60,8 @@ if TYPE_CHECKING:
     from headcount.studies.study import study as study
     from headcount.studies.sweep import sweep as sweep
     from headcount.tasks.calibration import Calibration as Calibration
+    from headcount.tasks.in_memory import task as task
+    from headcount.tasks.opening import load as load
     from headcount.training.evaluate import evaluate as evaluate
     from headcount.training.evaluation import difference as difference
     from headcount.training.finetune import finetune
@@ -119,7 +120,7 @@ _PUBLIC = {
     "importance": "headcount.sensitivity.gradients:importance",
     "inspect": "headcount.costs.cost:inspect",
     "layout": "headcount.models.find:layout",
-    "load": "headcount.models.load:load",
+    "load": "headcount.tasks.opening:load",
     "load_redundancy": "headcount.likeness.result:load_redundancy",
     "load_roles": "headcount.behaviour.result:load_roles",
     "prune": "headcount.runs.prune:prune",
@@ -133,6 +134,7 @@ _PUBLIC = {
     "select": "headcount.pruning.select:select",
     "study": "headcount.studies.study:study",
     "sweep": "headcount.studies.sweep:sweep",
+    "task": "headcount.tasks.in_memory:task",
     "train": "headcount.training.finetune:finetune",
     "transfer": "headcount.changes.measure:transfer",
 }

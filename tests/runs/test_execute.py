@@ -92,7 +92,7 @@ def test_a_run_that_was_made_from_other_weights_is_not_taken_for_this_one(traine
     cut = Run("prune", base, task=TASK, options=hc.Prune(
         method=hc.Random(), ratio=0.5, scoring=FEW, baseline=0))  # fmt: skip
     hc.run(cut, tmp_path / "a")
-    model = hc.load(start, head="sequence-classification")
+    model = hc.load(start, task="classification")
     with torch.no_grad():
         model.classifier.bias.add_(1)
     model.save_pretrained(start)

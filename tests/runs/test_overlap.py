@@ -43,7 +43,7 @@ def task_of(data, name):
 
 def notes_of(data, name, **how):
     told = []
-    model = hc.load(data / "model", head="sequence-classification")
+    model = hc.load(data / "model", task="classification")
     found = hc.prune(
         model, "importance", 0.5, task=task_of(data, name), scoring=FEW, baseline=0,
         note=told.append, **how,
@@ -96,7 +96,7 @@ def test_texts_that_were_given_count_too(data, tmp_path):
 def test_studies_say_it_once_and_in_every_record(data, tmp_path):
     told = []
     hc.curve(
-        hc.load(data / "model", head="sequence-classification"), task_of(data, "leak"),
+        hc.load(data / "model", task="classification"), task_of(data, "leak"),
         ["importance"], [0.25, 0.5], seeds=2, scoring=FEW, note=told.append, out=tmp_path / "curve",
         calibration=hc.Calibration(samples=500),
     )  # fmt: skip
@@ -110,7 +110,7 @@ def test_studies_say_it_once_and_in_every_record(data, tmp_path):
 def test_a_search_says_which_selection_rows_are_held_out(data, tmp_path):
     told = []
     hc.search(
-        hc.load(data / "model", head="sequence-classification"), task_of(data, "leak"),
+        hc.load(data / "model", task="classification"), task_of(data, "leak"),
         ["random"], max_drop=0.9, note=told.append, scoring=hc.Scoring(bootstrap=20),
         search_options=hc.SearchOptions(selection_split="train"), repair=(), baseline=0,
         out=tmp_path / "found",

@@ -129,3 +129,39 @@ def test_the_last_subjects_stay_open_while_there_is_room(model):
         get(small, key)
     get(small, "a")
     assert opened == ["a", "b", "a"]  # two do not fit
+
+
+def test_rows_in_memory_are_named_in_records_and_cannot_be_opened_again(tmp_path):
+    texts = [f"the {size} cat sees a dog" for size in ("big", "small", "young", "old", "good")]
+    task = hc.task({"train": texts, "dev": texts[:3]}, kind="masked-lm", metrics="perplexity")
+    hc.prune(
+        "pocket-bert", "random", 0.5, task=task, baseline=0, scoring=Scoring(bootstrap=0),
+        out=tmp_path / "small",
+    )  # fmt: skip
+    run = hc.load_record(tmp_path / "small").run
+    assert (run.task, run.source.metrics) == ("masked-lm", ("perplexity",))
+    assert run.source.in_memory.startswith("5 of train and 3 of dev, ")
+    with pytest.raises(UsageError, match=r"5 of train and 3 of dev, .* were in the memory of the"):
+        hc.run(run)
+    assert not make_subject("pocket-bert", task).named
+    # a task that was put together in Python has no file either
+    alone = make_subject("pocket-bert", replace(task, source=None))
+    assert (alone.named, alone.source.in_memory) == (False, "a Task of Python")
+
+
+def test_rows_of_files_are_opened_again(tmp_path):
+    (tmp_path / "texts.txt").write_text("".join(f"the cat sees {n}\n" for n in range(9)))
+    task = hc.task(tmp_path / "texts.txt", kind="masked-lm")
+    subject = make_subject("pocket-bert", task)
+    assert subject.named
+    assert subject.source.data == tmp_path / "texts.txt"
+    hc.prune(
+        "pocket-bert", "random", 0.5, task=task, baseline=0, scoring=Scoring(bootstrap=0),
+        out=tmp_path / "small",
+    )  # fmt: skip
+    record = hc.load_record(tmp_path / "small")
+    again = hc.run(record.run)
+    keys = ("before", "after")
+    assert [again["scores"][key]["score"] for key in keys] == [
+        record["scores"][key]["score"] for key in keys
+    ]

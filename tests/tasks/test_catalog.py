@@ -7,7 +7,10 @@ import pytest
 
 from headcount.base.errors import UsageError
 from headcount.tasks import TASKS, open_task
+from headcount.tasks.catalog import read_task
+from headcount.tasks.kinds import TASK_KINDS
 from headcount.tasks.metrics import METRICS
+from headcount.tasks.source import make_source
 
 
 def test_unknown_task_is_answered_with_the_nearest() -> None:
@@ -45,6 +48,28 @@ def test_listing_tasks_needs_neither_torch_nor_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_metrics_are_those_of_the_task() -> None:
+    task = open_task("mrpc")
+    assert len(task.metrics) > 1
+    assert open_task("mrpc", metrics=task.metrics[1]).metrics == task.metrics[1:2]
+    with pytest.raises(UsageError, match="Task 'mrpc' has no metric 'bleu'"):
+        open_task("mrpc", metrics=("bleu",))
+
+
+def test_a_task_says_what_it_was_opened_on() -> None:
+    task = open_task("pocket-paraphrase", size=40)
+    assert task.source == make_source(size=40)
+    source = make_source(in_memory="3 of rows, 12ab")
+    with pytest.raises(UsageError, match=r"3 of rows, 12ab.* were in the memory of the process"):
+        read_task("classification", source)
+
+
+def test_a_kind_says_which_data_it_reads() -> None:
+    summaries = {entry.name: entry.summary for entry in TASKS}
+    for kind in TASK_KINDS:
+        assert summaries[kind.name].startswith("your own data: ")
 
 
 def test_windows_are_for_texts_in_one_piece() -> None:

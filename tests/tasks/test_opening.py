@@ -12,11 +12,33 @@ from headcount.base.errors import NotFoundError, UnsupportedError, UsageError
 from headcount.models.model_options import ModelOptions
 from headcount.models.shipped import locate
 from headcount.tasks import open_task
-from headcount.tasks.opening import open_model, open_several
+from headcount.tasks.in_memory import task
+from headcount.tasks.opening import load, open_model, open_several
 from models.zoo import build
 from training.conftest import tiny
 
 CPU = ModelOptions(device="cpu")
+
+
+def test_the_head_is_that_of_the_task(tmp_path: Path):
+    assert type(load("pocket-bert")).__name__ == "BertForPreTraining"
+    assert type(load("pocket-bert", task="embedding")).__name__ == "BertModel"
+    assert type(load("pocket-bert", task="masked-lm")).__name__ == "BertForMaskedLM"
+    with pytest.raises(UsageError, match="without a head for classification"):
+        load("pocket-bert", task="pocket-sentiment")
+    with pytest.raises(NotFoundError, match="classifier"):
+        load("pocket-bert", task="classification")
+    rows = [{"text": f"x{number}", "y": ["no", "yes", "well"][number % 3]} for number in range(9)]
+    mine = task(rows, kind="classification", columns="text", label="y")
+    model = load("pocket-bert", task=mine, new_head=True)
+    assert model.config.id2label == {0: "no", 1: "well", 2: "yes"}
+    model.save_pretrained(tmp_path)
+    again = load(tmp_path, task=mine)
+    assert torch.equal(again.classifier.weight, model.classifier.weight)
+    with pytest.raises(UsageError, match=r"There is no task 'clasification'. Did you mean 'class"):
+        load("pocket-bert", task="clasification")
+    with pytest.raises(UsageError, match=r"A task is a name .* or a Task, not 5"):
+        load("pocket-bert", task=5)  # pyright: ignore[reportArgumentType]
 
 
 def test_without_words_a_model_needs_no_tokenizer(tmp_path: Path):

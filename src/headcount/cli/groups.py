@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     ExecutorFlags = TypedOptions[ExecutorOptions]
 else:
     ModelFlags = typed(ModelOptions, "Model")
-    SourceFlags = typed(Source, "Data")
+    SourceFlags = typed(Source, "Data", leave_out=("in_memory",))
     ScoringFlags = typed(Scoring, "Scoring")
     CalibrationFlags = typed(Calibration, "Calibration")
     InputFlags = typed(InputOptions, "Inputs")
@@ -144,10 +144,10 @@ def open_task(
     name: str | None, source: TypedOptions[Source], split: str | None = None
 ) -> Task | None:
     """The task with the user's data; data or a split without a task is refused."""
-    from headcount.tasks import TASKS
+    from headcount.tasks.catalog import read_task
 
     if name is not None:
-        return TASKS[name](source.on())
+        return read_task(name, source.on())
     if given := [*source.given(), *(["split"] if split else [])]:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(f"Data and splits need --task, which is missing: {options}.")

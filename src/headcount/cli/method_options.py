@@ -123,7 +123,9 @@ class PruneFlags:
         return replace(given, rows=None) if self._texts_are_data(task) else given
 
     def _texts_are_data(self, task: str | None) -> bool:
-        if self.source.given() or not hasattr(self, "calibration"):  # sweep has none
+        if {*self.source.given()} - {"metrics"} or not hasattr(
+            self, "calibration"
+        ):  # sweep has none
             return False
         if self.calibration.on().rows is None:
             return False

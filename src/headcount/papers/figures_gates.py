@@ -108,14 +108,16 @@ def attention_maps(finished: PaperRuns, printed: PrintedTable, *, large: bool) -
 def _attention(finished: PaperRuns, pruned: FinishedRun) -> AttentionMaps:
     from headcount.changes.sentence import attention
     from headcount.models.load import load
-    from headcount.tasks.catalog import TASKS
+    from headcount.tasks.catalog import read_task
     from headcount.tasks.loading import load_tokenizer
 
     full = finished.ledger.folder_of(pruned.run.inputs[0].key)
-    task = TASKS[str(pruned.run.task)](pruned.run.source)
+    task = read_task(str(pruned.run.task), pruned.run.source)
     text, pair, *_ = (*(column[0] for column in task.load(task.evaluation).texts), None)
     small = load(product_of(pruned.run, pruned.folder))
-    return attention(load(full), text, pruned=small, pair=pair, tokenizer=load_tokenizer(str(full)))
+    return attention(
+        load(full), str(text), pruned=small, pair=pair, tokenizer=load_tokenizer(str(full))
+    )
 
 
 def gates_over_time(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:

@@ -108,6 +108,7 @@ def _rows(subject: Subject, options: Prune) -> dict[str, object]:
         "kind": task.kind,
         "labels": list(task.labels),
         "metric": task.metric,
+        **({"metrics": list(chosen)} if (chosen := subject.source.metrics) else {}),
         "split": split,
         "scored": subject.rows_of(split),
         "looked_at": subject.looked_at,

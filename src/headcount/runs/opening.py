@@ -16,12 +16,15 @@ from headcount.runs.identity import computed
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.run import InMemory, Run
 from headcount.runs.subject import Subject, Subjects, make_subject
-from headcount.tasks import TASKS, Task
+from headcount.tasks import Task
+from headcount.tasks.catalog import read_task
 
 
 def name_of(run: Run) -> str:
     """The model of a run that starts from no other one, or from one that is done."""
     if isinstance(run.model, InMemory):
+        if run.source.in_memory:
+            task_of(run)  # says that nobody else has its rows
         raise UsageError(
             f"The model '{run.model.name}' of this run was in the memory of the process that asked "
             "for it: name a folder or a model of the hub to have it run again, or elsewhere."
@@ -34,7 +37,7 @@ def task_of(run: Run) -> Task:
     """The task that a run is on, which must be said."""
     if run.task is None:
         raise UsageError(f"A run of the kind '{run.kind}' needs a task: pass --task.")
-    return TASKS[run.task](run.source)
+    return read_task(run.task, run.source)
 
 
 def open_run(

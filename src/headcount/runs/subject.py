@@ -22,9 +22,10 @@ from headcount.models.find import layout
 from headcount.models.model_options import ModelOptions
 from headcount.models.probe import reads_text
 from headcount.runs.values import content, told
-from headcount.tasks import TASKS, Task, open_task
+from headcount.tasks import Task
 from headcount.tasks.as_rows import are_rows, as_rows
 from headcount.tasks.calibration import Calibration
+from headcount.tasks.catalog import open_task, read_task
 from headcount.tasks.encoding import EncodedRows, encode_texts, examples_fingerprint
 from headcount.tasks.images import encode_images
 from headcount.tasks.inputs import media_files
@@ -170,15 +171,19 @@ def make_subject(
     """
     if isinstance(model, Subject):
         return model
-    source, model_options = source or Source(), model_options or ModelOptions()
-    rows = TASKS[task](source) if isinstance(task, str) else task and open_task(task)
+    model_options = model_options or ModelOptions()
+    rows = (
+        read_task(task, source or Source()) if isinstance(task, str) else task and open_task(task)
+    )
+    if source is None:
+        source = Source() if rows is None else rows.source or Source(in_memory="a Task of Python")
     if isinstance(model, str | os.PathLike):
         name = os.fspath(model)
         loaded, processor, fresh = open_model(name, model_options, rows, trains=trains, seed=seed)
         return Subject(
             model=loaded, tokenizer=tokenizer or processor, task=rows, name=name, source=source,
             model_options=model_options, fresh=fresh, by_name=True,
-            named=tokenizer is None and isinstance(task, str | None),
+            named=tokenizer is None and not source.in_memory,
         )  # fmt: skip
     held: PreTrainedModel = model_for(model, "headcount", rows)
     if tokenizer is None and rows is not None:

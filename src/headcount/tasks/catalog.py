@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headcount.base.errors import UsageError
+from headcount.base.names import unknown
 from headcount.base.registry import Registry
 from headcount.base.text import short
 from headcount.tasks.pocket.world import POCKET_TASKS
-from headcount.tasks.source import make_source
+from headcount.tasks.source import Source, make_source
 from headcount.tasks.task import Task
 
 TASKS = Registry("task", plugins="headcount.tasks")
@@ -23,48 +26,57 @@ for _name, _summary in {
     "wnli": "GLUE pronouns; accuracy",
 }.items():
     TASKS.add(_name, f"headcount.tasks.glue:{_name.replace('-', '_')}", _summary)
-TASKS.add(
-    "classification",
-    "headcount.tasks.own:classification",
-    "your own CSV, TSV, JSONL or Parquet with classes; accuracy",
-)
-TASKS.add(
-    "regression",
-    "headcount.tasks.own:regression",
-    "your own CSV, TSV, JSONL or Parquet with scores; Spearman",
-)
-TASKS.add("masked-lm", "headcount.tasks.language:masked_lm", "any text; recall@1 and perplexity")
-TASKS.add("causal-lm", "headcount.tasks.language:causal_lm", "any text; perplexity")
-TASKS.add(
-    "translation",
-    "headcount.tasks.language:translation",
-    "parallel text files or a table; BLEU",
-)
-TASKS.add(
-    "image-classification",
-    "headcount.tasks.images:image_classification",
-    "a folder of folders of images, or a table of paths and classes; accuracy and top-5",
-)
-TASKS.add(
-    "token-classification",
-    "headcount.tasks.tagged:token_classification",
-    "words with tags: CoNLL columns, or JSONL with tokens and tags; entity F1 and accuracy",
-)
-TASKS.add(
-    "embedding",
-    "headcount.tasks.embeddings:embedding",
-    "any text, without labels; fidelity to the full model's embeddings, neighbours kept",
-)
-TASKS.add(
-    "similarity",
-    "headcount.tasks.embeddings:similarity",
-    "pairs of texts with a number, for embedding models; Spearman of the cosine",
-)
-TASKS.add(
-    "retrieval",
-    "headcount.tasks.retrieval:retrieval",
-    "a folder in BEIR's layout, for embedding models; nDCG@10 and recall@10",
-)
+for _name, _where, _summary in (
+    (
+        "classification",
+        "own:classification",
+        "CSV, TSV, JSONL or Parquet with one or two texts and a class; accuracy",
+    ),
+    (
+        "regression",
+        "own:regression",
+        "CSV, TSV, JSONL or Parquet with one or two texts and a score; Spearman",
+    ),
+    (
+        "masked-lm",
+        "language:masked_lm",
+        "text files, or a column of a table; recall@1 and perplexity",
+    ),
+    ("causal-lm", "language:causal_lm", "text files, or a column of a table; perplexity"),
+    (
+        "translation",
+        "language:translation",
+        "parallel text files, or two columns of a table; BLEU",
+    ),
+    (
+        "image-classification",
+        "images:image_classification",
+        "a folder of folders of images, or a table of paths and classes; accuracy and top-5",
+    ),
+    (
+        "token-classification",
+        "tagged:token_classification",
+        "words with tags, as CoNLL columns or JSONL with tokens and tags; entity F1 and accuracy",
+    ),
+    (
+        "embedding",
+        "embeddings:embedding",
+        "text files, or a column of a table, without labels; fidelity to the full model's "
+        "embeddings, neighbours kept",
+    ),
+    (
+        "similarity",
+        "embeddings:similarity",
+        "CSV, TSV, JSONL or Parquet with two texts and a number, for embedding models; Spearman "
+        "of the cosine",
+    ),
+    (
+        "retrieval",
+        "retrieval:retrieval",
+        "a folder in BEIR's layout, for embedding models; nDCG@10 and recall@10",
+    ),
+):
+    TASKS.add(_name, f"headcount.tasks.{_where}", f"your own data: {_summary}")
 for _name, _pocket in POCKET_TASKS.items():
     TASKS.add(
         _name,
@@ -79,8 +91,22 @@ def open_task(task: str | Task, **source: object) -> Task:
         raise UsageError(f"A task is a name of headcount ls tasks or a Task, not {short(task)}.")
     if isinstance(task, Task):
         return task
-    settings = make_source(**source)
-    opened = TASKS[task](settings)
-    if settings.window is not None and opened.window is None:
-        raise UsageError(f"Task '{task}' has no windows: --window is for causal-lm.")
-    return opened
+    return read_task(task, make_source(**source))
+
+
+def read_task(name: str, source: Source) -> Task:
+    """The task of this name on these data."""
+    opener = TASKS[name]
+    if source.in_memory:
+        raise UsageError(
+            f"The rows of this task ({source.in_memory}) were in the memory of the process that "
+            "had them: pass hc.task a file or folder to have them opened again, or elsewhere."
+        )
+    opened = opener(source)
+    if source.window is not None and opened.window is None:
+        raise UsageError(f"Task '{name}' has no windows: --window is for causal-lm.")
+    for metric in source.metrics:
+        if metric not in opened.metrics:
+            says = f"Task '{name}' has no metric '{metric}'"
+            raise unknown(says, metric, opened.metrics, has="It has")
+    return replace(opened, source=source, metrics=source.metrics or opened.metrics)

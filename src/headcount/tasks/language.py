@@ -34,15 +34,18 @@ def causal_lm(source: Source) -> Task:
 
 
 def text_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bool) -> Task:
-    """A task on the lines of text files; a single file is split."""
-    files = find_splits(source, SUFFIXES)
+    """A task on the lines of text files, or on a column of tables; a single file is split."""
+    if len(source.columns) > 1:
+        raise UsageError(f"Task '{kind}' has texts of one column: pass --columns COLUMN.")
+    tables = read_splits(source, list(source.columns), kind) if source.columns else {}
+    files = {split: path for split, (path, _) in tables.items()} or find_splits(source, SUFFIXES)
     if not files:
         raise UsageError(
             f"Task '{kind}' needs a text file: pass --data FILE, or --train and --dev."
         )
 
     def read(split: str) -> Examples:
-        lines = read_lines(files[split])
+        lines = tables[split][1][source.columns[0]] if tables else read_lines(files[split])
         if not any(line.strip() for line in lines):
             raise NotFoundError(f"'{files[split]}' has no text.")
         if not packed or source.window is None:

@@ -48,7 +48,12 @@ def load_for_task(
     vocabulary and the special tokens. `options` go to `models.load.load`.
     """
     require_inputs(name, task)
-    config, kind = load_config(name), task_kind(task.kind)
+    kind = task_kind(task.kind)
+    config = load_config(
+        name,
+        trust_remote_code=options.get("trust_remote_code", False),
+        model_type=options.get("model_type"),
+    )
     if not new_head:
         _require_head(name, config, task)
         return load(name, head=kind.head, **options)
@@ -312,7 +317,7 @@ def require_head(model: PreTrainedModel, task: Task) -> None:
         raise UsageError(
             f"{model_type.__name__} has no head for {task.kind}, which {task.name} needs: "
             f"hc.train('{name}', '{task.name}') trains one, and hc.load('{name}', "
-            f"head='{kind.head}') loads one that was saved."
+            f"task='{task.kind}') loads one that was saved."
         )
 
 

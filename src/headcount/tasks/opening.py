@@ -10,14 +10,16 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import NotFoundError, UsageError
+from headcount.models import load as loading
 from headcount.models.config import load_config, model_class
 from headcount.models.devices import pick_device
 from headcount.models.door import require_pretrained
 from headcount.models.find import unwrap
-from headcount.models.load import load
 from headcount.models.model_options import ModelOptions
 from headcount.models.probe import reads_text
 from headcount.models.sentences import set_pooling
+from headcount.tasks.catalog import open_task
+from headcount.tasks.kinds import TASK_KINDS, task_kind
 from headcount.tasks.loading import (
     load_for_task,
     load_processor,
@@ -28,6 +30,38 @@ from headcount.tasks.loading import (
     require_text,
 )
 from headcount.tasks.task import Task
+
+
+def load(
+    name: str | os.PathLike[str],
+    *,
+    task: Task | str | None = None,
+    new_head: bool = False,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    model_type: str | None = None,
+    **options: Any,
+) -> PreTrainedModel:
+    """The model in a folder, on the hub or shipped here: a `PreTrainedModel`, evaluating.
+
+    It has the head that the checkpoint was saved with, or the one for `task`: a task, or the name
+    of one or of a kind (`headcount ls tasks`), such as `"embedding"` for the model without a head.
+    Weights that the checkpoint lacks are refused by name; with `new_head` those of the head may be
+    new, drawn at random, to be trained. `model_type` helps where an old config.json does not name
+    its own. `options` go to `from_pretrained` (dtype, device_map, num_labels,
+    attn_implementation…). No code of the folder is run, and none goes into what is saved;
+    `trust_remote_code=True` runs the code of its config, for folders and repositories you trust.
+    """
+    options |= {
+        "allow_pickle": allow_pickle,
+        "trust_remote_code": trust_remote_code,
+        "model_type": model_type,
+    }
+    if isinstance(task, str) and task in TASK_KINDS:
+        return loading.load(name, head=task_kind(task).head, new_head=new_head, **options)
+    if task is None:
+        return loading.load(name, new_head=new_head, **options)
+    return load_for_task(name, open_task(task), new_head=new_head, **options)
 
 
 class OpenModel(NamedTuple):
@@ -54,7 +88,7 @@ def open_model(
     """
     device: Any = pick_device(model_options.device)  # refused before the model is loaded
     if task is None and not (reads and reads_text(model_class(load_config(name)))):
-        loaded = load(name, **model_options.loading)
+        loaded = loading.load(name, **model_options.loading)
         try:
             tokenizer = load_processor(name, model_options.tokenizer)
         except NotFoundError:
@@ -79,7 +113,7 @@ def open_model(
 def _load(name: str, model_options: ModelOptions, task: Task | None) -> PreTrainedModel:
     """As it was saved; with a task it must have a head for it."""
     if task is None:
-        return load(name, **model_options.loading)
+        return loading.load(name, **model_options.loading)
     return load_for_task(name, task, new_head=False, **model_options.loading)
 
 

@@ -23,6 +23,7 @@ def classification(source: Source) -> Task:
     """Classes are the values of the label column in all splits, sorted: numbers by value."""
     tables = _tables(source, "classification")
     values = {value for _, table in tables.values() for value in table[_label(source)]}
+    _require_classes(values, tables, _label(source))
     names = tuple(sorted(values, key=class_sort_key))
     order = {name: name for name in names}
     splits = {
@@ -161,6 +162,25 @@ def _task(
         parts=parts,
         notes=notes,
     )
+
+
+def _require_classes(
+    values: set[str], tables: Mapping[str, tuple[Path, Table]], label: str
+) -> None:
+    """Refuse labels that are left out, and scores."""
+    if "" in values:
+        path, row = next(
+            (path, table[label].index("") + 1)
+            for path, table in tables.values()
+            if "" in table[label]
+        )
+        raise UsageError(f"'{path}' has no label in row {row}: '{label}' is empty there.")
+    scores = [value for value in values if re.fullmatch(r"-?\d*\.\d*[1-9]\d*", value)]
+    if scores and all(re.fullmatch(r"-?\d*\.?\d+", value) for value in values):
+        raise UsageError(
+            f"The labels in '{label}' are numbers such as {min(scores)}, which are no classes: the "
+            "task for scores is regression."
+        )
 
 
 def _texts(table: Table, source: Source) -> tuple[list[str], ...]:

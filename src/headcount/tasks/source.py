@@ -37,8 +37,12 @@ class Source:
     stride: int | None = None
     """Tokens from one window to the next, at most `window`, the default; with less, a window
     begins with context that earlier windows have scored."""
+    metrics: tuple[str, ...] = ()
+    """Which of the task's metrics are computed, in this order: the first is its score."""
     size: int | None = None
     """Built-in tasks: number of generated rows in the train split."""
+    in_memory: str = ""
+    """A name for rows that only one process holds (`hc.task`): nothing can open them again."""
 
     def __post_init__(self) -> None:
         if len(self.columns) > 2:
@@ -87,10 +91,10 @@ def make_source(**settings: object) -> Source:
             clean[name] = expanded(str(clean[name]))
     if isinstance(clean.get("labels"), Mapping):
         clean["labels"] = [f"{label}={name}" for label, name in clean["labels"].items()]  # pyright: ignore[reportAttributeAccessIssue]
-    for name in ("columns", "labels"):
+    for name in ("columns", "labels", "metrics"):
         if isinstance(clean.get(name), str):
             clean[name] = (clean[name],)
-    for name in ("columns", "labels", "languages"):
+    for name in ("columns", "labels", "metrics", "languages"):
         if name in clean:
             clean[name] = tuple(clean[name])  # pyright: ignore[reportArgumentType]
     unknown = set(clean) - set(Source.__dataclass_fields__)

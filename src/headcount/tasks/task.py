@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from headcount.tasks.parts import Parts
+    from headcount.tasks.source import Source
 
 Limit = int | float | None
 """How many rows: a count, a fraction (a float between 0 and 1), or None for all."""
@@ -94,6 +95,8 @@ class Task:
     """Tokens from one window to the next; the window when left out."""
     packed: bool = False
     """Language modelling: texts are joined and cut into blocks instead of one row per line."""
+    source: Source | None = field(default=None, repr=False, compare=False)
+    """What it was opened on: another process opens the same. None: a task that is no file's."""
 
     def __repr__(self) -> str:
         splits = f"splits {', '.join(self.splits)}"

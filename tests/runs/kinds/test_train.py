@@ -19,7 +19,7 @@ def test_training_leaves_a_model_and_its_record(trained):
     again = hc.load_record(folder)
     assert again.run == run
     assert again.to_json() == json.loads(json.dumps(record.to_json()))
-    assert hc.load(folder, head="sequence-classification").num_labels == 2
+    assert hc.load(folder, task="classification").num_labels == 2
 
 
 @pytest.mark.parametrize("scratch", [False, True])

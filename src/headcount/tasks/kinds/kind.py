@@ -50,6 +50,8 @@ class TaskKind(Protocol):
     """What the loss is counted in."""
     nats: ClassVar[float] = 1.0
     """The loss times this is -log p, up to a constant."""
+    rows_of_tables: ClassVar[bool] = True
+    """Its data can be rows of a table or of JSON lines, and so what `hc.task` is given."""
     unlabelled: ClassVar[bool] = False
     """Labels of the loss are drawn from the model's own answers; no row has any."""
     compares: ClassVar[bool] = False

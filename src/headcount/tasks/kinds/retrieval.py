@@ -25,6 +25,7 @@ class Retrieval(Embedding):
     name: ClassVar = "retrieval"
     metrics: ClassVar = (f"ndcg@{DEPTH}", f"recall@{DEPTH}")
     compares: ClassVar = False
+    rows_of_tables: ClassVar = False
 
     def encode(self, examples: Examples, processor: Any, options: RowOptions) -> EncodedRows:
         """The queries, and what they are compared with."""
