@@ -12,6 +12,8 @@ def test_what_cannot_be_is_refused():
         ({"ridge": -1.0}, "not negative: -1"),
         ({"ridge": float("nan")}, "not negative: nan"),
         ({"tokens": 0}, "at least one token, not 0"),
+        ({"target": "bias"}, "The target is output or stream, not 'bias'"),
+        ({"hold_back": 1.0}, "above 0 and below 1, not 1.0"),
     ]:
         with pytest.raises(UsageError, match=words):
             Recover(**wrong)

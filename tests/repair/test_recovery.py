@@ -166,3 +166,107 @@ def test_the_layer_with_the_fewest_tokens_is_named():
     assert told is not None
     assert "90 tokens for 33 unknowns in encoder layer 1" in told
     assert few_tokens(fits[:1]) is None
+
+
+def lstsq(x, y, start, ridge=1e-3):
+    """Ridge towards `start` by numpy, the penalty as rows of their own."""
+    root = np.sqrt(ridge * np.mean(np.diag(x.T @ x)))
+    rows = np.concatenate([x, root * np.eye(x.shape[1])])
+    return np.linalg.lstsq(rows, np.concatenate([y, root * start]), rcond=None)[0]
+
+
+def stacked(model, path, batches, side):
+    real = [batch["attention_mask"].bool() for batch in batches]
+    pairs = zip(batches, real, strict=True)
+    return np.concatenate([outputs(model, path, b, side)[r].numpy() for b, r in pairs])
+
+
+@pytest.mark.parametrize(
+    ("family", "layer", "attention", "second", "before"),
+    [
+        (
+            "bert",
+            "bert.encoder.layer.{}",
+            ("attention.output.dense", "attention.self"),
+            ("output.dense", "intermediate"),
+            1,
+        ),
+        (
+            "llama",
+            "model.layers.{}",
+            ("self_attn.o_proj", "input_layernorm"),
+            ("mlp.down_proj", "post_attention_layernorm"),
+            0,
+        ),
+    ],
+)
+def test_the_stream_and_the_feed_forward_part_are_as_by_stored_activations(
+    family, layer, attention, second, before
+):
+    """The oracle runs the whole models for each part, and adds up the stream itself."""
+    model = build(family).double()
+    keep = Mask.parse("4220" if family == "llama" else "3204", layout(model))
+    small = remove(model, keep)
+    oracle = copy.deepcopy(small)
+    batches = data(model)
+    for number in range(1 if family == "llama" else 0, 4):
+        for part, (projection, residual) in enumerate((attention, second)):
+            path, beside = (f"{layer.format(number)}.{name}" for name in (projection, residual))
+            out = oracle.get_submodule(path)
+            bias = out.bias is not None
+            emptied = part == 0 and not keep.indices(layout(model).stacks[0].name, number)
+            if emptied and not bias:
+                continue
+            y = stacked(model, path, batches, "out") + stacked(model, beside, batches, "in")
+            y -= stacked(oracle, beside, batches, "in")
+            x = y[:, :0] if emptied else stacked(oracle, path, batches, "in")
+            if bias:
+                x = np.concatenate([x, np.ones((len(x), 1))], 1)
+            rows = [out.weight.T] + ([out.bias[None]] if bias else [])
+            solved = lstsq(x, y, torch.cat(rows).detach().numpy())
+            with torch.no_grad():
+                out.weight.copy_(torch.from_numpy(solved[: out.weight.shape[1]].T.copy()))
+                if bias:
+                    out.bias.copy_(torch.from_numpy(solved[-1]))
+    options = Recover(target="stream", feed_forward=True)
+    fits = recover_layers(small, model, batches, options=options)
+    assert [fit.part for fit in fits[:2]] == ["attention", "feed-forward"]
+    for (name, mine), expected in zip(small.named_parameters(), oracle.parameters(), strict=True):
+        assert (mine - expected).abs().max() < 1e-8 if mine.numel() else True, name
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_takes_the_stream_and_the_feed_forward_part(family):
+    model = build(family)
+    small = remove(model, mixed(layout(model)))
+    batches = data(model)
+    options = Recover(target="stream", feed_forward=True)
+    before = [run(small, batch)[0] for batch in batches]
+    fits = recover_layers(small, model, batches, options=options)
+    assert all(fit.after <= fit.before for fit in fits)
+    assert any(fit.part == "feed-forward" for fit in fits) or family in (
+        *("gpt-neox", "falcon", "falcon-alibi"),  # attention and feed-forward side by side
+    )
+    full = [run(model, batch)[0] for batch in batches]
+
+    def far(made):
+        return sum(float((a - b).square().sum()) for a, b in zip(made, full, strict=True))
+
+    assert far([run(small, batch)[0] for batch in batches]) < far(before)
+    assert not any(m._forward_hooks for m in [*model.modules(), *small.modules()])
+
+
+def test_scales_keep_the_direction_of_every_heads_rows():
+    model = build("llama")
+    small = remove(model, mixed(layout(model)))
+    start = {name: value.clone() for name, value in small.named_parameters()}
+    fits = recover_layers(small, model, data(model), options=Recover(scales=True))
+    assert all(fit.after <= fit.before for fit in fits)
+    site = layout(small)
+    for name, value in small.named_parameters():
+        if "o_proj" not in name or not value.numel():
+            assert torch.equal(value, start[name])
+            continue
+        factors = (value / start[name]).unflatten(1, (-1, 8))
+        assert torch.allclose(factors, factors[:1, :, :1].expand_as(factors), atol=1e-3), name
+    assert {fit.unknowns for fit in fits} <= set(range(1, max(site.stacks[0].heads) + 1))

@@ -53,3 +53,27 @@ def test_nothing_but_zeros_is_singular_even_with_a_ridge():
     sums.add(torch.zeros(9, 3), torch.ones(9, 2))
     with pytest.raises(UsageError, match="singular"):
         sums.solve(torch.zeros(3, 2).double(), 1e-3, "here")
+
+
+def test_scales_are_the_least_squares_solution_over_one_factor_a_head():
+    """The oracle has each head's output as a regressor, and a column of ones for each bias."""
+    random = np.random.default_rng(3)
+    x, y = random.normal(size=(50, 6)) + 0.5, random.normal(size=(50, 4))
+    w, b = random.normal(size=(6, 4)), random.normal(size=(1, 4))
+    parts = [x[:, :3] @ w[:3], x[:, 3:] @ w[3:]]
+    for bias in (True, False):
+        sums = NormalEquations(6, 4, bias=bias)
+        sums.add(torch.from_numpy(x), torch.from_numpy(y))
+        start = torch.from_numpy(np.concatenate([w, b]) if bias else w)
+        columns = [part.ravel() for part in parts]
+        if bias:
+            columns += [np.tile(np.eye(4)[k], 50) for k in range(4)]
+        best = np.linalg.lstsq(np.stack(columns, 1), y.ravel(), rcond=None)[0]
+        solved = sums.solve_scales(start, 3, 0.0, "here").numpy()
+        expected = w * np.repeat(best[:2], 3)[:, None]
+        assert np.allclose(solved[:6], expected, atol=1e-9)
+        if bias:
+            assert np.allclose(solved[6], best[2:], atol=1e-9)
+        # a strong ridge keeps the factors at 1
+        near = sums.solve_scales(start, 3, 1e9, "here").numpy()
+        assert np.allclose(near[:6], w, atol=1e-6)

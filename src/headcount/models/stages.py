@@ -13,18 +13,17 @@ be a whole one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from headcount.models.layers import block_of
 from headcount.models.partial import Call, driven
-from headcount.models.sites import Site
 from headcount.models.watch import watching
 
 Block = tuple[str, int]
@@ -34,6 +33,20 @@ Recipe = dict[int | str, int | None]
 """
 Side = Literal["input", "output"]
 """What goes into a site's output projection, or what comes out of it."""
+
+
+class Watched(Protocol):
+    """What is looked at: a `Site`, or any other module with a projection in it or the same."""
+
+    @property
+    def path(self) -> str:
+        """Its name here, and a module of the block."""
+        ...
+
+    @property
+    def out(self) -> str:
+        """The projection that shows something."""
+        ...
 
 
 class UnsteadyError(Exception):
@@ -64,18 +77,24 @@ class Stages:
 
     Sites come in the order they run. With the side "output" the model's weights stay as they are,
     and a block is computed once; with "input" those of a site change after it was asked for.
+
+    A site with an entry in `residuals`, the path of a module that runs before it in its block,
+    shows that module's input as well, (position, width): added to its output, or as further columns
+    of its input.
     """
 
     def __init__(
         self,
         model: nn.Module,
-        sites: list[Site],
+        sites: Sequence[Watched],
         side: Side,
         *,
         recipes: Mapping[Block, Recipe] | None = None,
+        residuals: Mapping[str, str] | None = None,
         whole: bool = False,
     ) -> None:
         self.model, self.sites, self.side = model, sites, side
+        self.residuals = dict(residuals or {})
         self.blocks = {site.path: block_of(model, site.path) for site in sites}
         lists = dict.fromkeys(block[0] for block in self.blocks.values() if block is not None)
         self.every = {
@@ -113,7 +132,7 @@ class Stages:
         self.batches[0] = _Batch(ahead=seen)
         return {path: len(outputs) for path, outputs in seen.items()}
 
-    def run_to(self, site: Site, uses: int, number: int, inputs: dict[str, Any]) -> list[Tensor]:
+    def run_to(self, site: Watched, uses: int, number: int, inputs: dict[str, Any]) -> list[Tensor]:
         """What a site shows each time it runs; `number` is that of the batch."""
         batch = self.batches.setdefault(number, _Batch())
         if site.path in batch.ahead:
@@ -146,7 +165,7 @@ class Stages:
         )
 
     def _step_to(
-        self, site: Site, block: Block, batch: _Batch, inputs: dict[str, Any]
+        self, site: Watched, block: Block, batch: _Batch, inputs: dict[str, Any]
     ) -> list[Tensor]:
         call = self._reach(block, batch, inputs)
         if self.side == "input":
@@ -191,19 +210,34 @@ class Stages:
         return batch.call
 
     def _look(
-        self, call: Callable[[], object], sites: list[Site], uses: int | None = None
+        self, call: Callable[[], object], sites: Sequence[Watched], uses: int | None = None
     ) -> tuple[dict[str, list[Tensor]], object]:
         """What sites show, in the order they run, and the answer; not once each has run `uses`."""
         seen: dict[str, list[Tensor]] = {}
+        beside: dict[str, Tensor] = {}
 
-        def take(path: str, args: tuple[Any, ...], output: Tensor) -> None:
-            # the model goes on with its output, and may write into it
-            seen.setdefault(path, []).append(args[0] if self.side == "input" else output.clone())
+        def take(key: tuple[str, bool], args: tuple[Any, ...], output: Tensor) -> None:
+            path, residual = key
+            # the model goes on with these, and may write into them
+            if residual:
+                beside[path] = args[0].clone().flatten(0, -2)
+                return
+            value = args[0] if self.side == "input" else output.clone()
+            if path in self.residuals:
+                value, r = value.flatten(0, -2), beside[path]
+                value = torch.cat([value, r], -1) if self.side == "input" else value + r
+            seen.setdefault(path, []).append(value)
             if uses and all(len(seen.get(site.path, ())) >= uses for site in sites):
                 raise _Enough
 
         answer = None
-        places = [(site.path, site.out) for site in sites]
+        places = [((site.path, False), site.out) for site in sites]
+        # in front: a residual may be the input of the projection itself
+        places[:0] = [
+            ((site.path, True), self.residuals[site.path])
+            for site in sites
+            if site.path in self.residuals
+        ]
         with watching(self.model, places, take), suppress(_Enough):
             answer = call()
         return seen, answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from headcount.base.errors import UsageError
 from headcount.base.options import checked
@@ -28,12 +28,28 @@ class Recover:
     """Weight of staying near the old weights, as a share of the mean diagonal."""
     tokens: int = 2048
     """Tokens of a batch."""
+    target: Literal["output", "stream"] = "output"
+    """The full model's attention output, or its stream: what drifted below is made up for."""
+    feed_forward: bool = False
+    """Solve the second matrix of each feed-forward part as well."""
+    scales: bool = False
+    """One factor for each kept head instead of new weights: for very few rows."""
+    choose: bool = False
+    """Choose these on held-back calibration rows, or leave the model as it is."""
+    hold_back: float = 0.15
+    """Share of the calibration rows by which it is chosen."""
 
     def __post_init__(self) -> None:
         if not self.ridge >= 0:
             raise UsageError(f"The ridge is not negative: {self.ridge}.")
         if self.tokens < 1:
             raise UsageError(f"A batch has at least one token, not {self.tokens}.")
+        if self.target not in ("output", "stream"):
+            raise UsageError(f"The target is output or stream, not {self.target!r}.")
+        if not 0 < self.hold_back < 1:
+            raise UsageError(
+                f"The share of rows to hold back is above 0 and below 1, not {self.hold_back}."
+            )
 
     def solve(self, sums: NormalEquations, start: Tensor, layer: str) -> Tensor:
         """The new rows and bias of a projection that has those of `start`."""
@@ -43,8 +59,12 @@ class Recover:
         self, small: PreTrainedModel, full: PreTrainedModel, given: RepairInputs
     ) -> RepairReport:
         """Layer by layer, towards the full model's attention output."""
+        from headcount.repair.choice import choose
         from headcount.repair.recovery import few_tokens, recover_layers
 
+        if self.choose:
+            choice = choose(small, full, given.calibration(), options=self)
+            return RepairReport(details=choice.to_json(), note=choice.note)
         fits = recover_layers(small, full, given.calibration(), options=self)
         return RepairReport(
             details={"layers": [asdict(fit) for fit in fits]}, note=few_tokens(fits)

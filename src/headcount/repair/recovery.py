@@ -13,6 +13,11 @@ twice, whatever the number of layers. A projection without a bias gets none; a l
 has its bias alone, which becomes the mean output. A shared layer is solved once, over all its
 depths together.
 
+With the target `stream`, y is the full model's stream behind the layer minus what the pruned
+model's output is added to (`models/residual.py`), so that drift from below is made up for. With
+`feed_forward` the second matrix of a block's feed-forward part is solved in the same way, in turn.
+With `scales` a head's rows keep their directions and get one factor.
+
 The inputs must be like those the model will see: solved on random tokens, models scored worse
 than without recovery in every case that was tried.
 """
@@ -20,7 +25,7 @@ than without recovery in every case that was tried.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -32,6 +37,7 @@ from headcount.models.door import require_model
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.linear import has_bias, read_rows, write_rows
+from headcount.models.residual import Addition, find_additions
 from headcount.models.sites import Site
 from headcount.models.stages import Stages, UnsteadyError
 from headcount.repair.recover import Recover
@@ -48,7 +54,7 @@ ENOUGH = 10
 
 @dataclass(frozen=True)
 class Fit:
-    """How far one layer's attention output is from the full model's, as ‖error‖² / ‖output‖²."""
+    """How far one layer's output is from its target, as ‖error‖² / ‖target‖²."""
 
     stack: str
     layer: int
@@ -57,6 +63,8 @@ class Fit:
     tokens: int
     unknowns: int
     """Solved for with these tokens, for every output: the kept heads' outputs and a bias."""
+    part: str = "attention"
+    """Or feed-forward."""
 
 
 def few_tokens(fits: Sequence[Fit]) -> str | None:
@@ -89,8 +97,34 @@ def recover(
     for bare in map(unwrap, (small, model)):
         require_model(bare, "hc.recover")
     rows = as_rows(model, data, tokenizer=tokenizer)
-    recover_layers(small, model, rows, options=options, report=report)
+    if options.choose:
+        from headcount.repair.choice import choose  # which uses what is below
+
+        choose(small, model, rows, options=options, report=report)
+    else:
+        recover_layers(small, model, rows, options=options, report=report)
     return small
+
+
+@dataclass(frozen=True)
+class _SolvedPart:
+    """One projection that is solved: attention's, or the second of a feed-forward part."""
+
+    path: str
+    out: str
+    stack: str
+    layer: int
+    head_dim: int
+    heads: int
+    """Kept ones; of a feed-forward part 1."""
+    pruned: bool
+    feed_forward: bool = False
+    residual: str | None = None
+    """What module's input its output is added to, where that is to be looked at."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.stack} layer {self.layer}" + ("'s feed-forward" if self.feed_forward else "")
 
 
 def recover_layers(
@@ -101,44 +135,87 @@ def recover_layers(
     options: Recover = Recover(),  # noqa: B008
     report: Callable[[int, int], None] | None = None,
 ) -> list[Fit]:
-    """As `recover`; gives how well every layer fits before and after."""
+    """As `recover` by these very options; gives how well every layer fits before and after."""
     small, model = unwrap(small), unwrap(model)
     if isinstance(data, Iterable):
         data = list(data)  # every layer goes through it, batch by batch in the same order
-    pairs = _pairs(small, model)
+    parts = _parts(small, model, options)
     with torch.no_grad(), evaluating(small), evaluating(model):
-        start = {site.out: read_rows(small.get_submodule(site.out)) for site, _ in pairs}
+        start = {part.out: read_rows(small.get_submodule(part.out)) for part in parts}
         try:
-            return _solve(small, model, pairs, data, options, report)
+            return _solve(small, model, parts, data, options, report)
         except UnsteadyError:
             for path, rows in start.items():
                 write_rows(small.get_submodule(path), rows)
-            return _solve(small, model, pairs, data, options, report, whole=True)
+            return _solve(small, model, parts, data, options, report, whole=True)
+
+
+def _parts(small: nn.Module, model: nn.Module, options: Recover) -> list[_SolvedPart]:
+    """All that may be solved, not yet in the order it runs."""
+    pairs = _pairs(small, model)
+    parts = [
+        _SolvedPart(
+            new.path, new.out, new.stack, new.layer, new.head_dim, new.heads, new.heads < old.heads
+        )
+        for new, old in pairs
+    ]
+    if not options.feed_forward and options.target == "output":
+        return parts
+    additions = {addition.out: addition for addition in find_additions(model, sites_of(model))}
+    if options.feed_forward:
+        parts += [
+            _SolvedPart(out, out, site.stack, site.layer, 1, 1, pruned=False, feed_forward=True)
+            for out, addition in additions.items()
+            if addition.feed_forward and (site := addition.site)
+        ]
+    if options.target == "output":
+        return parts
+    return [replace(part, residual=_residual(part, additions.get(part.out))) for part in parts]
+
+
+def _residual(part: _SolvedPart, addition: Addition | None) -> str | None:
+    """What the part's output is added to, where it can be seen: a skipped layer runs no child."""
+    if addition is None or (not part.heads and addition.residual.startswith(f"{part.path}.")):
+        return None
+    return addition.residual
 
 
 def _solve(
     small: nn.Module,
     model: nn.Module,
-    pairs: list[tuple[Site, Site]],
+    parts: list[_SolvedPart],
     data: Batches,
     options: Recover,
     report: Callable[[int, int], None] | None,
     *,
     whole: bool = False,
 ) -> list[Fit]:
-    """Every layer in turn; with `whole` each starts from the bottom again."""
+    """Every part in turn; with `whole` each starts from the bottom again."""
     fits: list[Fit] = []
-    full = Stages(model, [old for _, old in pairs], "output", whole=whole)
+    residuals = {part.path: part.residual for part in parts if part.residual is not None}
+    full = Stages(model, parts, "output", residuals=residuals, whole=whole)
     uses = full.explore(next(batches_for(model, data, tokens=options.tokens)).inputs)
-    pruned = Stages(small, [new for new, _ in pairs], "input", recipes=full.recipes, whole=whole)
-    order = [pair for path in uses for pair in pairs if pair[1].path == path]
-    smaller = [number for number, (new, old) in enumerate(order) if new.heads < old.heads]
+    # a layer without heads may be skipped: what its output is added to is seen where that goes in
+    emptied = {part.path for part in parts if not part.heads}
+    seen = {
+        part.path: replace(part, out=part.residual)
+        if part.path in emptied and part.residual
+        else part
+        for part in parts
+    }
+    beside = {path: module for path, module in residuals.items() if path not in emptied}
+    pruned = Stages(
+        small, list(seen.values()), "input", recipes=full.recipes, residuals=beside, whole=whole
+    )
+    order = [part for path in uses for part in parts if part.path == path]
+    smaller = [number for number, part in enumerate(order) if part.pruned]
     # what runs below the first missing head is as it was
     todo = order[smaller[0] :] if smaller else []
-    for done, (new, old) in enumerate(todo):
-        sums = _collect(pruned, full, new, old, uses[old.path], data, options.tokens)
+    for done, part in enumerate(todo):
+        given, uses_of = (pruned, seen[part.path]), uses[part.path]
+        sums = _collect(given, (full, part), uses_of, data, options.tokens)
         if sums is not None:
-            fits.append(_put(small, new, sums, options))
+            fits.append(_put(small, part, sums, options))
         if report is not None:
             report(done + 1, len(todo))
     if not (pruned.holds() and full.holds()):
@@ -166,39 +243,50 @@ def _pairs(small: nn.Module, model: nn.Module) -> list[tuple[Site, Site]]:
 
 
 def _collect(
-    small: Stages,
-    full: Stages,
-    new: Site,
-    old: Site,
+    shown: tuple[Stages, _SolvedPart],
+    wanted: tuple[Stages, _SolvedPart],
     uses: int,
     data: Batches,
     tokens: int,
 ) -> NormalEquations | None:
-    """The sums of one layer over all data; None where it has nothing that could be solved."""
-    out = small.model.get_submodule(new.out)
+    """The sums of one part over all data, from where it is seen in the pruned and the full model;
+    None where it has nothing that could be solved."""
+    (small, source), (full, part) = shown, wanted
+    out = small.model.get_submodule(part.out)
     bias = has_bias(out)
-    if not new.heads and not bias:
+    if not part.heads and not bias:
         return None
     weights = read_rows(out)
-    sums = NormalEquations(len(weights) - bias, weights.shape[1], bias=bias)
+    width = len(weights) - bias
+    sums = NormalEquations(width, weights.shape[1], bias=bias)
     for number, batch in enumerate(batches_for(full.model, data, tokens=tokens)):
         inputs = batch.inputs
-        wanted = full.run_to(old, uses, number, inputs)
-        outputs = [None] * len(wanted)
-        if new.heads:
-            outputs = small.run_to(new, uses, number, inputs)
-        for z, y in zip(outputs, wanted, strict=True):
+        targets = full.run_to(part, uses, number, inputs)
+        outputs = [None] * len(targets)
+        if part.heads or part.residual is not None:
+            outputs = small.run_to(source, uses, number, inputs)
+        for z, y in zip(outputs, targets, strict=True):
             y = y.reshape(-1, y.shape[-1])
-            x = y.new_zeros(len(y), 0) if z is None else z.reshape(-1, z.shape[-1])
-            counts = counted_tokens(inputs, new.stack, len(y))
+            z = y.new_zeros(len(y), 0) if z is None else z.reshape(-1, z.shape[-1])
+            if part.residual is not None:
+                y = y - z[:, width:]
+            x = z[:, :width]
+            counts = counted_tokens(inputs, part.stack, len(y))
             sums.add(x, y) if counts is None else sums.add(x[counts], y[counts])
     return sums
 
 
-def _put(small: nn.Module, site: Site, sums: NormalEquations, options: Recover) -> Fit:
+def _put(small: nn.Module, part: _SolvedPart, sums: NormalEquations, options: Recover) -> Fit:
     """Solve, and write the weights."""
-    out = small.get_submodule(site.out)
+    out = small.get_submodule(part.out)
     start = read_rows(out)
-    solved = options.solve(sums, start, f"{site.stack} layer {site.layer}")
+    if options.scales and not part.feed_forward:
+        solved = sums.solve_scales(start, part.head_dim, options.ridge, part.name)
+        unknowns = part.heads + sums.bias
+    else:
+        solved = options.solve(sums, start, part.name)
+        unknowns = len(start)
     write_rows(out, solved)
-    return Fit(site.stack, site.layer, sums.error(start), sums.error(solved), sums.rows, len(start))
+    name = "feed-forward" if part.feed_forward else "attention"
+    before, after = sums.error(start), sums.error(solved)
+    return Fit(part.stack, part.layer, before, after, sums.rows, unknowns, name)

@@ -35,23 +35,57 @@ class NormalEquations:
 
     def solve(self, start: Tensor, ridge: float, layer: str) -> Tensor:
         """W = W₀ + (A + λI)⁻¹ (B - A W₀), λ = `ridge` times the mean diagonal of A."""
+        self._require_numbers(layer)
+        return start + self._step(self.a, self.b - self.a @ start, ridge, layer)
+
+    def solve_scales(self, start: Tensor, size: int, ridge: float, layer: str) -> Tensor:
+        """The rows of `start`, `size` at a time with one factor each; a bias is solved freely.
+
+        The same least squares with as many unknowns as there are factors, and one bias each output:
+        min ‖Σ s_h x_h W_h + b - y‖² + λ‖s - 1‖², λ = `ridge` times the mean diagonal.
+        """
+        self._require_numbers(layer)
+        rows = len(start) - self.bias
+        if not rows:
+            return self.solve(start, ridge, layer)
+        a, b, w = self.a[:rows, :rows], self.b[:rows], start[:rows]
+        # the best bias for any factors leaves what varies about the means
+        mean, target = self.a[-1, :rows] / self.rows, self.b[-1] / self.rows
+        if self.bias:
+            a = a - self.rows * torch.outer(mean, mean)
+            b = b - self.rows * torch.outer(mean, target)
+        groups = torch.arange(rows) // size
+        one = torch.nn.functional.one_hot(groups).double()  # (row, factor)
+        system = one.T @ (a * (w @ w.T)) @ one
+        factors = torch.ones(system.shape[0], 1, dtype=torch.float64)
+        wanted = one.T @ (b * w).sum(1, keepdim=True)
+        factors += self._step(system, wanted - system @ factors, ridge, layer)
+        scaled = w * (one @ factors)
+        if not self.bias:
+            return scaled
+        return torch.cat([scaled, (target - mean @ scaled)[None]])
+
+    def _require_numbers(self, layer: str) -> None:
         if not self.rows:
             raise UsageError(f"No token of the inputs counts, so {layer} cannot be solved again.")
         if not (torch.isfinite(self.a).all() and torch.isfinite(self.b).all()):
             raise UsageError(f"The inputs of {layer} are not all numbers (NaN or infinite).")
-        if not len(self.a):
-            return start
-        penalty = ridge * float(self.a.diagonal().mean())
-        system = self.a + penalty * torch.eye(len(self.a), dtype=torch.float64)
+
+    def _step(self, a: Tensor, rest: Tensor, ridge: float, layer: str) -> Tensor:
+        """(A + λI)⁻¹ rest"""
+        if not len(a):
+            return rest
+        penalty = ridge * float(a.diagonal().mean())
+        system = a + penalty * torch.eye(len(a), dtype=torch.float64)
         factor, info = torch.linalg.cholesky_ex(system)
         # a factor that exists but is nearly flat gives numbers that mean nothing
         pivots = factor.diagonal()
         if int(info) or float(pivots.min()) ** 2 <= 1e-13 * float(pivots.max()) ** 2:
             raise UsageError(
-                f"The system of {layer} is singular: {self.rows} tokens for {len(self.a)} unknowns "
+                f"The system of {layer} is singular: {self.rows} tokens for {len(a)} unknowns "
                 f"and a ridge of {ridge}. Give more inputs or a higher ridge."
             )
-        return start + torch.cholesky_solve(self.b - self.a @ start, factor)
+        return torch.cholesky_solve(rest, factor)
 
     def error(self, weights: Tensor) -> float:
         """‖x W - y‖² / ‖y‖² over all rows."""

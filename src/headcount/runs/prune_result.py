@@ -54,8 +54,8 @@ class RepairStep(JsonObject):
     with_gates: bool = False
     """The gates had this training, and there was none after the heads were removed."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What else the step says: `layers` of recover, how well each layer fits; `resumed_from` of
-    finetune, the step where it went on."""
+    """What else the step says: `layers` of recover, how well each layer fits, and where it chose
+    `chosen`, `trials` and `held_back`; `resumed_from` of finetune, the step where it went on."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,8 @@ class TaskKind(Protocol):
     """Its data can be rows of a table or of JSON lines, and so what `hc.task` is given."""
     unlabelled: ClassVar[bool] = False
     """Labels of the loss are drawn from the model's own answers; no row has any."""
+    chances: ClassVar[bool] = True
+    """Answers are logits over their last axis: a probability for each class or word."""
     compares: ClassVar[bool] = False
     """Answers are scored beside those of the model that the rows were loaded for: texts alone are
     data, and calibration texts can be the task's."""

@@ -1,0 +1,202 @@
+"""Which recovery a model gets: chosen on calibration rows that it is not solved on.
+
+Rows are held back. The model is left as it is, recovered by the options as they stand, and then
+with one change after the other; a change stays where the answers to the held-back rows come closer
+to the full model's (`fidelity.py`). The best is solved once more on all rows. So on these rows it
+is never worse than the plain recovery or the pruned model: what a repair does to a model differs
+too much from one to the next to be assumed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headcount.models.batches import Batches
+from headcount.models.find import unwrap
+from headcount.repair.fidelity import divergence
+from headcount.repair.recover import Recover
+from headcount.repair.recovery import ENOUGH, Fit, recover_layers
+from headcount.tasks.encoding import EncodedRows
+
+CHANGES: tuple[Callable[[Recover], dict[str, Any]], ...] = (
+    lambda _: {"feed_forward": True},
+    lambda _: {"target": "stream"},
+    lambda best: {"ridge": best.ridge * 10},
+    lambda best: {"ridge": best.ridge / 10},
+)
+"""What is tried on the best so far, in this order."""
+CHOSEN = ("ridge", "target", "feed_forward", "scales")
+"""Options that are chosen."""
+LEAST = 1e-3
+"""Share of the distance by which a change must be better to stay."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One way of recovering, and how far the answers to the held-back rows were then."""
+
+    divergence: float
+    options: Recover | None = None
+    """None: the pruned model as it is."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        chosen = None if self.options is None else _named(self.options)
+        return {"options": chosen, "divergence": self.divergence}
+
+
+@dataclass(frozen=True)
+class RecoveryChoice:
+    """What was chosen, what else was tried, and how the layers fit."""
+
+    chosen: Trial
+    trials: tuple[Trial, ...]
+    fits: tuple[Fit, ...]
+    held_back: int
+    """Rows that were held back; 0 where there were too few to choose by."""
+    note: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As a record has it."""
+        return {
+            "layers": [asdict(fit) for fit in self.fits],
+            "chosen": self.chosen.to_json(),
+            "trials": [trial.to_json() for trial in self.trials],
+            "held_back": self.held_back,
+        }
+
+
+def choose(
+    small: nn.Module,
+    model: nn.Module,
+    data: Batches,
+    *,
+    options: Recover,
+    report: Callable[[int, int], None] | None = None,
+) -> RecoveryChoice:
+    """Recover `small` in place by what does best on held-back rows; `report` gets trials done."""
+    small, model = unwrap(small), unwrap(model)
+    if isinstance(data, Iterable):
+        data = list(data)
+    parts = _split(data, options.hold_back)
+    if parts is None:
+        few = replace(options, scales=True, feed_forward=False, choose=False)
+        fits = tuple(recover_layers(small, model, data, options=few))
+        trial = Trial(math.nan, few)
+        note = "There are too few rows to hold any back, so recovery only scaled the kept heads."
+        return RecoveryChoice(trial, (trial,), fits, 0, _enough(fits) or note)
+    learnt, held, count = parts
+    start = _weights(small)
+    trials = [Trial(divergence(small, model, held))]
+    best, kept, fits = trials[0], start, ()
+
+    def attempt(way: Recover) -> tuple[Fit, ...]:
+        nonlocal best, kept, fits
+        _restore(small, start)
+        solved = tuple(recover_layers(small, model, learnt, options=way))
+        trials.append(Trial(divergence(small, model, held), way))
+        if report is not None:
+            report(len(trials), len(CHANGES) + 3)
+        if trials[-1].divergence < best.divergence * (1 - LEAST):
+            best, kept, fits = trials[-1], _weights(small), solved
+        return solved
+
+    base = replace(options, choose=False)
+    note = _enough(attempt(base))
+    if note is not None or best.options is None:
+        attempt(replace(base, scales=True, feed_forward=False))
+    for change in CHANGES:
+        way = best.options or base
+        changed = replace(way, **change(way))
+        if changed not in [trial.options for trial in trials] and not way.scales:
+            attempt(changed)
+    _restore(small, kept)
+    if best.options is not None:
+        _restore(small, start)
+        again = recover_layers(small, model, data, options=best.options)
+        # what was solved on these rows as well is nearer to them, unless the solution is unstable
+        if divergence(small, model, held) <= best.divergence:
+            fits = tuple(again)
+        else:
+            _restore(small, kept)
+    return RecoveryChoice(best, tuple(trials), fits, count, _enough(fits) or note)
+
+
+def _named(options: Recover) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in CHOSEN}
+
+
+def _enough(fits: tuple[Fit, ...]) -> str | None:
+    """How many tokens would do, where there were fewer than what was solved needs."""
+    short = [fit for fit in fits if fit.tokens < ENOUGH * fit.unknowns]
+    if not short:
+        return None
+    most = max(short, key=lambda fit: fit.unknowns)
+    return (
+        f"Recovery had {most.tokens:,} tokens for {most.unknowns:,} unknowns in {most.stack} layer "
+        f"{most.layer} and was chosen on rows that were held back; with "
+        f"{ENOUGH * most.unknowns:,} or more it can do better: --calibration-samples or "
+        "--calibration."
+    )
+
+
+def _split(data: Batches, share: float) -> tuple[Batches, Batches, int] | None:
+    """Rows to solve on, rows to choose by and their number; None for fewer than four."""
+    if isinstance(data, EncodedRows):
+        every = np.arange(data.count)
+        held = _held(len(every), share)
+        if held is None:
+            return None
+        return data.take(np.delete(every, held)), data.take(every[held]), len(held)
+    assert isinstance(data, list)
+    rows = [_rows(batch) for batch in data]
+    held = _held(sum(rows), share)
+    if held is None:
+        return None
+    where = np.isin(np.arange(sum(rows)), held)
+    parts = np.split(where, np.cumsum(rows)[:-1])
+    learnt = [
+        _take(batch, ~part) for batch, part in zip(data, parts, strict=True) if not part.all()
+    ]
+    chosen = [_take(batch, part) for batch, part in zip(data, parts, strict=True) if part.any()]
+    return learnt, chosen, len(held)
+
+
+def _held(count: int, share: float) -> np.ndarray | None:
+    """Places of the rows that are held back, evenly spread."""
+    number = min(max(1, round(count * share)), count - 1)
+    if count < 4:
+        return None
+    return np.unique(((np.arange(number) + 0.5) * count / number).astype(int))
+
+
+def _rows(batch: Mapping[str, Any]) -> int:
+    return max(len(value) for value in batch.values() if isinstance(value, Tensor) and value.ndim)
+
+
+def _take(batch: Mapping[str, Any], which: np.ndarray) -> dict[str, Any]:
+    """These rows of a batch; what has one entry for all of them stays."""
+    chosen = torch.from_numpy(np.flatnonzero(which))
+    return {
+        name: value[chosen.to(value.device)]
+        if isinstance(value, Tensor) and value.ndim and len(value) == len(which)
+        else value
+        for name, value in batch.items()
+    }
+
+
+def _weights(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in model.named_parameters()}
+
+
+def _restore(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            value.copy_(weights[name])

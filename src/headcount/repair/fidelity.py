@@ -1,0 +1,61 @@
+"""How far a pruned model's answers are from the full model's, on rows without labels."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from headcount.base.errors import UsageError
+from headcount.models.batches import Batches, ModelBatch, batches_for, counted_tokens
+from headcount.models.find import unwrap
+from headcount.models.hooks import evaluating
+from headcount.models.probe import run
+from headcount.sensitivity.gradients import answers_of
+from headcount.tasks.kinds import task_kind
+
+CHUNK = 2**23
+"""Logits that are compared at once."""
+
+
+def divergence(small: nn.Module, full: nn.Module, data: Batches) -> float:
+    """The mean KL divergence, in nats, of the small model's answers from the full one's, over rows
+    or tokens that are no padding; where answers are no logits ‖small - full‖² / ‖full‖².
+    """
+    small, full = unwrap(small), unwrap(full)
+    total = weight = 0.0
+    with torch.no_grad(), evaluating(small), evaluating(full):
+        for batch in batches_for(full, data):
+            (left, chances), (right, _) = (_answers(m, batch, data) for m in (small, full))
+            left, right = (x.reshape(-1, x.shape[-1]) for x in (left, right))
+            counts = counted_tokens(batch.inputs, "decoder", len(right))
+            if counts is not None:
+                left, right = left[counts], right[counts]
+            if chances:
+                total += _kl(right, left)
+                weight += len(right)
+            else:
+                total += float((left.double() - right.double()).square().sum())
+                weight += float(right.double().square().sum())
+    if not weight:
+        raise UsageError("No token of the calibration rows counts, so answers cannot be compared.")
+    return total / weight
+
+
+def _answers(model: nn.Module, batch: ModelBatch, data: Batches) -> tuple[Tensor, bool]:
+    """Predictions, and whether they are logits; of a model that predicts nothing its states."""
+    name = getattr(data, "kind", None)
+    try:
+        kind, answers = answers_of(model, batch, None if name is None else task_kind(name))
+    except UsageError:
+        return run(model, batch.inputs)[0], False
+    return answers, kind.chances
+
+
+def _kl(right: Tensor, left: Tensor) -> float:
+    """Σ over rows of Σ p (log p - log q), p by the right logits and q by the left."""
+    rows, total = max(1, CHUNK // right.shape[-1]), 0.0
+    for a, b in zip(right.split(rows), left.split(rows), strict=True):
+        wide = torch.promote_types(a.dtype, torch.float32)
+        log_p, log_q = a.to(wide).log_softmax(-1), b.to(wide).log_softmax(-1)
+        total += float(torch.nn.functional.kl_div(log_q, log_p, reduction="sum", log_target=True))
+    return max(total, 0.0)
