@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from headcount.base.errors import NotFoundError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.models.fingerprint import tokenizer_fingerprint
 from headcount.models.processors import is_tokenizer, open_processor, rate_of
 from headcount.tasks.loading import load_processor
@@ -42,6 +43,15 @@ def test_one_that_is_missing_or_damaged_is_one_sentence(tmp_path: Path) -> None:
     (folder / "preprocessor_config.json").unlink()
     with pytest.raises(NotFoundError, match=r"No preprocessor_config.json in"):
         open_processor(folder, PIXELS)
+
+
+@pytest.mark.parametrize("size", [{"height": 16, "width": 16_000_000}, {"shortest_edge": 1e9}])
+def test_sizes_that_fill_the_memory_are_refused(tmp_path: Path, size: dict[str, float]) -> None:
+    write_vit(tmp_path)
+    file = tmp_path / "preprocessor_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"size": size}))
+    with pytest.raises(UsageError, match="sides of at most 16,384 pixels"):
+        open_processor(tmp_path, frozenset({"pixel_values"}))
 
 
 def test_sound_has_a_rate() -> None:

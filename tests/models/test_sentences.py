@@ -116,6 +116,9 @@ BAD: dict[str, tuple[str, Any, str]] = {
     "outside": (
         "modules.json", [{"type": "a.Pooling", "path": "../../other"}], "outside of its own",
     ),
+    "no name of a folder": (
+        "modules.json", [{"type": "a.Pooling", "path": "1_\0Pooling"}], "outside of its own",
+    ),
     "config no object": ("1_Pooling/config.json", [1], "is no config of a module"),
     "unknown mode": (
         "1_Pooling/config.json", {"pooling_mode": "median"}, "pools by 'median', and headcount",

@@ -57,8 +57,14 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 def test_the_first_sentence_is_the_searchs(page: Page, files: Path) -> None:
     found = read(files / "search" / "search.json")
-    assert page.text("#headline") == found["sentence"]
-    said = page.text(".basis")
+    assert page.text("#headline") == f"{found['kept']} of {found['heads']} heads are enough"
+    assert page.texts(".tiles dt") == ["accuracy", "speed at 8 × 14 tokens", "parameters"]
+    assert page.texts(".tiles b")[1] == "1.40 ×"
+    assert found["command"] in page.text(".basis")
+    page.click("header details summary")
+    page.wait("document.querySelector('#sentence') !== null")
+    assert page.text("#sentence") == found["sentence"]
+    said = page.text("header details")
     assert "The bound was 2 %." in said
     assert "58.6 % of the parameters are left." in said
     assert "the estimate is from half of dev (held-out set, 500 rows), which selected" in said

@@ -55,6 +55,15 @@ def line(*ways: str, most: int = LINE) -> str:
     return next((way for way in shown if len(way) <= most), cut)
 
 
+def minus(text: str) -> str:
+    """A number's hyphen as the sign that it is.
+
+    >>> minus("-0.02 [-0.04, +0.01]")
+    '−0.02 [−0.04, +0.01]'
+    """
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
 def duration(seconds: float) -> str:
     """A time as people say it.
 

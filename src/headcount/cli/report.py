@@ -19,6 +19,8 @@ def report(
     /,
     *,
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("report.html"),
+    card: Path | None = None,
+    title: str | None = None,
     as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page: the answer, the heads, curves, matrices and all results.
@@ -30,15 +32,20 @@ def report(
 
     - `headcount report search curve near -o report.html`
     - `headcount report runs`
+    - `headcount report search --card answer.png --title "Half the heads are enough"`
 
     Parameters
     ----------
     out
         The file to write.
+    card
+        Also draw the answer of a search as a picture of 1,200 × 630: a name in .png or .svg.
+    title
+        The large line of the page and the card, in place of the search's own.
     """
     from headcount.views.page.report import report as write
 
-    page = write(*folders, out=out, note=warn)
+    page = write(*folders, out=out, card=card, title=title, note=warn)
     lines = [f"{page.out}: {page.size / 1e6:.1f} MB, made from {page.files} files"]
     lines += [f"{name}: {words}" for name, words in zip(page.subjects, page.sentences, strict=True)]
     emit(page.to_json(), as_json=as_json, table=Text("\n\n".join(map(printable, lines))))

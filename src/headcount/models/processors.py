@@ -7,17 +7,22 @@ model reads, handed to the kind of the task, and saved beside a pruned model.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from transformers import PreTrainedTokenizerBase
 
-from headcount.base.errors import NotFoundError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.models.config import silent
 from headcount.models.shipped import locate
 
 FILES = ("preprocessor_config.json", "processor_config.json")
 """What a folder with an image processor or a feature extractor has at least one of."""
+
+
+LARGEST_SIDE = 16_384
+"""Pixels of the longest side that images are made to have."""
 
 
 class Processor(Protocol):
@@ -53,13 +58,30 @@ def open_processor(name: str | os.PathLike[str], reads: frozenset[str]) -> Any:
         try:
             with silent():
                 opened = kind.from_pretrained(name, trust_remote_code=False)
+            if images:
+                _require_side(opened.to_dict(), name)
             if images or getattr(opened, "sampling_rate", rate_of(opened)):
                 return opened
+        except UsageError:
+            raise
         except Exception as error:  # a damaged file raises anything
             first = first or error
     reason = (str(first or "").strip().splitlines() or ["it is of another kind"])[0]
     what = "image processor" if images else "feature extractor"
     raise NotFoundError(f"No {what} in '{name}': {reason[:400]}") from first
+
+
+def _require_side(settings: Mapping[str, object], name: str | os.PathLike[str]) -> None:
+    """Refuse sizes that fill the memory: a damaged number is not worth waiting for."""
+    for key in ("size", "crop_size", "pad_size"):
+        size = settings.get(key)
+        sides = size.values() if isinstance(size, Mapping) else (size,)
+        for side in sides:
+            if isinstance(side, int | float) and side > LARGEST_SIDE:
+                raise UsageError(
+                    f"The image processor of '{name}' has {key} {side:,}: images have sides of at "
+                    f"most {LARGEST_SIDE:,} pixels. Is its {FILES[0]} damaged?"
+                )
 
 
 def rate_of(processor: object) -> int | None:

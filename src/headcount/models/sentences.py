@@ -139,9 +139,10 @@ def read_modules(file: Path) -> SentenceModules:
     steps: list[Step] = []
     for number, part in enumerate(listed):
         name = str(part.get("type", "")).rpartition(".")[2]
-        folder = file.parent / str(part.get("path", ""))
-        if not folder.resolve().is_relative_to(file.parent.resolve()):
-            raise UsageError(f"{file} names a folder outside of its own: {short(part['path'])}.")
+        path = str(part.get("path", ""))
+        folder = file.parent / path
+        if "\0" in path or not folder.resolve().is_relative_to(file.parent.resolve()):
+            raise UsageError(f"{file} names a folder outside of its own: {short(path)}.")
         if number == 0 and name == "Transformer":
             continue
         if name == "Pooling" and not modes and not steps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -122,6 +123,14 @@ def test_a_command_that_was_not_kept_is_not_made_up(
 def test_every_model_loses(subject: PageSubject, report: ReportInput) -> None:
     top = headline(without_search(subject), report, [made(6, (-0.2, -0.3, -0.1))])
     assert top.sentence == "No pruned model that was tried keeps the score of all 12 heads."
+
+
+def test_a_score_that_is_not_there_is_not_stated(subject: PageSubject, report: ReportInput) -> None:
+    models = [replace(made(6, (0.0, -0.01, 0.01)), score=Interval(None))]
+    top = headline(without_search(subject), report, models)
+    assert top.sentence == "No pruned model that was tried keeps the score of all 12 heads."
+    models = [made(6, (0.0, -0.01, 0.01), full=Interval(None))]
+    assert "is 0.900 instead of 0.900" in headline(subject, report, models).sentence
 
 
 def test_signs_are_typographic() -> None:

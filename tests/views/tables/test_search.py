@@ -9,7 +9,8 @@ from headcount.views.tables.search import search_table
 CUT = {"method": "surgeon", "seeds": [0], "rows": 99, "score": 0.79, "probability": 0.61,
        "difference": {"value": -0.01, "low": -0.03, "high": 0.02}}  # fmt: skip
 DATA: dict[str, Any] = {
-    "task": "pets", "metric": "f1", "method": "surgeon", "kept": 24, "seed": 0,
+    "model": "tiny", "bound": "1 %", "task": "pets", "metric": "f1",
+    "method": "surgeon", "kept": 24, "seed": 0,
     "sentence": "tiny needs 24 of its 48 heads.",
     "rows": {"calibration": {"split": "train", "n": 512, "seed": None},
              "held_out": {"split": "dev", "n": 1000, "seed": None}},

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel
 
 from headcount.base.text import as_fast, line
 from headcount.heads import Mask
+from headcount.studies.search.answer_card import AnswerCard, answer_card
 from headcount.tasks.metrics import Difference
 
 
@@ -38,6 +39,14 @@ class SearchResult:
     def to_json(self) -> dict[str, Any]:
         """A plain dict."""
         return dict(self.data)
+
+    @property
+    def card(self) -> AnswerCard:
+        """The answer in a line, with three figures."""
+        return answer_card(self.data)
+
+    def _repr_html_(self) -> str:
+        return self.card._repr_html_()
 
     def __str__(self) -> str:
         return self.sentence

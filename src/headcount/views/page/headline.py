@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headcount.base.names import split_words
+from headcount.studies.search.answer_card import AnswerCard, answer_card
 from headcount.views.page.pruned import PrunedVariant, higher_is_better
 from headcount.views.page.reading import (
     COMMAND,
@@ -70,6 +71,7 @@ class Headline:
     parameters: tuple[float, float] | None = None
     random: RandomScores | None = None
     tried: list[TriedSize] = field(default_factory=list)
+    card: AnswerCard | None = None
 
 
 def headline(
@@ -92,6 +94,7 @@ def _of_search(item: ReportItem, subject: PageSubject, models: Sequence[PrunedVa
         sentence=text(data["sentence"], 2 * NOTE),
         note=_note(data.get("rows")),
         command=item.command,
+        card=answer_card(data),
         selected=selected[0] if selected else None,
         kept=number(data.get("kept")),
         bound=None if data.get("bound") is None else text(data["bound"], 40),
@@ -142,7 +145,9 @@ def _of_records(subject: PageSubject, models: Sequence[PrunedVariant]) -> Headli
         best = min(same, key=lambda group: _size_and_loss([models[at] for at in group]))
         model = models[best[0]]
         score, loss = model.score or Interval(None), model.difference or Interval(None)
-        full = model.full or Interval((score.value or 0) - (loss.value or 0))
+        full = model.full or Interval(None)
+        if full.value is None:
+            full = Interval((score.value or 0) - (loss.value or 0))
         sentence = (
             f"{heads - model.kept} of {heads} heads can go, as far as these rows show: with "
             f"{model.method}, {model.metric} is {score.value:.3f} instead of {full.value:.3f}, a "
@@ -171,6 +176,8 @@ def _lossless(model: PrunedVariant, heads: int) -> bool:
     """Whether the interval of the difference has zero in it, or is for the better."""
     loss = model.difference
     if model.kept >= heads or not loss or loss.low is None or loss.high is None:
+        return False
+    if model.score is None or model.score.value is None:  # a damaged record
         return False
     better = loss.low > 0 if higher_is_better(model.metric) else loss.high < 0
     return better or loss.low <= 0 <= loss.high

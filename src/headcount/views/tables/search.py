@@ -7,7 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from headcount.base.names import split_words
+from headcount.base.text import minus
 from headcount.runs.notes import rows_sentence
+from headcount.studies.search.answer_card import answer_card
 from headcount.views.tables.amounts import Row, interval, percent, scored
 from headcount.views.tables.columns import Cells, table
 from headcount.views.tables.grid import kept_grid
@@ -37,6 +39,8 @@ def search_table(data: Row) -> Group:
     parts += [Text("")]
     parts += [_held_out(data)] if data.get("score") is not None else []
     used = {use: rows for use, rows in data["rows"].items() if rows}
+    title, *lines = answer_card(data).lines()
+    parts += [Text(title, style="bold"), *map(Text, lines), Text("")]
     return Group(*parts, Text(data["sentence"]), Text(rows_sentence(used)))
 
 
@@ -49,11 +53,7 @@ def _change(row: Row) -> tuple[str, str, str]:
     """The loss with its interval, and the probability that it is within the bound."""
     loss = row["difference"]
     value = "undefined" if loss["value"] is None else f"{loss['value']:+.4f}"
-    return _minus(value), _minus(interval(loss)), percent(row["probability"])
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "\N{MINUS SIGN}")
+    return minus(value), minus(interval(loss)), percent(row["probability"])
 
 
 def _held_out(data: Row) -> Table:
@@ -65,7 +65,7 @@ def _held_out(data: Row) -> Table:
         (selected, data["kept"], scored(data["score"]), *_change(data)),
     ]
     if random:
-        name, loss = "random", _minus(f"{random['mean'] - full:+.4f}")
+        name, loss = "random", minus(f"{random['mean'] - full:+.4f}")
         if random["draws"] > 1:
             ends = f"{scored(random['worst'])} to {scored(random['best'])}"
             name += f", mean of {random['draws']}: {ends}"

@@ -42,8 +42,7 @@ function show(place) {
     h("header", {},
       h("p", { class: "kicker" }, "headcount · ", subject.name),
       h("h1", {}, "How many heads does it need?"),
-      h("p", { class: "headline", id: "headline" }, subject.headline.sentence),
-      basis(subject.headline), chooser),
+      ...answer(subject.headline), chooser),
     nav,
     h("main", {}, parts.map(([id, name, own]) => h("section", { id, "aria-label": name }, own))),
     footer());
@@ -55,6 +54,19 @@ function show(place) {
 function first(quantity) {
   const values = quantity && !quantity.kinds ? quantity.values : [];
   return values.reduce((best, value, place) => (value !== null && (best === null || value > values[best]) ? place : best), null);
+}
+
+// The answer: of a search a line, three figures and the small print; else one sentence.
+function answer(headline) {
+  const { card, sentence } = headline;
+  if (!card) return [h("p", { class: "headline", id: "headline" }, sentence), basis(headline)];
+  return [
+    h("p", { class: "headline answer", id: "headline" }, card.title),
+    h("dl", { class: "tiles" }, card.tiles.map((tile) =>
+      h("div", {}, h("dt", {}, tile.label), h("dd", {}, h("b", {}, tile.value), tile.detail)))),
+    h("p", { class: "basis" }, `${card.small_print}. `, card.command && h("code", {}, card.command)),
+    folded("In full", () => h("div", {}, h("p", { class: "basis", id: "sentence" }, sentence), basis({ ...headline, command: null }))),
+  ];
 }
 
 // What the first sentence is based on.

@@ -1,0 +1,82 @@
+"""`headcount report DIR --card answer.png`: the answer of a search as a picture for a slide.
+
+1,200 × 630 dots, the size that pull requests and chats show whole. No browser is needed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headcount.base.text import line
+from headcount.studies.search.answer_card import AnswerCard
+from headcount.views.figures import save_figure, styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DOTS = 150
+WIDTH, HEIGHT = 8.0, 4.2
+"""Inches, of 150 dots."""
+LONGEST = 150
+"""Letters of a command; a longer one is cut off."""
+LEFT, RIGHT = 0.055, 0.945
+PAPER, INK, SOFT, ACCENT = "#fbfaf7", "#1d1d1b", "#66635c", "#3b6fb6"
+
+
+def draw_card(card: AnswerCard) -> Figure:
+    """The card: what it is about, the line, three figures, the small print."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    with styled():
+        figure = Figure(figsize=(WIDTH, HEIGHT), dpi=DOTS, facecolor=PAPER)
+        _write(figure, card.subject, LEFT, 0.87, 13, SOFT)
+        _write(figure, card.title, LEFT, 0.70, 34, INK, weight="bold")
+        figure.add_artist(Line2D([LEFT, RIGHT], [0.60, 0.60], color=ACCENT, lw=2))
+        width = (RIGHT - LEFT) / 3
+        for place, tile in enumerate(card.tiles):
+            left = LEFT + place * width
+            _write(figure, tile.label, left, 0.50, 11, SOFT, room=width - 0.035)
+            _write(figure, tile.value, left, 0.39, 20, ACCENT, room=width - 0.035, weight="bold")
+            for number, detail in enumerate(tile.detail.split("; ")):
+                _write(figure, detail, left, 0.31 - 0.055 * number, 10.5, INK, room=width - 0.035)
+        _write(figure, card.small_print, LEFT, 0.135, 10, SOFT)
+        if card.command:
+            _write(
+                figure,
+                line(f"$ {card.command}", most=LONGEST),
+                LEFT,
+                0.07,
+                9,
+                SOFT,
+                family="monospace",
+            )
+    return figure
+
+
+def save_card(card: AnswerCard, path: Path) -> None:
+    """Write the card as PNG or SVG, by the ending of `path`."""
+    save_figure(draw_card(card), path)
+
+
+def _write(
+    figure: Figure,
+    text: str,
+    left: float,
+    bottom: float,
+    size: float,
+    colour: str,
+    *,
+    room: float = RIGHT - LEFT,
+    weight: str = "normal",
+    family: str = "sans-serif",
+) -> None:
+    """A line of text, smaller where it would not fit the room."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    shown = figure.text(left, bottom, text, size=size, color=colour, weight=weight, family=family)
+    canvas = FigureCanvasAgg(figure)
+    taken = shown.get_window_extent(canvas.get_renderer()).width / (WIDTH * DOTS)
+    if taken > room:
+        shown.set_fontsize(0.99 * size * room / taken)
