@@ -35,12 +35,12 @@ def draw_card(card: AnswerCard) -> Figure:
         _write(figure, card.title, LEFT, 0.70, 34, INK, weight="bold")
         figure.add_artist(Line2D([LEFT, RIGHT], [0.60, 0.60], color=ACCENT, lw=2))
         width = (RIGHT - LEFT) / 3
-        for place, tile in enumerate(card.tiles):
-            left = LEFT + place * width
+        for number, tile in enumerate(card.tiles):
+            left = LEFT + number * width
             _write(figure, tile.label, left, 0.50, 11, SOFT, room=width - 0.035)
             _write(figure, tile.value, left, 0.39, 20, ACCENT, room=width - 0.035, weight="bold")
-            for number, detail in enumerate(tile.detail.split("; ")):
-                _write(figure, detail, left, 0.31 - 0.055 * number, 10.5, INK, room=width - 0.035)
+            for row, detail in enumerate(tile.detail.split("; ")):
+                _write(figure, detail, left, 0.31 - 0.055 * row, 10.5, INK, room=width - 0.035)
         _write(figure, card.small_print, LEFT, 0.135, 10, SOFT)
         if card.command:
             _write(
