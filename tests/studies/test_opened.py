@@ -10,9 +10,10 @@ import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.pruning.methods import make_method
 from headcount.runs.kinds.prune import Prune
+from headcount.runs.prune import run_of
 from headcount.studies import opened as module
 from headcount.studies.outcome import PREDICTIONS, kept
-from headcount.studies.prunes import PruneRuns, PruneStudy, open_study
+from headcount.studies.prunes import PruneStudy, open_study, plan_prunes
 from headcount.training.scoring import Scoring
 
 
@@ -23,10 +24,10 @@ def study(model, task, tokenizer, tmp_path):
         method=make_method("random"), ratio=0.5, baseline=0, gated=True,
         scoring=Scoring(limit=20, bootstrap=0),
     )  # fmt: skip
-    runs = PruneRuns.of(subject, like)
+    run = run_of(subject, like)
 
     def plan(*seeds: int):
-        return runs.plan("grown", [({"seed": seed}, like, "") for seed in seeds])
+        return plan_prunes(run, "grown", [({"seed": seed}, like, "") for seed in seeds])
 
     made = PruneStudy(
         subject=subject, like=like, about={"task": "pets"}, plan=plan(0), out=tmp_path, grows=True

@@ -12,7 +12,7 @@ from headcount.pruning.methods import make_method
 from headcount.studies.compare import compare_plan
 from headcount.studies.curve import curve_plan
 from headcount.studies.planned import read_plan
-from headcount.studies.prunes import PruneRuns, told_once
+from headcount.studies.prunes import told_once
 from headcount.studies.sweep import sweep_plan
 from headcount.training.options import TrainOptions
 from runs.flat import curve
@@ -21,8 +21,8 @@ FEW = {"method": make_method("random"), "baseline": 0, "scoring": hc.Scoring(lim
 SHORT = TrainOptions(steps=2)
 
 
-def runs(**more) -> PruneRuns:
-    return PruneRuns(model="pocket", task="pocket-sentiment", like=hc.Prune(**FEW, **more))
+def like(**more) -> hc.Run:
+    return hc.Run("prune", "pocket", task="pocket-sentiment", options=hc.Prune(**{**FEW, **more}))
 
 
 def keys(group) -> set[str]:
@@ -32,21 +32,17 @@ def keys(group) -> set[str]:
 
 def test_plans_are_those_of_a_study_file():
     options = {"baseline": 0, "scoring": {"limit": 9}}
-    plan = curve_plan(runs(), [make_method("random"), make_method("importance")], [0.25, 0.5], 2)
+    plan = curve_plan(like(), [make_method("random"), make_method("importance")], [0.25, 0.5], 2)
     axes = {"methods": ["random", "importance"], "ratios": [0.25, 0.5], "seeds": 2}
     assert set(plan.by_key) == keys({**axes, "options": {**options, "gated": True}})
     steps = [{"name": "finetune", "steps": 2}]
-    like = runs(repair=(hc.Finetune.of(SHORT),), ratio=0.5)
-    plan = compare_plan(like, {"random": make_method("random")}, 2)
+    alike = like(repair=(hc.Finetune.of(SHORT),), ratio=0.5)
+    plan = compare_plan(alike, {"random": make_method("random")}, 2)
     same = {**options, "repair": steps, "method": "random", "ratio": 0.5}
     assert set(plan.by_key) == keys({"seeds": 2, "options": same})
-    gates = hc.Prune(
-        **{**FEW, "method": make_method("straight-through")},
-        repair=(hc.Finetune.of(SHORT),),
-        ratio="free",
-    )
-    like = PruneRuns(model="pocket", task="pocket-sentiment", like=gates)
-    plan = sweep_plan(like, "mu", [0.1, 0.2], 2)
+    method = make_method("straight-through")
+    gates = like(method=method, repair=(hc.Finetune.of(SHORT),), ratio="free")
+    plan = sweep_plan(gates, "mu", [0.1, 0.2], 2)
     same = {**options, "repair": steps, "ratio": "free"}
     methods = [{"name": "straight-through", "mu": value} for value in (0.1, 0.2)]
     assert set(plan.by_key) == keys({"seeds": 2, "methods": methods, "options": same})

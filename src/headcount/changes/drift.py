@@ -91,7 +91,8 @@ def drift(
     if hasattr(inputs, "__len__") and not len(inputs):
         raise UsageError(NOTHING)
     runs = sum(h * u for s in layout.stacks for h, u in zip(s.heads, s.uses, strict=True))
-    maker = _maker(first, second)
+    makers = [m for m in (first, second) if hasattr(m, "prepare_decoder_input_ids_from_labels")]
+    maker = (makers or [first])[0]  # the one that can make a decoder's tokens from texts
     settings = {"tokenizer": tokenizer, "limit": limit, "max_length": max_length, "seed": seed}
     stream = open_stream(maker, inputs, heads=runs, **settings)
     running = RunningMoments()
@@ -104,12 +105,6 @@ def drift(
     if not running.count:
         raise UsageError(NOTHING)
     return _summary(running, layout)
-
-
-def _maker(first: nn.Module, second: nn.Module) -> nn.Module:
-    """Of the two, the one that can make a decoder's tokens from texts."""
-    able = [m for m in (first, second) if hasattr(m, "prepare_decoder_input_ids_from_labels")]
-    return (able or [first])[0]
 
 
 def _summary(running: RunningMoments, layout: Layout) -> Drift:

@@ -8,20 +8,8 @@ from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import bar
+from headcount.runs.advice import COMPARED, RECOVER
 from headcount.views.tables.pruning import compare_table
-
-METHODS = (
-    "all-heads",
-    "random",
-    "importance",
-    "hard-concrete",
-    "meta",
-    "subset",
-    "cluster",
-    "straight-through",
-    "surgeon+recover",
-)
-"""What is compared when nobody says what."""
 
 
 def compare(
@@ -31,7 +19,7 @@ def compare(
     task: groups.TaskName,
     out: Path,
     ratio: float = 0.5,
-    methods: tuple[str, ...] = METHODS,
+    methods: tuple[str, ...] = COMPARED,
     seeds: int = 5,
     cut: cuts.CutOptions = cuts.CUT,
     executor_options: groups.ExecutorFlags = groups.EXECUTOR_FLAGS,
@@ -62,7 +50,7 @@ def compare(
     seeds
         Runs of each method: draws, clusterings, samples of rows, and seeds of training.
     """
-    from headcount.studies.compare import RECOVER, check_labels
+    from headcount.studies.compare import check_labels
     from headcount.studies.compare import compare as run
     from headcount.training.processes import require_one
 

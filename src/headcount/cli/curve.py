@@ -9,10 +9,8 @@ from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, can_draw, emit, warn
 from headcount.cli.progress import bar
 from headcount.repair.repairs import describe_repairs
+from headcount.runs.advice import CURVES, RATIOS
 from headcount.views.tables.pruning import curve_table
-
-METHODS = ("random", "cluster", "importance")
-RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def curve(
@@ -21,7 +19,7 @@ def curve(
     *,
     task: groups.TaskName,
     out: Path,
-    methods: tuple[str, ...] = METHODS,
+    methods: tuple[str, ...] = CURVES,
     ratios: tuple[float, ...] = RATIOS,
     seeds: int = 5,
     recover: bool = False,

@@ -149,10 +149,6 @@ def _data(given: Arguments) -> None:
         check_source(Source(**source), given["task"])
 
 
-def _stack(name: str) -> None:
-    require("stack", name, STACKS)
-
-
 def _file(value: object) -> None:
     for path in map(require_place, _several(value)):
         if path.is_dir():
@@ -190,14 +186,14 @@ def _require_trained(path: Path) -> None:
         raise UsageError(f"{path} is a model that headcount did not train: --out takes another.")
 
 
-CHECKS: dict[str, Callable[[Any], None]] = {
+CHECKS: dict[str, Callable[[Any], object]] = {
     "task": _task,
     "pretraining_task": _task,
     "ratio": _ratio,
     "ratios": _ratio,
     "distances": _distances,
     "preset": _preset,
-    "stack": _stack,
+    "stack": lambda name: require("stack", name, STACKS),
     "figure": _file,
     "predictions": _file,
 }

@@ -243,6 +243,7 @@ def cost_of(
     model.requires_grad_(False)
     sites = sites_of(model)
     dtype = dtype or _saved_dtype(config)
+    before = {(entry["stack"], entry["layer"]): entry["heads"] for entry in sites_in(config)}
     counted, uncounted = None, ""
     try:
         counted = count_flops(model, length=length)
@@ -261,7 +262,7 @@ def cost_of(
         parameters=parameters,
         memory=parameters * dtype.itemsize,
         flops=counted.total if counted else None,
-        heads_before=_heads_before(config, sites),
+        heads_before=sum(before.get((site.stack, site.layer), site.heads) for site in sites),
         left=left_of(config, sites),
         unread=tuple(find_unread(model, sites)),
     )
@@ -311,11 +312,6 @@ def _group_flops(site: Site, paths: list[tuple[str, str]], flops: Mapping[str, i
     if fused:
         total += fused * 2 * site.groups // (site.heads + 2 * site.groups)
     return total
-
-
-def _heads_before(config: PreTrainedConfig, sites: list[Site]) -> int:
-    full = {(entry["stack"], entry["layer"]): entry["heads"] for entry in sites_in(config)}
-    return sum(full.get((site.stack, site.layer), site.heads) for site in sites)
 
 
 def _saved_dtype(config: PreTrainedConfig) -> torch.dtype:

@@ -18,6 +18,19 @@ BEST = "surgeon"
 """The method with a task, followed by recovery."""
 NO_DATA = "cluster"
 """The method without one."""
+CURVES = ("random", "cluster", "importance")
+"""The methods of a curve."""
+RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""The shares of heads that a curve removes."""
+ALL = "all-heads"
+"""In a comparison, no cut: the given model with the same training."""
+RECOVER = "+recover"
+"""In a comparison, after a method's name: recovery between its cut and its training."""
+COMPARED = (
+    *(ALL, "random", "importance", "hard-concrete", "meta", "subset", "cluster"),
+    *("straight-through", "surgeon+recover"),
+)
+"""The methods of a comparison."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from headcount.pruning.function import notes_of
 from headcount.pruning.methods import AnyMethod
 from headcount.pruning.select import prepare
 from headcount.repair.finetune import training_of, with_training
-from headcount.repair.repairs import Repair, Repairs, as_repairs
+from headcount.repair.repairs import Repair, as_repairs
 from headcount.runs.advice import choose
 from headcount.runs.budget import Budget, together
 from headcount.runs.cutting import PruningRun
@@ -142,7 +142,9 @@ def prune_subject(
     """Prune a subject as the options say; `advice` is what was decided for the user, for notes."""
     context = context or RunContext()
     trained = options.method.needs == "training"
-    learning = _learning(options.learning, options.repair) if trained else None
+    learning = options.learning if trained else None
+    if trained and learning is None and training_of(options.repair) is None:
+        learning = TrainOptions()  # else gates have the training of the repair
     options = replace(options, learning=learning)
     options.share  # refused before anything is measured  # noqa: B018
     target = None if context.out is None else expanded(context.out)
@@ -184,11 +186,6 @@ def prune_subject(
     return output
 
 
-def _learning(learning: TrainOptions | None, repair: Repairs) -> TrainOptions | None:
-    """How gates are trained; None where they have the training of the repair."""
-    return TrainOptions() if learning is None and training_of(repair) is None else learning
-
-
 def _write(target: Path, output: PruneOutput, tokenizer: PreTrainedTokenizerBase | None) -> Record:
     record = output.record
     if is_first():
@@ -197,7 +194,7 @@ def _write(target: Path, output: PruneOutput, tokenizer: PreTrainedTokenizerBase
     return record
 
 
-def run_of(subject: Subject, options: Prune, seed: int) -> Run:
+def run_of(subject: Subject, options: Prune, seed: int = 0) -> Run:
     """The prune as a run: a value that can be executed again."""
     task = None if subject.task is None else subject.task.name
     return Run(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ from headcount.tasks.loading import match, processor_of, room
 from headcount.tasks.opening import model_for, open_model
 from headcount.tasks.rows import ScoredRows, calibration_split, labelled_rows
 from headcount.tasks.source import Source
-from headcount.tasks.task import Examples
 from headcount.training.scored import scored_rows
 from headcount.training.scoring import Scoring
 
@@ -62,7 +61,7 @@ class Subject:
 
     def __post_init__(self) -> None:
         if self.task is not None:
-            self.task = replace(self.task, loader=_once(self.task.loader))
+            self.task = replace(self.task, loader=cache(self.task.loader))  # every split once
         self.name = self.name or self.model.name_or_path or type(self.model).__name__
 
     @cached_property
@@ -141,18 +140,6 @@ class Subject:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
-
-
-def _once(loader: Callable[[str], Examples]) -> Callable[[str], Examples]:
-    """A loader that reads every split once."""
-    kept: dict[str, Examples] = {}
-
-    def load(split: str) -> Examples:
-        if split not in kept:
-            kept[split] = loader(split)
-        return kept[split]
-
-    return load
 
 
 def make_subject(

@@ -24,37 +24,29 @@ from headcount.heads import Layout
 from headcount.pruning.methods import AnyMethod, Method, as_method, name_of
 from headcount.repair.finetune import Finetune
 from headcount.repair.recover import Recover
+from headcount.runs.advice import ALL, COMPARED, RECOVER
 from headcount.runs.identity import identity
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
+from headcount.runs.prune import run_of
+from headcount.runs.run import Run
 from headcount.runs.subject import Subject
 from headcount.studies.driver import Progress
 from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.plan import Plan
-from headcount.studies.points import Point, StudyResult, require_scores, versus_random
-from headcount.studies.prunes import PruneRuns, PruneStudy, check_labels, check_seeds, open_study
+from headcount.studies.points import Point, StudyResult, versus_random
+from headcount.studies.prunes import (
+    PruneStudy,
+    check_labels,
+    check_seeds,
+    open_study,
+    plan_prunes,
+)
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
-
-ALL = "all-heads"
-"""Stands for no cut: the given model with the same training."""
-RECOVER = "+recover"
-"""After a method's name: recovery between its cut and its training."""
-COMPARED = (
-    ALL,
-    "random",
-    "importance",
-    "hard-concrete",
-    "meta",
-    "subset",
-    "cluster",
-    "straight-through",
-    "surgeon+recover",
-)
-"""What is compared when nobody says what."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -133,13 +125,11 @@ def compare(
         check_labels([label for label, _ in pairs])
         methods = dict(pairs)
     chosen = {label: as_method(method) for label, method in methods.items()}
-    plan = compare_plan(PruneRuns.of(subject, like), chosen, seeds)
-    about = identity(subject, like, list(chosen.values()), ratio=ratio)
-    records = PruneStudy(
+    study = PruneStudy(
         subject=subject,
         like=like,
-        about=about,
-        plan=plan,
+        about=identity(subject, like, list(chosen.values()), ratio=ratio),
+        plan=compare_plan(run_of(subject, like), chosen, seeds),
         out=out,
         overwrite=overwrite,
         executor_options=executor_options or ExecutorOptions(),
@@ -147,14 +137,9 @@ def compare(
         progress=progress,
         note=note,
         logging=logging or Logging(),
-    ).records()
-    points = [
-        Point.of(record, str(cell.axes["method"]))
-        for cell, record in zip(plan.cells, records, strict=True)
-    ]
-    full = require_scores(records[0]).before.to_json()
-    points = [point for first in range(len(chosen)) for point in points[first :: len(chosen)]]
-    return Comparison(about=about, full=full, points=points)
+    )
+    full, points = study.points()
+    return Comparison(about=study.about, full=full, points=points)
 
 
 def labelled(method: AnyMethod) -> tuple[str, Method]:
@@ -169,32 +154,25 @@ def labelled(method: AnyMethod) -> tuple[str, Method]:
     return name_of(value), value
 
 
-def compare_plan(runs: PruneRuns, methods: Mapping[str, Method], seeds: int) -> Plan:
+def compare_plan(run: Run, methods: Mapping[str, Method], seeds: int) -> Plan:
     """The runs of a comparison, seed by seed, so that one that is stopped is even."""
     if not methods:
         raise UsageError("A comparison needs at least one method.")
     check_seeds("A comparison", seeds)
-    assert isinstance(runs.like.ratio, float | int)
-    Layout(()).kept_at(runs.like.ratio)
-    options = {}
+    like, options = run.options_as(Prune), {}
+    assert isinstance(like.ratio, float | int)
+    Layout(()).kept_at(like.ratio)
     for label, method in methods.items():
         if method.ratio == "none" and label != ALL:
             raise UsageError(
                 f"The method '{name_of(method)}' has no ratio, so it cannot be compared."
             )
-        repair = runs.like.repair
-        repair = (Recover(), *repair) if label.endswith(RECOVER) else repair
-        ratio = None if label == ALL else float(runs.like.ratio)
-        options[label] = replace(runs.like, method=method, ratio=ratio, repair=repair)
-    return runs.plan(
-        "compare",
-        [
-            (
-                {"method": label, "seed": seed},
-                options[label],
-                "recover" if label.endswith(RECOVER) else "",
-            )
-            for seed in range(seeds)
-            for label in methods
-        ],
-    )
+        repair = (Recover(), *like.repair) if label.endswith(RECOVER) else like.repair
+        ratio = None if label == ALL else float(like.ratio)
+        options[label] = replace(like, method=method, ratio=ratio, repair=repair)
+    cells = [
+        ({"method": label, "seed": seed}, options[label], "recover" * label.endswith(RECOVER))
+        for seed in range(seeds)
+        for label in methods
+    ]
+    return plan_prunes(run, "compare", cells)

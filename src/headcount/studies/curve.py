@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +18,30 @@ from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores
 from headcount.pruning.methods import AnyMethod, Decide, Method, as_method, name_of
 from headcount.repair.repairs import Repair, as_repairs
+from headcount.runs.advice import CURVES, RATIOS
 from headcount.runs.cutting import PruningRun
 from headcount.runs.identity import identity
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
+from headcount.runs.prune import run_of
+from headcount.runs.run import Run
 from headcount.runs.subject import Subject
 from headcount.studies.driver import Progress
 from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.plan import Plan
-from headcount.studies.points import Point, StudyResult, require_scores, versus_random
-from headcount.studies.prunes import PruneRuns, PruneStudy, check_labels, check_seeds, open_study
+from headcount.studies.points import Point, StudyResult, versus_random
+from headcount.studies.prunes import (
+    PruneStudy,
+    check_labels,
+    check_seeds,
+    open_study,
+    plan_prunes,
+)
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
 from headcount.training.scoring import Scoring
 
-METHODS = ("random", "cluster", "importance")
-RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 TRIALS = 10
 """Clusterings behind the chance of each head being pruned."""
 
@@ -74,7 +82,7 @@ class Curve(StudyResult):
 def curve(
     model: Subject | PreTrainedModel | str,
     task: Task | str | None = None,
-    methods: Sequence[AnyMethod] = METHODS,
+    methods: Sequence[AnyMethod] = CURVES,
     ratios: Sequence[float] = RATIOS,
     *,
     seeds: int = 5,
@@ -111,13 +119,11 @@ def curve(
         baseline=0,
     )
     chosen = [as_method(method) for method in methods]
-    plan = curve_plan(PruneRuns.of(subject, like), chosen, ratios, seeds)
-    about = identity(subject, like, chosen)
-    records = PruneStudy(
+    study = PruneStudy(
         subject=subject,
         like=like,
-        about=about,
-        plan=plan,
+        about=identity(subject, like, chosen),
+        plan=curve_plan(run_of(subject, like), chosen, ratios, seeds),
         out=out,
         overwrite=overwrite,
         executor_options=executor_options or ExecutorOptions(),
@@ -125,23 +131,16 @@ def curve(
         progress=progress,
         note=note,
         logging=logging or Logging(),
-    ).records()
+    )
+    full, points = study.points()
     chance = {}
     if cluster := next((scores for scores in chosen if name_of(scores) == "cluster"), None):
         decide = PruningRun(subject=subject, options=replace(like, method=cluster)).prepare().decide
         chance = {float(ratio): pruning_chance(decide, ratio, subject.layout) for ratio in ratios}
-    points = [
-        Point.of(record, str(cell.axes["method"]))
-        for cell, record in zip(plan.cells, records, strict=True)
-    ]
-    full = require_scores(records[0]).before.to_json()
-    points = by_ratio(points, len(ratios), seeds)
-    return Curve(about=about, full=full, points=points, chance=chance)
+    return Curve(about=study.about, full=full, points=points, chance=chance)
 
 
-def curve_plan(
-    runs: PruneRuns, methods: Sequence[Method], ratios: Sequence[float], seeds: int
-) -> Plan:
+def curve_plan(like: Run, methods: Sequence[Method], ratios: Sequence[float], seeds: int) -> Plan:
     """The runs of a curve, seed by seed: gradients of one sample serve all ratios."""
     if not methods or not ratios:
         raise UsageError("A curve needs at least one method and one ratio.")
@@ -155,35 +154,12 @@ def curve_plan(
                 f"The method '{name_of(method)}' has no ratio, so it has no curve; use headcount "
                 "prune."
             )
-    return runs.plan(
-        "curve",
-        [
-            (
-                {"method": name_of(method), "seed": seed, "ratio": float(ratio)},
-                replace(
-                    runs.like,
-                    method=method,
-                    ratio=float(ratio),
-                    gated=not runs.like.repair and method.needs != "training",
-                ),
-                "",
-            )
-            for method in methods
-            for seed in range(seeds)
-            for ratio in ratios
-        ],
-    )
-
-
-def by_ratio(points: Sequence[Point], ratios: int, seeds: int) -> list[Point]:
-    """Points that came method by method and seed by seed, ratio by ratio."""
-    size = ratios * seeds
-    return [
-        points[start + seed * ratios + ratio]
-        for start in range(0, len(points), size)
-        for ratio in range(ratios)
-        for seed in range(seeds)
-    ]
+    options, cells = like.options_as(Prune), []
+    for method, seed, ratio in product(methods, range(seeds), map(float, ratios)):
+        gated = not options.repair and method.needs != "training"
+        axes = {"method": name_of(method), "seed": seed, "ratio": ratio}
+        cells.append((axes, replace(options, method=method, ratio=ratio, gated=gated), ""))
+    return plan_prunes(like, "curve", cells)
 
 
 def pruning_chance(decide: Decide, ratio: float, layout: Layout, trials: int = TRIALS) -> Scores:

@@ -17,7 +17,7 @@ from headcount.base.files import whole
 from headcount.base.options import defined
 from headcount.runs.record import result_of
 from headcount.studies.ledger import Ledger
-from headcount.studies.plan import Cell, Plan
+from headcount.studies.plan import Plan
 from headcount.studies.summary import NO_SCALE, Scale, compare_with, over_seeds
 
 SEED, METHOD = "seed", "method"
@@ -77,7 +77,8 @@ def gather(plan: Plan, ledger: Ledger) -> StudyTable:
     axes = list(dict.fromkeys(axis for cell in plan.cells for axis in cell.axes))
     rows, damaged = [], []
     for cell in plan.cells:
-        row = _about(cell, axes) | {"key": cell.key, "state": states[cell.key].name}
+        row: Row = {"group": cell.group} | {axis: cell.axes.get(axis) for axis in axes}
+        row |= {"key": cell.key, "state": states[cell.key].name}
         if row["state"] == "done":
             try:
                 row |= measures(ledger.record(cell.key))
@@ -86,10 +87,6 @@ def gather(plan: Plan, ledger: Ledger) -> StudyTable:
                 row["state"] = "damaged"
         rows.append(row)
     return StudyTable(name=plan.name, rows=rows, summary=summarize(rows, axes), damaged=damaged)
-
-
-def _about(cell: Cell, axes: Sequence[str]) -> Row:
-    return {"group": cell.group} | {axis: cell.axes.get(axis) for axis in axes}
 
 
 def measures(record: Mapping[str, Any]) -> Row:
@@ -102,18 +99,8 @@ def measures(record: Mapping[str, Any]) -> Row:
 
 
 NOT_MEASURED = {
-    "seconds",
-    "n",
-    "heads",
-    "kept",
-    "inputs",
-    "steps",
-    "parameters",
-    "low",
-    "high",
-    "full",
-    "difference_low",
-    "difference_high",
+    *("seconds", "n", "heads", "kept", "inputs", "steps", "parameters"),
+    *("low", "high", "full", "difference_low", "difference_high"),
 }
 """Numbers that are not averaged over seeds."""
 OF_THE_METRIC = ("score", "random", "difference")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import HeadcountError, UsageError
@@ -203,14 +202,8 @@ class Groups:
                 for axis, value in entry["set"].items():
                     put(parts, SHORT.get(str(axis), str(axis)), value)
         mistakes = Mistakes()
-        return self._read(
-            from_file(self._resolved(parts, cell, (), mistakes), self.folder), name, mistakes
-        )
-
-    @property
-    def folder(self) -> Path:
-        """From where paths in the file are meant."""
-        return self.written.path.parent
+        resolved = self._resolved(parts, cell, (), mistakes)
+        return self._read(from_file(resolved, self.written.path.parent), name, mistakes)
 
     def _read(self, parts: Mapping[str, object], name: str, mistakes: Mistakes) -> Run:
         """The run, or all that is wrong with it beside what was `told` already."""

@@ -21,9 +21,9 @@ PREDICTIONS = "predictions.json"
 """Of a pruned model, in the folder of its run."""
 
 
-def keep(evaluation: Evaluation, folder: Path | None, id: str, file: str = FILE) -> Evaluation:
+def keep(evaluation: Evaluation, folder: Path, id: str, file: str = FILE) -> Evaluation:
     """Write the scores of a model and its prediction for every row; `id` is that of the request."""
-    if folder is not None and evaluation.outcome is not None:
+    if evaluation.outcome is not None:
         sides = (evaluation.outcome.predictions, evaluation.outcome.labels)
         rows = [list(map(_plain, side)) for side in sides]
         scores = {"scores": evaluation.to_json(), "predictions": rows[0], "labels": rows[1]}
@@ -32,9 +32,9 @@ def keep(evaluation: Evaluation, folder: Path | None, id: str, file: str = FILE)
     return evaluation
 
 
-def kept(folder: Path | None, id: str, file: str = FILE) -> Evaluation | None:
+def kept(folder: Path, id: str, file: str = FILE) -> Evaluation | None:
     """What `keep` wrote for the same question; None where it did not."""
-    if folder is None or not (folder / file).exists():
+    if not (folder / file).exists():
         return None
     data = read_sealed(folder / file, "score of a model", id, 2**30)
     complaint = f"{folder / file} is no score of a model"

@@ -55,10 +55,6 @@ def read_plan(
     builder = Groups(written, settings, groups, elsewhere, many)
     cells = [cell for name in groups for cell in builder.build(name)]
     written.refuse()
-    return Plan(path=written.path, settings=_at_home(settings, written), cells=cells, data=data)
-
-
-def _at_home(settings: Settings, written: StudyFile) -> Settings:
-    if settings.out is None or settings.out.is_absolute():
-        return settings
-    return replace(settings, out=written.path.parent / settings.out)
+    if settings.out is not None:
+        settings = replace(settings, out=written.path.parent / settings.out)
+    return Plan(path=written.path, settings=settings, cells=cells, data=data)

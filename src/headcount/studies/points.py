@@ -166,7 +166,8 @@ class StudyResult(ABC):
 
         rows = self.summary()
         names = [name for name in rows[0] if not isinstance(rows[0][name], dict)] if rows else []
-        return table(names, [[_shown(row.get(name)) for name in names] for row in rows])
+        cells = [[row.get(name) for name in names] for row in rows]
+        return table(names, cells)
 
 
 def require_scores(record: Record) -> PruneScores:
@@ -190,10 +191,6 @@ def require_cut(record: Record, where: Path) -> None:
             f"{where} is no record of a cut, or is damaged ({error}): delete its folder to have "
             "the run done again."
         ) from error
-
-
-def _shown(value: Any) -> Any:
-    return f"{value:.4g}" if isinstance(value, float) else value
 
 
 def loss_of(points: Sequence[Point], full: float | None, metric: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +21,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from headcount.base.errors import UsageError
 from headcount.base.files import expanded, locked
 from headcount.base.options import to_plain
-from headcount.models.model_options import ModelOptions
 from headcount.runs.cutting import PruningRun
 from headcount.runs.identity import identity, require_same
 from headcount.runs.kinds.prune import Prune
@@ -37,59 +36,24 @@ from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.opened import OpenStudy
 from headcount.studies.parts import absolute
 from headcount.studies.plan import Cell, Plan, Settings
+from headcount.studies.points import Point, require_scores
 from headcount.studies.study import Study
-from headcount.tasks.source import Source
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
 
+PruneCell = tuple[Mapping[str, Any], Prune, str]
+"""Axes, options, and what a log adds to its name."""
 
-@dataclass(frozen=True, kw_only=True)
-class PruneRuns:
-    """What all runs of a study have in common, by name: nothing is opened for it."""
 
-    model: str | Run
-    task: str | None = None
-    like: Prune
-    """The options that all of them share."""
-    source: Source = field(default_factory=Source)
-    model_options: ModelOptions = field(default_factory=ModelOptions)
-
-    @classmethod
-    def of(cls, subject: Subject, like: Prune) -> PruneRuns:
-        """The runs of a subject that is open."""
-        return cls(
-            model=subject.name,
-            task=None if subject.task is None else subject.task.name,
-            like=like,
-            source=subject.source,
-            model_options=subject.model_options,
-        )
-
-    def plan(self, name: str, cells: Sequence[tuple[Mapping[str, Any], Prune, str]]) -> Plan:
-        """The plan of these axes and options; the last of each is what a log adds to its name."""
-        model = absolute(self.model, Path.cwd()) if isinstance(self.model, str) else self.model
-        return Plan(
-            path=Path(name),
-            settings=Settings(name=name),
-            data={},
-            cells=[
-                Cell(
-                    group=name,
-                    axes=axes,
-                    label=label,
-                    run=Run(
-                        "prune",
-                        model,
-                        task=self.task,
-                        source=self.source,
-                        model_options=self.model_options,
-                        options=options,
-                        seed=axes["seed"],
-                    ),
-                )
-                for axes, options, label in cells
-            ],
-        )
+def plan_prunes(like: Run, name: str, cells: Iterable[PruneCell]) -> Plan:
+    """The plan of runs like one but for their axes and options."""
+    if isinstance(like.model, str):
+        like = replace(like, model=absolute(like.model, Path.cwd()))
+    planned = []
+    for axes, options, label in cells:
+        run = replace(like, options=options, seed=axes["seed"])
+        planned.append(Cell(group=name, axes=axes, run=run, label=label))
+    return Plan(path=Path(name), settings=Settings(name=name), cells=planned, data={})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,6 +82,20 @@ class PruneStudy:
         """The record of every run of the plan, in its order; those that are missing are made."""
         with self.opened() as study:
             return study.records(self.plan)
+
+    def points(self, over: str | None = None) -> tuple[dict[str, Any], list[Point]]:
+        """The full model, scored, and every run as a point: seeds of the same side by side.
+
+        `over` is the axis of the value that is varied.
+        """
+        records, groups = self.records(), dict[tuple[object, ...], list[Point]]()
+        for cell, record in zip(self.plan.cells, records, strict=True):
+            name = str(cell.axes.get("method", self.like.name))
+            point = Point.of(record, name, None if over is None else cell.axes[over])
+            others = tuple(value for axis, value in cell.axes.items() if axis != "seed")
+            groups.setdefault(others, []).append(point)
+        full = require_scores(records[0]).before.to_json()
+        return full, [point for points in groups.values() for point in points]
 
     @contextmanager
     def opened(self, results: Sequence[str] = ()) -> Generator[OpenStudy]:

@@ -164,7 +164,11 @@ class Study:
         if isinstance(executor, Serial) and subjects is not None:
             executor.subjects, executor.note = subjects, note
         if is_new:  # written when there is somebody to carry it out
-            self._write_asked(executor)
+            try:
+                write_json(self._file, self._now)
+            except BaseException:
+                executor.close()
+                raise
         driver = Driver(
             plan=self.planned,
             ledger=self.ledger,
@@ -290,10 +294,9 @@ class Study:
                 note(text)
             now["runs"] = sorted({*now["runs"], *old["runs"]})  # they stay this study's
             return (old["runs"], old.get("command")) != (now["runs"], now["command"])
-        then = old
-        if (then["runs"], then.get("threads")) == (now["runs"], now["threads"]):
+        if (old["runs"], old.get("threads")) == (now["runs"], now["threads"]):
             return False
-        changes = _difference(then, now)
+        changes = _difference(old, now)
         if not update:
             raise UsageError(
                 f"The study '{self.planned.name}' in {self.folder} was begun with another file: "
@@ -327,14 +330,6 @@ class Study:
             "about": self.about,
             "runs": sorted(self.planned.by_key),
         }
-
-    def _write_asked(self, executor: Executor) -> None:
-        """Keep what the study file asks for, so that another one is refused."""
-        try:
-            write_json(self._file, self._now)
-        except BaseException:
-            executor.close()
-            raise
 
 
 def _runs_in(path: Path) -> list[str]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,15 @@ from headcount.repair.finetune import Finetune
 from headcount.runs.identity import identity
 from headcount.runs.kinds.prune import FREE, Prune
 from headcount.runs.notes import Note, log
+from headcount.runs.prune import run_of
+from headcount.runs.run import Run
 from headcount.runs.subject import Subject
 from headcount.statistics import rank_correlation
 from headcount.studies.driver import Progress
 from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.plan import Plan
-from headcount.studies.points import Point, StudyResult, by_seed, require_scores
-from headcount.studies.prunes import PruneRuns, PruneStudy, check_seeds, open_study
+from headcount.studies.points import Point, StudyResult, by_seed
+from headcount.studies.prunes import PruneStudy, check_seeds, open_study, plan_prunes
 from headcount.studies.summary import SHARE, Scale, compare_with, over_seeds
 from headcount.tasks.task import Task
 from headcount.training.logging import Logging
@@ -69,13 +71,15 @@ class Sweep(StudyResult):
         tests = compare_with(seeds, [lambda _: ALL], scale)
         rows = []
         for value, points in groups.items():
-            whole = self.group(points)
+            whole, shares = self.group(points), [point.sparsity for point in points]
+            mean, low, high = over_seeds(shares, SHARE)
+            ends = {"worst": min(shares), "best": max(shares)}
             rows.append(
                 {
                     "value": value,
                     "seeds": len(points),
                     "kept": float(np.mean([point.kept for point in points])),
-                    "sparsity": _sparsity([point.sparsity for point in points]),
+                    "sparsity": {"mean": mean, "low": low, "high": high, **ends},
                     "score": {
                         name: whole[name] for name in ("mean", "low", "high", "worst", "best")
                     },
@@ -98,11 +102,6 @@ class Sweep(StudyResult):
     def to_json(self) -> dict[str, Any]:
         """A plain dict: what was asked, the full model, the summary, the trends, all points."""
         return super().to_json() | {"trends": self.trends()}
-
-
-def _sparsity(values: Sequence[float]) -> dict[str, float]:
-    mean, low, high = over_seeds(values, SHARE)
-    return {"mean": mean, "low": low, "high": high, "worst": min(values), "best": max(values)}
 
 
 def sweep(
@@ -136,13 +135,11 @@ def sweep(
         scoring=scoring or Scoring(),
         baseline=0,
     )
-    plan = sweep_plan(PruneRuns.of(subject, like), over, values, seeds)
-    about = identity(subject, like, [like.method], method=like.name, over=over)
-    records = PruneStudy(
+    study = PruneStudy(
         subject=subject,
         like=like,
-        about=about,
-        plan=plan,
+        about=identity(subject, like, [like.method], method=like.name, over=over),
+        plan=sweep_plan(run_of(subject, like), over, values, seeds),
         out=out,
         overwrite=overwrite,
         executor_options=executor_options or ExecutorOptions(),
@@ -150,39 +147,30 @@ def sweep(
         progress=progress,
         note=note,
         logging=logging or Logging(),
-    ).records()
-    points = [
-        Point.of(record, like.name, cell.axes[over])
-        for cell, record in zip(plan.cells, records, strict=True)
-    ]
-    full = require_scores(records[0]).before.to_json()
-    points = [point for first in range(len(values)) for point in points[first :: len(values)]]
-    return Sweep(about=about, full=full, points=points)
+    )
+    full, points = study.points(over)
+    return Sweep(about=study.about, full=full, points=points)
 
 
-def sweep_plan(runs: PruneRuns, over: str, values: Sequence[float], seeds: int) -> Plan:
+def sweep_plan(run: Run, over: str, values: Sequence[float], seeds: int) -> Plan:
     """The runs of a sweep, seed by seed, or a refusal of what says nothing."""
-    method = runs.like.method
-    check_sweep(method, over, values, seeds)
-    methods = {float(value): _with(method, over, float(value)) for value in values}
+    like = run.options_as(Prune)
+    check_sweep(like.method, over, values, seeds)
+    options = {name: getattr(like.method, name) for name in types_of(type(like.method))}
+    methods = {
+        float(value): type(like.method)(**options | {over: float(value)}) for value in values
+    }
     if any(swept.ratio == "needed" for swept in methods.values()):
         raise UsageError(
-            f"The method '{runs.like.name}' keeps exactly as many heads as it is asked for, so "
+            f"The method '{like.name}' keeps exactly as many heads as it is asked for, so "
             "there is no sparsity to sweep: use straight-through or hard-concrete."
         )
-    return runs.plan(
-        "sweep",
-        [
-            ({over: value, "seed": seed}, replace(runs.like, method=swept), f"{over}={value:g}")
-            for seed in range(seeds)
-            for value, swept in methods.items()
-        ],
-    )
-
-
-def _with(method: Method, option: str, value: float) -> Method:
-    options = {one.name: getattr(method, one.name) for one in fields(method)}  # pyright: ignore[reportArgumentType]
-    return type(method)(**options | {option: value})
+    cells = [
+        ({over: value, "seed": seed}, replace(like, method=swept), f"{over}={value:g}")
+        for seed in range(seeds)
+        for value, swept in methods.items()
+    ]
+    return plan_prunes(run, "sweep", cells)
 
 
 def read_over(text: str) -> tuple[str, list[float]]:

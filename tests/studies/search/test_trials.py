@@ -8,8 +8,9 @@ import headcount as hc
 from headcount.pruning.methods import as_method
 from headcount.runs.cutting import PruningRun
 from headcount.runs.kinds.prune import Prune
+from headcount.runs.prune import run_of
 from headcount.studies.outcome import PREDICTIONS
-from headcount.studies.prunes import PruneRuns, PruneStudy, open_study
+from headcount.studies.prunes import PruneStudy, open_study
 from headcount.studies.search.trials import Candidate, Trials, candidate_plan
 from headcount.training.scoring import Scoring
 
@@ -28,13 +29,13 @@ def wanted(repair: bool = False, ratio: float = 0.5) -> Candidate:
 @contextmanager
 def trials(model, task, tokenizer, candidate, folder=None):
     subject = open_study(model, task, tokenizer)
-    runs = PruneRuns.of(subject, candidate.options)
+    like = run_of(subject, candidate.options)
     study = PruneStudy(
         subject=subject, like=candidate.options, about={"task": "a"}, out=folder, grows=True,
-        plan=candidate_plan(runs, candidate), note=lambda text: None,
+        plan=candidate_plan(like, candidate), note=lambda text: None,
     )  # fmt: skip
     with study.opened() as opened:
-        yield Trials(study=opened, runs=runs, first_rows=10, report=lambda text: None)
+        yield Trials(study=opened, like=like, first_rows=10, report=lambda text: None)
 
 
 @pytest.mark.parametrize("repair", [False, True])
@@ -87,7 +88,7 @@ def test_a_run_without_predictions_is_made_again(model, task, tokenizer, tmp_pat
 
 def test_a_plan_has_the_seed_and_the_options_of_every_candidate(model, task, tokenizer):
     one, other = wanted(), wanted(ratio=0.25)
-    runs = PruneRuns.of(open_study(model, task, tokenizer), one.options)
-    plan = candidate_plan(runs, one, other)
+    like = run_of(open_study(model, task, tokenizer), one.options)
+    plan = candidate_plan(like, one, other)
     assert plan.name == "search"
     assert [cell.run.options for cell in plan.cells] == [one.options, other.options]

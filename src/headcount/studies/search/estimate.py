@@ -81,13 +81,9 @@ def sentence_of(data: Mapping[str, Any]) -> str:
         parts[-1] += (
             f" ({_relative(cache['before'], cache['after'])[2:]})" if cache["before"] else ""
         )
-    return f"{text}; {_selected(data)}{random_words(data)}; {', '.join(parts)}."
-
-
-def _selected(data: Mapping[str, Any]) -> str:
-    """Which method and which of its seeds the heads are by."""
     best = f", the best of {len(data['seeds'])}" if len(data["seeds"]) > 1 else ""
-    return f"heads by {data['method']}, seed {data['seed']}{best}"
+    selected = f"heads by {data['method']}, seed {data['seed']}{best}"
+    return f"{text}; {selected}{random_words(data)}; {', '.join(parts)}."
 
 
 def random_words(data: Mapping[str, Any]) -> str:

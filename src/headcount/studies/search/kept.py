@@ -52,7 +52,7 @@ def kept_answer(request: SearchRequest, folder: Path | None, id: str) -> SearchR
     complaint = f"{folder / FILE} is no search ({AGAIN})"
     require_fields(data, {"kept": int, "checkpoint": dict | None}, complaint)
     model, wanted = folder / MODEL, data["checkpoint"]
-    if wanted is not None and _is_gone(model):
+    if wanted is not None and not (model.is_dir() and any(model.iterdir())):
         return _made_again(request, data, folder)
     if wanted is not None and _checkpoint(model) != wanted:
         raise UsageError(f"{model} is not the model that this search wrote: {AGAIN}.")
@@ -62,10 +62,6 @@ def kept_answer(request: SearchRequest, folder: Path | None, id: str) -> SearchR
     if wanted is None:
         return SearchResult(data)
     return SearchResult(data, load(model), Mask.from_json(data["mask"]))
-
-
-def _is_gone(folder: Path) -> bool:
-    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
 def _made_again(

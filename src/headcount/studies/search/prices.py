@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.costs.bench import time_removed
-from headcount.costs.cost import SiteCost, cost
+from headcount.costs.cost import cost
 from headcount.heads import Head, Layout, Mask
 from headcount.models.find import sites_of
 from headcount.models.hooks import evaluating
@@ -42,7 +42,7 @@ class Prices:
 
 def cache_prices(model: PreTrainedModel) -> Prices:
     """Bytes of keys and values that are kept for each token; they go with whole groups only."""
-    sites = _costs(model)
+    sites = {(one.site.stack, one.site.layer): one for one in cost(model).sites}
     whole = sum(site.cache for site in sites.values())
     if not whole:
         raise UsageError(
@@ -171,12 +171,6 @@ def prices_of(
     if budget.kind == "parameters":
         return parameter_prices(model)
     return time_prices(model, batch=batch, length=length, rounds=rounds, seed=seed)
-
-
-def _costs(model: PreTrainedModel) -> dict[Place, SiteCost]:
-    return {
-        (site_cost.site.stack, site_cost.site.layer): site_cost for site_cost in cost(model).sites
-    }
 
 
 def _size(model: PreTrainedModel, path: str) -> int:

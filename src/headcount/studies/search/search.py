@@ -28,10 +28,12 @@ from headcount.runs.identity import identity
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import Note, log
 from headcount.runs.overlap import scored_keys, shared_note
+from headcount.runs.prune import run_of
+from headcount.runs.run import Run
 from headcount.runs.subject import Subject
 from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.opened import OpenStudy
-from headcount.studies.prunes import PruneRuns, PruneStudy, open_study
+from headcount.studies.prunes import PruneStudy, open_study
 from headcount.studies.search.answers import SearchRequest, answer_of, no_answer
 from headcount.studies.search.bounds import MaxDrop, read_bound
 from headcount.studies.search.bracket import fewest, head_counts
@@ -144,13 +146,13 @@ def answered(
     overwrite: bool = False,
 ) -> SearchResult:
     """The answer, from the folder where it is there already, else made and written there."""
-    started, runs = time.monotonic(), PruneRuns.of(request.subject, request.like)
+    started, like = time.monotonic(), run_of(request.subject, request.like)
     candidates = first_candidates(request)
     study = PruneStudy(
         subject=request.subject,
         like=request.like,
         about=about_search(request),
-        plan=candidate_plan(runs, *candidates),
+        plan=candidate_plan(like, *candidates),
         out=out,
         overwrite=overwrite,
         executor_options=executor_options or ExecutorOptions(),
@@ -163,7 +165,7 @@ def answered(
         folder = None if out is None else opened.folder
         if (earlier := kept_answer(request, folder, opened.id)) is not None:
             return earlier
-        result = _search(request, opened, runs)
+        result = _search(request, opened, like)
         data = defined(dict(result.data) | {"seconds": round(time.monotonic() - started, 1)})
         data["out"] = None if out is None else str(out)
         return keep_answer(replace(result, data=data), folder, opened.id)
@@ -240,12 +242,12 @@ def first_candidates(request: SearchRequest) -> list[Candidate]:
     return [request.cut(method)(heads, request.seed) for method in request.methods]
 
 
-def _search(request: SearchRequest, study: OpenStudy, runs: PruneRuns) -> SearchResult:
+def _search(request: SearchRequest, study: OpenStudy, like: Run) -> SearchResult:
     """The result of a search, pruning by pruning."""
     slow = training_of(request.like.repair) is not None or request.trains_gates
     trials = Trials(
         study=study,
-        runs=runs,
+        like=like,
         report=request.report,
         # beside a training the rows cost nothing
         first_rows=10**9 if slow else request.search_options.first_rows,

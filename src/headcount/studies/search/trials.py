@@ -13,9 +13,10 @@ from functools import cached_property
 
 from headcount.runs.cutting import PruningRun
 from headcount.runs.kinds.prune import Prune
+from headcount.runs.run import Run
 from headcount.studies.opened import OpenStudy, ScoredRun
 from headcount.studies.plan import Plan
-from headcount.studies.prunes import PruneRuns
+from headcount.studies.prunes import plan_prunes
 from headcount.studies.search.pace import Pace
 from headcount.tasks.rows import ScoredRows
 from headcount.training.evaluation import Evaluation
@@ -31,19 +32,12 @@ class Candidate:
     seed: int
 
 
-def candidate_plan(runs: PruneRuns, *candidates: Candidate) -> Plan:
+def candidate_plan(like: Run, *candidates: Candidate) -> Plan:
     """The runs of some candidates."""
-    return runs.plan(
-        "search",
-        [
-            (
-                {"method": candidate.label, "seed": candidate.seed},
-                candidate.options,
-                candidate.label,
-            )
-            for candidate in candidates
-        ],
-    )
+    cells = [
+        ({"method": one.label, "seed": one.seed}, one.options, one.label) for one in candidates
+    ]
+    return plan_prunes(like, "search", cells)
 
 
 @dataclass(kw_only=True)
@@ -51,7 +45,8 @@ class Trials:
     """Every prune that a search has tried."""
 
     study: OpenStudy
-    runs: PruneRuns
+    like: Run
+    """What its prunes have in common."""
     first_rows: int
     report: Callable[[str], None]
     pace: Pace | None = None
@@ -63,7 +58,7 @@ class Trials:
     @property
     def scoring(self) -> Scoring:
         """The selection set."""
-        return self.runs.like.scoring
+        return self.like.options_as(Prune).scoring
 
     @cached_property
     def rows(self) -> ScoredRows:
@@ -113,7 +108,7 @@ class Trials:
             self.report(
                 f"{candidate.label}, seed {candidate.seed}: trying {kept}{len(layout)} heads{where}"
             )
-            plan = candidate_plan(self.runs, self._at(candidate, count))
+            plan = candidate_plan(self.like, self._at(candidate, count))
             (self._done[key],) = self.study.scored(plan)
             if self.pace is not None:
                 self.pace.spent[self._done[key].key] = self._done[key].record.seconds
