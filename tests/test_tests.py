@@ -15,6 +15,7 @@ TOOLS = TESTS.parent / "tools"
 THROUGH_THEIR_USERS = ("cli", "studies")
 WITHOUT_A_TEST = {
     "__main__.py": "two lines that start the command line: test_main.py runs them",
+    "exports/run_gguf.py": "a script in a process of its own: test_gguf.py runs it on every file",
     "views/tables/inspect.py": "what tests/cli/test_inspect.py reads from the command",
 }
 """Source files that no test mirrors, and why."""

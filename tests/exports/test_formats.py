@@ -10,7 +10,7 @@ import pytest
 from exports.exporting import pruned
 from headcount.base.errors import MissingExtraError
 from headcount.exports.export import export
-from headcount.exports.formats import FORMATS, ExportFormat
+from headcount.exports.formats import FORMATS, ExportFormat, ReadBack
 
 
 class Listing(ExportFormat):
@@ -20,9 +20,9 @@ class Listing(ExportFormat):
     imports = "import json"
     loads = 'names = json.load(open("path/to/this/folder/names.json"))'
 
-    def write(self, model, folder, feeds):
+    def write(self, model, folder, probes):
         (folder / "names.json").write_text(json.dumps(sorted(model.state_dict())))
-        return 0.0
+        return ReadBack(0.0)
 
 
 @pytest.fixture

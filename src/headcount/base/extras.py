@@ -30,6 +30,8 @@ class Extra:
     summary: str
     modules: tuple[str, ...]
     """What it installs, as imported."""
+    optional: tuple[str, ...] = ()
+    """Those that it also works without."""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -49,8 +51,9 @@ def require_extra(name: str) -> None:
 
 
 def missing_of(name: str) -> tuple[str, ...]:
-    """The modules of an optional part that are not installed."""
-    return next(extra.missing for extra in EXTRAS if extra.name == name)
+    """The modules of an optional part that are not installed and must be."""
+    extra = next(extra for extra in EXTRAS if extra.name == name)
+    return tuple(module for module in extra.missing if module not in extra.optional)
 
 
 EXTRAS = (
@@ -63,5 +66,11 @@ EXTRAS = (
         name="onnx",
         summary="Export to ONNX and run it.",
         modules=("onnx", "onnxscript", "onnxruntime"),
+    ),
+    Extra(
+        name="gguf",
+        summary="Export for llama.cpp, and run it.",
+        modules=("gguf", "xllamacpp"),
+        optional=("xllamacpp",),
     ),
 )

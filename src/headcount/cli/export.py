@@ -23,6 +23,7 @@ def export(
     *,
     to: Annotated[str, Parameter(help=FORMAT)],
     out: groups.NewFolder,
+    weights: str | None = None,
     task: groups.AnyTask = None,
     source: groups.SourceFlags = groups.SOURCE_FLAGS,
     model_options: groups.ExportFlags = groups.EXPORT_FLAGS,
@@ -32,6 +33,11 @@ def export(
 
     The export is read back and must give the model's outputs on text pairs (and rows of --task);
     otherwise nothing is written. Graphs take every input that the tokenizer gives.
+
+    Parameters
+    ----------
+    weights
+        How gguf stores the weights: f16 (the default), f32 or q8_0.
     """
     FORMATS.require(to)
     opened = groups.open_task(task, source)
@@ -39,9 +45,9 @@ def export(
     from headcount.exports.export import export as write
     from headcount.tasks.rows import sample_batches
 
-    check(to, out)
+    check(to, out, weights)
     with waiting(f"writing {out} and reading it back"):
         loaded, tokenizer, _ = groups.open_model(model, model_options.on(CPU), opened)
         rows = [] if opened is None else sample_batches(loaded, opened, tokenizer)
-        done = write(loaded, to, out, rows=rows, tokenizer=tokenizer)
+        done = write(loaded, to, out, rows=rows, tokenizer=tokenizer, weights=weights)
     emit({"model": model, **vars(done)}, as_json=as_json, table=export_table(done))

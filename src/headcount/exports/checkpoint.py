@@ -25,8 +25,8 @@ from transformers.utils import logging
 
 from headcount import __version__
 from headcount.base.errors import UnsupportedError, UsageError
-from headcount.exports.formats import ExportFormat
-from headcount.exports.inputs import Feeds
+from headcount.exports.formats import ExportFormat, ReadBack
+from headcount.exports.inputs import Probes
 from headcount.models import cut
 from headcount.models.probe import TOLERANCE, relative_difference, run
 from headcount.models.weights import adopt_pooler
@@ -62,11 +62,11 @@ class Zeroed(ExportFormat):
     loads = 'model = {auto}.from_pretrained("path/to/this/folder")'
     zeros = True
 
-    def write(self, model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+    def write(self, model: PreTrainedModel, folder: Path, probes: Probes) -> ReadBack:
         """All weights, each in its place."""
         with quiet():
             _at_full_size(model).save_pretrained(folder)
-            return _verified(model, plain_class(model), folder, feeds)
+            return _verified(model, plain_class(model), folder, probes)
 
 
 def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
@@ -131,7 +131,7 @@ class Standalone(ExportFormat):
 
     loads = 'model = {auto}.from_pretrained("path/to/this/folder", trust_remote_code=True)'
 
-    def write(self, model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+    def write(self, model: PreTrainedModel, folder: Path, probes: Probes) -> ReadBack:
         """Config, weights and the text of `cut.py` with the model's classes below it."""
         base = plain_class(model)
         if not getattr(model.config, "headcount", None):
@@ -155,7 +155,7 @@ class Standalone(ExportFormat):
             modelling = folder / f"{MODELLING}.py"
             modelling.write_text(_source(set(autos.values())), encoding="utf-8")
             with _imported(modelling) as module:
-                return _verified(model, getattr(module, base.__name__), folder, feeds)
+                return _verified(model, getattr(module, base.__name__), folder, probes)
 
 
 def auto_names(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> list[str]:
@@ -202,20 +202,20 @@ def _imported(file: Path) -> Generator[object]:
         del sys.modules[name]
 
 
-def _verified(model: PreTrainedModel, kind: Any, folder: Path, feeds: list[Feeds]) -> float:
+def _verified(model: PreTrainedModel, kind: Any, folder: Path, probes: Probes) -> ReadBack:
     """How far what is in the folder answers from the model; refuses when that is too far."""
     attention = model.config._attn_implementation
     again: Any = adopt_pooler(kind.from_pretrained(folder, attn_implementation=attention), model)
     if again.dtype != model.dtype:
         raise UnsupportedError(f"The export has become {again.dtype}; the model is {model.dtype}.")
     again.to(model.device)
-    difference = max(relative_difference(run(model, f), run(again, f)) for f in feeds)
+    difference = max(relative_difference(run(model, f), run(again, f)) for f in probes.feeds)
     if not difference <= TOLERANCE.get(model.dtype, 1e-5):
         raise UnsupportedError(
             f"headcount cannot export {type(model).__name__} ('{model.config.model_type}') "
             f"this way: its answers differ from the model's by {difference:.2g} of their size."
         )
-    return difference
+    return ReadBack(difference)
 
 
 @contextmanager

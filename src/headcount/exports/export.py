@@ -4,6 +4,7 @@
     hc.export(small, "standalone", "out")     # small, loads with trust_remote_code=True
     hc.export(small, "onnx", "out")           # model.onnx, any batch and length
     hc.export(small, "torch-export", "out")   # model.pt2, any batch and length
+    hc.export(small, "gguf", "out")           # model.gguf, for llama.cpp
 
 What was written is read back and must answer as the model does to tokenised text pairs (and to
 the rows of a task where they are given), or nothing is left behind.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from torch import Tensor, nn
@@ -25,7 +26,7 @@ from headcount.base.extras import require_extra
 from headcount.base.files import whole_folder
 from headcount.base.text import line
 from headcount.exports.checkpoint import auto_names, plain_class
-from headcount.exports.formats import FORMATS, ExportFormat
+from headcount.exports.formats import FORMATS, ExportFormat, ReadBack
 from headcount.exports.inputs import Probes, find_probes, find_tokenizer
 from headcount.models.card import CardResults, card, escaped, front, results_of
 from headcount.models.door import require_pretrained
@@ -40,9 +41,10 @@ USAGE = """```python
 ```
 
 Written by `headcount export --to {to}` (headcount {version}): {summary}.
-Read back on {probes}, its answers differed from the model's by at most
-{difference:.1e} of the largest value.
+{verified}
 """
+VERIFIED = """Read back on {probes}, its answers differed from the model's by at most
+{difference:.1e} of the largest value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +55,14 @@ class ExportResult:
     to: str
     files: tuple[str, ...]
     bytes: int
-    difference: float
-    """Largest difference on the probe inputs, relative to the largest value."""
+    difference: float | None
+    """Largest difference on the probe inputs, relative to the largest value; None if not run."""
+    details: str = ""
+    """What else was seen when it was read back."""
 
     def __repr__(self) -> str:
         about = f"{self.to}, {len(self.files)} files, {self.bytes:,} bytes"
-        off = f"difference {self.difference:.2g}"
+        off = "not run" if self.difference is None else f"difference {self.difference:.2g}"
         return line(f"ExportResult({self.folder}: {about}, {off})", f"ExportResult({about}, {off})")
 
     def __fspath__(self) -> str:
@@ -73,14 +77,16 @@ def export(
     probe: Mapping[str, Tensor] | None = None,
     rows: Sequence[Mapping[str, Tensor]] = (),
     tokenizer: PreTrainedTokenizerBase | None = None,
+    weights: str | None = None,
 ) -> ExportResult:
     """Write `model` (pruned or not) into a new folder as one of FORMATS, and verify it.
 
     A graph takes every input that the tokenizer gives and the model names. The tokenizer is the
     one that the model was loaded with, or `tokenizer`. `rows` are tokenised batches of a task on
     which it is verified as well; `probe` takes the place of all that: the graph has its inputs.
+    `weights` is how gguf stores them: f16 (the default), f32 or q8_0.
     """
-    written, folder = check(to, folder)
+    written, folder = check(to, folder, weights)
     bare = require_pretrained(unwrap(model), "hc.export")
     name = getattr(bare.config, "_name_or_path", "") or ""
     tokenizer = tokenizer or find_tokenizer(name)
@@ -88,19 +94,21 @@ def export(
         probes = Probes([dict(probe)], "the given probe input")
     else:
         probes = find_probes(bare, tokenizer, rows)
+    probes = replace(probes, tokenizer=tokenizer)
     for feeds in probes.feeds:
         require_finite(bare, run(bare, feeds))
     leave_code(name, bare.config)
     results = results_of(bare)
     with whole_folder(folder) as partial:
-        difference = written.write(bare, partial, probes.feeds)
+        answered = written.write(bare, partial, probes)
         copy_companions(name, partial)
         write_modules(bare, partial)
         if tokenizer is not None and not has_tokenizer(partial):
             tokenizer.save_pretrained(partial)
+        code, summary = _snippet(bare, written, probes), FORMATS.require(to).summary
         usage = USAGE.format(
-            code=_snippet(bare, written, probes), to=to, version=__version__,
-            summary=FORMATS.require(to).summary, probes=probes.summary, difference=difference,
+            code=code, to=to, version=__version__, summary=summary,
+            verified=_verified(answered, probes),
         )  # fmt: skip
         text = _card(bare, written, usage, results)
         (partial / "README.md").write_text(text, encoding="utf-8")
@@ -109,16 +117,28 @@ def export(
         files = sorted(path for path in partial.rglob("*") if path.is_file())
         names = tuple(path.relative_to(partial).as_posix() for path in files)
         size = sum(file.stat().st_size for file in files)
-    return ExportResult(folder=folder, to=to, files=names, bytes=size, difference=difference)
+    return ExportResult(
+        folder=folder, to=to, files=names, bytes=size,
+        difference=answered.difference, details=answered.details,
+    )  # fmt: skip
 
 
-def check(to: str, folder: str | os.PathLike[str]) -> tuple[ExportFormat, Path]:
+def _verified(answered: ReadBack, probes: Probes) -> str:
+    lines = [f"{answered.details}."] if answered.details else []
+    if answered.difference is not None:
+        lines.insert(0, VERIFIED.format(probes=probes.summary, difference=answered.difference))
+    return "\n".join(lines)
+
+
+def check(
+    to: str, folder: str | os.PathLike[str], weights: str | None = None
+) -> tuple[ExportFormat, Path]:
     """Refuse what cannot work before any model is loaded."""
     kind = FORMATS[to]
     folder = Path(folder)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise UsageError(f"{folder} is there already and not empty; export to a new folder.")
-    written: ExportFormat = kind()
+    written: ExportFormat = kind(weights)
     if written.extra is not None:
         require_extra(written.extra)
     return written, folder

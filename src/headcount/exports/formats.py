@@ -7,14 +7,27 @@ and how to load what was written, for its card.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from headcount.base.errors import UsageError
 from headcount.base.registry import Registry
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from transformers import PreTrainedModel
+
+    from headcount.exports.inputs import Probes
+
+
+@dataclass(frozen=True)
+class ReadBack:
+    """How what was written answers, compared with the model."""
+
+    difference: float | None
+    """Largest difference, relative to the largest value; None where it could not be run."""
+    details: str = ""
+    """What else was seen, for the card."""
 
 
 class ExportFormat(ABC):
@@ -36,13 +49,20 @@ class ExportFormat(ABC):
     """Whether it takes exactly the inputs that it was traced with."""
     zeros: ClassVar[bool] = False
     """Whether the removed heads are in the file as zeros."""
+    number_types: ClassVar[tuple[str, ...]] = ()
+    """How the weights may be stored, the default first; none where they stay as they are."""
+
+    def __init__(self, weights: str | None = None) -> None:
+        if weights is not None and weights not in self.number_types:
+            known = ", ".join(self.number_types) or "none: it keeps the model's (see --dtype)"
+            raise UsageError(f"This format has no weights '{weights}'; known are {known}.")
+        self.weights = weights or next(iter(self.number_types), "")
 
     @abstractmethod
-    def write(self, model: PreTrainedModel, folder: Path, feeds: list[dict[str, Tensor]]) -> float:
-        """Write the model, read it back, and answer `feeds` with both.
+    def write(self, model: PreTrainedModel, folder: Path, probes: Probes) -> ReadBack:
+        """Write the model, read it back, and answer the probes with both.
 
-        Returns the largest difference, relative to the largest value; refuses one that is too
-        large.
+        A difference that is too large is refused.
         """
 
 
@@ -63,6 +83,11 @@ for _name, _where, _summary in (
         "torch-export",
         "headcount.exports.graph:TorchExport",
         "model.pt2 for torch.export.load, any batch and length",
+    ),
+    (
+        "gguf",
+        "headcount.exports.gguf:Gguf",
+        "model.gguf for llama.cpp: Llama, Mistral, Qwen2 and their like",
     ),
 ):
     FORMATS.add(_name, _where, _summary)

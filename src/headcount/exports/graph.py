@@ -20,8 +20,8 @@ from transformers import PreTrainedModel
 
 from headcount.base.errors import UnsupportedError
 from headcount.base.files import patient
-from headcount.exports.formats import ExportFormat
-from headcount.exports.inputs import Feeds
+from headcount.exports.formats import ExportFormat, ReadBack
+from headcount.exports.inputs import Feeds, Probes
 from headcount.models.hooks import evaluating
 from headcount.models.probe import TOLERANCE, relative_difference
 
@@ -51,16 +51,20 @@ class TorchExport(ExportFormat):
     loads = 'model = torch.export.load("path/to/this/folder/model.pt2").module()'
     graph = True
 
-    def write(self, model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+    def write(self, model: PreTrainedModel, folder: Path, probes: Probes) -> ReadBack:
         """The traced graph, saved as torch does."""
-        file, inputs = folder / "model.pt2", feeds[0]
+        file, inputs = folder / "model.pt2", probes.feeds[0]
         answers = named_answers(model, inputs)
         with refusing(model, "torch.export"), silenced(), evaluating(answers), torch.no_grad():
             # torch's own writer would end the process when the disk is full
             with patient(file) as opened:
                 torch.export.save(traced(answers, inputs), opened)
             graph = torch.export.load(file).module()
-            return verified(model, answers, lambda feeds: list(graph(**feeds).values()), feeds)
+
+            def answer(feeds: Feeds) -> list[Tensor]:
+                return list(graph(**feeds).values())
+
+            return verified(model, answers, answer, probes.feeds)
 
 
 class NamedForward(nn.Module):
@@ -122,7 +126,7 @@ def traced(answers: nn.Module, inputs: Feeds) -> torch.export.ExportedProgram:
 
 def verified(
     model: PreTrainedModel, answers: nn.Module, answer: Answer, feeds: list[Feeds]
-) -> float:
+) -> ReadBack:
     """The largest difference between the model and the graph over inputs of several shapes."""
     worst = 0.0
     for inputs in (*feeds, _smaller(feeds[0])):
@@ -132,7 +136,7 @@ def verified(
         worst = max(worst, relative_difference(*pair))
     if not worst <= max(1e-4, TOLERANCE.get(model.dtype, 1e-4)):
         raise UnsupportedError(f"its answers differ from the model's by {worst:.2g} of their size")
-    return worst
+    return ReadBack(worst)
 
 
 def without_padding(answers: dict[str, Tensor], feeds: Feeds) -> list[Tensor]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.models.probe import find_probe, probe_inputs, run
 from headcount.models.tokenizers import has_tokenizer, open_tokenizer, tokenizing
@@ -39,6 +39,7 @@ class Probes:
     """The inputs that the tokenizer gives and the model takes."""
     more: bool = False
     """Whether the tokenizer gives inputs that the model does not take."""
+    tokenizer: PreTrainedTokenizerBase | None = None
 
 
 def find_tokenizer(name: str | os.PathLike[str]) -> Any:

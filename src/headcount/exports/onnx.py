@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from headcount.exports.formats import ExportFormat
+from headcount.exports.formats import ExportFormat, ReadBack
 from headcount.exports.graph import (
     named_answers,
     open_axes,
@@ -19,7 +19,7 @@ from headcount.exports.graph import (
     verified,
     without_padding,
 )
-from headcount.exports.inputs import Feeds
+from headcount.exports.inputs import Feeds, Probes
 from headcount.models.capture import eager
 from headcount.models.hooks import evaluating
 from headcount.models.probe import TOLERANCE, relative_difference
@@ -37,11 +37,11 @@ class Onnx(ExportFormat):
     selects = "inputs = {put.name: inputs[put.name] for put in session.get_inputs()}"
     graph = True
 
-    def write(self, model: PreTrainedModel, folder: Path, feeds: list[Feeds]) -> float:
+    def write(self, model: PreTrainedModel, folder: Path, probes: Probes) -> ReadBack:
         """The traced graph, turned into ONNX and run in onnxruntime."""
         import onnxruntime
 
-        file, inputs = folder / "model.onnx", feeds[0]
+        file, inputs = folder / "model.onnx", probes.feeds[0]
         answers = named_answers(model, inputs)
         with refusing(model, "ONNX"), silenced(), evaluating(answers), torch.no_grad():
             expected = answers(**inputs)
@@ -58,7 +58,7 @@ class Onnx(ExportFormat):
                 wanted = {put.name: given[put.name].numpy() for put in session.get_inputs()}
                 return [torch.from_numpy(array) for array in session.run(None, wanted)]
 
-            return verified(model, answers, answer, feeds)
+            return verified(model, answers, answer, probes.feeds)
 
 
 def _traced_plainly(

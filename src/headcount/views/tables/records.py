@@ -67,6 +67,9 @@ def export_table(export: ExportResult) -> Table:
         ("folder", export.folder),
         ("size", amount(export.bytes, "B")),
         ("files", ", ".join(export.files)),
-        ("largest difference", f"{export.difference:.1e} of the largest output"),
     ]
+    if export.difference is not None:
+        rows.append(("largest difference", f"{export.difference:.1e} of the largest output"))
+    if export.details:
+        rows.append(("read back", export.details))
     return table(["what", "written"], rows)
