@@ -526,6 +526,36 @@ def _read_retrieval(path: Path) -> None:
             )
 
 
+def _write_choices(folder: Path, rng: Random) -> Path:
+    rows = [
+        {"goal": f"do {n}", "sol1": "a", "sol2": f"b {n}", "choices": ["a", f"b {n}", "c"][: 2 + n]}
+        for n in range(4)
+    ]
+    answers = "".join(f"{n % 2}\n" for n in range(4)).encode()
+    which = rng.randrange(2)
+    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    (folder / "valid.jsonl").write_bytes(damage.json_lines(rows, rng) if which else lines)
+    damaged_answers = answers if which else damage.in_bytes(answers, rng)
+    (folder / "valid-labels.lst").write_bytes(damaged_answers)
+    return folder
+
+
+def _read_choices(path: Path) -> None:
+    from transformers import ByT5Tokenizer
+
+    from headcount.tasks import open_task
+    from headcount.tasks.encoding import encode
+
+    letters = ByT5Tokenizer()
+    for columns in (["goal", "sol1", "sol2"], ["goal", "choices"]):
+        task = open_task("multiple-choice", data=path, columns=columns, template="Q: {}")
+        for split in task.splits:
+            rows = task.load(split)
+            for text, label in zip(rows.texts[1], rows.labels, strict=True):  # pyright: ignore[reportArgumentType]
+                assert 0 <= label < len(json.loads(str(text)))
+            encode(task, rows, letters, max_length=2**20)
+
+
 def _write_modules(folder: Path, rng: Random) -> Path:
     from safetensors.numpy import save
 
@@ -895,6 +925,7 @@ READERS = (
     Reader("table", 8, _write_table, _read_table),
     Reader("tagged", 3, _write_tagged, _read_tagged),
     Reader("retrieval", 3, _write_retrieval, _read_retrieval),
+    Reader("choices", 3, _write_choices, _read_choices),
     Reader("modules", 3, _write_modules, _read_modules),
     Reader("glue", 3, _write_glue, _read_glue),
     Reader("parallel", 3, _write_parallel, _read_parallel),

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -77,3 +79,13 @@ def test_windows_are_for_texts_in_one_piece() -> None:
         UsageError, match="'pocket-sentiment' has no windows: --window is for causal"
     ):
         open_task("pocket-sentiment", window=8)
+    with pytest.raises(UsageError, match="'pocket-sentiment' has no prompts: --template is for"):
+        open_task("pocket-sentiment", template="{}")
+
+
+@pytest.mark.parametrize("option", [["--window", "8"], ["--template", "Q: {}"]])
+def test_settings_that_a_task_has_no_use_for_are_refused(
+    option: list[str], cli: Callable[..., Any]
+) -> None:
+    ran = cli("evaluate", "pocket-bert", "--task", "pocket-sentiment", *option)
+    assert (ran.code, option[0] in ran.err) == (2, True), ran.err

@@ -12,6 +12,7 @@ from headcount.tasks import Examples, Task, open_task
 from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.rows import labelled_rows, rows_of
 from models.zoo import build
+from training.conftest import tiny
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def test_rows_of_one_file_that_decide_are_not_those_that_are_scored(
     task = open_task(name, data=tmp_path / "text.txt")
     model = build(family, vocab_size=len(tokenizer))
     decide = labelled_rows(model, task, tokenizer, max_length=8)
-    _, scored = rows_of(task, tokenizer, max_length=8)
+    _, scored = rows_of(model, task, tokenizer, max_length=8)
     assert len(decide) > len(scored) > 5
     first, second = (unmasked(rows) for rows in (decide, scored))
     assert not first & second
@@ -70,19 +71,20 @@ def lines(kind: str, texts: list[str], *, packed: bool = False) -> Task:
 
 
 def test_as_many_rows_as_asked_though_some_have_nothing_to_ask(tokenizer: Any) -> None:
-    task = lines("masked-lm", WORDS * 20)
+    task, model = lines("masked-lm", WORDS * 20), tiny(tokenizer)
     for seed in range(3):
-        examples, rows = rows_of(task, tokenizer, "dev", limit=20, seed=seed)
+        examples, rows = rows_of(model, task, tokenizer, "dev", limit=20, seed=seed)
         assert len(rows) == len(examples) == 20
         assert all(examples.texts[0])
     with pytest.raises(UsageError, match="No row has a token to predict"):
-        rows_of(lines("masked-lm", ["", ""]), tokenizer, "dev")
+        rows_of(model, lines("masked-lm", ["", ""]), tokenizer, "dev")
 
 
 def test_the_same_seed_takes_the_same_rows(tokenizer: Any) -> None:
     task = lines("masked-lm", [f"the {word} sleeps ." for word in ("cat", "dog", "king")] * 30)
+    model = tiny(tokenizer)
     one, two, other = (
-        rows_of(task, tokenizer, "dev", limit=9, seed=seed)[1].columns["input_ids"]
+        rows_of(model, task, tokenizer, "dev", limit=9, seed=seed)[1].columns["input_ids"]
         for seed in (1, 1, 2)
     )
     assert one == two
@@ -91,5 +93,5 @@ def test_the_same_seed_takes_the_same_rows(tokenizer: Any) -> None:
 
 def test_of_a_packed_text_blocks_are_counted_not_lines(tokenizer: Any) -> None:
     task = lines("causal-lm", ["the cat chases the dog ."] * 4000, packed=True)
-    _, rows = rows_of(task, tokenizer, "dev", limit=3, max_length=16)
+    _, rows = rows_of(tiny(tokenizer), task, tokenizer, "dev", limit=3, max_length=16)
     assert [len(row) for row in rows.columns["input_ids"]] == [16, 16, 16]

@@ -16,7 +16,7 @@ from headcount.training.translate import generation_settings, translate
 @pytest.fixture(scope="module")
 def translator():
     model, words = load("pocket-translator"), load_tokenizer("pocket-translator")
-    examples, rows = rows_of(open_task("pocket-translation"), words, "dev", limit=6)
+    examples, rows = rows_of(model, open_task("pocket-translation"), words, "dev", limit=6)
     return model, words, examples, rows
 
 

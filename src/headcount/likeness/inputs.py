@@ -17,6 +17,7 @@ from transformers import PreTrainedTokenizerBase
 
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
+from headcount.models.batches import TARGETS
 from headcount.models.fingerprint import raw
 from headcount.tasks.as_rows import Data, as_rows
 from headcount.tasks.encoding import EncodedRows, plan_batches, rows_fingerprint
@@ -125,6 +126,7 @@ def _batch(model: nn.Module, rows: EncodedRows) -> Batch:
     if not getattr(model.config, "is_encoder_decoder", False):
         return batch
     targets = rows.labels if isinstance(rows.labels, list) else rows.columns["input_ids"]
+    targets = rows.columns.get(TARGETS, targets)
     target_rows = EncodedRows({"input_ids": targets}, None, {"input_ids": -100})
     padded = target_rows.collate([target_rows[row] for row in range(len(target_rows))])
     shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)

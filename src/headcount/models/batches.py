@@ -27,6 +27,8 @@ class TokenRows(Protocol):
 
 Batches = TokenRows | Iterable[Mapping[str, Any]]
 """Rows of tokens, or batches as a DataLoader gives them."""
+TARGETS = "targets"
+"""The column with the tokens that a model is to write, where its labels are something else."""
 TOKENS = 1024
 """Tokens per batch of rows, padding included."""
 
@@ -39,6 +41,8 @@ class ModelBatch:
     labels: Tensor | None
     examples: Tensor | None = None
     """(row,) the number of the example that each belongs to; None: every row is one."""
+    targets: Tensor | None = None
+    """(row, token) what is to be written at each token, where labels are something else."""
 
 
 def batches_for(model: nn.Module, data: Batches, *, tokens: int = TOKENS) -> Iterator[ModelBatch]:
@@ -63,7 +67,7 @@ def batches_for(model: nn.Module, data: Batches, *, tokens: int = TOKENS) -> Ite
         inputs = model_inputs(bare, moved)
         if "decoder_input_ids" in known and "decoder_input_ids" not in inputs:
             inputs |= _for_decoder(bare, inputs, labels, known)
-        yield ModelBatch(inputs, labels, moved.get("examples"))
+        yield ModelBatch(inputs, labels, moved.get("examples"), moved.get(TARGETS))
     if empty:
         raise UsageError("There is no data: not a single row or batch.")
 
@@ -71,7 +75,8 @@ def batches_for(model: nn.Module, data: Batches, *, tokens: int = TOKENS) -> Ite
 def model_inputs(model: nn.Module, batch: Mapping[str, object]) -> dict[str, Any]:
     """What of a batch the model's forward names, on the model's device, without a cache.
 
-    Labels are left out but where a decoder is given no other tokens.
+    Labels are left out but where a decoder is given no other tokens; one beside an encoder reads
+    the targets that a batch has, one behind.
     """
     known = _parameters(type(model))
     device = next(model.parameters()).device
@@ -82,6 +87,8 @@ def model_inputs(model: nn.Module, batch: Mapping[str, object]) -> dict[str, Any
         for name, value in batch.items()
         if name in known and (name != "labels" or (decodes and "decoder_input_ids" not in batch))
     }
+    if isinstance(batch.get(TARGETS), Tensor) and "decoder_input_ids" in known:
+        inputs |= _for_decoder(model, inputs, _to(batch[TARGETS], device), known)
     return inputs | ({"use_cache": False} if "use_cache" in known else {})
 
 

@@ -20,7 +20,7 @@ from headcount.base.names import did_you_mean
 from headcount.tasks.catalog import TASKS, open_task
 from headcount.tasks.encoding import EncodedRows, encode_texts, pad_token
 from headcount.tasks.loading import match, processor_of
-from headcount.tasks.rows import labelled_rows, row_length, rows_of
+from headcount.tasks.rows import labelled_rows, rows_of
 from headcount.tasks.task import Limit, Task
 
 TAKEN = (
@@ -67,10 +67,10 @@ def as_rows(
                 model, task, tokenizer, split=split, limit=limit, seed=seed, max_length=max_length
             )
         match(model, tokenizer)
-        length = row_length(model, task, max_length)
         return rows_of(
-            task, tokenizer, split, limit=limit, seed=seed, max_length=length, masked=False
-        )[1]
+            model, task, tokenizer, split, limit=limit, seed=seed, max_length=max_length,
+            masked=False,
+        )[1]  # fmt: skip
     if hasattr(data, "column_names") and hasattr(data, "__getitem__"):
         data = _columns(data)
     if isinstance(data, Mapping):

@@ -44,6 +44,11 @@ for _name, _where, _summary in (
     ),
     ("causal-lm", "language:causal_lm", "text files, or a column of a table; perplexity"),
     (
+        "multiple-choice",
+        "choices:multiple_choice",
+        "JSONL with a prompt, choices and an answer, or the columns of a table; acc and acc_norm",
+    ),
+    (
         "translation",
         "language:translation",
         "parallel text files, or two columns of a table; BLEU",
@@ -105,6 +110,8 @@ def read_task(name: str, source: Source) -> Task:
     opened = opener(source)
     if source.window is not None and opened.window is None:
         raise UsageError(f"Task '{name}' has no windows: --window is for causal-lm.")
+    if source.template is not None and not opened.choices:
+        raise UsageError(f"Task '{name}' has no prompts: --template is for multiple-choice.")
     for metric in source.metrics:
         if metric not in opened.metrics:
             says = f"Task '{name}' has no metric '{metric}'"

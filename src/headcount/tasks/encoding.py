@@ -179,6 +179,8 @@ class RowOptions:
     """Texts are joined and cut into blocks."""
     classes: tuple[str, ...] = ()
     """Names of the task's classes, in the order of their numbers."""
+    decoder: bool = False
+    """The model writes with a decoder beside an encoder that reads."""
     stride: int | None = None
     """The whole text is cut into windows of `length` tokens, so many apart, instead of blocks."""
 
@@ -257,6 +259,7 @@ def encode(
     max_length: int = 128,
     seed: int = 0,
     masked: bool = True,
+    decoder: bool = False,
 ) -> EncodedRows:
     """The examples as rows with labels of the task's kind; see `RowOptions`."""
     options = RowOptions(
@@ -265,6 +268,7 @@ def encode(
         masked=masked,
         packed=task.packed,
         classes=task.labels,
+        decoder=decoder,
         stride=task.stride or task.window,
     )
     return replace(task_kind(task.kind).encode(examples, processor, options), kind=task.kind)

@@ -18,7 +18,7 @@ from headcount.tasks.images import encode_images
 from headcount.tasks.loading import match, room
 from headcount.tasks.masking import random_tokens
 from headcount.tasks.media import IMAGES, files_in
-from headcount.tasks.rows import row_length, rows_of
+from headcount.tasks.rows import rows_of
 from headcount.tasks.task import Task, sample
 
 POOL = 20
@@ -64,8 +64,16 @@ def read_inputs(
         split = "train"
     most, seed = POOL * input_options.count, input_options.seed
     # nothing is masked: attention is measured as it is in use
-    length = row_length(model, task, input_options.max_length)
-    rows = rows_of(task, tokenizer, split, limit=most, seed=seed, max_length=length, masked=False)
+    rows = rows_of(
+        model,
+        task,
+        tokenizer,
+        split,
+        limit=most,
+        seed=seed,
+        max_length=input_options.max_length,
+        masked=False,
+    )
     return rows[1], task.name
 
 

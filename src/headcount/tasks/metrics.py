@@ -34,7 +34,7 @@ class Outcome:
     sentences of tags. Language modelling:
     predictions are (row, 2) correct tokens and summed negative log-likelihood, in windows with
     the bytes of their text as a third column; labels are the number of tokens with a label.
-    Embeddings: (row, 2) numbers between which metrics choose.
+    Embeddings and choices: (row, 2) numbers between which metrics choose.
     """
 
     predictions: Values
@@ -265,6 +265,8 @@ METRICS: dict[str, Metric] = {
         from_sums(entities.word_counts, lambda s: ratio(s[:, 0], s[:, 1])),
         rows=NUMBERS,
     ),
+    "acc": _column(0),
+    "acc_norm": _column(1),
     "fidelity": _column(0, low=-1.0),
     "neighbours@10": _column(1),
     "ndcg@10": _column(0),

@@ -127,6 +127,8 @@ def check_source(source: Source, kind: str) -> None:
 
 
 def _require_columns(source: Source, kind: str) -> None:
+    if len(source.columns) > 2:
+        raise UsageError(f"A row has one or two texts, not {len(source.columns)}.")
     if not source.columns or source.label is None:
         raise UsageError(
             f"Task '{kind}' needs the names of the text and label columns: "

@@ -20,11 +20,14 @@ from headcount.tasks.task import Examples, Limit, sample
 
 POOL = 64
 """Blocks of a long text that are made for each one that is sampled."""
+LONGEST = 2**20
+"""Tokens of a row that is never truncated, in a model without an end of its positions."""
 LETTERS = 4
 """Letters of a token, about; only how much of a long text is read depends on it."""
 
 
 def rows_of(
+    model: PreTrainedModel,
     task: Task,
     tokenizer: PreTrainedTokenizerBase,
     split: str | None = None,
@@ -34,14 +37,25 @@ def rows_of(
     max_length: int = 128,
     masked: bool = True,
 ) -> tuple[Examples, EncodedRows]:
-    """The rows of a split and their tokens; `limit` counts what the model is given.
+    """The rows of a split and their tokens, truncated to what fits into the model.
+
+    `limit` counts what the model is given.
 
     In language modelling that is not what the file has: packed lines become blocks, and a line
     without a token to ask for is no row.
     """
+    max_length = row_length(model, task, max_length)
 
     def encoded(examples: Examples) -> EncodedRows:
-        return encode(task, examples, tokenizer, max_length=max_length, seed=seed, masked=masked)
+        return encode(
+            task,
+            examples,
+            tokenizer,
+            max_length=max_length,
+            seed=seed,
+            masked=masked,
+            decoder=_is_beside_an_encoder(model),
+        )
 
     if task.packed and limit is not None:
         return _blocks(task.load(split), encoded, limit, seed, max_length)
@@ -147,8 +161,14 @@ def in_model_numbers(
     return replace(rows, labels=[[number[label] for label in row] for row in rows.labels])
 
 
+def _is_beside_an_encoder(model: PreTrainedModel) -> bool:
+    return bool(getattr(model.config, "is_encoder_decoder", False))
+
+
 def row_length(model: PreTrainedModel, task: Task, max_length: int) -> int:
     """Tokens of a row of the task: its window, which must fit into the model, or what fits."""
+    if task_kind(task.kind).whole:
+        return room(model, LONGEST)
     length = room(model, task.window or max_length)
     if task.window is not None and length < task.window:
         raise UsageError(
@@ -185,8 +205,9 @@ def labelled_rows(
         )
     split = split or "train"
     match(model, tokenizer)
-    length = row_length(model, task, max_length)
-    examples, rows = rows_of(task, tokenizer, split, limit=limit, seed=seed, max_length=length)
+    examples, rows = rows_of(
+        model, task, tokenizer, split, limit=limit, seed=seed, max_length=max_length
+    )
     return in_model_numbers(model, task, examples, rows)
 
 
@@ -196,5 +217,11 @@ def sample_batches(
     """A few rows of the task's evaluation split as the model takes them, of several lengths."""
     match(model, tokenizer)
     examples = task.load(task.evaluation, limit=count)
-    rows = encode(task, examples, tokenizer, max_length=row_length(model, task, 128))
+    rows = encode(
+        task,
+        examples,
+        tokenizer,
+        max_length=row_length(model, task, 128),
+        decoder=_is_beside_an_encoder(model),
+    )
     return [batch for _, batch in rows.batches(1024)]

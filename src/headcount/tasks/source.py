@@ -9,6 +9,7 @@ from pathlib import Path
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import expanded
 from headcount.base.names import unknown
+from headcount.base.text import short
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +25,7 @@ class Source:
     hub: str | None = None
     """Data set on the hub instead of files: `owner/name` or `owner/name:config`."""
     columns: tuple[str, ...] = ()
-    """Names of the text columns, one or two."""
+    """Names of the text columns: one or two, or a prompt and all its choices."""
     label: str | None = None
     """Name of the label column."""
     labels: tuple[str, ...] = ()
@@ -39,14 +40,15 @@ class Source:
     begins with context that earlier windows have scored."""
     metrics: tuple[str, ...] = ()
     """Which of the task's metrics are computed, in this order: the first is its score."""
+    template: str | None = None
+    """Multiple choice: what a prompt is put into, as in 'Question: {}\\nAnswer:' (\\n is a new
+    line); the prompt as it is when left out."""
     size: int | None = None
     """Built-in tasks: number of generated rows in the train split."""
     in_memory: str = ""
     """A name for rows that only one process holds (`hc.task`): nothing can open them again."""
 
     def __post_init__(self) -> None:
-        if len(self.columns) > 2:
-            raise UsageError(f"A row has one or two texts, not {len(self.columns)}.")
         if self.languages is not None and len(self.languages) != 2:
             raise UsageError("A translation has two languages, as in en de.")
         if self.window is not None and self.window < 2:
@@ -55,6 +57,12 @@ class Source:
             raise UsageError(
                 f"A stride is at least 1 and at most the window: {self.stride} tokens of "
                 f"{self.window or 'none'} (--window)."
+            )
+
+        if self.template is not None and self.template.count("{}") != 1:
+            raise UsageError(
+                "A template has {} once, where the prompt goes, as in 'Question: {}\\nAnswer:': "
+                f"{short(self.template)}."
             )
 
     def called(self, known: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -93,6 +93,8 @@ class Task:
     """Language modelling: tokens of a window; the text is cut into windows instead of blocks."""
     stride: int | None = None
     """Tokens from one window to the next; the window when left out."""
+    choices: bool = False
+    """Its rows are prompts with choices."""
     packed: bool = False
     """Language modelling: texts are joined and cut into blocks instead of one row per line."""
     source: Source | None = field(default=None, repr=False, compare=False)

@@ -148,7 +148,7 @@ def evaluate_rows(
             model, scored.rows, tokenizer, masks, beams=beams, tokens=tokens, inputs=kind.generation
         )
     else:
-        if kind.asks_tokens:
+        if kind.asks_tokens or kind.writes:
             # how many words it chooses from
             words = (
                 model.config.get_text_config().vocab_size if tokenizer is None else len(tokenizer)

@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from headcount.heads import Mask
-from headcount.models.batches import ModelBatch
+from headcount.models.batches import TARGETS, ModelBatch
 from headcount.models.find import require_layout, sites_of, unwrap
 from headcount.models.gates import gate
 from headcount.models.hooks import evaluating
@@ -89,7 +89,10 @@ def run_masks(
         for numbers, batch in rows.batches(tokens):
             moved = {name: value.to(device) for name, value in batch.items()}
             inputs = kind.inputs(unwrap(model), moved)
-            yield numbers, ModelBatch(inputs, moved.get("labels"), moved.get("examples"))
+            yield (
+                numbers,
+                ModelBatch(inputs, moved.get("labels"), moved.get("examples"), moved.get(TARGETS)),
+            )
             done += len(numbers)
             if report is not None:
                 report(done, len(rows))

@@ -22,7 +22,7 @@ from headcount.tasks.as_rows import LABELS, TAKEN, Data, as_rows
 from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 from headcount.tasks.kinds import kind_of, task_kind
 from headcount.tasks.loading import match
-from headcount.tasks.rows import ScoredRows, row_length, rows_of, scored_fingerprint
+from headcount.tasks.rows import ScoredRows, rows_of, scored_fingerprint
 from headcount.tasks.task import Examples, sample
 from headcount.training.forward import run_masks
 from headcount.training.scoring import Scoring
@@ -38,12 +38,13 @@ def scored_rows(
     split = scoring.split or task.evaluation
     match(model, tokenizer)
     examples, rows = rows_of(
+        model,
         task,
         tokenizer,
         split,
         limit=scoring.limit,
         seed=scoring.seed,
-        max_length=row_length(model, task, scoring.max_length),
+        max_length=scoring.max_length,
     )
     kind = task_kind(task.kind)
     reference = run_masks(model, rows, kind, None, tokens=TOKENS)[0] if kind.compares else None

@@ -34,7 +34,7 @@ from headcount.tasks import Task, open_task
 from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, processor_of
-from headcount.tasks.rows import in_model_numbers, row_length, rows_of
+from headcount.tasks.rows import in_model_numbers, rows_of
 from headcount.tasks.task import Limit
 from headcount.training import checkpoints
 from headcount.training.curve import FILE as CURVE
@@ -238,9 +238,15 @@ def training_rows(
     """The task's train split as tokens, with labels in the model's own numbers."""
     if "train" not in task.splits:
         raise UsageError(f"Task '{task.name}' has no train split: pass --train FILE as well.")
-    length = row_length(model, task, options.max_length)
     examples, rows = rows_of(
-        task, tokenizer, "train", limit=limit, seed=options.seed, max_length=length, masked=False
+        model,
+        task,
+        tokenizer,
+        "train",
+        limit=limit,
+        seed=options.seed,
+        max_length=options.max_length,
+        masked=False,
     )
     return in_model_numbers(model, task, examples, rows)
 

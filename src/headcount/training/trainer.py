@@ -21,7 +21,7 @@ from transformers import (
 )
 
 from headcount.base.errors import HeadcountError, UsageError
-from headcount.models.batches import ModelBatch
+from headcount.models.batches import TARGETS, ModelBatch
 from headcount.models.find import unwrap
 from headcount.tasks.kinds.kind import TaskKind
 from headcount.training.curve import LearningCurve
@@ -108,7 +108,9 @@ class TaskTrainer(Trainer):
     ) -> Any:
         """This piece's share of the mean loss over the whole batch."""
         kind, labels = self.task_kind, inputs["labels"]
-        batch = ModelBatch(kind.inputs(unwrap(model), inputs), labels, inputs.get("examples"))
+        batch = ModelBatch(
+            kind.inputs(unwrap(model), inputs), labels, inputs.get("examples"), inputs.get(TARGETS)
+        )
         outputs = model(**batch.inputs)
         smoothing = self.options.label_smoothing
         answers = kind.predict(outputs, batch.inputs, unwrap(model))

@@ -25,6 +25,11 @@ for _name, _where, _summary in (
     ("regression", "regression:Regression", "a number for a text"),
     ("masked-lm", "masked_lm:MaskedLM", "tokens that were hidden"),
     ("causal-lm", "causal_lm:CausalLM", "every next token"),
+    (
+        "multiple-choice",
+        "multiple_choice:MultipleChoice",
+        "one of several continuations of a prompt, by their log-likelihood",
+    ),
     ("translation", "translation:Translation", "a text written by an encoder-decoder"),
     (
         "image-classification",

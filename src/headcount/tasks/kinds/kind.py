@@ -44,6 +44,8 @@ class TaskKind(Protocol):
     """Labels are tokens of the rows themselves: a row without any is left out."""
     generation: ClassVar[tuple[str, ...]] = ()
     """Inputs from which the model writes its answer; empty where one forward pass gives it."""
+    whole: ClassVar[bool] = False
+    """Rows are never truncated: one that does not fit into the model is refused."""
     writes: ClassVar[bool] = False
     """Any model that generates text has the head for it."""
     unit: ClassVar[str] = "nats"
