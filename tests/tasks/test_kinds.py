@@ -110,7 +110,7 @@ def choice(registered: None) -> Task:
     page = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
     code = next(part for part in page.split("```") if "class Choice(" in part)
     names: dict[str, Any] = {}
-    exec(code.removeprefix("python"), names)
+    exec(code.partition("\n")[2], names)
     TASK_KINDS.add("choice", names["Choice"], "one of two texts")
 
     def load(split: str) -> Examples:
