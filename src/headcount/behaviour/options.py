@@ -24,7 +24,7 @@ class RoleOptions:
     """Score the task without each head alone, before and after repair: about one pass over the
     scored rows for every head."""
     limit: int | None = None
-    """Score a seeded sample of so many rows (with --alone)."""
+    """Score a seeded sample of this many rows (with --alone)."""
 
     def __post_init__(self) -> None:
         if self.examples < 0:

@@ -20,9 +20,9 @@ class Sentence:
     pair: str | None = None
     """A second text, for models of tasks with two."""
     target: str | None = None
-    """What an encoder–decoder's decoder reads; left out, what the model writes itself."""
+    """What the decoder of an encoder–decoder reads; by default what the model generates."""
     max_length: int = 128
-    """Tokens of the text; what is longer is cut."""
+    """Tokens of the text; a longer one is truncated."""
     stack: str | None = None
     """Only encoder, cross or decoder heads."""
     layer: tuple[int, ...] = ()
@@ -53,7 +53,7 @@ class DriftOptions:
     points: int = 24
     """Numbers of heads to score, at most."""
     limit: int | None = None
-    """Score a seeded sample of so many rows."""
+    """Score a seeded sample of this many rows."""
     normalize: str | None = None
     """Divide importance by its layer's norm: none, l1, l2; l1 where there is one stack."""
     importance_samples: int = 512

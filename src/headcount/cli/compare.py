@@ -25,12 +25,12 @@ def compare(
     executor_options: groups.ExecutorFlags = groups.EXECUTOR_FLAGS,
     as_json: Json = False,
 ) -> None:
-    """Cut a fine-tuned model by several methods, train each cut alike, and test against random.
+    """Prune a fine-tuned model by several methods, train all alike, and test against random.
 
-    All end with the same number of heads and have one training with the same options: after the
-    cut, or together with the gates where a method learns them. Finished runs are kept in --out:
-    the same command again goes on after a crash, and one with more methods or seeds computes only
-    what is missing. Written there: a record for each run, compare.parquet and compare.json.
+    All keep the same number of heads and are trained once with the same options: after pruning, or
+    together with the gates if a method learns them. Finished runs are kept in --out: the same
+    command resumes after a crash, and one with more methods or seeds computes only what is missing.
+    Written there: a record for each run, compare.parquet and compare.json.
 
     **Examples:**
 
@@ -46,9 +46,9 @@ def compare(
         Share of heads to remove, 0 to 1.
     methods
         Methods with a ratio; see `headcount ls methods`. +recover after a name solves the output
-        projections again before the training; all-heads trains without a cut.
+        projections again before the training; all-heads trains without pruning.
     seeds
-        Runs of each method: draws, clusterings, samples of rows, and seeds of training.
+        Runs of each method, with other draws, clusterings, samples of rows and training seeds.
     """
     from headcount.studies.compare import check_labels
     from headcount.studies.compare import compare as run

@@ -30,10 +30,10 @@ def curve(
 ) -> None:
     """Score a model at many ratios and by several methods, several seeds each.
 
-    Finished points are kept in --out: the same command again goes on after a crash, and one with
-    more methods, ratios or seeds computes only what is missing. Written there: a record for each
-    point, curve.parquet, curve.json, and where matplotlib is installed curve.png and .svg, and for
-    the method cluster chance.png and .svg, how often each head goes.
+    Finished points are kept in --out: the same command resumes after a crash, and one with more
+    methods, ratios or seeds computes only what is missing. Written there: a record for each point,
+    curve.parquet, curve.json, and where matplotlib is installed curve.png and .svg, and for the
+    method cluster chance.png and .svg, how often each head is removed.
 
     **Examples:**
 
@@ -50,11 +50,11 @@ def curve(
     ratios
         Shares of heads to remove.
     seeds
-        Cuts at each ratio: draws, clusterings, samples of rows, and seeds of training.
+        Prunings at each ratio, with other draws, clusterings, samples of rows and training seeds.
     recover
-        Short for --repair recover: solve the output projections again after each cut.
+        Short for --repair recover: solve the output projections again after each pruning.
     finetune
-        Short for --repair finetune: train after each cut.
+        Short for --repair finetune: train after each pruning.
     """
     from headcount.studies.curve import curve as run
     from headcount.training.processes import require_one

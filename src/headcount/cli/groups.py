@@ -72,7 +72,7 @@ else:
     ExportFlags = typed(ModelOptions, "Model", leave_out=("device",))
     SearchFlags = typed(SearchOptions, "Searching")
     LoggingFlags = typed(Logging, "Logging", leave_out=("run",))
-    ExecutorFlags = typed(ExecutorOptions, "Where")
+    ExecutorFlags = typed(ExecutorOptions, "Executor")
 
 MODEL_FLAGS = ModelFlags()
 SOURCE_FLAGS = SourceFlags()

@@ -23,7 +23,7 @@ def report(
     title: str | None = None,
     as_json: Json = False,
 ) -> None:
-    """Write one self-contained HTML page: the answer, the heads, curves, matrices and all results.
+    """Write one self-contained HTML page: the main result, heads, curves, matrices and all results.
 
     It shows the records, masks, matrices and traces in the folders, and opens without a network.
     Files that cannot be read are listed and left out.

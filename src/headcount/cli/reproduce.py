@@ -43,7 +43,7 @@ def reproduce(
     write_docs: Path | None = None,
     as_json: Json = False,
 ) -> int | None:
-    """Run the experiments behind a table or figure of the four papers, and draw it beside theirs.
+    """Run the experiments behind a table or figure of the four papers; draw it beside the original.
 
     pocket is offline and takes minutes, small needs real weights and data (--weights, --data),
     paper a GPU or a cluster. All items share their runs, which are kept: run the same command

@@ -19,7 +19,7 @@ def run(
     overwrite: groups.Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Execute the run of a record again, or a run in a file of its own.
+    """Execute the run of a record again, or a run from a JSON file.
 
     A record has the whole run: model, task, options, seed. The result is the same where the model
     and the data are the same; what it depends on is compared with the record, and differences are

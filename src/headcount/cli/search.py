@@ -32,7 +32,7 @@ def search(
     executor_options: groups.ExecutorFlags = groups.EXECUTOR_FLAGS,
     as_json: Json = False,
 ) -> int | None:
-    """Find the fewest heads within a loss, or the best score within a budget; say it in a sentence.
+    """Find the fewest heads within a loss, or the best score within a budget, stated in a sentence.
 
     One bound at most; without any it is the knee of the curve. The selection
     set and the held-out set share no rows. Every pruning that is tried is kept in --out: the same

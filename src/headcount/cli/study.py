@@ -43,7 +43,7 @@ def _open(file: Path, out: Path | None, yes: bool) -> Study:
 
 @study.command
 def plan(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = False) -> None:
-    """Count the runs of a study file, and say how long those that are missing may take.
+    """Count the runs of a study file, and estimate the time of the missing ones.
 
     Every mistake of the file is told at once, and nothing is run. Hours are judged by finished runs
     of the same kind and method.
@@ -70,7 +70,7 @@ def run(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Carry out what is missing of a study: here, in processes, on Ray or as SLURM jobs.
+    """Execute the missing runs of a study: here, in processes, on Ray or as SLURM jobs.
 
     The same command again, by any executor, goes on after a crash. One failure does not stop the
     rest; the exit code is 6 then. Ctrl-C and `kill` end it, and what runs is given back.
@@ -140,7 +140,7 @@ def _finish(study: Study, as_json: bool, left: int = 0) -> None:
 
 @study.command
 def status(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = False) -> None:
-    """What became of the runs of a study: done, running, stale, failed, not run, planned.
+    """The state of each run of a study: done, running, stale, failed, not run, planned.
 
     **Examples:**
 
@@ -170,7 +170,7 @@ def table(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = F
 
 @study.command
 def watch(file: File, /, *, out: Out = None, yes: Yes = False, as_json: Json = False) -> None:
-    """Look at a study until all its runs are over, whoever carries them out.
+    """Follow a study until all its runs have ended, wherever they are executed.
 
     Where nobody works on what is left, and no SLURM job is to come, it ends with exit code 6.
 

@@ -27,10 +27,10 @@ def sweep(
 ) -> None:
     """Train gates with several values of one of their options: how many heads stay, and the score.
 
-    No ratio is asked for: the value decides. Finished runs are kept in --out: the same command
-    again goes on after a crash, and one with more values or seeds computes only what is missing.
-    Written there: a record for each run, sweep.parquet, sweep.json, and where matplotlib is
-    installed sweep.png and .svg.
+    There is no ratio: the value decides how many heads stay. Finished runs are kept in --out: the
+    same command resumes after a crash, and one with more values or seeds computes only what is
+    missing. Written there: a record for each run, sweep.parquet, sweep.json, and where matplotlib
+    is installed sweep.png and .svg.
 
     **Examples:**
 

@@ -31,9 +31,9 @@ def transfer(
     """Compare two checkpoints of one architecture, such as before and after fine-tuning.
 
     For every layer and head: the Jensen–Shannon divergence (base 2) between the two models'
-    attention on the same inputs, the L2 between their hidden states, and the mean absolute change
-    of query, key and value weights. With --task, the second model's, also the correlation of drift
-    with importance, and with --recall how many of the heads the task needs are kept when the
+    attention on the same inputs, the L2 distance of their hidden states, and the mean absolute
+    change of query, key and value weights. With --task, the second model's, also the correlation of
+    drift with importance, and with --recall how many of the heads the task needs are kept when the
     pre-trained model is pruned on its own task. To freeze lower layers: `headcount train --freeze`.
 
     **Examples:**

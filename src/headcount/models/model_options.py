@@ -23,10 +23,10 @@ class ModelOptions:
     device: str = "auto"
     """Where to run: auto, cpu, cuda, cuda:1, mps."""
     dtype: Literal["float32", "float16", "bfloat16", "float64"] | None = None
-    """Convert the weights to this, to be trained in it too; as they were saved when left out."""
+    """Convert the weights to this type, for training too; by default as saved."""
 
     pooling: Pooling | None = None
-    """Embeddings of a model without modules.json: how its tokens become one vector; else mean."""
+    """How an embedding model without modules.json pools its tokens into a vector; else mean."""
 
     @property
     def loading(self) -> dict[str, Any]:

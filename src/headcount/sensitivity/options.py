@@ -21,9 +21,9 @@ class GradientOptions:
     split: str | None = None
     """Which rows of the task; the train split when left out."""
     samples: int | None = field(default=1000, metadata={"names": "--calibration-samples"})
-    """Measure on a seeded sample of so many rows of the task."""
+    """Measure on a seeded sample of this many rows of the task."""
     max_length: int = 128
-    """Tokens per row; longer rows are cut."""
+    """Tokens per row; longer rows are truncated."""
     seed: int = 0
     """Seed of the sample and of masked tokens."""
 

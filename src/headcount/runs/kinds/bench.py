@@ -131,17 +131,17 @@ class BenchOptions(RunKind):
     ratio: tuple[float, ...] | None = None
     """Shares of the heads to remove when no pruned model is given: 0.5 0.75 0.9."""
     batch: int | tuple[int, ...] = field(default=8, metadata=SEVERAL)
-    """Examples in a forward pass; of several numbers each is timed."""
+    """Examples in a forward pass; each of several numbers is timed."""
     length: int | tuple[int, ...] | None = field(default=None, metadata=SEVERAL)
-    """Tokens of each example; of several numbers each is timed; 128, or what fits."""
+    """Tokens of each example; each of several numbers is timed; by default 128, or what fits."""
     repeats: int = 15
-    """Rounds at least; 6 or more."""
+    """Minimum number of rounds, 6 or more."""
     timing_seconds: float = 30.0
-    """More rounds until the intervals are within ± 10 %, for so many seconds at most."""
+    """Add rounds until the intervals are within ± 10 %, for at most this many seconds."""
     onnx: bool | None = None
     """Time onnxruntime, too; by default when it is installed and the device is the CPU."""
     from_config: bool = False
-    """Use random weights, even where there are others: they take the same time."""
+    """Use random weights even if the model has its own: the time is the same."""
 
     def __post_init__(self) -> None:
         shapes_of(self.batch, self.length)

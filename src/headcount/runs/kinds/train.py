@@ -55,13 +55,13 @@ class Train(RunKind):
     training: TrainOptions = field(default_factory=TrainOptions)
     """How it is trained."""
     rows: int | None = None
-    """Train on a seeded sample of so many rows."""
+    """Train on a seeded sample of this many rows."""
     fraction: float | None = None
     """Train on this share of the rows."""
     from_scratch: bool = False
     """Start from random weights; only the model's config is used."""
     new_tokenizer: int | None = None
-    """Make a tokenizer of so many tokens from the training texts (with from_scratch)."""
+    """Make a tokenizer of this many tokens from the training texts (with from_scratch)."""
     curve_scores: bool = False
     """Score the dev split after every epoch."""
 

@@ -32,15 +32,15 @@ class ExecutorOptions:
     address: str | None = None
     """Address of a Ray cluster, or auto; a local one is started when left out."""
     cpus: float = 1.0
-    """Processors a run takes, on Ray and SLURM."""
+    """Processors of each run, on Ray and SLURM."""
     gpus: float = 0.0
-    """GPUs a run takes, on Ray and SLURM."""
+    """GPUs of each run, on Ray and SLURM."""
     partition: str | None = None
     """SLURM partition."""
     minutes: int = 240
-    """Minutes a SLURM job may take; it goes on in a new one after that."""
+    """Time limit of a SLURM job in minutes; a longer run continues in a new job."""
     wait: bool = False
-    """Wait for SLURM jobs instead of leaving them."""
+    """Wait until the SLURM jobs have ended."""
 
     def __post_init__(self) -> None:
         if self.workers < 1 or self.cpus <= 0 or self.gpus < 0 or self.minutes < 1:

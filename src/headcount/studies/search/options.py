@@ -26,27 +26,27 @@ class SearchOptions:
     """The options of a search."""
 
     held_out: float = 0.5
-    """Share of the split's rows that select nothing: the held-out set of the final estimate."""
+    """Share of the split's rows for the held-out set, which selects nothing."""
     selection_split: str | None = None
     """Select on the rows of this split, and hold out all of --split."""
     confidence: float = 0.8
     """Accept a number of heads if its loss is within the bound with this probability, 0 to 1."""
     quick: bool = False
-    """A first answer: one seed, few rows and few rounds; it says what it leaves out."""
+    """A first estimate: one seed, few rows and few rounds; it says what was left out."""
     seeds: int = 3
     """Calibration samples, at most, where a number of heads is undecided."""
     first_rows: int = 256
     """Rows that every pruned model is scored on; more only while it is undecided."""
     bench: bool = True
-    """Time the answer beside the model with all its heads."""
+    """Time the selected model next to the full model."""
     batch: int | tuple[int, ...] = field(default=8, metadata=SEVERAL)
-    """Timing: examples in a forward pass; of several numbers each is timed."""
+    """Timing: examples in a forward pass; each of several numbers is timed."""
     length: int | tuple[int, ...] | None = field(default=None, metadata=SEVERAL)
-    """Timing: tokens of each example; as many as the rows that are scored have in the mean."""
+    """Timing: tokens of each example; by default the mean of the scored rows."""
     repeats: int = 15
-    """Timing: rounds at least; 6 or more."""
+    """Timing: minimum number of rounds, 6 or more."""
     timing_seconds: float = 30.0
-    """Timing: more rounds until the interval is within ± 10 %, for so many seconds at most."""
+    """Timing: add rounds until the interval is within ± 10 %, for at most this many seconds."""
 
     def __post_init__(self) -> None:
         if not 0 < self.held_out < 1:
