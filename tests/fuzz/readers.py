@@ -634,6 +634,25 @@ def _read_parallel(path: Path) -> None:
         task.load(split)
 
 
+def _write_pairs(folder: Path, rng: Random) -> Path:
+    rows = [["a cat", "b"], ["the dog", "cats é 日本"], ["x, y", "z"]]
+    if rng.random() < 0.5:
+        (folder / "dev.csv").write_bytes(damage.delimited([["long", "short"], *rows], ",", rng))
+    else:
+        lines = [{"long": long, "short": short} for long, short in rows]
+        (folder / "dev.jsonl").write_bytes(damage.json_lines(lines, rng))
+    return folder
+
+
+def _read_pairs(path: Path) -> None:
+    from headcount.tasks import open_task
+
+    task = open_task("text-to-text", data=path, columns=("long", "short"))
+    for split in task.splits:
+        texts = task.load(split).texts
+        assert all(str(text).strip() for column in texts for text in column)
+
+
 def _write_text(folder: Path, rng: Random) -> Path:
     data = "the small cat\n\ncats é 日本\nsmall cats\n".encode()
     (folder / "dev.txt").write_bytes(damage.in_bytes(data, rng))
@@ -929,6 +948,7 @@ READERS = (
     Reader("modules", 3, _write_modules, _read_modules),
     Reader("glue", 3, _write_glue, _read_glue),
     Reader("parallel", 3, _write_parallel, _read_parallel),
+    Reader("pairs", 2, _write_pairs, _read_pairs),
     Reader("text", 2, _write_text, _read_text),
     Reader("options", 3, _file("headcount.toml", _options), _read_options),
     Reader("pruned", 4, _write_pruned, _read_pruned),

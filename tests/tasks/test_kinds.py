@@ -70,7 +70,7 @@ def test_no_name_of_a_kind_is_compared_outside_its_file() -> None:
         'if task.kind == "causal-lm": pass',
         'x = kind in ("masked-lm", "causal-lm")',
         'UNITS = {"regression": 1, "classification": 2}',
-        'match kind:\n  case "translation": pass',
+        'match kind:\n  case "text-to-text": pass',
     ],
 )
 def test_the_rule_sees_what_it_should(text: str) -> None:

@@ -54,6 +54,24 @@ def test_a_table_with_two_columns(tmp_path: Path) -> None:
         open_task("translation", data=tmp_path, columns="a")
 
 
+def test_pairs_that_are_no_translation(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_text('{"long": "a b c", "short": "c"}\n')
+    (tmp_path / "dev.csv").write_text("long,short\na b,b\nd e,\n")
+    with pytest.raises(UsageError, match="Row 2 of dev has no text in 'short'"):
+        open_task("text-to-text", data=tmp_path, columns=("long", "short"))
+    (tmp_path / "dev.csv").write_text("long,short\na b,b\nd e,e\n")
+    task = open_task("text-to-text", data=tmp_path, columns=("long", "short"))
+    assert (task.kind, task.metrics) == ("text-to-text", ("rouge_l", "chrf"))
+    assert task.load("train").texts == (["a b c"], ["c"])
+    assert task.load("dev").texts == (["a b", "d e"], ["b", "e"])
+    with pytest.raises(UsageError, match=r"no column shrt\. Did you mean 'short'"):
+        open_task("text-to-text", data=tmp_path, columns=("long", "shrt"))
+    with pytest.raises(UsageError, match="two text columns"):
+        open_task("text-to-text", data=tmp_path)
+    with pytest.raises(UsageError, match="--task translation for parallel files"):
+        open_task("text-to-text", data=tmp_path, languages=("en", "de"))
+
+
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--languages en de"):
         open_task("translation", data=tmp_path)

@@ -49,7 +49,7 @@ def cost_alone(
 ) -> dict[str, Quantity]:
     """Changes of loss and score without each head, as it is and repaired.
 
-    Translations have a score and no loss.
+    Texts that a model writes have a score and no loss.
     """
     tokenizer = tokenizer if tokenizer is not None else processor_of(model)
     rows = scored_rows(model, task, tokenizer, scoring)

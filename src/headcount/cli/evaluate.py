@@ -29,7 +29,7 @@ def evaluate(
     tokens: Annotated[
         int | None, Parameter(help="Tokens per batch; by default, depends on the device.")
     ] = None,
-    beams: Annotated[int, Parameter(help="Beam size of translations.")] = 1,
+    beams: Annotated[int, Parameter(help="Beam size of texts that are written.")] = 1,
     predictions: Annotated[
         Path | None, Parameter(help="Write the predictions to this Parquet file.")
     ] = None,

@@ -45,7 +45,7 @@ class ImportanceResult(Scores):
     loss: float = float("nan")
     """The mean loss of these examples."""
     kind: str = ""
-    """Which loss: classification, regression, masked-lm, causal-lm or translation."""
+    """Which loss: classification, regression, masked-lm, causal-lm, text-to-text, translation …"""
     normalize: str = "none"
 
     def normalized(self, normalize: str) -> ImportanceResult:

@@ -54,6 +54,11 @@ for _name, _where, _summary in (
         "parallel text files, or two columns of a table; BLEU",
     ),
     (
+        "text-to-text",
+        "language:text_to_text",
+        "pairs in a table, for encoder-decoders; ROUGE-L and chrF",
+    ),
+    (
         "image-classification",
         "images:image_classification",
         "a folder of folders of images, or a table of paths and classes; accuracy and top-5",

@@ -129,11 +129,21 @@ def _of_same(labels: Values, models: Sequence[Values]) -> Table:
 
 
 def _extremes(predictions: Values, labels: Values) -> tuple[int, int]:
-    """The two rows with the most different predictions; of sentences, the first that differ."""
-    if not isinstance(predictions, np.ndarray):
-        return 0, next((at for at, text in enumerate(predictions) if text != predictions[0]), 0)
-    values = predictions[:, 1] / labels if predictions.ndim == 2 else predictions
-    return int(values.argmin()), int(values.argmax())
+    """The two rows with the most different predictions.
+
+    Of texts, one that has most words of its label, and one that has fewest words of that label.
+    """
+    if isinstance(predictions, np.ndarray):
+        values = predictions[:, 1] / labels if predictions.ndim == 2 else predictions
+        return int(values.argmin()), int(values.argmax())
+    overlap = [_shared_words(*pair) for pair in zip(predictions, labels, strict=True)]
+    at = int(np.argmax(overlap))
+    return at, int(np.argmin([_shared_words(text, labels[at]) for text in predictions]))
+
+
+def _shared_words(text: str, label: str) -> float:
+    words, wanted = set(text.split()), set(label.split())
+    return len(words & wanted) / max(1, len(words | wanted))
 
 
 def _equal(one: Values, other: Values) -> bool:

@@ -1,4 +1,4 @@
-"""Tasks on text files: masked and causal language modelling, and translation."""
+"""Tasks on text files: masked and causal language modelling, translation, and other pairs."""
 
 from __future__ import annotations
 
@@ -78,16 +78,39 @@ Loaders = dict[str, Callable[[], Examples]]
 
 def translation(source: Source) -> Task:
     """`train.en` beside `train.de`, or two `columns` of a table; scored by sacrebleu."""
-    splits, notes = _from_table(source) if source.columns else _from_parallel(source)
+    splits, notes = _from_table(source, "translation") if source.columns else _from_parallel(source)
+    return _written("translation", source, splits, notes, ("bleu",))
+
+
+def text_to_text(source: Source) -> Task:
+    """Two `columns` of a table: what is read, and what is written."""
+    if source.languages is not None:
+        raise UsageError(
+            "Task 'text-to-text' reads the columns of a table: pass --columns SOURCE TARGET, or "
+            "--task translation for parallel files."
+        )
+    splits, notes = _from_table(source, "text-to-text")
+    for split, load in splits.items():
+        for number, texts in enumerate(zip(*load().texts, strict=True), start=1):
+            for column, text in zip(source.columns, texts, strict=True):
+                if not (text or "").strip():
+                    raise UsageError(f"Row {number} of {split} has no text in '{column}'.")
+    return _written("text-to-text", source, splits, notes, ("rouge_l", "chrf"))
+
+
+def _written(
+    name: str, source: Source, splits: Loaders, notes: tuple[str, ...], metrics: tuple[str, ...]
+) -> Task:
+    """A task of writing one text from another."""
     names, load, parts = tuple(splits), lambda split: splits[split](), None
     if len(splits) == 1:
         divided, parts = apart({name: load(name) for name in names}, origin(source))
         names, load = tuple(divided), divided.__getitem__
     return Task(
-        name="translation",
-        kind="translation",
+        name=name,
+        kind=name,
         texts=source.columns or source.languages or ("source", "target"),
-        metrics=("bleu",),
+        metrics=metrics,
         loader=load,
         splits=names,
         evaluation=evaluated(names),
@@ -96,10 +119,10 @@ def translation(source: Source) -> Task:
     )
 
 
-def _from_table(source: Source) -> tuple[Loaders, tuple[str, ...]]:
+def _from_table(source: Source, name: str) -> tuple[Loaders, tuple[str, ...]]:
     if len(source.columns) != 2:
-        raise UsageError("A translation has two text columns: pass --columns SOURCE TARGET.")
-    tables = read_splits(source, list(source.columns), "translation")
+        raise UsageError(f"Task '{name}' has two text columns: pass --columns SOURCE TARGET.")
+    tables = read_splits(source, list(source.columns), name)
     rows = {
         split: Examples(tuple(table[column] for column in source.columns))
         for split, (_, table) in tables.items()

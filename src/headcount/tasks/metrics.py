@@ -19,7 +19,7 @@ import numpy as np
 from headcount.base.errors import UsageError
 from headcount.base.names import require
 from headcount.statistics import Sides, Weighted
-from headcount.tasks import bleu, entities
+from headcount.tasks import bleu, entities, text_scores
 from headcount.tasks import formulas as f
 from headcount.tasks.drawing import draw
 from headcount.tasks.formulas import Values, from_sums, ratio
@@ -30,7 +30,7 @@ from headcount.tasks.scores import Difference, Score
 class Outcome:
     """What a model predicted beside what was right, one row per example.
 
-    Classification: class numbers. Regression: numbers. Translation: sentences, and
+    Classification: class numbers. Regression: numbers. Text to text: texts; and
     sentences of tags. Language modelling:
     predictions are (row, 2) correct tokens and summed negative log-likelihood, in windows with
     the bytes of their text as a third column; labels are the number of tokens with a label.
@@ -276,6 +276,17 @@ METRICS: dict[str, Metric] = {
         from_sums(_tokens, _bits_per_byte),
         higher_is_better=False,
         range=(0.0, math.inf),
+        rows=NUMBERS,
+    ),
+    "rouge_l": Metric(
+        _of_sums(text_scores.rouge_rows, lambda s: ratio(s[:, 0], s[:, 1])),
+        from_sums(text_scores.rouge_rows, lambda s: ratio(s[:, 0], s[:, 1])),
+        rows=NUMBERS,
+    ),
+    "chrf": Metric(
+        _of_sums(text_scores.character_counts, text_scores.chrf_of_counts),
+        from_sums(text_scores.character_counts, text_scores.chrf_of_counts),
+        range=(0.0, 100.0),
         rows=NUMBERS,
     ),
     "bleu": Metric(

@@ -86,8 +86,8 @@ def evaluate(
     DataLoader or batches of tensors, and texts for a causal language model. Their labels are the
     model's own numbers; classes are scored by accuracy, numbers by Spearman, tokens by perplexity.
 
-    `tokens` is the size of a batch, padding included; `beams` how many translations are kept while
-    translating; `share` false runs the masks one by one.
+    `tokens` is the size of a batch, padding included; `beams` how many texts are kept while
+    one is written; `share` false runs the masks one by one.
     """
     if isinstance(masks, list | tuple) and not masks:
         raise UsageError("There are no masks to evaluate.")
@@ -133,7 +133,7 @@ def evaluate_rows(
     """Score rows that are loaded: one evaluation of the model as it is, or one for each mask.
 
     Of `scoring` only the seed and the bootstrap of the interval count here. `report` gets (rows
-    done, all rows), but for translations.
+    done, all rows), but where texts are written.
     """
     if tokenizer is not None:
         match(model, tokenizer)  # it need not be the model that the rows were made for

@@ -1,4 +1,4 @@
-"""Let an encoder–decoder translate rows, with its heads as they are or with masks."""
+"""Let an encoder–decoder write its answers to rows, with its heads as they are or with masks."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ def translate(
     tokens: int = 4096,
     inputs: Sequence[str] = ("input_ids", "attention_mask"),
 ) -> list[list[str]]:
-    """A translation of every row, for every mask; several masks share a batch when rows are few.
+    """What the model writes to every row, for every mask; masks share a batch when rows are few.
 
     Generation works word by word, so what a step costs hardly depends on how many rows it has:
     filling the batch with masks saves more than sharing layers would.
     """
     bare: Any = unwrap(model)
     if not getattr(bare.config, "is_encoder_decoder", False):
-        raise UnsupportedError(f"{type(bare).__name__} is no encoder-decoder: it cannot translate.")
+        raise UnsupportedError(
+            f"{type(bare).__name__} is no encoder-decoder: it cannot write a text from another."
+        )
     shown: Sequence[Mask | None] = [None] if masks is None else masks
     texts: list[list[str]] = [[""] * len(rows) for _ in shown]
     device = next(bare.parameters()).device
@@ -80,15 +82,21 @@ class _Finite(LogitsProcessor):
 
 
 def generation_settings(model: Any, rows: EncodedRows, beams: int) -> GenerationConfig:
-    """The model's own special tokens, no sampling, and twice the longest source where it fits."""
+    """The model's own special tokens, no sampling, and room for twice the longest source.
+
+    A target that is longer, or a model with fewer positions, decides instead.
+    """
     config = model.generation_config
+    targets = rows.labels if isinstance(rows.labels, list) else []
+    longest = max(int(2 * rows.lengths.max() + 10), *map(len, targets), 0)
     return GenerationConfig(
         num_beams=beams,
         do_sample=False,
-        max_new_tokens=room(model, int(2 * rows.lengths.max() + 10) + 1) - 1,
+        max_new_tokens=room(model, longest + 1) - 1,
         pad_token_id=config.pad_token_id,
         eos_token_id=config.eos_token_id,
         decoder_start_token_id=config.decoder_start_token_id,
         bad_words_ids=config.bad_words_ids,
+        forced_bos_token_id=config.forced_bos_token_id,
         forced_eos_token_id=config.forced_eos_token_id,
     )

@@ -28,7 +28,7 @@ def test_labels_that_are_not_of_the_answers(kind, logits, labels, said) -> None:
         task_kind(kind).require_labels(torch.zeros(logits), labels)
 
 
-@pytest.mark.parametrize("kind", ["masked-lm", "causal-lm", "translation"])
+@pytest.mark.parametrize("kind", ["masked-lm", "causal-lm", "text-to-text", "translation"])
 def test_language_losses_skip_what_is_ignored(kind: str) -> None:
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(2, 5, 7, generator=generator)

@@ -53,7 +53,7 @@ class Evaluate(RunKind):
     tokens: int | None = None
     """Tokens per batch; as suits the device when left out."""
     beams: int = 1
-    """Translations kept while translating."""
+    """Texts kept while one is written (beam search)."""
 
     def execute(self, run: Run, context: RunContext) -> RunOutput:
         """Score all heads, and every mask; the value is (evaluations, differences)."""

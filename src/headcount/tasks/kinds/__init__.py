@@ -30,7 +30,8 @@ for _name, _where, _summary in (
         "multiple_choice:MultipleChoice",
         "one of several continuations of a prompt, by their log-likelihood",
     ),
-    ("translation", "translation:Translation", "a text written by an encoder-decoder"),
+    ("text-to-text", "text_to_text:TextToText", "a text written by an encoder-decoder"),
+    ("translation", "text_to_text:Translation", "the same, in another language"),
     (
         "image-classification",
         "image_classification:ImageClassification",

@@ -1,4 +1,4 @@
-"""A text written by an encoder-decoder, from another one."""
+"""A text written by an encoder-decoder, from another one: translation, summaries, any pairs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from headcount.tasks.rows import ScoredRows
 from headcount.tasks.task import Examples
 
 
-class Translation(TaskKind):
+class TextToText(TaskKind):
     """The decoder learns every word of the target, and is scored on what it writes."""
 
-    name: ClassVar = "translation"
+    name: ClassVar = "text-to-text"
     head: ClassVar = "seq2seq-lm"
     saved_as: ClassVar = ("ForConditionalGeneration", "MTModel", "EncoderDecoderModel")
     generation: ClassVar = ("input_ids", "attention_mask")
@@ -46,13 +46,13 @@ class Translation(TaskKind):
         self, model: PreTrainedModel, rows: EncodedRows, answers: Tensor
     ) -> tuple[EncodedRows, tuple[str, ...]]:
         """Rows of tokens have no text to score against."""
-        raise UsageError("Translations are scored against texts: pass a translation task.")
+        raise UsageError(f"What is written is scored against texts: pass a {self.name} task.")
 
     def inputs(self, model: nn.Module, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """The decoder reads the labels, one behind."""
         shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)
         if shift is None:
-            raise UnsupportedError(f"{type(model).__name__} cannot be trained to translate.")
+            raise UnsupportedError(f"{type(model).__name__} cannot be trained to write texts.")
         return model_inputs(model, batch | {"decoder_input_ids": shift(labels=batch["labels"])})
 
     def sample_labels(
@@ -67,3 +67,9 @@ class Translation(TaskKind):
         wanted = [str(text) for text in target]
         table = {"row": np.arange(len(kept)), "source": source, "label": wanted, "prediction": kept}
         return Outcome(kept, wanted), table
+
+
+class Translation(TextToText):
+    """The same; what is written is another language."""
+
+    name: ClassVar = "translation"
