@@ -34,14 +34,20 @@ if TYPE_CHECKING:
     from headcount.papers.reproduce import claims as claims
     from headcount.papers.reproduce import reproduce as reproduce
     from headcount.papers.scales import DataPaths as DataPaths
+    from headcount.pruning.attention_drop import AttentionDrop as AttentionDrop
     from headcount.pruning.cluster import Cluster as Cluster
+    from headcount.pruning.flap import Flap as Flap
     from headcount.pruning.importance import Importance as Importance
+    from headcount.pruning.kwon import Kwon as Kwon
     from headcount.pruning.layers import Layers as Layers
+    from headcount.pruning.magnitude import Magnitude as Magnitude
     from headcount.pruning.meta import Meta as Meta
+    from headcount.pruning.minitron import Minitron as Minitron
     from headcount.pruning.pattern import Pattern as Pattern
     from headcount.pruning.random import Random as Random
     from headcount.pruning.select import select as select
     from headcount.pruning.surgeon import Surgeon as Surgeon
+    from headcount.pruning.wanda import Wanda as Wanda
     from headcount.repair.finetune import Finetune as Finetune
     from headcount.repair.recover import Recover as Recover
     from headcount.repair.recovery import recover as recover
@@ -82,6 +88,12 @@ _PUBLIC = {
     "Layout": "headcount.heads:Layout",
     "Mask": "headcount.heads:Mask",
     "Scores": "headcount.heads:Scores",
+    "AttentionDrop": "headcount.pruning.attention_drop:AttentionDrop",
+    "Flap": "headcount.pruning.flap:Flap",
+    "Kwon": "headcount.pruning.kwon:Kwon",
+    "Magnitude": "headcount.pruning.magnitude:Magnitude",
+    "Minitron": "headcount.pruning.minitron:Minitron",
+    "Wanda": "headcount.pruning.wanda:Wanda",
     "Cluster": "headcount.pruning.cluster:Cluster",
     "Importance": "headcount.pruning.importance:Importance",
     "Layers": "headcount.pruning.layers:Layers",

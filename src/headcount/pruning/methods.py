@@ -129,6 +129,20 @@ for _name, _where, _summary in (
         "pruning.meta:Meta",
         "The best of every layer by a scorer of attention maps; no labels.",
     ),
+    (
+        "flap",
+        "pruning.flap:Flap",
+        "The heads whose outputs vary little go (FLAP, 2024).",
+    ),
+    ("wanda", "pruning.wanda:Wanda", "The least weight times activation goes (Wanda-SP, 2024)."),
+    ("minitron", "pruning.minitron:Minitron", "The smallest outputs go (Minitron, 2024)."),
+    ("kwon", "pruning.kwon:Kwon", "The least Fisher information of the mask goes (2022)."),
+    ("magnitude", "pruning.magnitude:Magnitude", "The smallest weights go; no data needed."),
+    (
+        "attention-drop",
+        "pruning.attention_drop:AttentionDrop",
+        "Whole layers, the least change of the stream first (2024).",
+    ),
     ("straight-through", "learned.methods:StraightThrough", "Trained: step gates, weights beside."),
     ("hard-concrete", "learned.methods:HardConcrete", "Trained: L0 gates, drawn in every step."),
     (

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +24,7 @@ from headcount.repair.recover import Recover
 from headcount.repair.recovery import ENOUGH, Fit, recover_layers
 from headcount.tasks.encoding import EncodedRows
 
-CHANGES: tuple[Callable[[Recover], dict[str, Any]], ...] = (
+CHANGES: tuple[Callable[[Recover], dict[str, object]], ...] = (
     lambda _: {"feed_forward": True},
     lambda _: {"target": "stream"},
     lambda best: {"ridge": best.ridge * 10},
@@ -46,7 +45,7 @@ class Trial:
     options: Recover | None = None
     """None: the pruned model as it is."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         chosen = None if self.options is None else _named(self.options)
         return {"options": chosen, "divergence": self.divergence}
@@ -63,7 +62,7 @@ class RecoveryChoice:
     """Rows that were held back; 0 where there were too few to choose by."""
     note: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As a record has it."""
         return {
             "layers": [asdict(fit) for fit in self.fits],
@@ -129,7 +128,7 @@ def choose(
     return RecoveryChoice(best, tuple(trials), fits, count, _enough(fits) or note)
 
 
-def _named(options: Recover) -> dict[str, Any]:
+def _named(options: Recover) -> dict[str, object]:
     return {name: getattr(options, name) for name in CHOSEN}
 
 
@@ -177,11 +176,11 @@ def _held(count: int, share: float) -> np.ndarray | None:
     return np.unique(((np.arange(number) + 0.5) * count / number).astype(int))
 
 
-def _rows(batch: Mapping[str, Any]) -> int:
+def _rows(batch: Mapping[str, object]) -> int:
     return max(len(value) for value in batch.values() if isinstance(value, Tensor) and value.ndim)
 
 
-def _take(batch: Mapping[str, Any], which: np.ndarray) -> dict[str, Any]:
+def _take(batch: Mapping[str, object], which: np.ndarray) -> dict[str, object]:
     """These rows of a batch; what has one entry for all of them stays."""
     chosen = torch.from_numpy(np.flatnonzero(which))
     return {

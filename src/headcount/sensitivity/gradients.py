@@ -7,8 +7,8 @@ batch. Only gates are differentiated: no gradient of a weight is ever computed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from headcount.models.gates import gate, open_gates
 from headcount.models.hooks import evaluating, held
 from headcount.sensitivity.options import require_norm
 from headcount.tasks import TASKS, Task, open_task
-from headcount.tasks.as_rows import Data, as_rows
+from headcount.tasks.as_rows import Data, Rows, as_rows
 from headcount.tasks.kinds import kind_of, task_kind
 from headcount.tasks.kinds.kind import TaskKind
 from headcount.tasks.opening import model_for
@@ -128,24 +128,13 @@ def importance(
     sums = np.zeros((2, len(heads)))  # of |gradient| and of its square
     total = n = 0
     used = None if kind is None else task_kind(kind)
-    generator = torch.Generator().manual_seed(seed)
-    with evaluating(bare), frozen(bare):
-        for batch in batches_for(bare, data, tokens=tokens):
-            draws = used is not None and used.unlabelled
-            if batch.labels is None and not draws:
-                raise UsageError("Importance needs labels: a batch has no 'labels'.")
-            gates = _gates(bare, heads, closed, _rows_in(batch))
-            flat = [value for values in gates.values() for value in values]
-            with gate(bare, gates), torch.enable_grad():
-                used, answers = answers_of(bare, batch, used)
-                if draws:
-                    drawn = used.sample_labels(answers, batch, generator)
-                    batch = replace(batch, labels=drawn)
-                losses, counts = example_losses(used, answers, batch)
-                grads = torch.autograd.grad(losses.sum(), flat, allow_unused=True)
-            sums += _moments(flat, grads, counts, batch)
+    batches = gate_gradients(bare, heads, data, closed=closed, kind=used, seed=seed, tokens=tokens)
+    with closing(batches):
+        for used, gradients, losses in batches:  # noqa: B007 (the last one is used below)
+            sizes = gradients.abs()
+            sums += torch.stack([sizes.sum(0), sizes.square().sum(0)]).cpu().numpy()
             total += float(losses.detach().double().sum())
-            n += int(counts.sum())
+            n += len(gradients)
             if report is not None:
                 report(n)
     if not n or used is None:
@@ -156,6 +145,44 @@ def importance(
     spread = np.sqrt(np.maximum(sums[1] / n - mean**2, 0) / max(n - 1, 1))
     scores = ImportanceResult(heads, tuple(mean), tuple(spread), n, total / n, used.name)
     return scores if normalize == "none" else scores.normalized(normalize)
+
+
+def gate_gradients(
+    model: nn.Module,
+    heads: Layout,
+    data: Rows,
+    *,
+    closed: Mask | None = None,
+    kind: TaskKind | None = None,
+    seed: int = 0,
+    tokens: int = TOKENS,
+) -> Generator[tuple[TaskKind, Tensor, Tensor]]:
+    """Batch by batch: the kind of task, (example, head) ∂L/∂ξ of examples with labels, the losses.
+
+    L is an example's mean loss over its labels, and ξ the gates; `closed` heads have 0.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with evaluating(model), frozen(model):
+        for batch in batches_for(model, data, tokens=tokens):
+            draws = kind is not None and kind.unlabelled
+            if batch.labels is None and not draws:
+                raise UsageError("Importance needs labels: a batch has no 'labels'.")
+            gates = _gates(model, heads, closed, _rows_in(batch))
+            flat = [value for values in gates.values() for value in values]
+            with gate(model, gates), torch.enable_grad():
+                kind, answers = answers_of(model, batch, kind)
+                if draws:
+                    drawn = kind.sample_labels(answers, batch, generator)
+                    batch = replace(batch, labels=drawn)
+                losses, counts = example_losses(kind, answers, batch)
+                grads = torch.autograd.grad(losses.sum(), flat, allow_unused=True)
+            # a layer that the loss does not reach has no gradient: its heads do not matter
+            known = [
+                torch.zeros_like(g) if grad is None else grad
+                for g, grad in zip(flat, grads, strict=True)
+            ]
+            # an example's rows share its gates: their gradients are added
+            yield kind, by_example(torch.cat(known, dim=1).double(), batch)[counts], losses
 
 
 def _rows_in(batch: ModelBatch) -> int:
@@ -215,19 +242,6 @@ def answers_of(
         labels = torch.zeros(len(answers), dtype=torch.long)
         kind = kind_of(model, answers, labels if batch.labels is None else batch.labels)
     return kind, answers
-
-
-def _moments(
-    gates: Sequence[Tensor], grads: Sequence[Tensor | None], counts: Tensor, batch: ModelBatch
-) -> np.ndarray:
-    """(2, head) the sums over counted examples of |gradient| and of its square."""
-    # a layer that the loss does not reach has no gradient: its heads do not matter
-    known = [
-        torch.zeros_like(g) if grad is None else grad for g, grad in zip(gates, grads, strict=True)
-    ]
-    # an example's rows share its gates: their gradients are added before the absolute value
-    sizes = by_example(torch.cat(known, dim=1).double(), batch)[counts].abs()  # (example, head)
-    return torch.stack([sizes.sum(0), sizes.square().sum(0)]).cpu().numpy()
 
 
 def example_losses(kind: TaskKind, answers: Tensor, batch: ModelBatch) -> tuple[Tensor, Tensor]:
