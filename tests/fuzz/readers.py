@@ -895,8 +895,43 @@ def _read_processor(path: Path) -> None:
     encode_images([path / "image.png"], open_processor(path, frozenset({"pixel_values"})))
 
 
+def _write_sound(folder: Path, rng: Random) -> Path:
+    from tasks.sounds import tone, wav
+
+    written = rng.choice(({"bits": 8}, {"bits": 16}, {"bits": 24}, {"bits": 32, "floats": True}))
+    path = folder / "sound.wav"
+    path.write_bytes(damage.in_bytes(wav(tone("low"), **written), rng))
+    return path
+
+
+def _read_sound(path: Path) -> None:
+    from headcount.tasks.audio import read_sound
+
+    sound = read_sound(path, 16000)
+    assert sound.ndim == 1
+    assert np.isfinite(sound).all()
+
+
+def _write_speech(folder: Path, rng: Random) -> Path:
+    from tasks.sounds import tone, wav
+
+    (folder / "a.wav").write_bytes(wav(tone("low")))
+    path = folder / "speech.csv"
+    path.write_bytes(damage.in_bytes(b"audio,text\na.wav,low\n" * 3, rng))
+    return path
+
+
+def _read_speech(path: Path) -> None:
+    from headcount.tasks import open_task
+
+    task = open_task("speech-recognition", dev=path)
+    assert len(task.load(task.splits[0]))
+
+
 READERS = (
     Reader("image", 4, _write_image, _read_image),
+    Reader("sound", 4, _write_sound, _read_sound),
+    Reader("speech", 4, _write_speech, _read_speech),
     Reader("image processor", 4, _write_processor, _read_processor),
     Reader("mask", 12, _file("mask.json", lambda rng: damage.json_file(MASK, rng)), _read_mask),
     Reader("scores", 6, _file("a.json", lambda rng: damage.json_file(SCORES, rng)), _read_scores),

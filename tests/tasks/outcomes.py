@@ -30,7 +30,7 @@ def outcome_for(name: str, size: int, seed: int) -> tuple[Any, Any]:
         return np.column_stack(columns), tokens
     if name in COLUMNS:
         return rng.random((size, 2)).round(2), np.ones(size)
-    if name in ("bleu", "chrf", "rouge_l"):
+    if name in ("bleu", "chrf", "rouge_l", "wer", "cer"):
         picks = rng.integers(0, 4, size)
         return [HYPOTHESES[i] for i in picks], [REFERENCES[i] for i in picks]
     if name in ("entity_f1", "token_accuracy"):

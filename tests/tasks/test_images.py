@@ -108,7 +108,7 @@ def test_what_is_not_there(tmp_path):
     with pytest.raises(UsageError, match="needs a folder of folders"):
         open_task(KIND)
     (tmp_path / "t.csv").write_text("path,label\nnone.png,a\n")
-    with pytest.raises(NotFoundError, match=r"There is no file '.*none.png'"):
+    with pytest.raises(NotFoundError, match=r"t.csv' row 1: there is no file '.*none.png'"):
         open_task(KIND, data=tmp_path / "t.csv", columns="path", label="label")
 
 

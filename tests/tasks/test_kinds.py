@@ -97,8 +97,9 @@ def test_what_a_model_predicts_is_seen_from_its_answer() -> None:
     t5 = build("t5", num_layers=1, num_decoder_layers=1)
     assert kind_of(t5, words, torch.zeros(2, 3)).name == "translation"
     ctc = type("WavForCTC", (torch.nn.Module,), {})()
-    with pytest.raises(UnsupportedError, match="learns by CTC"):
-        kind_of(ctc, words, torch.zeros(2, 3))
+    assert kind_of(ctc, words, torch.zeros(2, 5)).name == "speech-recognition"
+    with pytest.raises(UnsupportedError, match="No kind of task has the answers of WavForCTC"):
+        kind_of(ctc, torch.zeros(2), torch.zeros(2, 3))
 
 
 WORDS = "the a small big young king queen baker near with".split()  # noqa: SIM905

@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerBase
 
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
-from headcount.models.batches import TARGETS
+from headcount.models.batches import TARGETS, shift_labels
 from headcount.models.fingerprint import raw
 from headcount.tasks.as_rows import Data, as_rows
 from headcount.tasks.encoding import EncodedRows, plan_batches, rows_fingerprint
@@ -123,19 +123,21 @@ def _batch(model: nn.Module, rows: EncodedRows) -> Batch:
     """The rows as one batch; an encoder-decoder's decoder reads the target, or the text again."""
     bare = replace(rows, labels=None)
     batch = bare.collate([bare[row] for row in range(len(rows))])
-    if not getattr(model.config, "is_encoder_decoder", False):
+    if not getattr(model.config, "is_encoder_decoder", False) or "decoder_input_ids" in batch:
         return batch
+    if not isinstance(rows.labels, list) and "input_ids" not in rows.columns:
+        raise UsageError("Rows of sound have labels: the tokens that the decoder reads.")
     targets = rows.labels if isinstance(rows.labels, list) else rows.columns["input_ids"]
     targets = rows.columns.get(TARGETS, targets)
     target_rows = EncodedRows({"input_ids": targets}, None, {"input_ids": -100})
     padded = target_rows.collate([target_rows[row] for row in range(len(target_rows))])
-    shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)
-    if shift is None:
+    shifted = shift_labels(model, padded["input_ids"])
+    if shifted is None:
         raise UsageError(
             f"{type(model).__name__} makes no decoder inputs from texts: pass batches that have "
             "decoder_input_ids."
         )
-    batch["decoder_input_ids"] = shift(labels=padded["input_ids"])
+    batch["decoder_input_ids"] = shifted
     batch["decoder_attention_mask"] = padded["attention_mask"]
     return batch
 

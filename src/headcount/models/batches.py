@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from headcount.base.errors import UsageError
 from headcount.models.find import unwrap
@@ -95,16 +96,33 @@ def model_inputs(model: nn.Module, batch: Mapping[str, object]) -> dict[str, Any
 def _for_decoder(
     model: nn.Module, inputs: dict[str, Any], labels: Tensor | None, known: frozenset[str]
 ) -> dict[str, Tensor]:
-    shift: Any = getattr(model, "prepare_decoder_input_ids_from_labels", None)
     if labels is None and isinstance(inputs.get("input_ids"), Tensor):
         ids = inputs["input_ids"]
         labels = ids.masked_fill(inputs.get("attention_mask", torch.ones_like(ids)) == 0, -100)
-    if shift is None or labels is None or labels.ndim != 2:
+    shifted = None if labels is None or labels.ndim != 2 else shift_labels(model, labels)
+    if labels is None or shifted is None:
         return {}
-    tensors = {"decoder_input_ids": shift(labels=labels)}
+    tensors = {"decoder_input_ids": shifted}
     if "decoder_attention_mask" in known and "decoder_attention_mask" not in inputs:
         tensors["decoder_attention_mask"] = _with_start(labels)
     return tensors
+
+
+def shift_labels(model: nn.Module, labels: Tensor) -> Tensor | None:
+    """What the decoder reads while it learns these labels: each behind the one before it.
+
+    None where the model does not say how. Decoders of sound do not, and all do it alike.
+    """
+    shift: Any = getattr(model, "prepare_decoder_input_ids_from_labels", None)
+    if shift is not None:
+        return shift(labels=labels)
+    config: Any = model.config
+    start, pad = getattr(config, "decoder_start_token_id", None), config.pad_token_id
+    if "input_ids" in _parameters(type(model)) or start is None or pad is None:
+        return None
+    return torch.cat([torch.full_like(labels[:, :1], start), labels[:, :-1]], dim=1).masked_fill(
+        functional.pad(labels[:, :-1] == -100, (1, 0)), pad
+    )
 
 
 def counted_tokens(inputs: Mapping[str, object], stack: str, positions: int) -> Tensor | None:

@@ -40,9 +40,13 @@ HEADS = {
     "seq2seq-lm": "AutoModelForSeq2SeqLM",
     "image-classification": "AutoModelForImageClassification",
     "text": "AutoModelForCausalLM",
+    "ctc": "AutoModelForCTC",
+    "speech": "AutoModelForCTC",
+    "speech-seq2seq": "AutoModelForSpeechSeq2Seq",
 }
-"""What stands on top of the model, and the transformers class that brings it; `text` of an
-encoder–decoder is that of seq2seq-lm."""
+"""What stands on top of the model, and the transformers class that brings it; see `WRITTEN`."""
+WRITTEN = {"text": "seq2seq-lm", "speech": "speech-seq2seq"}
+"""What is on top of an encoder–decoder instead."""
 LARGEST = 2**40
 """Any number of a config; vocabularies and positions have a few million."""
 COUNTS: dict[re.Pattern[str], int] = {
@@ -102,8 +106,8 @@ def load_config(
 
 def model_class(config: PreTrainedConfig, head: str | None = None) -> type[PreTrainedModel]:
     """The transformers class for this config: the one it was saved with, or one with `head`."""
-    if head == "text" and getattr(config, "is_encoder_decoder", False):
-        head = "seq2seq-lm"
+    if getattr(config, "is_encoder_decoder", False):
+        head = WRITTEN.get(head or "", head)
     auto = HEADS.get(head or "base", head or "")
     if not (auto.startswith("AutoModel") and hasattr(transformers, auto)):
         require("head", auto, HEADS)

@@ -27,8 +27,7 @@ from headcount.tasks.as_rows import are_rows, as_rows
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.catalog import open_task, read_task
 from headcount.tasks.encoding import EncodedRows, encode_texts, examples_fingerprint
-from headcount.tasks.images import encode_images
-from headcount.tasks.inputs import media_files
+from headcount.tasks.inputs import media_files, media_rows
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, processor_of, room
 from headcount.tasks.opening import model_for, open_model
@@ -208,11 +207,9 @@ class Subjects:
 
 
 def read_texts(path: Path, model: PreTrainedModel, tokenizer: Any, max_length: int) -> EncodedRows:
-    """A text file's lines as rows of tokens; images of a folder, for a model that reads images."""
+    """A text file's lines as rows of tokens; files, for a model of images or sound."""
     if not reads_text(type(model)):
-        if tokenizer is None:
-            raise UsageError("Images need the model's processor: pass --tokenizer FOLDER.")
-        return encode_images(media_files(model, path), tokenizer)
+        return media_rows(model, media_files(model, path), tokenizer)
     lines = [line.strip() for line in read_text(path, "file of inputs", LINES).splitlines()]
     lines = [line for line in lines if line]
     if not lines:

@@ -241,6 +241,8 @@ def answers_of(
     if kind is None:
         labels = torch.zeros(len(answers), dtype=torch.long)
         kind = kind_of(model, answers, labels if batch.labels is None else batch.labels)
+        if not hasattr(outputs, "prediction_logits"):
+            answers = kind.predict(outputs, batch.inputs, model)
     return kind, answers
 
 

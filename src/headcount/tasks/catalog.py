@@ -64,6 +64,11 @@ for _name, _where, _summary in (
         "a folder of folders of images, or a table of paths and classes; accuracy and top-5",
     ),
     (
+        "speech-recognition",
+        "speech:speech_recognition",
+        "a table of WAV files and their texts; word and character error rate",
+    ),
+    (
         "token-classification",
         "tagged:token_classification",
         "words with tags, as CoNLL columns or JSONL with tokens and tags; entity F1 and accuracy",
@@ -117,6 +122,8 @@ def read_task(name: str, source: Source) -> Task:
         raise UsageError(f"Task '{name}' has no windows: --window is for causal-lm.")
     if source.template is not None and not opened.choices:
         raise UsageError(f"Task '{name}' has no prompts: --template is for multiple-choice.")
+    if source.normalizer is not None and not opened.normalizer:
+        raise UsageError(f"Task '{name}' compares no texts of speech: leave out --normalizer.")
     for metric in source.metrics:
         if metric not in opened.metrics:
             says = f"Task '{name}' has no metric '{metric}'"

@@ -43,7 +43,7 @@ class EncodedRows:
 
     columns: dict[str, list[Any]]
     """The model's inputs, row by row: token numbers (input_ids, and token_type_ids where the
-    tokenizer has them), or arrays of one shape such as pixel_values."""
+    tokenizer has them), or arrays such as pixel_values or, of several lengths, sounds."""
     labels: np.ndarray | list[list[int]] | None = None
     """(row,) classes or scores, or token labels for each row."""
     padding: dict[str, int] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class EncodedRows:
         for name in self.columns:
             values = [item[name] for item in items]
             if isinstance(values[0], np.ndarray):
-                batch[name] = torch.from_numpy(np.stack(values))
+                batch[name] = torch.from_numpy(_stacked(values))
             else:
                 batch[name] = self._pad(values, self.padding.get(name, 0))
         if "input_ids" in self.columns:
@@ -183,6 +183,15 @@ class RowOptions:
     """The model writes with a decoder beside an encoder that reads."""
     stride: int | None = None
     """The whole text is cut into windows of `length` tokens, so many apart, instead of blocks."""
+
+
+def _stacked(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays as one, sounds of several lengths with zeros behind them."""
+    shapes = [value.shape for value in values]
+    stack = np.zeros((len(values), *np.max(shapes, axis=0)), dtype=values[0].dtype)
+    for row, value in zip(stack, values, strict=True):
+        row[tuple(map(slice, value.shape))] = value
+    return stack
 
 
 def rows_fingerprint(rows: EncodedRows) -> str:

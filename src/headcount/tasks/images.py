@@ -16,7 +16,7 @@ from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.extras import require_extra
 from headcount.tasks.files import listing, read_table
 from headcount.tasks.glue import classes
-from headcount.tasks.media import IMAGES, digests, files_in, read_bytes
+from headcount.tasks.media import IMAGES, digests, files_in, files_of, read_bytes
 from headcount.tasks.own import STEMS, class_sort_key, evaluated, find_splits, origin, test_as_dev
 from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
@@ -95,7 +95,7 @@ def _table_splits(source: Source) -> dict[str, tuple[Path, Labelled]]:
     splits = {}
     for split, path in find_splits(source).items():
         table = read_table(path, [*source.columns, source.label])
-        files = [path.parent / name for name in table[source.columns[0]]]
+        files = files_of(path, table[source.columns[0]])
         splits[split] = (path, (files, table[source.label]))
     if not splits:
         raise UsageError("Task 'image-classification' needs data: pass --data DIR or --train FILE.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,15 @@ from transformers import PreTrainedModel
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.find import unwrap
-from headcount.models.probe import probe_inputs, reads_text, takes
+from headcount.models.probe import MEDIA, probe_inputs, reads_text, takes
+from headcount.tasks.audio import SOUNDS, encode_sounds, with_own_texts
 from headcount.tasks.calibration import InputOptions
 from headcount.tasks.encoding import EncodedRows, encode_texts
-from headcount.tasks.files import read_lines
+from headcount.tasks.files import SUFFIXES, read_lines, read_table
 from headcount.tasks.images import encode_images
 from headcount.tasks.loading import match, room
 from headcount.tasks.masking import random_tokens
-from headcount.tasks.media import IMAGES, files_in
+from headcount.tasks.media import IMAGES, files_in, files_of
 from headcount.tasks.rows import rows_of
 from headcount.tasks.task import Task, sample
 
@@ -40,11 +42,9 @@ def read_inputs(
     longest = room(model, input_options.max_length)
     if not reads_text(type(unwrap(model))) and (task is None or input_options.random is not None):
         if input_options.rows is not None:
-            if tokenizer is None:
-                raise UsageError("Images need the model's processor: pass --tokenizer FOLDER.")
             files = media_files(model, input_options.rows)
             chosen = sample(len(files), input_options.count, input_options.seed)
-            rows = encode_images([files[number] for number in chosen], tokenizer)
+            rows = media_rows(model, [files[number] for number in chosen], tokenizer)
             return rows, input_options.rows.name
         return noise(model, input_options.count, input_options.seed), "noise"
     if input_options.rows is not None:
@@ -77,14 +77,30 @@ def read_inputs(
     return rows[1], task.name
 
 
-def media_files(model: PreTrainedModel, folder: Path) -> list[Path]:
-    """The files of calibration images, for a model that reads images: a folder, or one file."""
-    if "pixel_values" not in takes(type(unwrap(model))):
+def media_files(model: PreTrainedModel, path: Path) -> list[Path]:
+    """Calibration files of a model of images or sound: those of a folder or a table, or one."""
+    known = takes(type(unwrap(model)))
+    if not known & set(MEDIA):
         raise UnsupportedError(
-            f"{type(unwrap(model)).__name__} reads neither texts nor images: in Python, "
+            f"{type(unwrap(model)).__name__} reads neither texts nor images nor sound: in Python, "
             "hc.redundancy, hc.recover and hc.prune take batches of its inputs."
         )
-    return files_in(folder, IMAGES, "image") if folder.is_dir() else [folder]
+    suffixes, what = (IMAGES, "image") if "pixel_values" in known else (SOUNDS, "sound")
+    if path.suffix.lower() in SUFFIXES:
+        column = "image" if "pixel_values" in known else "audio"
+        return files_of(path, read_table(path, [column])[column])
+    return files_in(path, suffixes, what) if path.is_dir() else [path]
+
+
+def media_rows(model: PreTrainedModel, files: Sequence[Path], processor: Any) -> EncodedRows:
+    """Files of images or sound as rows; a decoder reads what the model hears in a sound."""
+    images = "pixel_values" in takes(type(unwrap(model)))
+    if processor is None:
+        what = "Images" if images else "Sounds"
+        raise UsageError(f"{what} need the model's processor: pass --tokenizer FOLDER.")
+    if images:
+        return encode_images(files, processor)
+    return with_own_texts(unwrap(model), encode_sounds(files, processor), processor)
 
 
 def noise(model: PreTrainedModel, count: int, seed: int) -> EncodedRows:

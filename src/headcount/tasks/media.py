@@ -43,3 +43,12 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise NotFoundError(f"Cannot read '{path}': {error.strerror or error}.") from error
+
+
+def files_of(table: Path, names: Sequence[str]) -> list[Path]:
+    """The files that the rows of a table name, from its folder; a missing one with its row."""
+    files = [table.parent / name for name in names]
+    for row, (name, path) in enumerate(zip(names, files, strict=True), start=1):
+        if not name.strip() or not path.is_file():
+            raise NotFoundError(f"'{table}' row {row}: there is no file '{path}'.")
+    return files

@@ -19,7 +19,7 @@ import numpy as np
 from headcount.base.errors import UsageError
 from headcount.base.names import require
 from headcount.statistics import Sides, Weighted
-from headcount.tasks import bleu, entities, text_scores
+from headcount.tasks import bleu, entities, text_scores, transcripts
 from headcount.tasks import formulas as f
 from headcount.tasks.drawing import draw
 from headcount.tasks.formulas import Values, from_sums, ratio
@@ -30,7 +30,7 @@ from headcount.tasks.scores import Difference, Score
 class Outcome:
     """What a model predicted beside what was right, one row per example.
 
-    Classification: class numbers. Regression: numbers. Text to text: texts; and
+    Classification: class numbers. Regression: numbers. Text to text and speech: texts; and
     sentences of tags. Language modelling:
     predictions are (row, 2) correct tokens and summed negative log-likelihood, in windows with
     the bytes of their text as a third column; labels are the number of tokens with a label.
@@ -220,6 +220,17 @@ def _column(at: int, *, low: float = 0.0) -> Metric:
     )
 
 
+def _errors(counts: Callable[[Any, Any], np.ndarray]) -> Metric:
+    """Errors by words or letters of the references; with words put in it may be above 1."""
+    return Metric(
+        _of_sums(counts, transcripts.rate_of_sums),
+        from_sums(counts, transcripts.rate_of_sums),
+        higher_is_better=False,
+        range=(0.0, math.inf),
+        rows=NUMBERS,
+    )
+
+
 def _bits_per_byte(sums: np.ndarray) -> np.ndarray:
     return ratio(sums[:, 1], sums[:, 2], nothing=math.nan) / math.log(2)
 
@@ -289,6 +300,8 @@ METRICS: dict[str, Metric] = {
         range=(0.0, 100.0),
         rows=NUMBERS,
     ),
+    "wer": _errors(transcripts.word_errors),
+    "cer": _errors(transcripts.letter_errors),
     "bleu": Metric(
         bleu.corpus_bleu,
         from_sums(bleu.sentence_counts, bleu.from_counts),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import expanded
@@ -43,6 +44,9 @@ class Source:
     template: str | None = None
     """Multiple choice: what a prompt is put into, as in 'Question: {}\\nAnswer:' (\\n is a new
     line); the prompt as it is when left out."""
+    normalizer: Literal["plain", "english"] | None = None
+    """Speech: how texts are compared, in lower case without punctuation (plain, the default), or
+    as Whisper's authors compare English: numbers as digits, no fillers."""
     size: int | None = None
     """Built-in tasks: number of generated rows in the train split."""
     in_memory: str = ""

@@ -95,6 +95,8 @@ class Task:
     """Tokens from one window to the next; the window when left out."""
     choices: bool = False
     """Its rows are prompts with choices."""
+    normalizer: str = ""
+    """Speech: a name of `transcripts.NORMALIZERS`, how texts are compared."""
     packed: bool = False
     """Language modelling: texts are joined and cut into blocks instead of one row per line."""
     source: Source | None = field(default=None, repr=False, compare=False)

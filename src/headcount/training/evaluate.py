@@ -142,7 +142,7 @@ def evaluate_rows(
         tokens = TOKENS["cpu" if next(model.parameters()).device.type == "cpu" else "gpu"]
     started = time.monotonic()
     task, kind = scored.task, task_kind(scored.task.kind)
-    if kind.generation:
+    if kind.generates(unwrap(model)):
         assert tokenizer is not None
         kept = translate(
             model, scored.rows, tokenizer, masks, beams=beams, tokens=tokens, inputs=kind.generation
@@ -158,6 +158,7 @@ def evaluate_rows(
         kept = run_masks(model, rows, kind, masks, tokens=tokens, share=share, report=report)
         for table, mask in zip(kept, masks or [None], strict=True):
             _require_finite_answers(table, mask)
+        kept = [kind.decode(table, tokenizer) for table in kept]
     results = [kind.score(table, scored) for table in kept]
     seconds = (time.monotonic() - started) / len(results)
     return [

@@ -100,10 +100,15 @@ def run_masks(
     tables: list[np.ndarray | None] = [None] * (1 if masks is None else len(masks))
 
     def put(which: int, numbers: np.ndarray, answers: Tensor, batch: ModelBatch) -> None:
-        part = kind.read(answers, batch).cpu().numpy()
-        table = tables[which]
+        part: np.ndarray = kind.read(answers, batch).cpu().numpy()
+        table: np.ndarray | None = tables[which]
         if table is None:
             table = tables[which] = np.zeros((len(rows), *part.shape[1:]))
+        if (more := part.shape[1] - table.shape[1]) > 0:
+            # sounds of about the same length differ a little in frames
+            table = tables[which] = np.concatenate(
+                [table, np.zeros((len(rows), more, *part.shape[2:]))], axis=1
+            )
         table[numbers, : part.shape[1]] = part  # the first batch has the longest rows
 
     with torch.inference_mode(), evaluating(unwrap(model)):

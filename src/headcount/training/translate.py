@@ -14,6 +14,7 @@ from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import unwrap
 from headcount.models.hooks import evaluating
+from headcount.tasks.audio import sound_settings
 from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.loading import room
 from headcount.training.forward import GateBoard
@@ -42,19 +43,23 @@ def translate(
     shown: Sequence[Mask | None] = [None] if masks is None else masks
     texts: list[list[str]] = [[""] * len(rows) for _ in shown]
     device = next(bare.parameters()).device
-    settings = generation_settings(bare, rows, beams)
+    sound = "input_ids" not in rows.columns
+    settings = sound_settings(bare, beams) if sound else generation_settings(bare, rows, beams)
     with torch.inference_mode(), evaluating(bare), ExitStack() as stack:
         board = None if masks is None else GateBoard(bare, masks)
         if board is not None:
             stack.enter_context(board.attached())
         for numbers, batch in rows.batches(tokens):
-            together = max(1, tokens // batch[inputs[0]].numel())
+            read = {name: batch[name] for name in inputs if name in batch}
+            together = max(1, tokens // next(iter(read.values())).numel())
             for at in range(0, len(shown), together):
                 part = shown[at : at + together]
                 if board is not None:
                     board.show(range(at, at + len(part)))
                 written = bare.generate(
-                    **{name: _repeated(batch[name], len(part)).to(device) for name in inputs},
+                    **{
+                        name: _repeated(value, len(part)).to(device) for name, value in read.items()
+                    },
                     generation_config=settings,
                     logits_processor=[_Finite()],
                 )

@@ -45,6 +45,7 @@ for _name, _where, _summary in (
     ("embedding", "embedding:Embedding", "a vector for a text, without labels"),
     ("similarity", "similarity:Similarity", "how alike two texts are, by their embeddings"),
     ("retrieval", "retrieval:Retrieval", "which texts answer a query, by their embeddings"),
+    ("speech-recognition", "speech_recognition:SpeechRecognition", "the text that is spoken"),
 ):
     TASK_KINDS.add(_name, f"headcount.tasks.kinds.{_where}", _summary)
 
@@ -61,7 +62,7 @@ def kind_of(model: nn.Module, answers: Tensor, labels: Tensor) -> TaskKind:
         if kind.fits(model, answers, labels):
             return kind
     raise UnsupportedError(
-        f"{type(model).__name__} learns by CTC, which aligns its answers with labels of another "
-        "length: that loss has no importance here. Hide heads with hc.gate(model, mask) and "
-        "compare model(**batch).loss; hc.redundancy needs no labels."
+        f"No kind of task has the answers of {type(model).__name__}, {answers.ndim} dimensions of "
+        "them: name a kind with kind=, or hide heads with hc.gate(model, mask) and compare "
+        "model(**batch).loss; hc.redundancy needs no labels."
     )

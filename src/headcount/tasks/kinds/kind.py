@@ -66,6 +66,10 @@ class TaskKind(Protocol):
         """Whether a model that answers so is of this kind; False is never guessed."""
         return False
 
+    def generates(self, model: nn.Module) -> bool:
+        """Whether the model writes its answer, from `generation`, instead of one forward pass."""
+        return bool(self.generation)
+
     def config_changes(self, config: PreTrainedConfig, task: Task) -> dict[str, Any]:
         """What a new head for the task wants in the model's config."""
         return {}
@@ -158,6 +162,10 @@ class TaskKind(Protocol):
     def read(self, answers: Tensor, batch: ModelBatch) -> Tensor:
         """(row, number) what is kept of a forward pass."""
         return answers.double()
+
+    def decode(self, kept: Any, processor: Any) -> Any:
+        """What `read` kept of all rows, where that is numbers of tokens as texts."""
+        return kept
 
     def score(self, kept: Any, scored: ScoredRows) -> tuple[Outcome, PredictionTable]:
         """What `read` kept of all rows (or the texts written) by example, and a table of it."""
