@@ -1,10 +1,19 @@
+"""Greedy paths against direct solutions, and the Fisher of every kind against all labels."""
+
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import transformers as hf
+from torch import Tensor, nn
 
+from headcount.models.find import sites_of
 from headcount.pruning.second_order import collect, greedy_path
+from headcount.tasks.encoding import IGNORED, EncodedRows
 from models.zoo import build
 from pruning.conftest import data, spd
 
@@ -63,3 +72,120 @@ def cheapest(a, g, w, gone):
         new[kept] = np.linalg.solve(a[np.ix_(kept, kept)], a[kept] @ w)
     change = new - w
     return float(np.trace(g @ change.T @ a @ change))
+
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 11, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "intermediate_size": 12, "max_position_embeddings": 12, "pad_token_id": 0,
+}  # fmt: skip
+TOKENS = [[3, 4, 5, 6, 7], [8, 9, 3]]
+TARGETS = [[4, 5, 1], [9, 1]]
+TAGS = [[IGNORED, 0, 1, IGNORED, 2], [1, IGNORED, 0]]
+DRAWS = 2500
+
+
+def bert(head: str, **more: Any) -> nn.Module:
+    return getattr(hf, f"Bert{head}")(hf.BertConfig(**SIZES, **more))
+
+
+def llama() -> nn.Module:
+    return hf.LlamaForCausalLM(hf.LlamaConfig(**SIZES, num_key_value_heads=1))
+
+
+def vit() -> nn.Module:
+    return hf.ViTForImageClassification(
+        hf.ViTConfig(image_size=4, patch_size=2, num_labels=3, **SIZES)
+    )
+
+
+def bart() -> nn.Module:
+    return hf.BartForConditionalGeneration(
+        hf.BartConfig(
+            vocab_size=11, d_model=8, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=12,
+            encoder_attention_heads=2, decoder_attention_heads=2, decoder_ffn_dim=12,
+            max_position_embeddings=12, pad_token_id=0, bos_token_id=1, eos_token_id=1,
+            decoder_start_token_id=2, forced_eos_token_id=1,
+        )
+    )  # fmt: skip
+
+
+def by_token(logits: Tensor, labels: Tensor) -> Tensor:
+    """Log-probabilities (question, answer): one question for each label that counts."""
+    return logits[0][labels[0] != IGNORED].log_softmax(-1)
+
+
+CASES: dict[str, tuple[Callable[[], nn.Module], dict[str, Any]]] = {
+    "classification": (lambda: bert("ForSequenceClassification", num_labels=3), {}),
+    "regression": (lambda: bert("ForSequenceClassification", num_labels=1), {}),
+    "masked-lm": (lambda: bert("ForMaskedLM"), {"labels": TAGS}),
+    "causal-lm": (llama, {"labels": TOKENS}),
+    "translation": (bart, {"labels": TARGETS}),
+    "image-classification": (vit, {}),
+    "token-classification": (
+        lambda: bert("ForTokenClassification", num_labels=3),
+        {"labels": TAGS},
+    ),
+    "embedding": (lambda: bert("Model"), {}),
+    "similarity": (lambda: bert("Model"), {"examples": np.array([0, 0])}),
+    "retrieval": (lambda: bert("Model"), {}),
+}
+
+
+def fisher(kind: str, model: nn.Module, batch: dict[str, Tensor], layer: nn.Module) -> Tensor:
+    """Σ over tokens of E[ggᵀ] at a layer's output, of one row: no label is drawn."""
+    kept: list[Tensor] = []
+    inputs = {name: value for name, value in batch.items() if name != "examples"}
+    if kind != "translation":
+        inputs.pop("labels", None)
+    with layer.register_forward_hook(lambda module, args, output: kept.append(output)):
+        out: Any = model(**inputs)
+
+    def outer(value: Tensor) -> Tensor:
+        grad = torch.autograd.grad(value, kept[0], retain_graph=True)[0]
+        grad = grad.reshape(-1, grad.shape[-1]).double()
+        return grad.T @ grad
+
+    if kind in ("embedding", "similarity", "retrieval"):
+        mean = out.last_hidden_state[0].mean(0)
+        texts = 2 if kind == "similarity" else 1  # an example's loss is their mean
+        return torch.stack([outer(value) for value in mean / mean.norm()]).sum(0) / texts**2
+    if kind == "regression":
+        return outer(out.logits[0, 0])
+    if kind in ("classification", "image-classification"):
+        chances = out.logits.log_softmax(-1)
+    elif kind == "causal-lm":
+        chances = by_token(out.logits[:, :-1], batch["labels"][:, 1:])
+    else:
+        chances = by_token(out.logits, batch["labels"])
+    parts = [outer(answer) * answer.exp().item() for answers in chances for answer in answers]
+    # an example's loss is the mean over its labels, which are drawn one by one
+    return torch.stack(parts).sum(0) / len(chances) ** 2
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_it_is_the_mean_over_all_labels(kind: str) -> None:
+    make, more = CASES[kind]
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        model = make().eval()
+        for name, weight in model.named_parameters():
+            if weight.ndim == 2 and "embed" not in name:  # fresh ones hardly matter
+                nn.init.normal_(weight, std=1.5 * weight.shape[1] ** -0.5)
+    rng = np.random.default_rng(0)
+    columns: dict[str, list[Any]] = {"input_ids": TOKENS}
+    if kind == "image-classification":
+        columns = {"pixel_values": list(rng.normal(size=(2, 3, 4, 4)).astype(np.float32))}
+    rows = EncodedRows(columns, padding={"input_ids": 0}, kind=kind, **more)
+    one = [0] if "examples" in more else [0, 1]
+    many = rows.take(np.repeat(one, DRAWS))
+    single = EncodedRows(columns, more.get("labels"), {"input_ids": 0})
+    found = collect(model, many, seed=5)
+    for site in sites_of(model):
+        layer = model.get_submodule(site.out)
+        want = torch.zeros(1)
+        for row in range(2):
+            ((_, batch),) = single.take([row]).batches()
+            want = want + fisher(kind, model, batch, layer)
+        off = (found[site.stack, site.layer].gg / DRAWS - want).norm() / want.norm()
+        assert want.norm() > 1e-6
+        assert off < 0.1, site
