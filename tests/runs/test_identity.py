@@ -86,9 +86,9 @@ def moved(asked):
     return {"model": model}
 
 
-def padded_left(asked):
+def cut_left(asked):
     tokenizer = copy.deepcopy(asked["tokenizer"])
-    tokenizer.padding_side = "left"
+    tokenizer.truncation_side = "left"
     return {"tokenizer": tokenizer}
 
 
@@ -99,7 +99,7 @@ def given_inputs(asked):
 CHANGES = {
     "weights": moved,
     "config.hidden_act": lambda asked: {"model": tiny(asked["tokenizer"], hidden_act="relu")},
-    "tokenizer": padded_left,
+    "tokenizer": cut_left,
     "scored": lambda asked: {"task": rows(asked["task"], "dev", other_text)},
     "scored ": lambda asked: {"task": rows(asked["task"], "dev", other_label)},
     "rows": lambda asked: {"task": rows(asked["task"], "train", other_text)},

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 from contextlib import nullcontext
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 
 from fuzz.readers import tokenizer_files
 from headcount.base.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
@@ -239,3 +241,27 @@ def test_nothing_is_asked_on_the_terminal(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked on the terminal"))
     with pytest.raises(NotFoundError, match="contains custom code"):
         load_tokenizer(tmp_path)
+
+
+def test_padding_that_moves_positions_is_refused(tokenizer: Any) -> None:
+    """A row beside a longer one: BERT reads it at other positions, RoBERTa at the same."""
+    left = copy.deepcopy(tokenizer)
+    left.padding_side = "left"
+    ids = torch.tensor([[5, 6, 7]])
+    padded = torch.tensor([[0, 0, 5, 6, 7]])
+    sizes = {
+        "vocab_size": len(tokenizer), "hidden_size": 8, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "intermediate_size": 8, "pad_token_id": 0,
+    }  # fmt: skip
+    for name, moves in (("Bert", True), ("Roberta", False), ("Llama", False)):
+        config = getattr(transformers, f"{name}Config")(**sizes)
+        model = getattr(transformers, f"{name}Model")(config).eval()
+        alone = model(ids).last_hidden_state
+        beside = model(padded, attention_mask=(padded > 0).long()).last_hidden_state[:, 2:]
+        assert torch.allclose(alone, beside, atol=1e-5) != moves
+        match(model, tokenizer)
+        if moves:
+            with pytest.raises(UsageError, match="pads on the left, and BertModel counts"):
+                match(model, left)
+        else:
+            match(model, left)

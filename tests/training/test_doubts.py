@@ -76,3 +76,13 @@ def test_texts_that_the_tokenizer_does_not_know(model: Any, tokenizer: Any, task
     rows = scored_rows(tiny(bytes_only), replace(task, loader=foreign), bytes_only, SCORING)
     found = evaluate_rows(tiny(bytes_only), rows, tokenizer=bytes_only, scoring=SCORING)[0]
     assert not any("unknown" in text for text in doubts_about(found, rows, bytes_only, SCORING))
+
+
+def test_texts_that_do_not_fit(model: Any, tokenizer: Any, task: Task) -> None:
+    short = Scoring(bootstrap=0, max_length=6)
+    (told,) = doubts(model, task, tokenizer, short)
+    texts = task.load("dev").texts[0]
+    reach = np.mean([len(tokenizer(text)["input_ids"]) >= 6 for text in texts])
+    assert told.startswith(f"{100 * reach:.0f} % of the rows have as many tokens as --max-length")
+    assert "allow, 6: what comes behind" in told
+    assert doubts(model, task, tokenizer, Scoring(bootstrap=0)) == []

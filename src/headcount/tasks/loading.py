@@ -182,9 +182,28 @@ def match(model: PreTrainedModel, tokenizer: Processor) -> None:
             f"The tokenizer has {largest + 1} tokens, the model {known}: they do not belong "
             "together. Pass the model's own with --tokenizer."
         )
+    if tokenizer.padding_side == "left" and _counts_padding(model):
+        raise UsageError(
+            f"The tokenizer pads on the left, and {type(model).__name__} counts positions from "
+            "there: a row would be scored differently beside a longer one. Set "
+            "tokenizer.padding_side = 'right', or padding_side in its tokenizer_config.json."
+        )
     if model.config.get_text_config().pad_token_id is None:
         model.config.get_text_config().pad_token_id = pad_token(tokenizer)
         model.config.pad_token_id = pad_token(tokenizer)
+
+
+def _counts_padding(model: PreTrainedModel) -> bool:
+    """Whether positions are learned, and counted from the first token of a batch, padding or not.
+
+    RoBERTa's are not: they have a place for padding, and count what is none.
+    """
+    return any(
+        name.rpartition(".")[2] in ("position_embeddings", "wpe")
+        and isinstance(module, torch.nn.Embedding)
+        and module.padding_idx is None
+        for name, module in model.named_modules()
+    )
 
 
 def room(model: PreTrainedModel, max_length: int) -> int:

@@ -124,6 +124,8 @@ class ScoredRows:
     """(row, …) the answers that others are compared with, where the kind compares."""
     fingerprint: str
     """A digest of texts and labels, or in language modelling of the very tokens."""
+    length: int | None = None
+    """Tokens that a row has at most: the rest of a longer text is not read."""
 
     def __len__(self) -> int:
         return self.rows.count

@@ -1,4 +1,4 @@
-"""What makes a score doubtful: a model that only guesses, or texts its tokenizer does not know."""
+"""What makes a score doubtful: mere guessing, texts of unknown tokens, texts that do not fit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from headcount.training.scoring import Scoring
 
 MOST = 0.5
 """Share of unknown tokens above which a tokenizer is taken for another model's."""
+LONG = 0.1
+"""Share of rows with as many tokens as fit above which texts are said to be cut off."""
 
 
 def doubts_about(
@@ -19,8 +21,12 @@ def doubts_about(
     tokenizer: PreTrainedTokenizerBase | None,
     scoring: Scoring,
 ) -> list[str]:
-    """Sentences about a score that is no better than guessing, and about unknown tokens."""
-    doubts = [unknown_tokens(scored, tokenizer), no_better_than_guessing(evaluation, scoring)]
+    """Sentences about a score no better than guessing, unknown tokens, and texts cut off."""
+    doubts = [
+        unknown_tokens(scored, tokenizer),
+        cut_off(scored),
+        no_better_than_guessing(evaluation, scoring),
+    ]
     return [doubt for doubt in doubts if doubt is not None]
 
 
@@ -39,6 +45,20 @@ def unknown_tokens(scored: ScoredRows, tokenizer: PreTrainedTokenizerBase | None
     return (
         f"{100 * share:.0f} % of the tokens are unknown to the tokenizer ({tokenizer.unk_token}): "
         "it is another model's, or the texts are in another language. Pass --tokenizer."
+    )
+
+
+def cut_off(scored: ScoredRows) -> str | None:
+    """Whether many rows are as long as a row can be: their texts went on, in all likelihood."""
+    rows = scored.rows.with_corpus()
+    if scored.length is None or "input_ids" not in rows.columns:
+        return None
+    share = float((rows.lengths >= scored.length).mean())
+    if share <= LONG:
+        return None
+    return (
+        f"{100 * share:.0f} % of the rows have as many tokens as --max-length and the model's "
+        f"positions allow, {scored.length}: what comes behind them in a longer text is not read."
     )
 
 

@@ -56,6 +56,7 @@ def scored_rows(
         order=kind.class_order(model, task, examples.labels),
         reference=reference,
         fingerprint=scored_fingerprint(task, examples, rows),
+        length=None if task.packed else row_length(model, task, scoring.max_length),
     )
 
 
