@@ -22,7 +22,7 @@ from headcount.tasks.as_rows import LABELS, TAKEN, Data, as_rows
 from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 from headcount.tasks.kinds import kind_of, task_kind
 from headcount.tasks.loading import match
-from headcount.tasks.rows import ScoredRows, rows_of, scored_fingerprint
+from headcount.tasks.rows import ScoredRows, row_length, rows_of, scored_fingerprint
 from headcount.tasks.task import Examples, sample
 from headcount.training.forward import run_masks
 from headcount.training.scoring import Scoring
