@@ -63,7 +63,7 @@ def test_a_bound_that_no_cut_meets_leaves_with_6(cli, folder, tmp_path, monkeypa
     line = ("search", folder, *QUICK, "--max-drop", "0", "--out", tmp_path / "s")
     ran = cli(*line)
     assert ran.code == 6
-    assert "No cut of" in ran.out
+    assert "No pruning of" in ran.out
     assert "with a probability of 10 %" in ran.out
     assert (tmp_path / "s" / "search.json").is_file()
     assert (tmp_path / "s" / "search.png").is_file()
@@ -254,7 +254,7 @@ def test_it_says_how_long_it_takes_and_how_far_it_is(cli, folder, tmp_path, monk
     monkeypatch.setattr("headcount.cli.search.talk", told.append)
     ran = cli("search", folder, *QUICK, "--max-drop", "30%", "--out", tmp_path / "s")
     assert ran.code == 0, ran.err
-    assert re.search(r"Trying about \d+ cuts of 12 heads: about \d+ s in all\.", ran.err)
+    assert re.search(r"Trying about \d+ prunings of 12 heads: about \d+ s in all\.", ran.err)
     steps = [line for line in told if "trying" in line]
     assert re.fullmatch(r"surgeon, seed 0: trying \d+ of 12 heads, 1 of about \d+", steps[0])
     assert re.search(r", 2 of about \d+, about \d+ s left$", steps[1])

@@ -28,5 +28,5 @@ def test_a_ratio_is_a_number_or_free(ratio: object, right: bool) -> None:
 def test_a_cut_without_scores_or_heads_is_refused(damage: dict[str, object]) -> None:
     heads = {"heads": {"before": 0, "after": 0, "kept": ""}} if "heads" in damage else damage
     record = Record.from_json(record_of_a_cut() | heads)
-    with pytest.raises(UsageError, match=r"record\.json is no record of a cut, or is damaged"):
+    with pytest.raises(UsageError, match=r"record\.json is no record of a pruning, or is damaged"):
         require_cut(record, Path("record.json"))

@@ -34,7 +34,7 @@ class Tokens(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AttentionMaps:
-    """Where every head looks in one text; after a cut as well, where there are two models."""
+    """Where every head looks in one text; after pruning as well, where there are two models."""
 
     layout: Layout
     """The heads of the first model."""
@@ -55,7 +55,7 @@ class AttentionMaps:
         sizes = ", ".join(
             f"{name}: {len(at.queries)} x {len(at.keys)} tokens" for name, at in self.tokens.items()
         )
-        after = "" if self.after is None else f"; {len(self.after)} after the cut"
+        after = "" if self.after is None else f"; {len(self.after)} after pruning"
         return line(f"AttentionMaps({len(self.before)} maps{after}; {sizes})")
 
     def only(
@@ -115,7 +115,7 @@ class AttentionMaps:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """For each head: entropy in bits, mean distance, the token most looked at; the same
-        `after` the cut (None for a head that is gone) with the divergence between the two."""
+        `after` pruning (None for a head that is gone) with the divergence between the two."""
         for run, before in self.before.items():
             head = run.head
             row = {"stack": head.stack, "layer": head.layer, "head": head.index, "run": run.run}

@@ -1,4 +1,4 @@
-"""Look at the attention of one text, in one model or before and after a cut.
+"""Look at the attention of one text, in one model or before and after pruning.
 
 As AutoAttention shows it in §5.2, Figs 3 and 4.
 

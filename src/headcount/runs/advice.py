@@ -23,9 +23,9 @@ CURVES = ("random", "cluster", "importance")
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """The shares of heads that a curve removes."""
 ALL = "all-heads"
-"""In a comparison, no cut: the given model with the same training."""
+"""In a comparison, no pruning: the given model with the same training."""
 RECOVER = "+recover"
-"""In a comparison, after a method's name: recovery between its cut and its training."""
+"""In a comparison, after a method's name: recovery between its pruning and its training."""
 COMPARED = (
     *(ALL, "random", "importance", "hard-concrete", "meta", "subset", "cluster"),
     *("straight-through", "surgeon+recover"),
@@ -35,7 +35,7 @@ COMPARED = (
 
 @dataclass(frozen=True)
 class Choice:
-    """How heads are chosen, what happens after the cut, and what to tell of it."""
+    """How heads are chosen, what happens after pruning, and what to tell of it."""
 
     method: Method
     repair: Repairs

@@ -1,4 +1,4 @@
-"""What a cut cost in data: rows that were looked at, and rows and steps of training.
+"""What a pruning cost in data: rows that were looked at, and rows and steps of training.
 
 Methods are compared at equal budgets, so every record says its own.
 """
@@ -19,7 +19,7 @@ from headcount.training.options import TrainOptions
 
 @dataclass
 class Budget:
-    """Rows and steps, added up as a cut goes on."""
+    """Rows and steps, added up as a pruning goes on."""
 
     measured: int = 0
     """Rows that a method or recovery looked at without training, each as often as it did."""

@@ -1,4 +1,4 @@
-"""One cut of one subject: decide, remove, repair, score.
+"""One pruning of one subject: decide, remove, repair, score.
 
 cutting  = PruningRun(subject=subject, options=Prune(method=Surgeon(), ratio=0.5), seed=0)
 decision = cutting.decide()                # which heads stay
@@ -65,18 +65,18 @@ class PreparedMethod:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PruningRun:
-    """One cut under way."""
+    """One pruning under way."""
 
     subject: Subject
     options: Prune
     seed: int = 0
     """Of the draw or the sample of rows, and of training."""
     work: Path | None = None
-    """Where training can be resumed, before the cut or after it; None keeps nothing."""
+    """Where training can be resumed, before pruning or after it; None keeps nothing."""
     note: Note = log
     """Called with what must not be missed."""
     budget: Budget = field(default_factory=Budget)
-    """What this cut has seen so far."""
+    """What this pruning has seen so far."""
     used: dict[str, dict[str, Any]] = field(default_factory=dict)
     """calibration, repair, training or evaluation -> the rows of it, for the record."""
     logging: Logging = field(default_factory=Logging)
@@ -84,7 +84,7 @@ class PruningRun:
     noted: set[str] = field(default_factory=set)
     """Kinds of notes that were given: one of each is enough."""
     prepared: dict[Any, PreparedMethod] = field(default_factory=dict)
-    """Methods that have looked at their rows, shared by the cuts of a study."""
+    """Methods that have looked at their rows, shared by the prunings of a study."""
 
     def __post_init__(self) -> None:
         for step in self.options.repair:
@@ -288,12 +288,12 @@ class PruningRun:
     def _score_full(self) -> Evaluation:
         if not self.subject.fresh:
             return self.score(self.subject.model)
-        # its training is no part of what this cut has seen
+        # its training is no part of what this pruning has seen
         whole = replace(self, seed=self.options.scoring.seed, budget=Budget(), used={})
         return self.score(whole.cut(Decision(mask=Mask.full(self.subject.layout)))[0])
 
     def tell_seen(self) -> None:
-        """Note where the method, or what comes after the cut, looks at the rows that are scored."""
+        """Note where the method, or what comes after pruning, looks at the rows that are scored."""
         task = self.subject.need_task()
         needs = [step.needs for step in (self.options.method, *self.options.repair)]
         without = ("nothing", "inputs", *(() if self.inputs is None else ("calibration",)))

@@ -38,7 +38,7 @@ AGAIN = "delete it to have it made again, or pass --overwrite to start anew"
 def identity(
     subject: Subject, options: Prune, methods: Sequence[Method] = (), **more: object
 ) -> dict[str, Any]:
-    """Everything cuts depend on; `methods` are those of a study, `more` what else it asks.
+    """Everything prunings depend on; `methods` are those of a study, `more` what else it asks.
 
     The ratios and seeds of a study belong to its runs.
     """

@@ -42,12 +42,12 @@ def seen_rows(rows: Mapping[str, Mapping[str, object]]) -> str | None:
 
 
 def not_better(score: float, random: Sequence[float], metric: str) -> str | None:
-    """Whether a cut is no better than random ones of the same size.
+    """Whether a pruning is no better than random ones of the same size.
 
     >>> not_better(0.22, [0.35, 0.31, 0.39], "accuracy")
-    'This is not better than random: 0.2200, where 3 random cuts have 0.3500 in the mean.'
+    'This is not better than random: 0.2200, where 3 random prunings have 0.3500 in the mean.'
     >>> not_better(0.37, [0.35, 0.31, 0.39], "accuracy")
-    'This is not told apart from random: 0.3700, where 3 random cuts have 0.3100 to 0.3900.'
+    'No measurable difference from random: 0.3700, where 3 random prunings have 0.3100 to 0.3900.'
     """
     if any(math.isnan(value) for value in (score, *random)):
         return "This cannot be held against random: a score is undefined."
@@ -55,13 +55,13 @@ def not_better(score: float, random: Sequence[float], metric: str) -> str | None
 
     sign = 1 if get_metric(metric).higher_is_better else -1
     mean = sum(random) / len(random)
-    cuts = f"{len(random)} random cuts have" if len(random) > 1 else "a random cut has"
+    cuts = f"{len(random)} random prunings have" if len(random) > 1 else "a random pruning has"
     if sign * score <= sign * mean:
         average = f"{mean:.4f} in the mean" if len(random) > 1 else f"{mean:.4f}"
         return f"This is not better than random: {score:.4f}, where {cuts} {average}."
     if sign * score <= max(sign * value for value in random):
         spread = f"{min(random):.4f} to {max(random):.4f}"
-        return f"This is not told apart from random: {score:.4f}, where {cuts} {spread}."
+        return f"No measurable difference from random: {score:.4f}, where {cuts} {spread}."
     return None
 
 

@@ -1,9 +1,9 @@
 """All of it, once: `hc.prune(model, ratio=0.5, task="sst2", out="small")`.
 
 Decides which heads stay, removes the others, recovers or fine-tunes, scores before and after and
-beside random cuts of the same size, and writes a folder: model, mask.json, record.json, card; and
-gates.npz, the trace of the gates, where a method trains them. A call that was killed goes on where
-it was when it is made again; one that was finished gives what it wrote.
+beside random prunings of the same size, and writes a folder: model, mask.json, record.json, card;
+and gates.npz, the trace of the gates, where a method trains them. A call that was killed goes on
+where it was when it is made again; one that was finished gives what it wrote.
 """
 
 from __future__ import annotations
@@ -95,14 +95,14 @@ def prune(
     `method` is a name of `headcount ls methods` or a value, as in `hc.Importance(step=0.05)`, or a
     function (model, calibration rows, ratio) -> mask; without one it is the surgeon with recovery
     where there is a task, and cluster where there is none. `ratio` is the share of heads to remove;
-    "free" lets a method that can decide. `repair` is what comes after the cut, one step or several
+    "free" lets a method that can decide. `repair` is what comes after pruning, one step or several
     in order: names of `headcount ls repairs` or values, as in `(hc.Recover(),
-    hc.Finetune(steps=200))`. `learning` is how a method that trains gates does so, before the cut
+    hc.Finetune(steps=200))`. `learning` is how a method that trains gates does so, before pruning
     (without it such a method has the training of the repair, with its gates, and none after);
-    random cuts then train as long after it. `baseline` is the number of random cuts of the same
-    size, repaired in the same way. `seed` is that of the cut, of its training and of the sample
-    that is scored, unless `scoring` is given. `overwrite` replaces a pruned model in `out`. `work`,
-    in its place, is a folder for the caller to delete: a killed call goes on there.
+    random prunings then train as long after it. `baseline` is the number of random prunings of the
+    same size, repaired in the same way. `seed` is that of the pruning, of its training and of the
+    sample that is scored, unless `scoring` is given. `overwrite` replaces a pruned model in `out`.
+    `work`, in its place, is a folder for the caller to delete: a killed call goes on there.
     `report` is called with what is being done, `note` with what must not be missed, which is also
     in the record, beside the `command`. `logging` says which trackers are told of training and
     scores. Without a task nothing is scored.
@@ -209,7 +209,7 @@ def run_of(subject: Subject, options: Prune, seed: int = 0) -> Run:
 
 
 def identity_of(subject: Subject, options: Prune, seed: int) -> dict[str, Any]:
-    """Everything that one cut depends on."""
+    """Everything that one pruning depends on."""
     learning = options.learning
     more: dict[str, object] = {
         "method": options.name,
@@ -225,7 +225,7 @@ def identity_of(subject: Subject, options: Prune, seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Cut:
-    """One cut under way."""
+    """One pruning under way."""
 
     cutting: PruningRun
     say: Report
@@ -248,7 +248,7 @@ class _Cut:
             self.say("scoring")
             compared = cutting
             if learned is not None:
-                # random cuts get after the cut what the gates and weights got before it
+                # random prunings get after pruning what the gates and weights got before it
                 longer = training_of(options.repair)
                 if options.learning is not None:
                     longer = together(options.learning, longer)
@@ -272,7 +272,7 @@ class _Cut:
         return PruneOutput(small, mask, record, trace, scored)
 
     def _random(self, cutting: PruningRun, mask: Mask, after: Evaluation) -> RandomBaseline | None:
-        """Random cuts of the same number of heads, repaired alike."""
+        """Random prunings of the same number of heads, repaired alike."""
         count, metric = cutting.options.baseline, after.scores[0].metric
         if not count or not mask.dropped:
             return None

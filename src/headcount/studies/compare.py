@@ -3,10 +3,10 @@
     found = hc.compare(model, "mrpc", ratio=0.5, seeds=5, train=TrainOptions(epochs=3), out="mrpc")
 
 Every method ends with the same number of heads and has one training with the same options: after
-the cut, or, where it trains gates, together with them. "all-heads" is that training without a cut;
-a name that ends in "+recover" is the method with its output projections solved again between cut
-and training. Every seed is a draw or a sample of rows, and the seed of the training; methods are
-compared with random cuts seed by seed.
+the pruning, or, where it trains gates, together with them. "all-heads" is that training without
+pruning; a name that ends in "+recover" is the method with its output projections solved again
+between pruning and training. Every seed is a draw or a sample of rows, and the seed of the
+training; methods are compared with random prunings seed by seed.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ from headcount.training.scoring import Scoring
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison(StudyResult):
-    """All cuts, and the model they started from."""
+    """All prunings, and the model they started from."""
 
     def summary(self) -> list[dict[str, Any]]:
         """For each method: mean over seeds with its interval, and the differences.
 
-        `against_random` and `against_all_heads` are paired by seed: from random cuts, and from the
-        same training without a cut; both are corrected for the number of comparisons in the table.
-        `difference` is from the model as it was given.
+        `against_random` and `against_all_heads` are paired by seed: from random prunings, and from
+        the same training without pruning; both are corrected for the number of comparisons in the
+        table. `difference` is from the model as it was given.
         """
         groups: dict[str, list[Point]] = {}
         for point in self.points:

@@ -1,7 +1,7 @@
 """Score against the share of heads removed: `hc.curve(model, "sst2", out="curve")`.
 
-A curve is a list of cuts: methods × ratios × seeds. Every finished one is kept in the folder; the
-same call again, or one with more methods, ratios or seeds, computes only what is missing.
+A curve is a list of prunings: methods × ratios × seeds. Every finished one is kept in the folder;
+the same call again, or one with more methods, ratios or seeds, computes only what is missing.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Curve(StudyResult):
 
         `low` and `high` are the 95 % interval of the mean over seeds (Student's t), and so are
         those of the `difference` from the full model; of one seed both are over its rows.
-        Beside random cuts, `than_random` says whether a method is better at this ratio, corrected
-        for the number of such comparisons in the whole curve.
+        Beside random prunings, `than_random` says whether a method is better at this ratio,
+        corrected for the number of such comparisons in the whole curve.
         """
         groups: dict[tuple[str, Any], list[Point]] = {}
         for point in self.points:

@@ -142,7 +142,7 @@ def summarize(rows: Sequence[Row], axes: Sequence[str]) -> list[Row]:
 
 
 def _test(lines: list[Row], runs: Sequence[Sequence[Row]], axes: Sequence[str]) -> None:
-    """Say of every method whether it is better than random cuts, and than all heads.
+    """Say of every method whether it is better than random prunings, and than all heads.
 
     Runs are paired by seed; the comparisons with one reference are corrected for their number.
     """

@@ -31,7 +31,7 @@ class Settings:
     out: Path | None = None
     """The folder of its records; a folder of the study's name beside the file when left out."""
     keep: Literal["records", "models"] = "records"
-    """Keep the models of cuts and trainings, or of those only that other runs start from."""
+    """Keep the models of prunings and trainings, or of those only that other runs start from."""
     threads: int = 1
     """Threads of a run on a processor: with another number the last digits can differ."""
     retries: int = 2

@@ -1,4 +1,4 @@
-"""Cuts as rows: what every table, figure and summary of a study is made from."""
+"""Prunings as rows: what every table, figure and summary of a study is made from."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from headcount.tasks.metrics import Difference, ends, relative_change
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One cut, scored."""
+    """One pruning, scored."""
 
     method: str
     ratio: float | Literal["free"] | None
@@ -62,7 +62,7 @@ class Point:
 
     @classmethod
     def of(cls, record: Record, label: str | None = None, value: float | None = None) -> Point:
-        """The row of a record of a cut; what is undefined is not a number."""
+        """The row of a record of a pruning; what is undefined is not a number."""
         result = record.result_as(PruneResult)
         heads, scores = result.heads, require_scores(record)
         after, lost = scores.after, scores.difference
@@ -98,7 +98,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StudyResult(ABC):
-    """All cuts of a study, and the model they are held against."""
+    """All prunings of a study, and the model they are held against."""
 
     about: Mapping[str, Any]
     """What all of them depend on."""
@@ -113,7 +113,7 @@ class StudyResult(ABC):
 
     @abstractmethod
     def summary(self) -> list[dict[str, Any]]:
-        """A row for each group of cuts that differ by their seed alone."""
+        """A row for each group of prunings that differ by their seed alone."""
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict: what was asked, the full model, the summary and all points."""
@@ -152,14 +152,14 @@ class StudyResult(ABC):
     def compared(
         self, groups: Mapping[Label, Sequence[Point]], *references: Callable[[Label], Label]
     ) -> dict[tuple[Label, Label], dict[str, Any]]:
-        """Groups of cuts against their references seed by seed, as one table (Holm)."""
+        """Groups of prunings against their references seed by seed, as one table (Holm)."""
         scores = {label: by_seed(points) for label, points in groups.items()}
         scale = Scale(self.metric, self.points[0].n, self.full["score"])
         return compare_with(scores, references, scale)
 
     def __repr__(self) -> str:
         task = f"{self.about['task']} {split_words(self.about['split'])}"
-        return f"{type(self).__name__}({task}, {self.metric}: {len(self.points)} cuts)"
+        return f"{type(self).__name__}({task}, {self.metric}: {len(self.points)} prunings)"
 
     def _repr_html_(self) -> str:
         from headcount.base.html import table
@@ -183,18 +183,18 @@ def _number(value: float | None) -> float:
 
 
 def require_cut(record: Record, where: Path) -> None:
-    """Refuse a record that is not one of a cut with scores, or is damaged."""
+    """Refuse a record that is not one of a pruning with scores, or is damaged."""
     try:
         Point.of(record)
     except (ZeroDivisionError, UsageError) as error:
         raise UsageError(
-            f"{where} is no record of a cut, or is damaged ({error}): delete its folder to have "
-            "the run done again."
+            f"{where} is no record of a pruning, or is damaged ({error}): delete its folder to "
+            "have the run done again."
         ) from error
 
 
 def loss_of(points: Sequence[Point], full: float | None, metric: str) -> dict[str, Any]:
-    """What cuts lost in the mean, and in words: over cuts, or over rows where there is one cut."""
+    """What prunings lost in the mean, and in words: over prunings, or over rows of a single one."""
     before = math.nan if full is None else full
     losses = [value.score - before for value in points]
     mean, low, high = over_seeds(
@@ -214,7 +214,7 @@ def by_seed(points: Iterable[Point]) -> dict[int, float]:
 
 
 def versus_random(compared: dict[str, Any]) -> dict[str, Any]:
-    """What a row says about random cuts: the comparison, and whether it is better than they."""
+    """What a row says about random prunings: the comparison, and whether it is better than they."""
     return {"against_random": compared, "than_random": compared["verdict"]}
 
 

@@ -46,12 +46,12 @@ from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
 
 ALL = "all heads"
-"""What the cuts of a sweep are held against."""
+"""What the prunings of a sweep are held against."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sweep(StudyResult):
-    """All cuts, and the model they started from."""
+    """All prunings, and the model they started from."""
 
     def summary(self) -> list[dict[str, Any]]:
         """For each value sparsity and score: mean with its interval, and ends, over seeds.

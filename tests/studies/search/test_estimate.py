@@ -69,7 +69,7 @@ def test_the_sentence_says_it_all() -> None:
          "heads on mrpc at 0.810 × [0.790, 0.840], of which only the interval is within 0.8 × the"),
         ({"guess": {"value": 0.812, "full": BETTER, "score": BETTER}}, "heads on mrpc: f1 0.861"),
         ({"guess": {"value": 0.859, "full": LUCKY, "score": WORSE}},
-         "on mrpc, where with all of them it is not told apart from guessing (f1 0.859): f1"),
+         "on mrpc, where with all of them it is not measurably better than guessing (f1 0.859)"),
         ({"guess": {"value": 0.861, "full": WORSE, "score": WORSE}},
          "on mrpc, where with all of them it is not better than guessing (f1 0.861): f1"),
         ({"guess": {"value": 0.859, "full": BETTER, "score": WORSE}},
@@ -86,7 +86,7 @@ def test_how_close_it_came() -> None:
     near = {"method": "surgeon", "kept": 71, "probability": 0.31,
             "difference": {"value": -0.004, "low": -0.01, "high": 0.001}}  # fmt: skip
     assert unmet_sentence(DATA | {"nearest": near}) == (
-        "No cut of MiniLM on mrpc is within 1 %: the nearest, 71 of its 72 heads by surgeon, "
+        "No pruning of MiniLM on mrpc is within 1 %: the nearest, 71 of its 72 heads by surgeon, "
         "changes f1 by −0.004 [−0.010, +0.001], within the bound with a probability of 31 %."
     )
     guess = {"value": 0.861, "full": WORSE, "score": None}

@@ -39,7 +39,7 @@ def asked(bound: Any = None, *, methods: tuple[str, ...] = ("surgeon",), **more:
 def test_it_says_how_far_it_is_and_what_is_left() -> None:
     own = pace()
     assert (own.cuts, own.seconds) == (21, 47.0)
-    assert estimate(own, 72, False) == "Trying about 21 cuts of 72 heads: about 47 s in all."
+    assert estimate(own, 72, False) == "Trying about 21 prunings of 72 heads: about 47 s in all."
     for size in (36, 18):
         for seed in range(3):
             own.step(("surgeon", size), seed)

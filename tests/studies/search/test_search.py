@@ -170,7 +170,9 @@ def test_a_bound_that_no_cut_meets_says_how_close_it_came(asked, tmp_path, monke
     found = hc.search(max_drop=0, out=tmp_path, **asked)
     data = found.to_json()
     assert (found.met, found.model, data["within_bound"], data["kept"]) == (False, None, False, 12)
-    assert data["sentence"].startswith("No cut of BertForSequenceClassification on pets is within")
+    assert data["sentence"].startswith(
+        "No pruning of BertForSequenceClassification on pets is within"
+    )
     assert data["nearest"]["kept"] == 11
     assert data["nearest"]["probability"] == 0.2
     assert not (tmp_path / "model").exists()

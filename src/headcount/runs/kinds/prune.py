@@ -40,22 +40,22 @@ class Prune(RunKind):
     ratio: Ratio = None
     """Share of heads to remove; free lets the method decide, None where it says itself how many."""
     repair: Repairs = ()
-    """What happens after the cut, step by step."""
+    """What happens after pruning, step by step."""
     learning: TrainOptions | None = None
-    """How a method that trains gates does so, before the cut. None takes the repair's training,
+    """How a method that trains gates does so, before pruning. None takes the repair's training,
     and then does not train a second time: so every method of a curve has the same training."""
     calibration: Calibration = field(default_factory=Calibration)
     """What the method and recovery look at."""
     scoring: Scoring = field(default_factory=Scoring)
     """What is scored; nothing without a task."""
     baseline: int = 3
-    """Random cuts of the same size to compare with, repaired alike; 0 for none."""
+    """Random prunings of the same size to compare with, repaired alike; 0 for none."""
     gated: bool = False
     """Close the gates of the heads instead of taking them out: it scores the same in less time."""
 
     def __post_init__(self) -> None:
         if self.baseline < 0:
-            raise UsageError(f"The number of random cuts is not negative: {self.baseline}.")
+            raise UsageError(f"The number of random prunings is not negative: {self.baseline}.")
         if self.gated and (self.repair or self.method.needs == "training"):
             raise UsageError("Only a model without the heads can be repaired: take them out.")
 

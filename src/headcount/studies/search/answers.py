@@ -60,7 +60,7 @@ class SearchRequest:
         return any(method.needs == "training" for method in self.methods)
 
     def cut(self, method: Method) -> Cut:
-        """The cuts of a method, by how many heads stay and the seed."""
+        """The prunings of a method, by how many heads stay and the seed."""
         heads, repair = len(self.subject.layout), self.like.repair
         gated = not repair and method.needs != "training"
         learning = self.like.learning if method.needs == "training" else None
@@ -96,7 +96,7 @@ def answer_of(
 
 
 def pruned(request: SearchRequest, cut: Prune, seed: int, folder: Path | None) -> PruneOutput:
-    """The cut made once more, as `headcount prune` would, with random cuts beside it."""
+    """The pruning made once more, as `headcount prune` would, with random prunings beside it."""
     out = None if folder is None else folder / MODEL
     return prune(
         request.subject,
@@ -231,7 +231,7 @@ def guessed(scoring: Scoring, **held_out: Evaluation | None) -> dict[str, Any] |
 
 
 def _scored(request: SearchRequest, pruned_model: PruneOutput) -> tuple[Evaluation, Evaluation]:
-    """Both models once more, where an earlier call made the cut and was killed after."""
+    """Both models once more, where an earlier call made the pruning and was killed after."""
     from headcount.runs.cutting import PruningRun
 
     cut = replace(request.like, scoring=request.held_out, baseline=0)
@@ -295,7 +295,7 @@ def mean_length(request: SearchRequest) -> int:
 
 
 def no_answer(request: SearchRequest, judge: Judge) -> SearchResult:
-    """What there is to say where no cut is within the loss: how close the nearest came."""
+    """What there is to say where no pruning is within the loss: how close the nearest came."""
     nearest = max(
         judge.verdicts.values(),
         key=lambda item: (known(item.within.probability) or 0.0, item.kept),

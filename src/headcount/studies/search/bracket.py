@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from headcount.heads import Layout
 
 BEYOND = (2, 4, 8)
-"""How many places past the boundary larger cuts are looked at: scores need not fall steadily."""
+"""Larger prunings looked at past the boundary: scores need not fall steadily."""
 
 
 def fewest(counts: Sequence[int], accepts: Callable[[int], bool]) -> int | None:
     """The smallest of these ascending numbers of heads that is accepted; None where none is.
 
-    Bisection finds the boundary of a score that falls steadily; a few larger cuts are tried beyond
-    it, and where one is accepted, bisection goes on from there.
+    Bisection finds the boundary of a score that falls steadily; a few larger prunings are tried
+    beyond it, and where one is accepted, bisection goes on from there.
 
     >>> fewest(range(72), lambda kept: kept >= 41)
     41

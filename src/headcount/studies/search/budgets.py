@@ -63,7 +63,7 @@ class Amount:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attempt:
-    """One cut under a budget, and what it really takes."""
+    """One pruning under a budget, and what it really takes."""
 
     mask: Mask
     predicted: float
@@ -99,7 +99,7 @@ class Attempt:
 def within_budget(
     request: SearchRequest, judge: Judge, folder: Path | None, budget: CostBudget
 ) -> SearchResult:
-    """The cut with the least predicted loss that is measured to be within a budget."""
+    """The pruning with the least predicted loss that is measured to be within a budget."""
     options, model = request.search_options, request.subject.model
     request.report(f"pricing heads: {budget.kind}")
     (batch, length), *_ = shapes_of(options.batch, options.length or mean_length(request))
@@ -164,7 +164,7 @@ def attempted(
     prices: Prices,
     ways: Mapping[Place, list[LayerChoice]],
 ) -> list[Attempt]:
-    """Cuts with less and less room, until one fits by what it really takes."""
+    """Prunings with less and less room, until one fits by what it really takes."""
     places, attempts = list(ways), []
     limit = budget.limit(prices.whole)
     room = limit
@@ -224,7 +224,7 @@ def _over(
     attempts: list[Attempt],
     prices: Prices,
 ) -> SearchResult:
-    """What there is to say where no cut is within the budget."""
+    """What there is to say where no pruning is within the budget."""
     near = min(attempts, key=lambda attempt: attempt.share, default=None)
     nearest = {"kept": 0, "amount": prices.fixed, "before": prices.whole}
     if near is not None:

@@ -111,10 +111,10 @@ def _relative(before: float, after: float) -> str:
 
 
 def unmet_sentence(data: Mapping[str, Any]) -> str:
-    """How close a search came that found no cut within its bound."""
+    """How close a search came that found no pruning within its bound."""
     name, task = Path(str(data["model"])).name, data["task"]
     near = data["nearest"]
-    start = f"No cut of {name} on {task} is within {data['bound']}"
+    start = f"No pruning of {name} on {task} is within {data['bound']}"
     if near is None:
         return f"{start}: nothing was tried."
     lost = Difference(metric=data["metric"], **near["difference"])
@@ -126,12 +126,13 @@ def unmet_sentence(data: Mapping[str, Any]) -> str:
 
 
 def over_budget_sentence(data: Mapping[str, Any]) -> str:
-    """How close a search came whose budget no cut meets."""
+    """How close a search came whose budget no pruning meets."""
     near = data["nearest"]
     share = near["amount"] / near["before"]
     left = "without any head" if not near["kept"] else f"with {near['kept']} of its heads"
     return (
-        f"No cut of {Path(str(data['model'])).name} on {data['task']} is within {data['bound']}: "
+        f"No pruning of {Path(str(data['model'])).name} on {data['task']} is within "
+        f"{data['bound']}: "
         f"{left} it takes {share:.3f} × what it takes with all {data['heads']}."
     )
 
@@ -159,7 +160,7 @@ def _guessing(data: Mapping[str, Any]) -> str:
         lost = guess[name]
         if lost is not None and not lost["better"]:
             above = lost["value"] is not None and lost["value"] > 0
-            words = "not told apart from" if above else "not better than"
+            words = "not measurably better than" if above else "not better than"
             return f", {which} is {words} guessing ({data['metric']} {guess['value']:.3f})"
     return ""
 

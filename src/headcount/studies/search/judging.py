@@ -16,7 +16,7 @@ from headcount.tasks.within import BoundProbability, rows_needed, within
 from headcount.training.evaluation import Evaluation
 
 Cut = Callable[[int, int], Candidate]
-"""(heads kept, seed) -> the cut, of one method."""
+"""(heads kept, seed) -> the pruning, of one method."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,14 +28,14 @@ LONG = 600.0
 
 @dataclass(kw_only=True)
 class Pace:
-    """How many cuts a search tries, what one takes, and how many are done."""
+    """How many prunings a search tries, what one takes, and how many are done."""
 
     sizes: int
     """Numbers of heads, of all methods together."""
     seeds: int
     """Of each of them, at most."""
     per_prune: float
-    """Seconds of one cut, as foreseen."""
+    """Seconds of one pruning, as foreseen."""
     before: float
     """Seconds of what comes once: measuring heads."""
     after: float
@@ -43,11 +43,11 @@ class Pace:
     tried: dict[object, set[int]] = field(default_factory=dict)
     """Method and share of heads -> seeds."""
     spent: dict[str, float] = field(default_factory=dict)
-    """Seconds of every cut that was made, by its id."""
+    """Seconds of every pruning that was made, by its id."""
 
     @property
     def done(self) -> int:
-        """Cuts that were come to, the one at hand included."""
+        """Prunings that were come to, the one at hand included."""
         return sum(map(len, self.tried.values()))
 
     @property
@@ -61,11 +61,11 @@ class Pace:
         return self.before + self.cuts * self.per_prune + self.after
 
     def step(self, size: object, seed: int) -> None:
-        """Come to a cut; the same one again is the same step."""
+        """Come to a pruning; the same one again is the same step."""
         self.tried.setdefault(size, set()).add(seed)
 
     def __str__(self) -> str:
-        """`7 of about 21, about 40 s left`; without the time before a cut was timed."""
+        """`7 of about 21, about 40 s left`; without the time before pruning was timed."""
         text = f"{self.done} of about {self.cuts}"
         if not self.spent:
             return text
@@ -113,6 +113,6 @@ def _rows_trained(training: TrainOptions, request: SearchRequest) -> float:
 
 def estimate(pace: Pace, heads: int, quick: bool) -> str:
     """What is said before the first cut."""
-    what = f"about {pace.cuts} cuts" if pace.cuts > 1 else "one cut"
+    what = f"about {pace.cuts} prunings" if pace.cuts > 1 else "one pruning"
     less = " --quick takes less." if pace.seconds > LONG and not quick else ""
     return f"Trying {what} of {heads} heads: about {lasting(pace.seconds)} in all.{less}"

@@ -84,9 +84,9 @@ def search(
     """The fewest heads within a bound, their score on the held-out set, and the model.
 
     One bound at most: `max_drop` is a loss in score ("1%" of the full model's, 0.01, 0), the
-    others are budgets ("0.8x"; "12ms", "20M", bytes a token). `repair` is what follows every cut:
-    recovery where nothing is said, and no method trains gates (`learning` says how those do).
-    `scoring` has the split that is drawn into selection set and held-out set, and
+    others are budgets ("0.8x"; "12ms", "20M", bytes a token). `repair` is what follows every
+    pruning: recovery where nothing is said, and no method trains gates (`learning` says how those
+    do). `scoring` has the split that is drawn into selection set and held-out set, and
     `search_options` how. `seed` is that of everything random, unless `scoring` is given. In `out`:
     search.json, the model, a record of every pruning. `executor_options` says where these are
     executed: one after the other in this process when left out. `report` is called with what is
@@ -176,7 +176,7 @@ def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Rep
     if subject.fresh or any(method.needs == "training" for method in methods):
         return ()
     if any(site.twins for site in sites_of(subject.model)):
-        note("Layers of this model share their weights, so nothing is recovered after a cut.")
+        note("Layers of this model share their weights, so nothing is recovered after pruning.")
         return ()
     return (Recover(),)
 
