@@ -12,7 +12,6 @@ import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
-from headcount.runs.prune import _learning
 from headcount.tasks import open_task
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
@@ -222,8 +221,16 @@ def test_what_is_no_data_is_one_sentence(model, tokenizer):
         prune(model, "random", 0.5, rows=7, recover=True, tokenizer=tokenizer)
 
 
-def test_gates_have_the_training_of_the_repair_unless_they_are_given_their_own():
-    own, after = TrainOptions(steps=3), (hc.Finetune(steps=5),)
-    assert _learning(None, after) is None  # they take the repair's, and nothing trains after it
-    assert _learning(own, after) == own
-    assert _learning(None, ()) == TrainOptions()
+def test_gates_have_the_training_of_the_repair_unless_they_are_given_their_own(
+    model, task, tokenizer
+):
+    how = {"task": task, "tokenizer": tokenizer, "baseline": 0, "bootstrap": 0, "device": "cpu"}
+
+    def trained(**given):
+        record = prune(model, "straight-through", 0.5, **how, **given).record
+        return record.run.options.learning, record["budget"]["steps"]
+
+    own, after = TrainOptions(steps=1), TrainOptions(steps=2)
+    assert trained(finetune=after) == (None, 2)  # the repair's, and nothing trains after it
+    assert trained(finetune=after, learning=own) == (own, 3)
+    assert trained()[0] == TrainOptions()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -83,10 +84,12 @@ def test_other_weights_seeds_and_scores_are_refused(stopped: Any, tokenizer: Any
 def test_another_version_is_noted_and_no_reason_to_refuse(stopped: Any, tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     text = path.read_text()
+    assert json.loads(text)["kind"] == "training-settings"
     assert '"torch": "' in text
     path.write_text(text.replace('"torch": "', '"torch": "0.'))
     assert stopped().resumed_from == 2
     assert '"torch": "0.' in path.read_text(), "the versions it began with"
+    assert json.loads((tmp_path / "result.json").read_text())["kind"] == "training"
 
 
 def test_a_folder_has_one_writer(stopped: Any, tmp_path: Path) -> None:

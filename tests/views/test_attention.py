@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -121,6 +122,7 @@ def test_places_that_are_no_tokens_are_numbered(maps: AttentionMaps) -> None:
 def test_the_maps_are_kept_beside_their_numbers(maps: AttentionMaps, tmp_path) -> None:
     save(maps, maps.to_json(), tmp_path, ["a", "b"], large=False)
     kept = read_npz(tmp_path / "attention.npz", "file of attention maps")
+    assert json.loads(str(kept.pop("about")))["kind"] == "attention-maps"
     assert len(kept) == len(maps.before) + len(maps.after or {})
     for side, own in (("before", maps.before), ("after", maps.after or {})):
         for run, values in own.items():

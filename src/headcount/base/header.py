@@ -4,7 +4,8 @@
     require_header(read_json(path, "record"), str(path))
 
 `format` says whose file it is, `version` which form of it, `kind` what is in it: the kind of run of
-a record, or mask, curve, compare, sweep, plan, full, predictions, attention, paper-item.
+a record, or mask, curve, compare, sweep, search, plan, full, predictions, training,
+training-settings, attention, paper-item.
 """
 
 from __future__ import annotations

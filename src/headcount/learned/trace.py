@@ -20,6 +20,7 @@ import numpy as np
 from headcount.base.arrays import read_npz
 from headcount.base.errors import HeadcountError, NotFoundError, UsageError
 from headcount.base.files import parse_json, whole
+from headcount.base.header import header
 from headcount.base.text import line, short
 from headcount.heads import Layout
 
@@ -104,7 +105,11 @@ class Trace:
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Everything as arrays; what is no array is JSON text."""
         heads = len(self.layout)
-        text = {"layout": self.layout.to_json(), "about": self.about, "scores": self.scores}
+        text = header("gates") | {
+            "layout": self.layout.to_json(),
+            "about": self.about,
+            "scores": self.scores,
+        }
         return {
             "steps": np.array(self.steps, dtype=np.int64),
             "values": np.array(self.values, dtype=np.float32).reshape(-1, heads),

@@ -23,6 +23,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import read_json, require_file, share, whole, write_json
+from headcount.base.header import header
 from headcount.base.text import short
 from headcount.models.fingerprint import differences, versions
 from headcount.training.curve import FILE as CURVE
@@ -48,7 +49,8 @@ def require_same_settings(
     then = read_json(path, "settings of a run")
     if not isinstance(then, dict):
         raise UsageError(f"{path} is no settings of a run: delete it, or use another folder.")
-    then.pop(VERSIONS, None)
+    for name in (*header(""), VERSIONS):
+        then.pop(name, None)
     if changes := differences(then, settings):
         raise UsageError(
             f"The run in '{folder}' was started with other settings: {changes}. Use those again "
@@ -59,7 +61,8 @@ def require_same_settings(
 def write_settings(folder: Path, settings: Mapping[str, object]) -> None:
     """Save what a run depends on and the versions it begins with, unless they are saved."""
     if not (folder / SETTINGS).is_file():
-        write_json(folder / SETTINGS, {**settings, VERSIONS: versions()})
+        plain = {**header("training-settings"), **settings, VERSIONS: versions()}
+        write_json(folder / SETTINGS, plain)
 
 
 def last_checkpoint(folder: Path, processes: int = 1) -> Path | None:

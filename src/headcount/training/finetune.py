@@ -15,6 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError, in_words
 from headcount.base.files import read_json, require_fields, write_json
+from headcount.base.header import header
 from headcount.base.text import line
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
@@ -76,7 +77,8 @@ class TrainingResult:
             save_model(self.model, tokenizer, folder)
         else:
             checkpoints.save_weights(self.model, folder)
-        write_json(folder / checkpoints.RESULT, {**self.to_json(), "versions": versions()})
+        plain = {**header("training"), **self.to_json(), "versions": versions()}
+        write_json(folder / checkpoints.RESULT, plain)
 
 
 def finetune(

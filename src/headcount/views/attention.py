@@ -5,6 +5,7 @@ As in AutoAttention, Figs 3 and 4.
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -53,7 +54,7 @@ def save(
         figure = (closeup if large else overview)(maps, stack, names)
         save_both(figure, folder / ("attention" if len(maps.tokens) == 1 else f"attention-{stack}"))
     sides = {"before": maps.before, "after": maps.after or {}}
-    arrays: dict[str, Any] = {
+    arrays: dict[str, Any] = {"about": json.dumps(header("attention-maps"))} | {
         f"{side}/{run.head}/{run.run}": attention.astype("float16")
         for side, by_head in sides.items()
         for run, attention in by_head.items()

@@ -10,6 +10,7 @@ import pytest
 
 import headcount as hc
 from headcount.base.errors import HeadcountError, UsageError
+from headcount.base.header import require_header
 from headcount.runs.cutting import PruningRun
 from headcount.studies import study
 from headcount.studies.search.estimate import SearchResult
@@ -184,6 +185,7 @@ def test_what_another_question_left_is_refused_by_its_name(
         return
     ask(folder, overwrite=True)
     assert answer(folder) == answer(searched[ONE])
+    assert require_header(answer(folder), "search.json")["kind"] == "search"
 
 
 def test_lost_settings_of_the_same_question_are_written_again(ask, searched, folder, monkeypatch):

@@ -13,6 +13,7 @@ from typing import Any
 
 from headcount.base.errors import UsageError
 from headcount.base.files import require_fields, write_json
+from headcount.base.header import header
 from headcount.heads import Mask
 from headcount.models.load import load
 from headcount.pruning.methods import name_of
@@ -37,7 +38,7 @@ def keep_answer(result: SearchResult, folder: Path | None, id: str) -> SearchRes
     checkpoint = None
     if folder is not None and result.model is not None:
         checkpoint = _checkpoint(folder / MODEL)
-    data = seal({**result.data, "checkpoint": checkpoint}, id)
+    data = seal({**header("search"), **result.data, "checkpoint": checkpoint}, id)
     if folder is not None:
         write_json(folder / FILE, data)
     return replace(result, data=data)
