@@ -37,7 +37,7 @@ def recalled(finished: PaperRuns) -> Sequence[Statistic]:
     """
     shares: dict[float, dict[str, list[RecallValues]]] = {}
     for run in finished.runs("drift"):
-        for row in run.recall:
+        for row in run.transfer.recall:
             if row.needed:
                 recalls = shares.setdefault(round(row.at, 6), {})
                 recalls.setdefault(run.task, []).append(row)
@@ -109,7 +109,7 @@ def _by_layer(finished: PaperRuns, name: str) -> dict[str, np.ndarray]:
     """Task -> a measure of drift for every layer of the first stack, mean over seeds."""
     drifts: dict[str, list[np.ndarray]] = {}
     for run in finished.runs("drift"):
-        layers = run.layer_drift
+        layers = run.transfer.drift.layers
         values = [getattr(row, name) for row in layers if row.stack == layers[0].stack]
         drifts.setdefault(run.task, []).append(np.array(values, float))
     return {task: np.mean(values, axis=0) for task, values in drifts.items()}
@@ -142,7 +142,7 @@ def _correlations(finished: PaperRuns) -> Iterator[Statistic]:
     """Every task with each importance; of several seeds the mean r, by Fisher's z."""
     measured: dict[tuple[str, str], list[CorrelationValues]] = {}
     for run in finished.runs("drift"):
-        for name, correlation in run.correlations.items():
+        for name, correlation in run.transfer.correlations.items():
             measured.setdefault((name, run.task), []).append(correlation)
     for (name, task), rows in measured.items():
         known = [number_of(row.pearson) for row in rows]

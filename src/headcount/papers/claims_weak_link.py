@@ -188,7 +188,7 @@ def _spreads(finished: PaperRuns, group: str) -> tuple[dict[str, dict[int, float
     again: set[str] = set()
     seen: dict[str, list[object]] = {}
     for run in finished.runs(group):
-        change, name = run.weight_change, pruning_of(run)
+        change, name = run.transfer.weight_change, pruning_of(run)
         spread = change.spread.get("all")
         if spread is None:
             continue

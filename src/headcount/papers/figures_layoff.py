@@ -72,12 +72,12 @@ def recalls(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 3: of a task's needed heads, the share that is left when pruned on masked words."""
     lines, rows, places, notes = {}, [], [], []
     for run in finished.runs("drift"):
-        line = {row.at: [number_of(row.value)] for row in run.recall if row.needed}
+        line = {row.at: [number_of(row.value)] for row in run.transfer.recall if row.needed}
         if line:
             lines[run.task] = line
         else:
             notes.append(f"On {run.task} 90 % of the score is there without a single head.")
-        for row in run.recall:
+        for row in run.transfer.recall:
             rows.append([run.task, percent(row.at), row.value, row.chance])
             places.append({"kept": row.at})
     columns = ["task", "masked-word score kept", "recall", "chance"]
@@ -90,8 +90,8 @@ def drifts(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
     """Figure 4: attention and hidden states move in fine-tuning, layer by layer."""
     figures, rows = {}, []
     for run in finished.runs("drift"):
-        figures[run.task] = layer_lines(run.layer_drift, title=run.task)
-        for at, layer in enumerate(run.layer_drift):
+        figures[run.task] = layer_lines(run.transfer.drift.layers, title=run.task)
+        for at, layer in enumerate(run.transfer.drift.layers):
             rows.append([run.task, at, layer.mean, layer.max, layer.hidden])
     measures = ("attention, mean of heads", "attention, largest", "hidden states, L2")
     return DrawnItem([Sheet("Drift in fine-tuning", ["task", "layer", *measures], rows)], figures)

@@ -175,7 +175,7 @@ def moved(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
 
     figures, rows = {}, []
     for run in finished.runs("moved"):
-        change, name = run.weight_change, pruning_of(run)
+        change, name = run.transfer.weight_change, pruning_of(run)
         name += " emptied" if name.startswith("layers") else ""
         means = change.layers["encoder"]
         cells = ("–" if value is None else f"{value:.4f}" for value in means)

@@ -15,17 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headcount.base.files import expanded
-from headcount.heads import Layout, Mask, Scores
+from headcount.heads import Mask, Scores
 from headcount.runs.kinds.bench import BenchSummary
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.kinds.roles import RolesSummary
-from headcount.runs.kinds.transfer import (
-    CorrelationValues,
-    LayerDriftValues,
-    RecallValues,
-    TransferSummary,
-    WeightChangeValues,
-)
+from headcount.runs.kinds.transfer import TransferSummary
 from headcount.runs.products import product_of
 from headcount.runs.prune_result import LearnedResult, PruneResult
 from headcount.runs.record import ResultKind, result_of
@@ -200,24 +194,9 @@ class FinishedRun:
         return number_of(gap and gap.gap)
 
     @property
-    def layout(self) -> Layout:
-        """The heads of two checkpoints that were compared."""
-        return self.transfer.layout
-
-    @property
     def drift(self) -> Scores:
         """How far the attention of every head moved."""
         return self._by_head(self.transfer.drift.attention)
-
-    @property
-    def layer_drift(self) -> Sequence[LayerDriftValues]:
-        """How far every layer moved."""
-        return self.transfer.drift.layers
-
-    @property
-    def weight_change(self) -> WeightChangeValues:
-        """How far weights moved: by head, by layer, and how much layers differ."""
-        return self.transfer.weight_change
 
     @property
     def pruned_by(self) -> Prune | None:
@@ -228,26 +207,16 @@ class FinishedRun:
     @property
     def weight_change_of_heads(self) -> Scores:
         """How far the weights of every head moved."""
-        return self._by_head({"encoder": self.weight_change.heads["encoder"]})
+        return self._by_head({"encoder": self.transfer.weight_change.heads["encoder"]})
 
     @property
     def importance(self) -> dict[str, Scores]:
         """Task -> importance of every head."""
         return {name: self._by_head(values) for name, values in self.transfer.importance.items()}
 
-    @property
-    def correlations(self) -> Mapping[str, CorrelationValues]:
-        """Task -> correlation of drift with importance."""
-        return self.transfer.correlations
-
-    @property
-    def recall(self) -> Sequence[RecallValues]:
-        """By share of the pre-training score that is kept: how many of the task's heads are."""
-        return self.transfer.recall
-
     def _by_head(self, values: ByHead) -> Scores:
         flat = (number_of(value) for stack in values.values() for layer in stack for value in layer)
-        return Scores(self.layout, tuple(flat))
+        return Scores(self.transfer.layout, tuple(flat))
 
     def quantity(self, name: str) -> Sequence[float | None]:
         """A quantity of what every head does."""
