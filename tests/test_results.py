@@ -18,7 +18,7 @@ from headcount.changes.recall import RankedHeads, Recall
 from headcount.changes.weights import WeightChange
 from headcount.exports.export import ExportResult
 from headcount.heads import Head, Layout, Mask, Scores, Stack
-from headcount.learned.result import LearnedGates
+from headcount.learned.run import LearnedGates
 from headcount.learned.trace import Trace
 from headcount.likeness.compare import MatrixComparison
 from headcount.likeness.result import Measurement, Redundancy

@@ -1,18 +1,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from scipy.stats import pearsonr, spearmanr
+from transformers import AutoTokenizer
 
 import headcount as hc
 from headcount.base.errors import UsageError
 from headcount.changes.drift import drift
+from headcount.changes.measure import transfer_study
+from headcount.changes.options import DriftOptions
 from headcount.changes.recall import RankedHeads
 from headcount.changes.weights import weight_change
 from headcount.heads import Layout, Scores
+from headcount.models.shipped import locate
+from headcount.tasks import open_task
+from headcount.tasks.calibration import InputOptions
+from headcount.tasks.inputs import read_inputs
 from models.zoo import build
 from training.conftest import tiny, tokenizer  # noqa: F401
 
@@ -98,3 +108,53 @@ def test_importance_of_another_model():
         hc.transfer(first, second, tokens(), importance={"mine": numbers(Layout.of(encoder=[4]))})
     with pytest.raises(UsageError, match="no inputs"):
         hc.transfer(first, second, [])
+
+
+READING = InputOptions(random=4, max_length=12)
+
+
+@pytest.fixture(scope="module")
+def models() -> tuple[list[Any], Any]:
+    processor = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    before, after = tiny(processor), tiny(processor)
+    with torch.no_grad():
+        for parameter in after.bert.encoder.parameters():
+            parameter.add_(0.01)
+    return [before, after], processor
+
+
+def run(models: tuple[list[Any], Any], tasks: list[Any], **options: Any) -> tuple[Any, list[str]]:
+    told: list[str] = []
+
+    @contextmanager
+    def bar(text: str) -> Generator[Callable[..., None]]:
+        told.append(text)
+        yield lambda *_: None
+
+    both, processor = models
+    rows, name = read_inputs(both[0], processor, READING)
+    how = {"tokenizer": processor, "input_options": READING, "options": DriftOptions(**options)}
+    return transfer_study(both, tasks, rows, name=name, bar=bar, **how), told
+
+
+def test_without_tasks_there_is_drift_alone(models):
+    found, told = run(models, [None, None])
+    assert (found.drift.n, found.provenance["inputs"], found.provenance["samples"]) == (
+        4,
+        "random tokens",
+        4,
+    )
+    assert (dict(found.importance), dict(found.recall)) == ({}, {})
+    assert told == ["comparing"]
+
+
+def test_one_task_on_other_data_has_two_names(models):
+    task = open_task("pocket-sentiment", size=24)
+    options = {"recall": True, "pretraining_task": task.name, "points": 2, "limit": 16}
+    found, told = run(models, [task, task], importance_samples=8, **options)
+    names = ["pocket-sentiment", "pre-training pocket-sentiment"]
+    assert sorted(found.correlations) == names
+    assert [each.task for each in found.ranked] == names
+    assert found.provenance["recall_share"] == 0.9
+    assert told[:3] == [*(f"importance on {name}" for name in names), "comparing"]
+    assert len(told) == 5

@@ -342,7 +342,7 @@ def _learned() -> tuple[Any, dict[str, bytes]]:
     from transformers import BertConfig, BertModel
 
     from headcount.heads import Layout, Mask
-    from headcount.learned.result import LearnedGates
+    from headcount.learned.run import LearnedGates
     from headcount.learned.trace import Trace
 
     model = BertModel(_tiny(BertConfig)).eval()
@@ -374,7 +374,7 @@ def _json_again(data: bytes, rng: Random) -> bytes:
 
 
 def _read_learned(path: Path) -> None:
-    from headcount.learned.result import finished
+    from headcount.learned.run import finished
 
     assert finished(_learned()[0], path).to_json()
 

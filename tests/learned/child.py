@@ -20,8 +20,7 @@ from transformers import AutoTokenizer
 
 import launching
 from headcount.learned.methods import GateOptions, HardConcrete, StraightThrough, Subset
-from headcount.learned.result import LearnedGates
-from headcount.learned.run import learn
+from headcount.learned.run import LearnedGates, learn
 from headcount.models.shipped import locate
 from headcount.training.options import TrainOptions
 from training.conftest import pets, tiny

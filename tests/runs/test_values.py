@@ -14,7 +14,8 @@ from torch.utils.data import DataLoader
 
 import headcount as hc
 from headcount.likeness.result import Measurement, Redundancy
-from headcount.runs.values import content, told
+from headcount.runs.values import content, given_rows, told, used_inputs, used_rows
+from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 
 
 def test_values_of_any_kind_have_a_name_by_content(tmp_path):
@@ -75,3 +76,20 @@ def test_a_matrix_is_more_than_its_summary():
         )
 
     assert content(matrix(0.1, 0.2)) == content(matrix(0.1, 0.2)) != content(matrix(0.2, 0.1))
+
+
+def rows(count: int) -> EncodedRows:
+    return EncodedRows(columns={"input_ids": [[1, 2, 3]] * count})
+
+
+def test_rows_of_a_split_are_known_by_their_number_and_a_fingerprint():
+    assert used_rows("512 rows 0a1b", "train", 3)["n"] == 512
+    assert used_inputs(rows(3), "random")["fingerprint"] in rows_fingerprint(rows(3))
+
+
+def test_rows_that_came_with_the_call_are_given():
+    assert given_rows(rows(2))["split"] == "given"
+    assert given_rows([{"input_ids": 1}] * 4) == {
+        "split": "given", "n": 4, "seed": None, "fingerprint": None
+    }  # fmt: skip
+    assert given_rows(iter(()))["n"] is None

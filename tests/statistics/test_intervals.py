@@ -13,6 +13,7 @@ from headcount.statistics.intervals import (
     interval,
     median_interval,
     percentiles,
+    rank_correlation,
     standard_error,
 )
 
@@ -67,3 +68,13 @@ def test_a_correlations_interval_is_fishers() -> None:
     assert correlation_interval(found.statistic, 20) == (pytest.approx(low), pytest.approx(high))
     assert correlation_interval(1.0, 20) == (1.0, 1.0)
     assert math.isnan(correlation_interval(0.5, 3)[0])
+
+
+def test_rank_correlation_counts_orders() -> None:
+    x, y = [1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]
+    found = rank_correlation(x, y)
+    assert found["rho"] == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert found["p"] == pytest.approx(8 / 24)  # orders with |rho| of 0.8 and more
+    many = list(range(30))
+    assert rank_correlation(many, many)["p"] == pytest.approx(1 / 10000)
+    assert math.isnan(rank_correlation([1, 1, 1], [1, 2, 3])["rho"])

@@ -11,7 +11,7 @@ from headcount.base.errors import UsageError
 from headcount.pruning.methods import make_method
 from headcount.studies.compare import compare_plan
 from headcount.studies.curve import curve_plan
-from headcount.studies.planned import read_plan
+from headcount.studies.groups import read_plan
 from headcount.studies.prunes import told_once
 from headcount.studies.sweep import sweep_plan
 from headcount.training.options import TrainOptions

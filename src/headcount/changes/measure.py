@@ -6,22 +6,31 @@ together with drift. From which papers, and what is averaged over what: see `__i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
+from transformers import PreTrainedModel
 
 from headcount.base.errors import UsageError
 from headcount.base.text import line
 from headcount.changes.correlation import Correlation, correlate
 from headcount.changes.drift import Drift, drift
-from headcount.changes.recall import RankedHeads, Recall, recall_curve
+from headcount.changes.options import DriftOptions
+from headcount.changes.recall import RankedHeads, Recall, rank_heads, recall_curve, score_counts
 from headcount.changes.weights import WeightChange, weight_change
 from headcount.heads import Layout, Scores
 from headcount.models.door import require_model
 from headcount.models.find import unwrap
+from headcount.tasks import Task
+from headcount.tasks.calibration import InputOptions
+from headcount.tasks.encoding import EncodedRows
+from headcount.tasks.loading import match
+from headcount.tasks.rows import labelled_rows
+from headcount.training.scoring import Scoring
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -157,3 +166,64 @@ def transfer(
 
 def _name(model: nn.Module) -> str:
     return getattr(model, "name_or_path", "") or type(model).__name__
+
+
+Bar = Callable[[str], AbstractContextManager[Callable[..., None]]]
+"""A sign of life: around some work, and told what is done of how much."""
+
+
+def no_bar(text: str) -> AbstractContextManager[Callable[..., None]]:
+    """Nothing is shown."""
+    del text
+    return nullcontext(lambda *_: None)
+
+
+def transfer_study(
+    models: Sequence[PreTrainedModel],
+    tasks: Sequence[Task | None],
+    inputs: EncodedRows,
+    *,
+    tokenizer: Any,
+    input_options: InputOptions,
+    options: DriftOptions,
+    name: str = "",
+    bar: Bar = no_bar,
+) -> Transfer:
+    """Compare the pre-trained model with the fine-tuned one; each may have a task of its own."""
+    kept: dict[str, Any] = {"seed": input_options.seed, "max_length": input_options.max_length}
+
+    def rank(model: PreTrainedModel, task: Task) -> Scores:
+        rows = labelled_rows(model, task, tokenizer, limit=options.importance_samples, **kept)
+        with bar(f"importance on {task.name}") as progress:
+            report = lambda done: progress(done, len(rows))  # noqa: E731
+            return rank_heads(model, task, rows, normalize=options.normalize, report=report)
+
+    def scored(model: PreTrainedModel, task: Task, split: str | None) -> RankedHeads:
+        scoring = Scoring(split=split, limit=options.limit, **kept)
+        with bar(f"scoring {task.name} with fewer and fewer heads"):
+            return score_counts(
+                model, task, ranks[task.name],
+                points=options.points, tokenizer=tokenizer, scoring=scoring,
+            )  # fmt: skip
+
+    for model in models:
+        match(model, tokenizer)
+    (before, after), (first, second) = models, _apart(*tasks)
+    pairs = ((after, second), (before, first))
+    ranks = {task.name: rank(model, task) for model, task in pairs if task is not None}
+    with bar("comparing") as progress:
+        result = transfer(
+            before, after, inputs, importance=ranks, samples=input_options.most,
+            seed=input_options.seed, name=name, progress=progress,
+        )  # fmt: skip
+    if options.recall and first is not None and second is not None:
+        last = scored(after, second, input_options.split), scored(before, first, None)
+        result = result.with_recall(*last, options.share)
+    return result
+
+
+def _apart(first: Task | None, second: Task | None) -> tuple[Task | None, Task | None]:
+    """The two tasks under two names: one task on other data has the same."""
+    if first is not None and second is not None and first.name == second.name:
+        first = replace(first, name=f"pre-training {first.name}")
+    return first, second

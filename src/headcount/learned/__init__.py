@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from headcount.learned.methods import HardConcrete as HardConcrete
     from headcount.learned.methods import StraightThrough as StraightThrough
     from headcount.learned.methods import Subset as Subset
-    from headcount.learned.result import LearnedGates as LearnedGates
+    from headcount.learned.run import LearnedGates as LearnedGates
     from headcount.learned.trace import Trace as Trace
     from headcount.learned.trace import load_trace as load_trace
 

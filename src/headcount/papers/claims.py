@@ -22,9 +22,7 @@ from headcount.papers.numbers import read_data
 Word = Literal["holds", "does not hold", "undecided", "not run"]
 ROOMS = (
     "clusters",
-    "drift",
     "dropout",
-    "gate_training",
     "gates",
     "layers",
     "layoff",

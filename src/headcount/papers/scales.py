@@ -19,8 +19,8 @@ from typing import Literal, get_args
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import expanded
 from headcount.base.names import require
+from headcount.studies.groups import read_plan
 from headcount.studies.plan import Plan
-from headcount.studies.planned import read_plan
 from headcount.studies.written import StudyFile, read_written
 
 Scale = Literal["pocket", "small", "paper"]

@@ -64,7 +64,7 @@ class Decision:
     model: PreTrainedModel | None = field(default=None, repr=False)
     """All heads with weights that were trained beside the decision; None: as they were."""
     learned: Any = field(default=None, repr=False)
-    """How gates came to their number, where they were trained (`learned.result.LearnedGates`)."""
+    """How gates came to their number, where they were trained (`learned.run.LearnedGates`)."""
 
     def __repr__(self) -> str:
         keeps = f"keeps {len(self.mask)} of {len(self.mask.layout)} heads"

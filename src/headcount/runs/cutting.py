@@ -27,7 +27,6 @@ from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.repair.finetune import Finetune, training_of
 from headcount.repair.repairs import Repair, RepairInputs, repair_name
 from headcount.runs.budget import Budget, CountedRows
-from headcount.runs.data import given_rows, used_rows
 from headcount.runs.kinds.prune import NO_TARGET, Prune
 from headcount.runs.notes import Note, log, rows_sentence, seen_rows
 from headcount.runs.overlap import shared_rows
@@ -42,7 +41,7 @@ from headcount.runs.prune_result import (
 )
 from headcount.runs.results import EvaluationResult, MetricValue
 from headcount.runs.subject import Subject
-from headcount.runs.values import content
+from headcount.runs.values import content, given_rows, used_rows
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.encoding import EncodedRows, rows_fingerprint
 from headcount.tasks.glue import HUB, LAYOUTS

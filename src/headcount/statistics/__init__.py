@@ -21,9 +21,9 @@ from headcount.statistics.intervals import (
     interval,
     median_interval,
     percentiles,
+    rank_correlation,
 )
 from headcount.statistics.pairs import paired, seeds_needed, sign_flips
-from headcount.statistics.ranks import rank_correlation
 
 __all__ = [
     "Sides",

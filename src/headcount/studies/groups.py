@@ -1,14 +1,22 @@
-"""The groups of a study file become runs, and all that is wrong with them is put down."""
+"""A study file becomes runs: every one a value, with those it starts from inside.
+
+    plan = read_plan("methods.yaml")
+    plan.cells[0].run, plan.cells[0].axes       # Run(...), {"method": "random", "seed": 0}
+
+Nothing is imported, opened or computed for it: what cannot be is refused here, all at once.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import HeadcountError, UsageError
 from headcount.base.names import did_you_mean, nearest
-from headcount.base.options import Mistakes, OptionsError
+from headcount.base.options import Mistakes, OptionsError, read
 from headcount.runs.check import check_names, check_parts
 from headcount.runs.kinds.probe import Probe
 from headcount.runs.run import PARTS, Best, Run
@@ -32,8 +40,8 @@ from headcount.studies.grid import (
     written_at,
 )
 from headcount.studies.parts import conditions_of, from_file, keep_of, launch_of, seconds_of
-from headcount.studies.plan import Cell, Settings
-from headcount.studies.written import StudyFile, StudyFileError
+from headcount.studies.plan import Cell, Plan, Settings, require_name
+from headcount.studies.written import StudyFile, StudyFileError, read_written
 
 GROUP = (*PARTS, *SHORT, "grid", "overrides", "exclude", "keep", "launch", "seconds", "about")
 """What a group of runs may say."""
@@ -273,3 +281,42 @@ class Groups:
             self.lookups[key] = by_values(rows, shared, lambda row: row[0])
         runs = self.lookups[key].get(values_at(cell, shared), [])
         return [(axes, entry.run) for axes, entry in runs]
+
+
+def read_plan(
+    path: str | Path | Mapping[str, Any] | StudyFile, *, elsewhere: bool = False, many: bool = False
+) -> Plan:
+    """The plan of a study file, or of the same as a mapping; all mistakes are told at once.
+
+    `elsewhere` plans for another machine: models need not be found from here. `many` allows over
+    100,000 runs.
+    """
+    if isinstance(path, Mapping):
+        written = StudyFile(path=Path("study"), data=dict(path))
+    else:
+        written = path if isinstance(path, StudyFile) else read_written(path)
+    data = written.data
+    known = ("defaults", "runs", *Settings.__dataclass_fields__)
+    for name in data:
+        if name not in known:
+            written.wrong((name,), f"a study has no '{name}'.{did_you_mean(name, known)}")
+    settings = Settings()
+    try:
+        values = {name: data[name] for name in Settings.__dataclass_fields__ if name in data}
+        settings = read(Settings, values, "study")
+        require_name(settings.name or written.path.stem)
+    except UsageError as error:
+        written.note((), error)
+    groups = data.get("runs")
+    if not isinstance(groups, Mapping) or not groups:
+        written.wrong(("runs",), "a study has runs: groups by name.")
+        groups = {}
+    if not isinstance(data.get("defaults", {}), Mapping):
+        written.wrong(("defaults",), "defaults are parts of a run, by name.")
+        data["defaults"] = {}
+    builder = Groups(written, settings, groups, elsewhere, many)
+    cells = [cell for name in groups for cell in builder.build(name)]
+    written.refuse()
+    if settings.out is not None:
+        settings = replace(settings, out=written.path.parent / settings.out)
+    return Plan(path=written.path, settings=settings, cells=cells, data=data)

@@ -24,9 +24,9 @@ from headcount.studies.driver import Again, Driver, DriveResult, Progress
 from headcount.studies.executors.protocol import Executor, ExecutorOptions, make_executor
 from headcount.studies.executors.serial import Serial
 from headcount.studies.gather import StudyTable, gather
+from headcount.studies.groups import read_plan
 from headcount.studies.ledger import RUNS, STUDIES, Ledger, State, holder_of
 from headcount.studies.plan import Plan
-from headcount.studies.planned import read_plan
 
 if TYPE_CHECKING:
     from headcount.runs.subject import Subjects

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 from headcount.heads import Layout
-from headcount.views.page.subjects import PageSubject, subjects
-from headcount.views.page.walk import walk
+from headcount.views.page.reading import parts_of
+from headcount.views.page.subjects import PageSubject, base_of, labels, model_name, subjects
+from headcount.views.page.walk import ReportInput, walk
 from page.made import record, roles, study, write
 
 LAYOUT = Layout.of(encoder=[2, 2])
@@ -86,3 +87,30 @@ def test_a_kind_of_record_that_is_new_belongs_to_its_model_and_task(tmp_path: Pa
     write(tmp_path / "new.json", record("new", "a", "task", value=1))
     counts = {each.model: len(each.of("new")) for each in subjects(walk([tmp_path]))}
     assert counts == {"a": 1, "b": 0}
+
+
+def test_a_run_is_called_by_what_it_was_made_of(study_file: Path) -> None:
+    report = walk([study_file])
+    path = study_file / "runs" / "training1"
+    assert model_name(str(path), report) == "base, trained, seed 1"
+    assert model_name(str(path), report, seed=False) == "base, trained"
+    assert model_name("somewhere/training1", report) == "training1"
+    twice = {"kind": "prune", "model": {"kind": "train", "model": "hub/a"}, "seed": 2}
+    assert model_name(twice, report) == "a, trained, pruned, seed 2"
+
+
+def test_seeds_do_not_make_another_model() -> None:
+    run = {"kind": "train", "model": "a", "seed": 1, "options": {"training": {"seed": 1, "x": 2}}}
+    again = {"kind": "train", "model": "a", "seed": 3, "options": {"training": {"seed": 3, "x": 2}}}
+    other = {"kind": "train", "model": "a", "seed": 1, "options": {"training": {"seed": 1, "x": 9}}}
+    assert base_of({"model": run}) == base_of({"model": again}) != base_of({"model": other})
+    assert base_of({"model": "a"}) is None
+
+
+def test_labels_are_all_different_and_know_their_phase(report: ReportInput) -> None:
+    names = labels(["/x/model", "/y/model", "model", "before"], report)
+    assert names == {
+        "/x/model": "x/model", "/y/model": "y/model", "model": "model (fine-tuned)",
+        "before": "before (pre-trained)",
+    }  # fmt: skip
+    assert parts_of("./a//b/") == ["a", "b"]

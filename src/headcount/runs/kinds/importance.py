@@ -61,8 +61,8 @@ class ImportanceOptions(RunKind):
     def execute(self, run: Run, context: RunContext) -> RunOutput:
         """Measure it; the scores are in the record."""
         from headcount.base.options import defined, to_plain
-        from headcount.runs.data import used_rows
         from headcount.runs.opening import depends_on, mask_of, open_run
+        from headcount.runs.values import used_rows
         from headcount.sensitivity.gradients import importance
 
         subject, options = open_run(run, context.subjects), self.gradient_options

@@ -81,9 +81,8 @@ class RedundancyOptions(RunKind):
     def execute(self, run: Run, context: RunContext) -> RunOutput:
         """Measure it on what the run reads, into `out`; what is interrupted goes on from `work`."""
         from headcount.likeness.measure import redundancy
-        from headcount.runs.data import used_inputs
         from headcount.runs.opening import depends_on
-        from headcount.runs.values import told
+        from headcount.runs.values import told, used_inputs
 
         model, tokenizer, rows, name = self._open(run)
         matrices = redundancy(

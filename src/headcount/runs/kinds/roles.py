@@ -125,10 +125,9 @@ class RolesOptions(RunKind):
         """Measure them on what the run reads; where it scores, on the task's own split."""
         from headcount.behaviour.measure import role_inputs, roles
         from headcount.models import fingerprint
-        from headcount.runs.data import used_inputs, used_rows
         from headcount.runs.opening import depends_on, name_of, task_of
         from headcount.runs.subject import Subject
-        from headcount.runs.values import told
+        from headcount.runs.values import told, used_inputs, used_rows
         from headcount.tasks.opening import open_model
 
         task = None if run.task is None else task_of(run)

@@ -87,10 +87,10 @@ class Train(RunKind):
     def execute(self, run: Run, context: RunContext) -> RunResult:
         """Train, and put the model and its record into `out`."""
         from headcount.base.files import expanded
-        from headcount.runs.data import used_rows
         from headcount.runs.opening import depends_on, name_of
         from headcount.runs.overlap import keys_of, shared_note, used_keys
         from headcount.runs.record import Record
+        from headcount.runs.values import used_rows
         from headcount.training.finetune import finetune
         from headcount.training.processes import is_first
 

@@ -207,11 +207,10 @@ class TransferOptions(RunKind):
 
     def execute(self, run: Run, context: RunContext) -> RunOutput:
         """Compare the run's model with the fine-tuned one; `context.report` opens a bar."""
-        from headcount.changes.study import no_bar, transfer_study
+        from headcount.changes.measure import no_bar, transfer_study
         from headcount.models import fingerprint
-        from headcount.runs.data import used_inputs
         from headcount.runs.opening import depends_on
-        from headcount.runs.values import told
+        from headcount.runs.values import told, used_inputs
 
         models, tasks, tokenizer, rows, name = self._open(run)
         result = transfer_study(

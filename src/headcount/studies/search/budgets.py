@@ -38,10 +38,9 @@ from headcount.studies.search.answers import (
 from headcount.studies.search.bounds import CostBudget
 from headcount.studies.search.estimate import SearchResult, over_budget_sentence, sentence_of
 from headcount.studies.search.judging import Judge
-from headcount.studies.search.knapsack import knapsack
 from headcount.studies.search.prices import Prices, prices_of
 from headcount.studies.search.trials import Candidate
-from headcount.studies.search.ways import LayerChoice, all_ways, mask_of
+from headcount.studies.search.ways import LayerChoice, all_ways, knapsack, mask_of
 
 TRIES = 4
 """How often the knapsack is given less room."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headcount.views.page.models import labels
 from headcount.views.page.reading import (
     Interval,
     Packed,
@@ -19,7 +18,7 @@ from headcount.views.page.reading import (
     packed,
     text,
 )
-from headcount.views.page.subjects import PageSubject
+from headcount.views.page.subjects import PageSubject, labels
 from headcount.views.page.walk import ReportInput, ReportItem
 
 if TYPE_CHECKING:

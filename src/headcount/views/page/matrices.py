@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headcount.views.page.models import labels, model_name
 from headcount.views.page.reading import Quantised, number, quantised, text
-from headcount.views.page.subjects import PageSubject
+from headcount.views.page.subjects import PageSubject, labels, model_name
 from headcount.views.page.walk import ReportInput, ReportItem
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from headcount.base.errors import UsageError
 from headcount.runs.kinds.redundancy import RedundancyOptions
 from headcount.runs.kinds.train import Train
 from headcount.runs.run import Best
-from headcount.studies.planned import read_plan
+from headcount.studies.groups import read_plan
 from headcount.studies.written import SHIPPED
 
 FILE = """\
