@@ -52,7 +52,7 @@ class Quantity:
         ends = f"{known.min():.4g} to {known.max():.4g}" if len(known) else "of no head"
         return line(f"Quantity({self.what}: {ends} {self.unit})")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict; what is undefined is None."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
         lists = {
@@ -182,7 +182,7 @@ class Roles:
         note = "the darker, the stronger its role"
         return html.grid(f"{self!r}; {note}", self.layout, lambda head: shades[head] or None, say)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict that `load_roles` reads back."""
         return {
             "layout": self.layout.to_json(),

@@ -39,7 +39,7 @@ class Correlation:
             f"p {self.p:.2g}; n={self.n})"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return asdict(self)
 

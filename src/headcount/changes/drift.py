@@ -63,7 +63,7 @@ class Drift:
     def __repr__(self) -> str:
         return line(f"Drift({self.attention!r}; {self.n} inputs)")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {
             "measure": "Jensen-Shannon divergence, base 2; L2 of layer outputs",

@@ -97,7 +97,7 @@ class AttentionMaps:
             after=None if self.after is None else some(self.after),
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Tokens, and a row for each head: not the maps themselves."""
         data: dict[str, object] = {
             "text": self.text,

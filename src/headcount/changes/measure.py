@@ -89,7 +89,7 @@ class Transfer:
         provenance = {**self.provenance, "recall_share": share}
         return replace(self, recall=curve, ranked=(task, pretraining), provenance=provenance)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict with everything."""
         data: dict[str, object] = {
             **self.provenance,

@@ -54,7 +54,7 @@ class Recall:
         what = f"{self.both} of {self.needed} needed heads among {self.kept} kept of {self.heads}"
         return line(f"Recall({self.value:.3f}: {what}; chance {self.chance:.3f}; p {self.p:.2g})")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return asdict(self)
 
@@ -82,7 +82,7 @@ class RankedHeads:
         """The heads needed for this share of the full score."""
         return needed(self.ranking, self.scores, share, higher_is_better=self.higher_is_better)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         relative = relative_scores(self.scores, higher_is_better=self.higher_is_better)
         return {

@@ -49,7 +49,7 @@ class WeightChange:
         spread = f"spread between layers {self.spread.get('all', float('nan')):.3g}"
         return line(f"WeightChange({self.total!r}; {spread})", f"WeightChange({spread})")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {
             "heads": self.total.by_layer(),

@@ -18,7 +18,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel
@@ -64,7 +63,7 @@ class SiteCost:
         by_head = (self.flops - self.group_flops) * len(kept) // self.site.heads
         return self.flops - by_head - self.group_flops * kept_groups // self.site.groups
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {
             "path": self.site.path,
@@ -173,7 +172,7 @@ class Cost:
         rows.append(("whole model", "", "", self.parameters, self.memory, self.flops))
         return html.table(columns, rows, title=f"{self!r} {self.layout}")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Everything that is known, as plain values."""
         return {
             "model": self.name,

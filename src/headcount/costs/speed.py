@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from transformers import PreTrainedModel
 
@@ -68,7 +67,7 @@ class BenchPlan:
         rows = ", ".join(f"{row.name}: {row.heads} heads" for row in self.rows)
         return line(f"BenchPlan({rows})", f"BenchPlan({len(self.rows)} removals)")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         rows = [asdict(row) for row in self.rows]
         names = {"model": self.name, "pruned": self.pruned}

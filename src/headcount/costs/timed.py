@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from typing import Any
 
 from headcount.base import html
 from headcount.base.text import line
@@ -47,7 +46,7 @@ class BenchRow:
         """Measured ratio / ideal ratio."""
         return self.ratio.median / self.ideal if self.ideal else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         speed = {"speedup": asdict(self.speedup), "bound": self.bound}
         return {**asdict(self), "over_ideal": self.over_ideal, **speed}
@@ -76,7 +75,7 @@ class Shape:
     def __str__(self) -> str:
         return f"{self.batch} × {self.reads}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """How it was timed; the rows are those of the bench."""
         return {
             "batch": self.batch, "length": self.length if "tokens" in self.reads else None,
@@ -125,7 +124,7 @@ class BenchResult:
         ]  # fmt: skip
         return html.table(columns, rows, title=repr(self))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """What was asked and measured, as plain values; of several shapes the first is on top."""
         shapes = [shape.to_json() for shape in self.shapes]
         timings = [

@@ -203,7 +203,7 @@ class Layout:
             lambda head: f"key-value head {group(head)}",
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict that `Layout.from_json` reads back."""
         return {
             stack.name: {

@@ -173,7 +173,7 @@ class Mask:
             lambda head: "kept" if head in self.kept else "dropped",
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict that `Mask.from_json` reads back: its layout and the kept heads."""
         kept = {
             stack.name: [list(self.indices(stack.name, i)) for i in range(len(stack.heads))]

@@ -90,7 +90,7 @@ class Scores:
             lambda head: f"{values[head]:.4g}",
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict that `Scores.from_json` reads back."""
         return {"layout": self.layout.to_json(), "scores": self.by_layer()}
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -38,10 +37,10 @@ class Pair:
     other: str
     agreement: Agreement
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         names = {"stack": self.stack, "within": self.within, "one": self.one, "other": self.other}
-        return names | asdict(self.agreement)
+        return {**names, **asdict(self.agreement)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +54,7 @@ class LayerStructure:
     """None for fewer than three layers."""
     clusters: LayerClusters
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {
             "file": self.file,
@@ -80,7 +79,7 @@ class MatrixComparison:
         files = f"{len(self.between_files)} pairs of files"
         return line(f"MatrixComparison({pairs}, {files}: {', '.join(self.files)})")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {
             "files": list(self.files),

@@ -64,7 +64,7 @@ class ImportanceResult(Scores):
         )
         return replace(self, values=values, stderr=stderr, normalize=normalize)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict that `Importance.from_json` reads back."""
         errors = Scores(self.layout, self.stderr).by_layer()
         more = {"n": self.n, "loss": self.loss, "kind": self.kind, "normalize": self.normalize}

@@ -73,7 +73,7 @@ class Curve(StudyResult):
             rows.append(row)
         return rows
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict: what was asked, the full model, the summary, all points, the chances."""
         chance = {str(ratio): scores.by_layer() for ratio, scores in self.chance.items()}
         return super().to_json() | {"chance": chance}

@@ -10,7 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from headcount.base.errors import HeadcountError
 from headcount.base.header import FormatError
@@ -48,7 +48,7 @@ class Driver:
     executor: Executor
     note: Callable[[str], None]
     progress: Progress = lambda done, total: None
-    logging: Mapping[str, Any] = field(default_factory=dict)
+    logging: Mapping[str, object] = field(default_factory=dict)
     """Options of `Logging` for its runs."""
     closes: bool = True
     """Whether the executor has nothing to do after this plan."""
@@ -167,7 +167,7 @@ class Driver:
             self.submitted.add(key)
             self.executor.submit(key, job, waits)
 
-    def _logging(self, cell: Cell) -> dict[str, Any]:
+    def _logging(self, cell: Cell) -> dict[str, object]:
         name = " ".join(word for word in (str(self.logging.get("run", "")), cell.label) if word)
         return {**self.logging, "run": name or None} if self.logging else {}
 

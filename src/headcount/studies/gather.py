@@ -38,7 +38,7 @@ class StudyTable:
     damaged: Sequence[str] = ()
     """Records that cannot be read, in words."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {
             "name": self.name,

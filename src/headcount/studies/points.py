@@ -87,7 +87,7 @@ class Point:
             all_closed=result.all_closed,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The columns that say something."""
         return {
             name: value
@@ -115,7 +115,7 @@ class StudyResult(ABC):
     def summary(self) -> list[dict[str, Any]]:
         """A row for each group of prunings that differ by their seed alone."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict: what was asked, the full model, the summary and all points."""
         return {
             "about": dict(self.about),
@@ -193,7 +193,7 @@ def require_cut(record: Record, where: Path) -> None:
         ) from error
 
 
-def loss_of(points: Sequence[Point], full: float | None, metric: str) -> dict[str, Any]:
+def loss_of(points: Sequence[Point], full: float | None, metric: str) -> dict[str, object]:
     """What prunings lost in the mean, and in words: over prunings, or over rows of a single one."""
     before = math.nan if full is None else full
     losses = [value.score - before for value in points]
@@ -213,7 +213,7 @@ def by_seed(points: Iterable[Point]) -> dict[int, float]:
     return {point.seed: point.score for point in points}
 
 
-def versus_random(compared: dict[str, Any]) -> dict[str, Any]:
+def versus_random(compared: Mapping[str, object]) -> dict[str, object]:
     """What a row says about random prunings: the comparison, and whether it is better than they."""
     return {"against_random": compared, "than_random": compared["verdict"]}
 

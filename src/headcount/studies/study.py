@@ -43,9 +43,9 @@ class Status:
     folder: Path
     counts: Mapping[str, int]
     """done, running, stale, failed, not run, planned -> how many."""
-    failed: Sequence[Mapping[str, Any]]
+    failed: Sequence[Mapping[str, object]]
     """Key, group, axes and error of each that failed."""
-    running: Sequence[Mapping[str, Any]]
+    running: Sequence[Mapping[str, object]]
     """Key, group, axes and holder of each under way, or left by its worker."""
 
     @property
@@ -53,7 +53,7 @@ class Status:
         """Whether nothing is left to do."""
         return not any(self.counts[name] for name in ("running", "stale", "planned"))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {
             "name": self.name,
@@ -86,7 +86,7 @@ class PlanSummary:
     unjudged: int
     """Runs left that neither a finished run of their kind nor the file says anything about."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {**vars(self), "folder": str(self.folder), "groups": dict(self.groups)}
 
@@ -97,7 +97,7 @@ class Study:
 
     planned: Plan
     folder: Path
-    about: Mapping[str, Any] | None = None
+    about: Mapping[str, object] | None = None
     """What all its runs depend on, where more runs of the same may be added; None for a file."""
     command: str | None = None
     """The command that asks for it."""
@@ -145,7 +145,7 @@ class Study:
         note: Note = log,
         progress: Progress | None = None,
         subjects: Subjects | None = None,
-        logging: Mapping[str, Any] | None = None,
+        logging: Mapping[str, object] | None = None,
         executor: Executor | None = None,
     ) -> DriveResult:
         """Carry out what is missing; what failed is tried again where that is asked for.
@@ -338,7 +338,7 @@ def _runs_in(path: Path) -> list[str]:
     return data["runs"] if isinstance(data, dict) and isinstance(data.get("runs"), list) else []
 
 
-def _flat(data: Any, path: str = "") -> dict[str, Any]:
+def _flat(data: object, path: str = "") -> dict[str, object]:
     """Every value of a nest by its place."""
     if isinstance(data, Mapping) and data:
         items = data.items()

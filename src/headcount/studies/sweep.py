@@ -99,7 +99,7 @@ class Sweep(StudyResult):
             "score": rank_correlation(values, [point.score for point in self.points]),
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict: what was asked, the full model, the summary, the trends, all points."""
         return super().to_json() | {"trends": self.trends()}
 

@@ -63,7 +63,7 @@ class Evaluation:
         numbers = ", ".join(map(str, self.scores))
         return f"{self.task} {self.split}: {numbers} (n={self.n}, {self.seconds:.1f} s)"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict, without the predictions; what is undefined is None."""
         scores = [score.to_json() for score in self.scores]
         data = {

@@ -61,7 +61,7 @@ class TrainingResult:
         scored = f"; {self.evaluation.scores[0]}" if self.evaluation else ""
         return line(f"TrainingResult({done}{scored})")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict, without the weights."""
         return {
             "steps": self.steps,

@@ -84,7 +84,7 @@ class Attempt:
         """Whether that cannot be ruled out by its interval."""
         return self.amount.low <= budget.limit(self.before)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {
             "kept": len(self.mask),

@@ -36,7 +36,7 @@ class SearchResult:
         """All of it in one sentence."""
         return str(self.data["sentence"])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return dict(self.data)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import as_path, expanded, whole
@@ -36,7 +36,7 @@ class Report:
     def __repr__(self) -> str:
         return line(f"Report({self.out}; {', '.join(self.subjects)}; {self.files} files)")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain dict."""
         return {
             "out": str(self.out),
