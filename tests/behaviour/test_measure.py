@@ -211,7 +211,11 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(UsageError, match="no inputs"):
         hc.roles(model, iter([{"input_ids": torch.zeros(0, 3, dtype=torch.long)}]))
     with pytest.raises(UnsupportedError, match="Roles are about tokens"):
-        hc.roles(build("vit"), [{"pixel_values": torch.zeros(1, 3, 16, 16)}])
+        hc.roles(model, [{"inputs_embeds": torch.zeros(1, 3, 8)}])
+    vit = build("vit")
+    vit.config.patch_size = 2  # 64 patches by its config, and it has fewer tokens
+    with pytest.raises(UnsupportedError, match="what its heads attend to has no place"):
+        hc.roles(vit, [{"pixel_values": torch.zeros(1, 3, 16, 16)}])
     model.config.bos_token_id = 7
     with pytest.raises(UsageError, match="No input has a token of text"):
         hc.roles(model, {"input_ids": [[7, 7]]})

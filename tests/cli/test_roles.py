@@ -9,7 +9,8 @@ import pytest
 
 import headcount as hc
 from headcount.behaviour.words import ATTENTION
-from models.zoo import build
+from tasks.media import write_images, write_vit
+from tasks.sounds import write_ctc
 
 Cli = Callable[..., Any]
 FEW = ("--random", 6, "--max-length", 16)
@@ -101,11 +102,21 @@ def test_wrong_usage(change: list[Any], code: int, message: str, cli: Cli) -> No
     assert ran.out == ""
 
 
-def test_a_model_of_images_is_refused(cli: Cli, tmp_path: Path) -> None:
-    build("vit").save_pretrained(tmp_path / "vit")
-    ran = cli("roles", tmp_path / "vit")
+def test_heads_of_a_model_of_images_have_roles_of_patches(cli: Cli, tmp_path: Path) -> None:
+    data, model = write_images(tmp_path / "images", 2, 2), write_vit(tmp_path / "vit")
+    out = tmp_path / "roles.json"
+    ran = cli("roles", model, "--task", "image-classification", "--data", data, "--out", out)
+    assert ran.code == 0, ran.err
+    found = hc.load_roles(out)
+    assert found.quantities["reach"].unit == "patches"
+    assert found.examples == ()
+    assert cli("roles", model, "--random", 3).code == 0  # on noise
+
+
+def test_a_model_of_sound_has_no_roles(cli: Cli, tmp_path: Path) -> None:
+    ran = cli("roles", write_ctc(tmp_path / "wav"))
     assert ran.code == 5
-    assert "Roles are about tokens" in ran.err
+    assert "Roles are about tokens or patches" in ran.err
 
 
 def test_a_folder_is_no_file_to_write(cli: Cli, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from headcount.behaviour.patterns import (
 from headcount.behaviour.replaceable import Outputs
 from headcount.behaviour.result import Quantity, quantity
 from headcount.behaviour.tokens import READS, Marks
-from headcount.behaviour.words import ATTENTION
+from headcount.behaviour.words import ATTENTION, PATCHES
 from headcount.heads import Head, Layout
 from headcount.likeness.inputs import Batch
 from headcount.models.batches import model_inputs
@@ -106,6 +106,8 @@ class AttentionMeans:
         """Inputs that the model has read."""
         self.count = 0
         """Those of them that have a token of text."""
+        self.patches = False
+        """Whether the tokens are patches of images."""
         layers = list(layout.layers())
         ends = accumulate((count for _, _, count in layers), initial=0)
         self._starts = {(stack, at): start for (stack, at, _), start in zip(layers, ends)}  # noqa: B905
@@ -113,6 +115,7 @@ class AttentionMeans:
     def take(self, batch: Batch) -> dict[str, Side]:
         """Read one batch; gives its tokens."""
         sides = self.marks.sides(self.model, batch)
+        self.patches = bool(sides["encoder"].columns)
         batch_weights, inputs = BatchWeights(sides), len(sides["encoder"].ids)
         scores: dict[tuple[str, int], list[tuple[Tensor, Tensor]]] = {}
 
@@ -183,7 +186,11 @@ class AttentionMeans:
             raise UsageError("No input has a token of text: there is nothing to see roles on.")
         mean, stderr, count = self.seen.mean, self.seen.stderr, self.seen.count
         chance = self.chance.mean
+        words = ATTENTION | (PATCHES if self.patches else {})
         return {
-            name: quantity(name, mean[:, at], stderr[:, at], count[:, at], chance=chance[:, at])
-            for at, name in enumerate(ATTENTION)
-        }
+            name: quantity(
+                name, mean[:, at], stderr[:, at], count[:, at], chance=chance[:, at],
+                unit=unit, what=what,
+            )
+            for at, (name, (unit, what)) in enumerate(words.items())
+        }  # fmt: skip

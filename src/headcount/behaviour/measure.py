@@ -36,7 +36,7 @@ from headcount.models.find import layout as layout_of_model
 from headcount.models.find import unwrap
 from headcount.models.fingerprint import versions
 from headcount.models.hooks import evaluating
-from headcount.models.probe import reads_text
+from headcount.models.probe import reads_text, takes
 from headcount.tasks import Task, open_task
 from headcount.tasks.calibration import InputOptions
 from headcount.tasks.encoding import EncodedRows
@@ -128,6 +128,8 @@ def roles(
         quantities=quantities,
         provenance=provenance,
     )
+    if means.patches:
+        return result  # examples are rows of words
     return find_examples(bare, result, pool, means.marks, tokenizer, examples, after)
 
 
@@ -142,10 +144,12 @@ def role_inputs(
     Without texts they are random tokens, every row repeated once.
     """
     if not reads_text(type(unwrap(model))):
-        raise UnsupportedError(
-            f"Roles are about tokens, and {type(model).__name__} reads none: redundancy, "
-            "importance and search work on it."
-        )
+        if "pixel_values" not in takes(type(unwrap(model))):
+            raise UnsupportedError(
+                f"Roles are about tokens or patches, and {type(model).__name__} reads neither: "
+                "redundancy, importance and search work on it."
+            )
+        return read_inputs(model, tokenizer, input_options, task, decides=True)
     tokenizer = tokenizer if tokenizer is not None else processor_of(model)
     rows, name = read_inputs(model, tokenizer, input_options, task, decides=True)
     if input_options.rows is None and (task is None or input_options.random is not None):
@@ -191,7 +195,9 @@ def _read(
     means, pool = AttentionMeans(model, layout, marks), Pool()
     with evaluating(model):
         for batch in chain(begin, chain.from_iterable(chunks)):
-            pool.add(batch, means.take(batch))
+            sides = means.take(batch)
+            if not means.patches:
+                pool.add(batch, sides)
             if progress is not None:
                 progress(means.read, stream.total, "")
     if progress is not None:

@@ -32,6 +32,16 @@ class Side:
     real: Tensor  # (input, token): no padding
     text: Tensor  # (input, token): neither padding nor special
     separators: Tensor  # (input, token)
+    columns: int = 0
+    """Patches in a row of an image; 0 where tokens are a text."""
+    start: int = 0
+    """Tokens before the first patch."""
+
+    @cached_property
+    def places(self) -> tuple[Tensor, Tensor]:  # (input, token) each
+        """Row and column of every patch of an image; nonsense for what stands before them."""
+        patches = self.positions - self.start
+        return patches.div(self.columns, rounding_mode="floor"), patches % self.columns
 
     @cached_property
     def positions(self) -> Tensor:  # (input, token)
@@ -108,7 +118,7 @@ def weights_for(queries: Side, keys: Side, band: Band | None) -> Weights:
         chance.append((mask.sum(-1) / sees).sum(1) / count.clamp_min(1))
     count = queries.text.sum(1)
     mean = queries.text / count.clamp_min(1)[:, None]
-    far = (query - key).abs() * mean[:, :, None] * visible
+    far = _distances(queries, keys) * mean[:, :, None] * visible
     table.append(far)
     defined.append((count > 0) & (band is not None))
     chance.append((far.sum(-1) / sees).sum(1))
@@ -141,13 +151,17 @@ def _masks(queries: Side, keys: Side, *, crossed: bool) -> Iterator[Tensor]:
     query, key = queries.positions[:, :, None], keys.positions[:, None]
     here = torch.zeros_like(query == key) if crossed else query == key
     never = torch.zeros_like(here)
+    beside = ~never
+    if queries.columns:  # the patch before the first of a row is in the row above
+        rows, _ = queries.places
+        beside = (rows[:, :, None] == rows[:, None]) & keys.text[:, None]
     before = keys.ids.roll(1, 1)
     same = (queries.ids[:, :, None] == keys.ids[:, None]) & keys.text[:, None]
     behind = (queries.ids[:, :, None] == before[:, None]) & keys.text.roll(1, 1)[:, None]
     behind[:, :, 0] = False
     masks = {
-        "previous": key == query - 1,
-        "next": key == query + 1,
+        "previous": (key == query - 1) & beside,
+        "next": (key == query + 1) & beside,
         "same": here,
         "first": (key == 0) & ~here,
         "separator": keys.separators[:, None] & (key > 0) & ~here,
@@ -156,6 +170,15 @@ def _masks(queries: Side, keys: Side, *, crossed: bool) -> Iterator[Tensor]:
     }
     for name in ROLES:
         yield never if crossed and name not in ACROSS else masks[name]
+
+
+def _distances(queries: Side, keys: Side) -> Tensor:  # (input, query, key)
+    """Tokens between a query and a key; between patches the straight line, to others nothing."""
+    if not queries.columns:
+        return (queries.positions[:, :, None] - keys.positions[:, None]).abs()
+    sides = zip(queries.places, keys.places, strict=True)
+    squares = [(query[:, :, None] - key[:, None]) ** 2 for query, key in sides]
+    return sum(squares).float().sqrt() * keys.text[:, None]
 
 
 def _end(real: Tensor, end: int) -> Tensor:

@@ -14,9 +14,16 @@ from headcount.base.errors import UnsupportedError
 from headcount.behaviour.patterns import Side
 from headcount.likeness.attention import padding_masks
 from headcount.likeness.inputs import Batch
+from headcount.models.batches import model_inputs
+from headcount.models.find import sites_of
+from headcount.models.memory import remembered
+from headcount.models.processors import is_tokenizer
+from headcount.models.watch import watching
 
 NAMED = ("bos", "eos", "sep", "cls", "pad", "decoder_start")
 """Tokens that a config names."""
+FURTHER = 16
+"""Tokens of an image that are no patches, at most: a class token, and registers."""
 SPACES = ("##", "Ġ", "▁", "Ċ")
 """How vocabularies write what comes before a token."""
 READS = {"encoder": ("encoder", "encoder"), "decoder": ("decoder", "decoder")}
@@ -35,6 +42,9 @@ class Marks:
 
     def sides(self, model: nn.Module, batch: Batch) -> dict[str, Side]:
         """encoder and decoder -> their tokens; a model with one of them has it under both names."""
+        if "input_ids" not in batch and "pixel_values" in batch:
+            patches = _patches(model, batch)
+            return {"encoder": patches, "decoder": patches}
         masks = padding_masks(model, batch)
         sides: dict[str, Side] = {}
         for name, ids in _ids(model, batch).items():
@@ -74,7 +84,7 @@ class Marks:
 def marks_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> Marks:
     """What the tokenizer says, or the config where there is none; unknown and hidden words are
     text."""
-    if tokenizer is None:
+    if not is_tokenizer(tokenizer):
         named = [getattr(model.config, f"{name}_token_id", None) for name in NAMED]
         lists = [ids if isinstance(ids, list | tuple) else [ids] for ids in named]
         numbers = {number for ids in lists for number in ids if isinstance(number, int)}
@@ -83,6 +93,42 @@ def marks_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) 
     special = frozenset(number for number in tokenizer.all_special_ids if number not in text)
     points = (number for word, number in tokenizer.get_vocab().items() if _is_punctuation(word))
     return Marks(special, frozenset(points) - special)
+
+
+def _patches(model: nn.Module, batch: Batch) -> Side:
+    """The patches of images, row by row, behind the class token and others that are no patches."""
+    pixels = batch["pixel_values"]
+    size = getattr(model.config, "patch_size", None)
+    grid = size if isinstance(size, list | tuple) else (size, size)
+    if pixels.ndim != 4 or len(grid) != 2 or not all(isinstance(side, int) for side in grid):
+        raise UnsupportedError(f"{type(model).__name__} does not say how it cuts images.")
+    rows, columns = pixels.shape[2] // grid[0], pixels.shape[3] // grid[1]
+    shape = tuple(pixels.shape[1:])
+    count = remembered(model, ("tokens of an image", shape), lambda: _tokens(model, batch))
+    start = count - rows * columns
+    if not 0 <= start <= FURTHER:
+        raise UnsupportedError(
+            f"{type(model).__name__} attends over {count} tokens, and an image has {rows} x "
+            f"{columns} patches: what its heads attend to has no place in the image."
+        )
+    device = next(model.parameters()).device
+    ids = torch.arange(count, device=device).expand(len(pixels), -1)
+    text = ids >= start
+    return Side(ids, torch.ones_like(text), text, ~text & (ids > 0), columns, start)
+
+
+def _tokens(model: nn.Module, batch: Batch) -> int:
+    """How many tokens the first layer attends over."""
+    counts: list[int] = []
+    outs = [(site, out) for site in sites_of(model)[:1] for _, out in site.places]
+    one = model_inputs(model, {name: value[:1] for name, value in batch.items()})
+
+    def count(_: object, args: tuple[Tensor, ...], __: object) -> None:
+        counts.append(args[0].shape[1])
+
+    with torch.no_grad(), watching(model, outs, count):
+        model(**one)
+    return counts[0]
 
 
 def _is_punctuation(word: str) -> bool:

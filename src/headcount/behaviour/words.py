@@ -20,6 +20,19 @@ ATTENTION = {
     "entropy_share": ("share", "entropy by that of equal attention to all visible keys"),
 }
 """All that comes from attention alone."""
+PATCHES = {
+    "previous": ("share", "attention to the patch to the left"),
+    "next": ("share", "attention to the patch to the right"),
+    "same": ("share", "attention to the patch itself"),
+    "first": ("share", "attention to the class token, or without one to the first patch"),
+    "separator": ("share", "attention to further tokens that are no patches"),
+    "reach": (
+        "patches",
+        "mean distance, in two dimensions, between a patch and what it attends to; the class "
+        "token counts 0",
+    ),
+}
+"""The same where what is read is an image: what else there is of tokens, patches have none."""
 QUANTITIES = {
     **ATTENTION,
     "replaceable": ("share", "of the head's output, what the others of its layer reproduce"),

@@ -38,7 +38,8 @@ def roles(
     Attention to the previous, next, same and first token, to separators, duplicates and by
     induction, with entropy and distance: means over inputs with 95 % intervals. A head has a role
     where one of these is clearly above chance. Inputs are random tokens, each row repeated, or
-    texts of a task or a file. With a pruned model, the examples also show where its heads attend.
+    texts of a task or a file. Of images, patches are what attends: the class token is first, and
+    reach is in two dimensions. With a pruned model, the examples also show where its heads attend.
 
     **Examples:**
 

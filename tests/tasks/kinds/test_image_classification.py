@@ -128,8 +128,44 @@ def test_models_and_tasks_of_other_kinds_are_refused(folder, task):
         hc.evaluate("pocket", task)
     with pytest.raises(UnsupportedError, match="reads images"):
         hc.evaluate(folder, "pocket-sentiment")
-    from headcount.behaviour.measure import role_inputs
-    from headcount.tasks.calibration import InputOptions
 
-    with pytest.raises(UnsupportedError, match="Roles are about tokens"):
-        role_inputs(hc.load(folder), load_processor(folder), InputOptions())
+
+def test_roles_of_patches_are_those_of_a_plain_loop(folder, task):
+    """Class token, neighbours in a row, and the straight line between patches."""
+    model, processor = hc.load(folder), load_processor(folder)
+    rows = encode(task, task.load("dev", limit=4), processor)
+    found = hc.roles(model, rows)
+    model.set_attn_implementation("eager")
+    pixels = torch.tensor(np.stack(rows.columns["pixel_values"]))
+    with torch.no_grad():
+        layers = model(pixel_values=pixels, output_attentions=True).attentions
+    wanted = {name: [] for name in ("first", "previous", "next", "same", "reach")}
+    for attention in layers:
+        for head in range(2):
+            sums = {name: [] for name in wanted}
+            for image in range(4):
+                table = attention[image, head].numpy()
+                shares = {name: [] for name in wanted}
+                for query in range(16):
+                    weights = table[1 + query]
+                    row, column = divmod(query, 4)
+                    shares["first"].append(weights[0])
+                    shares["same"].append(weights[1 + query])
+                    if column > 0:
+                        shares["previous"].append(weights[query])
+                    if column < 3:
+                        shares["next"].append(weights[2 + query])
+                    shares["reach"].append(
+                        sum(
+                            weights[1 + key] * np.hypot(key // 4 - row, key % 4 - column)
+                            for key in range(16)
+                        )
+                    )
+                for name, values in shares.items():
+                    sums[name].append(np.mean(values))
+            for name, values in sums.items():
+                wanted[name].append(np.mean(values))
+    for name, values in wanted.items():
+        np.testing.assert_allclose(found[name].values, values, rtol=1e-4, err_msg=name)
+    assert found.quantities["reach"].unit == "patches"
+    assert np.isnan(found["duplicate"].values).all()
