@@ -69,8 +69,8 @@ def test_llama_cpp_gives_the_models_own_tokens(kind, config, changes, kept, tmp_
     assert capfd.readouterr() == ("", "")
     assert done.difference is not None
     assert done.difference < 1e-5
-    assert done.details == "15 of 15 prompts have the same 24 greedy tokens in llama.cpp"
-    assert "15 of 15 prompts" in (tmp_path / "out" / "README.md").read_text()
+    assert done.details.endswith("greedy tokens in llama.cpp: 15 of 15 with f32 weights")
+    assert "15 of 15 with f32" in (tmp_path / "out" / "README.md").read_text()
     fields = GGUFReader(done.folder / "model.gguf").fields
     uneven = len({len(heads) for heads in kept}) > 1
     assert fields["general.architecture"].contents() == ("deci" if uneven else "llama")
@@ -97,6 +97,7 @@ def test_weights_are_stored_as_asked(tmp_path):
         expected = small.model.layers[1].mlp.down_proj.weight.detach().numpy()
         assert np.abs(numbers - expected).max() <= np.abs(expected).max() / 127
         assert np.array_equal(numbers, expected) == (weights == "f32")
+        assert f"with {weights} weights" in done.details
         assert "blk.3.attn_norm.weight" not in tensors
         # heads of 3 x 8 numbers do not fill blocks of 32
         assert tensors["blk.2.attn_output.weight"].tensor_type.name == (

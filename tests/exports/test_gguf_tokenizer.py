@@ -33,14 +33,14 @@ def pieces(prepend):
 def test_sentencepiece_tokenizers(prepend, tmp_path):
     model = built(LlamaForCausalLM, LlamaConfig, num_hidden_layers=1)
     done = export(model, "gguf", tmp_path / "out", tokenizer=pieces(prepend), weights="f32")
-    assert done.details.startswith("15 of 15 prompts")
+    assert done.details.endswith("15 of 15 with f32 weights")
 
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_byte_level_tokenizers(split, tmp_path):
     model = built(LlamaForCausalLM, LlamaConfig, num_hidden_layers=1)
     done = export(model, "gguf", tmp_path / "out", tokenizer=byte_level(split), weights="f32")
-    assert done.details.startswith("15 of 15 prompts")
+    assert done.details.endswith("15 of 15 with f32 weights")
     fields = GGUFReader(done.folder / "model.gguf").fields
     assert fields["tokenizer.ggml.pre"].contents() == split
 

@@ -100,7 +100,10 @@ def _in_place(model: PreTrainedModel, full: PreTrainedModel) -> dict[str, Tensor
                 whole = whole.new_zeros(shape).index_copy(axis, rows, whole)
             full_size[id(tensor)] = whole
         state[name] = full_size[id(tensor)]
-    return state
+    # a layer without heads has no weights at all
+    gone = {name: shape for name, shape in shapes.items() if name not in state}
+    zeros = {n: torch.zeros(s, dtype=model.dtype, device=model.device) for n, s in gone.items()}
+    return state | zeros
 
 
 def _places(

@@ -83,6 +83,47 @@ def keep_inputs(layer: Any, columns: list[int]) -> None:
     setattr(layer, "nx" if _is_transposed(layer) else "in_features", len(columns))
 
 
+class NoWeights(nn.Module):
+    """A projection of a layer without heads: no weights, of the output projection the bias."""
+
+    bias: nn.Parameter | None
+
+    def __init__(self, weight: torch.Tensor, bias: Any) -> None:
+        super().__init__()
+        self.out_features, self.in_features = weight.shape
+        self.weight = weight  # for those who ask for its shape; not saved
+        self.bias = bias
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Nothing, or the bias for every token."""
+        out = states.new_zeros(*states.shape[:-1], self.out_features)
+        return out if self.bias is None else out + self.bias
+
+
+def drop_weights(parent: Any, name: str, axis: int, empty: dict[int, torch.Tensor]) -> None:
+    """Put `NoWeights` where a projection is; a child of the module only if it has a bias.
+
+    What has no heads then has nothing that could be saved, quantised, adapted or moved. `empty`
+    has one tensor for each one before, so that layers that shared weights still do.
+    """
+    layer: Any = getattr(parent, name)
+    if type(layer) is not nn.Linear and not _is_transposed(layer):
+        # it is done, or a kind of its own (I-BERT's return two things) that keeps weights of size 0
+        if not isinstance(layer, NoWeights):
+            (keep_inputs if axis else keep_outputs)(layer, [])
+        return
+    shape = (layer.nf, layer.nx) if _is_transposed(layer) else layer.weight.shape
+    sizes: list[int] = [*shape]
+    sizes[axis] = 0
+    weight = empty.setdefault(id(layer.weight), torch.empty(sizes, device="cpu"))
+    nothing = NoWeights(weight, getattr(layer, "bias", None) if axis else None)
+    if nothing.bias is not None:
+        setattr(parent, name, nothing)
+    else:
+        delattr(parent, name)
+        vars(parent)[name] = nothing
+
+
 def find_module(model: Any, path: str) -> Any:
     """The module at `path`, which may have been written with or without the base model's prefix."""
     prefix = model.base_model_prefix + "."
@@ -94,8 +135,8 @@ def find_module(model: Any, path: str) -> Any:
     return None
 
 
-def cut_site(model: nn.Module, site: dict[str, Any]) -> None:
-    """Carry out one site's instructions on a model that still has all its heads there."""
+def cut_site(model: nn.Module, site: dict[str, Any], empty: dict[int, torch.Tensor]) -> None:
+    """Carry out one site's instructions; `empty` is what `drop_weights` shares between sites."""
     module, out = find_module(model, site["path"]), find_module(model, site["out"])
     if module is None or out is None:
         # a part of the saved model that this class does not have, such as a decoder
@@ -106,13 +147,24 @@ def cut_site(model: nn.Module, site: dict[str, Any]) -> None:
     kept = [before.index(head) for head in site["kept"]]
     groups_before = len({head * groups // heads for head in before})
     counts = (kept, len(before), groups_before, head_dim)
-    for child, kind in site["projections"]:
-        keep_outputs(getattr(module, child), rows_of(kind, *counts))
-    keep_inputs(out, rows_of("q", *counts))
+    if kept:
+        for child, kind in site["projections"]:
+            keep_outputs(getattr(module, child), rows_of(kind, *counts))
+        keep_inputs(out, rows_of("q", *counts))
+    else:
+        above, _, name = site["out"].rpartition(".")
+        drop_weights(find_module(model, above), name, 1, empty)
+        for child, _ in site["projections"]:
+            drop_weights(module, child, 0, empty)
     for name, axis in site["parameters"].items():
         tensor = getattr(module, name)
         index = torch.tensor(kept, dtype=torch.long, device=tensor.device)
-        _replace(module, name, tensor.index_select(axis, index))
+        if kept:
+            _replace(module, name, tensor.index_select(axis, index))
+        elif isinstance(tensor, nn.Parameter):
+            delattr(module, name)
+            none = tensor.detach().index_select(axis, index)
+            module.register_buffer(name, none, persistent=False)
     for name, value in site["attributes"].items():
         setattr(module, name, value)
     module.kept_heads, module.full_heads = tuple(site["kept"]), heads
@@ -369,5 +421,6 @@ def sites_in(config: Any) -> list[dict[str, Any]]:
 
 def cut_model(model: Any, sites: list[dict[str, Any]]) -> None:
     """Carry out all instructions on a full model."""
+    empty: dict[int, torch.Tensor] = {}
     for site in sites:
-        cut_site(model, site)
+        cut_site(model, site, empty)

@@ -67,7 +67,7 @@ def instructions(
             entry["returns"] = seen[site.path].returns
             entry["batch_axis"] = seen[site.path].batch_axis
         if before:
-            entry |= {key: before[key] for key in ("projections", "heads", "groups")}
+            entry |= {key: before[key] for key in ("projections", "heads", "groups", "parameters")}
             entry["kept"] = [before["kept"][index] for index in kept]
         written.append(entry)
     base = base_name(model.config)

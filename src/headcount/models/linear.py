@@ -22,7 +22,7 @@ def weight_of(layer: Any) -> Tensor:  # -> (input, output)
 def read_rows(out: Any) -> Tensor:  # -> (input + bias, output)
     """Weights and bias, the bias as the last row, in float64 on the CPU."""
     rows = [weight_of(out)] + ([out.bias[None]] if has_bias(out) else [])
-    return torch.cat(rows).detach().double().cpu()
+    return torch.cat([part.detach().double().cpu() for part in rows])
 
 
 def write_rows(out: Any, rows: Tensor) -> None:

@@ -13,6 +13,8 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
+from headcount.models.cut import NoWeights
+
 QUERY = ("q_proj", "query", "q", "q_lin", "query_proj", "Wq", "wq", "linear_q", "to_q", "q_attn")
 KEY = ("k_proj", "key", "k", "k_lin", "key_proj", "Wk", "wk", "linear_k", "to_k")
 VALUE = ("v_proj", "value", "v", "v_lin", "value_proj", "Wv", "wv", "linear_v", "to_v")
@@ -157,7 +159,8 @@ def _head_dim(module: nn.Module, out_inputs: int) -> int | None:
 
 
 def _site_at(model: nn.Module, path: str, module: nn.Module) -> Site | None:
-    children = dict(module.named_children())
+    hidden = {name: part for name, part in vars(module).items() if isinstance(part, NoWeights)}
+    children = dict(module.named_children()) | hidden
     projections = _projections(children)
     if projections is None:
         return None
