@@ -634,6 +634,30 @@ def _read_parallel(path: Path) -> None:
         task.load(split)
 
 
+def _write_squad(folder: Path, rng: Random) -> Path:
+    context = "In 1867 the Bell rang twice. é 日本"
+    answers = [{"text": "Bell", "answer_start": 12}, {"text": "日本", "answer_start": 31}]
+    questions = [
+        {"id": "q1", "question": "What?", "answers": answers, "is_impossible": False},
+        {"id": "q2", "question": "Who?", "answers": [], "is_impossible": True},
+    ]
+    paragraphs = [{"context": context, "qas": questions}, {"context": "x", "qas": []}]
+    data = {"version": "v2.0", "data": [{"title": "Bells", "paragraphs": paragraphs}]}
+    (folder / "dev.json").write_bytes(damage.json_file(data, rng))
+    return folder / "dev.json"
+
+
+def _read_squad(path: Path) -> None:
+    from headcount.tasks import open_task
+    from headcount.tasks.squad import read_answers
+
+    task = open_task("question-answering", data=path)
+    for split in task.splits:
+        for _, context, answers in zip(*task.load(split).texts, strict=True):
+            for text, start in read_answers(str(answers))[0]:
+                assert str(context)[start:].startswith(text)
+
+
 def _write_pairs(folder: Path, rng: Random) -> Path:
     rows = [["a cat", "b"], ["the dog", "cats é 日本"], ["x, y", "z"]]
     if rng.random() < 0.5:
@@ -983,6 +1007,7 @@ READERS = (
     Reader("modules", 3, _write_modules, _read_modules),
     Reader("glue", 3, _write_glue, _read_glue),
     Reader("parallel", 3, _write_parallel, _read_parallel),
+    Reader("squad", 3, _write_squad, _read_squad),
     Reader("pairs", 2, _write_pairs, _read_pairs),
     Reader("text", 2, _write_text, _read_text),
     Reader("options", 3, _file("headcount.toml", _options), _read_options),

@@ -13,7 +13,16 @@ REFERENCES = ["the cat sat on a mat today .", "the dog runs in a park now", "yes
 
 
 TAGS = ["O B-per I-per O", "O O O B-loc", "B-per O B-loc I-loc", "B-org I-org O B-per"]
-COLUMNS = ("acc", "acc_norm", "fidelity", "neighbours@10", "ndcg@10", "recall@10")
+COLUMNS = (
+    "answer_f1",
+    "exact_match",
+    "acc",
+    "acc_norm",
+    "fidelity",
+    "neighbours@10",
+    "ndcg@10",
+    "recall@10",
+)
 """Means over columns of numbers."""
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,3 +90,11 @@ def test_settings_that_a_task_has_no_use_for_are_refused(
 ) -> None:
     ran = cli("evaluate", "pocket-bert", "--task", "pocket-sentiment", *option)
     assert (ran.code, option[0] in ran.err) == (2, True), ran.err
+
+
+def test_rows_that_do_not_overlap_have_no_stride(tmp_path: Path) -> None:
+    (tmp_path / "dev.txt").write_text("a b c\n" * 9)
+    for name in ("causal-lm", "masked-lm"):
+        with pytest.raises(UsageError, match=f"Task '{name}' has no rows that overlap: --stride"):
+            open_task(name, data=tmp_path / "dev.txt", stride=4)
+    assert open_task("causal-lm", data=tmp_path / "dev.txt", window=8, stride=4).stride == 4

@@ -33,7 +33,7 @@ def test_names_of_labels() -> None:
         ({"window": 1}, "at least 2 tokens, not 1"),
         ({"window": 8, "stride": 9}, "at most the window: 9 tokens of 8"),
         ({"window": 8, "stride": 0}, "at least 1"),
-        ({"stride": 4}, "4 tokens of none"),
+        ({"stride": 0}, "at least 1 and at most the window: 0 tokens of none"),
     ],
 )
 def test_bad_windows(settings: dict[str, int], message: str) -> None:

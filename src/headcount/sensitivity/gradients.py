@@ -226,6 +226,8 @@ def answers_of(
     A model that predicts nothing is refused.
     """
     outputs: Any = model(**batch.inputs)
+    if kind is None and hasattr(outputs, "start_logits"):
+        kind = task_kind("question-answering")
     try:
         if kind is not None:
             answers = kind.predict(outputs, batch.inputs, model)

@@ -74,6 +74,11 @@ for _name, _where, _summary in (
         "words with tags, as CoNLL columns or JSONL with tokens and tags; entity F1 and accuracy",
     ),
     (
+        "question-answering",
+        "squad:question_answering",
+        "SQuAD's JSON, with or without questions that have no answer; F1 and exact match",
+    ),
+    (
         "embedding",
         "embeddings:embedding",
         "text files, or a column of a table, without labels; fidelity to the full model's "
@@ -120,6 +125,11 @@ def read_task(name: str, source: Source) -> Task:
     opened = opener(source)
     if source.window is not None and opened.window is None:
         raise UsageError(f"Task '{name}' has no windows: --window is for causal-lm.")
+    if source.stride is not None and opened.stride is None:
+        raise UsageError(
+            f"Task '{name}' has no rows that overlap: --stride is for question-answering, and for "
+            "causal-lm with --window."
+        )
     if source.template is not None and not opened.choices:
         raise UsageError(f"Task '{name}' has no prompts: --template is for multiple-choice.")
     if source.normalizer is not None and not opened.normalizer:

@@ -69,7 +69,7 @@ def text_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bo
         notes=test_as_dev(files, source),
         packed=packed,
         window=source.window if packed else None,
-        stride=source.stride if packed else None,
+        stride=source.stride if packed and source.window is not None else None,
     )
 
 

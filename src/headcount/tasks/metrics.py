@@ -278,6 +278,8 @@ METRICS: dict[str, Metric] = {
     ),
     "acc": _column(0),
     "acc_norm": _column(1),
+    "answer_f1": _column(0),
+    "exact_match": _column(1),
     "fidelity": _column(0, low=-1.0),
     "neighbours@10": _column(1),
     "ndcg@10": _column(0),

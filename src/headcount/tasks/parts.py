@@ -118,13 +118,14 @@ def _apart(rows: Examples, share: float, seed: int, packed: bool) -> tuple[np.nd
     """Row numbers of the two parts; the second has about this share of the rows."""
     if packed:
         return _stretch_apart([str(line) for line in rows.texts[0]], share, seed)
-    return _rows_apart(list(zip(*rows.texts, strict=True)), share, seed)
+    keys = [(group,) for group in rows.groups or ()] or list(zip(*rows.texts, strict=True))
+    return _rows_apart(keys, share, seed)
 
 
 def _rows_apart(
     keys: Sequence[tuple[str | None, ...]], share: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers of the two parts, each ascending; equal rows are never on two sides."""
+    """Row numbers of the two parts, each ascending; equal keys are never on two sides."""
     number = {key: index for index, key in enumerate(dict.fromkeys(keys))}
     group = np.array([number[key] for key in keys])
     order = np.random.default_rng(seed).permutation(len(number))

@@ -38,7 +38,8 @@ class Source:
     `max_length` with an end token after each line."""
     stride: int | None = None
     """Tokens from one window to the next, at most `window`, the default; with less, a window
-    begins with context that earlier windows have scored."""
+    begins with context that earlier windows have scored. Question answering: tokens of a long
+    context from one row to the next; by default, two thirds of what fits beside the question."""
     metrics: tuple[str, ...] = ()
     """Which of the task's metrics are computed, in this order: the first is its score."""
     template: str | None = None
@@ -57,7 +58,7 @@ class Source:
             raise UsageError("A translation has two languages, as in en de.")
         if self.window is not None and self.window < 2:
             raise UsageError(f"A window has at least 2 tokens, not {self.window}.")
-        if self.stride is not None and not 1 <= self.stride <= (self.window or 0):
+        if self.stride is not None and not 1 <= self.stride <= (self.window or self.stride):
             raise UsageError(
                 f"A stride is at least 1 and at most the window: {self.stride} tokens of "
                 f"{self.window or 'none'} (--window)."

@@ -40,6 +40,8 @@ class Examples:
     """(row,) the image or sound that a row is; its first text then names the file's content."""
     corpus: Sequence[str] = ()
     """Texts that every row is compared with, as in retrieval; a part of the rows has all."""
+    groups: Sequence[str] | None = None
+    """(row,) rows with the same one stay together where a file is split, as those of a context."""
 
     def __post_init__(self) -> None:
         lengths = {len(column) for column in self.texts}
@@ -60,7 +62,8 @@ class Examples:
         texts = tuple([column[i] for i in rows] for column in self.texts)
         files = None if self.files is None else [self.files[i] for i in rows]
         labels = None if self.labels is None else self.labels[rows]
-        return Examples(texts, labels, files, self.corpus)
+        groups = None if self.groups is None else [self.groups[i] for i in rows]
+        return Examples(texts, labels, files, self.corpus, groups)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +95,7 @@ class Task:
     window: int | None = None
     """Language modelling: tokens of a window; the text is cut into windows instead of blocks."""
     stride: int | None = None
-    """Tokens from one window to the next; the window when left out."""
+    """Tokens from one window, or row of one context, to the next; the window when left out."""
     choices: bool = False
     """Its rows are prompts with choices."""
     normalizer: str = ""

@@ -72,7 +72,9 @@ def given_rows(
     bare: Any = unwrap(model)
     batch = next(batches_for(bare, rows.take([0])))
     with torch.inference_mode(), evaluating(bare):
-        answers = bare(**batch.inputs).logits
+        answers = getattr(bare(**batch.inputs), "logits", None)
+    if answers is None:
+        raise UsageError(f"{type(bare).__name__} has no logits to score rows by: pass a task.")
     labels = batch.inputs["input_ids"] if batch.labels is None else batch.labels
     kind = kind_of(bare, answers, labels)
     rows, names = kind.given(bare, rows, answers)

@@ -42,6 +42,11 @@ for _name, _where, _summary in (
         "token_classification:TokenClassification",
         "a tag for every word, as in CoNLL columns",
     ),
+    (
+        "question-answering",
+        "question_answering:QuestionAnswering",
+        "the part of a context that answers a question, as in SQuAD",
+    ),
     ("embedding", "embedding:Embedding", "a vector for a text, without labels"),
     ("similarity", "similarity:Similarity", "how alike two texts are, by their embeddings"),
     ("retrieval", "retrieval:Retrieval", "which texts answer a query, by their embeddings"),
