@@ -24,6 +24,7 @@ from headcount.exports.export import export
 from headcount.heads import Mask
 from headcount.models import cut
 from headcount.models.find import layout
+from headcount.models.instructions import set_biases
 from headcount.models.load import load
 from headcount.models.probe import relative_difference, run
 from headcount.models.remove import remove
@@ -177,3 +178,20 @@ def test_zeroed_of_a_whole_model_is_the_model(tmp_path):
 def test_standalone_of_a_whole_model_is_pointless(tmp_path):
     with pytest.raises(UsageError, match="has all its heads, so it needs no code of its own"):
         export(build("bert"), "standalone", tmp_path / "out")
+
+
+def test_biases_that_recovery_added_are_exported_or_refused(tmp_path):
+    llama, t5 = (remove(m, mixed(layout(m))) for m in (build("llama"), build("t5")))
+    set_biases(llama, [f"model.layers.{n}.self_attn.o_proj" for n in (1, 2)])
+    with torch.no_grad():
+        llama.model.layers[1].self_attn.o_proj.bias += 0.5
+    for to in ("zeroed", "standalone"):  # which compares the answers
+        export(llama, to, tmp_path / to)
+    plain = AutoModelForCausalLM.from_pretrained(tmp_path / "zeroed")
+    assert plain.config.attention_bias
+    ids = {"input_ids": torch.tensor([[5, 6, 7]])}
+    assert relative_difference(run(llama, ids), run(plain, ids)) < 1e-5
+    set_biases(t5, ["encoder.block.1.layer.0.SelfAttention.o"])
+    export(t5, "standalone", tmp_path / "t5")
+    with pytest.raises(UnsupportedError, match=r"SelfAttention\.o got a bias by recovery"):
+        export(t5, "zeroed", tmp_path / "t5-zeroed")

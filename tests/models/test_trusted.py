@@ -215,3 +215,30 @@ def test_a_damaged_index_is_told_in_one_sentence(text, tmp_path):
     (tmp_path / "model.safetensors.index.json").write_text(text)
     with pytest.raises(UsageError, match="no index of weights"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("biases", "says"),
+    [
+        ("x", "its biases are 'x', not a list of paths"),
+        ([3], "not a list of paths"),
+        (["model.layers.0.mlp.down_proj"], "is no output projection without a bias"),
+        (["model.layers.9.self_attn.o_proj"], "is no output projection without a bias"),
+        (["model.layers.0.self_attn.o_proj"], ""),
+    ],
+)
+def test_biases_are_those_of_output_projections_without_one(biases, says, tmp_path):
+    model = build("llama", num_hidden_layers=2)
+    small = remove(model, Mask.parse("24", layout(model)))
+    small.save_pretrained(tmp_path)
+    config = load_config(str(tmp_path))
+    told = config.headcount | {"biases": biases}
+    if isinstance(biases, list):
+        told["check"] = checksum(told["sites"], biases)
+    config.headcount = told
+    with pytest.raises(NotFoundError, match=says) if says else nullcontext():
+        require_instructions(config, type(model), type(model))
+    if not says:  # and one that the check number does not vouch for is damaged
+        config.headcount = {key: value for key, value in told.items() if key != "biases"}
+        with pytest.raises(NotFoundError, match="check number does not fit"):
+            require_instructions(config, type(model), type(model))

@@ -41,7 +41,7 @@ def test_the_best_on_held_back_rows_is_what_the_model_gets(family):
     told = made.to_json()
     assert (told["held_back"], count) == (8, 8)
     assert told["trials"][0] == {"options": None, "divergence": left}
-    names = {"ridge", "target", "feed_forward", "scales"}
+    names = {"ridge", "target", "feed_forward", "bias", "scales"}
     assert all(set(trial["options"]) == names for trial in told["trials"][1:])
 
 
@@ -113,3 +113,18 @@ def test_the_public_function_chooses_as_well():
     choose(other, model, batches, options=OPTIONS)
     assert all(map(torch.equal, other.parameters(), small.parameters()))
     assert [done for done, _ in seen] == list(range(2, len(seen) + 2))
+
+
+def test_a_bias_that_was_tried_and_not_chosen_is_gone(monkeypatch):
+    model = build("llama")
+    small, other = (remove(model, mixed(layout(model))) for _ in range(2))
+    batches = data(model)
+    distances = iter([3.0, 1.0, *[2.0] * 20])
+    monkeypatch.setattr(module, "divergence", lambda *_: next(distances))
+    made = choose(small, model, batches, options=OPTIONS)
+    assert any(trial.options and trial.options.bias for trial in made.trials)
+    assert "biases" not in small.config.headcount
+    learnt, _, _ = _split(batches, 0.25)
+    recover_layers(other, model, learnt)
+    assert [n for n, _ in small.named_parameters()] == [n for n, _ in other.named_parameters()]
+    assert all(map(torch.equal, other.parameters(), small.parameters()))

@@ -270,3 +270,53 @@ def test_scales_keep_the_direction_of_every_heads_rows():
         factors = (value / start[name]).unflatten(1, (-1, 8))
         assert torch.allclose(factors, factors[:1, :, :1].expand_as(factors), atol=1e-3), name
     assert {fit.unknowns for fit in fits} <= set(range(1, max(site.stacks[0].heads) + 1))
+
+
+@pytest.mark.parametrize("family", ["llama", "t5"])
+def test_a_bias_where_the_projection_has_none_is_solved_saved_and_loaded(family, tmp_path):
+    model = build(family)
+    keep = mixed(layout(model))
+    small = remove(model, keep)
+    batches = data(model)
+    fits = recover_layers(small, model, batches, options=Recover(bias=True))
+    plain = recover_layers(remove(model, keep), model, batches)
+    without = {(fit.stack, fit.layer): fit.unknowns for fit in plain}
+    assert all(
+        fit.unknowns == without.get((fit.stack, fit.layer), 0) + 1 and fit.after < fit.before
+        for fit in fits
+    )
+    assert len(fits) > len(plain)  # layers without heads have something to solve
+    biases = small.config.headcount["biases"]
+    emptied = [part for part in small.config.headcount["sites"] if not part["kept"]]
+    assert emptied
+    assert {part["out"] for part in emptied} <= set(biases)
+    assert all(bool(small.get_submodule(path).bias.any()) for path in biases)
+    small.save_pretrained(tmp_path / "small")
+    again = load(tmp_path / "small")
+    assert again.config.headcount == small.config.headcount
+    for (name, one), two in zip(small.named_parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, two), name
+    assert torch.allclose(run(small, batches[0])[0], run(again, batches[0])[0], atol=1e-6)
+    # what is cut once more keeps them
+    fewer = remove(small, Mask.full(layout(small)))
+    assert fewer.config.headcount["biases"] == biases
+    assert torch.allclose(run(small, batches[0])[0], run(fewer, batches[0])[0], atol=1e-5)
+    # a bias moves the answers in the layer that has nothing else
+    with torch.no_grad():
+        small.get_submodule(emptied[0]["out"]).bias += 1
+    assert not torch.allclose(run(small, batches[0])[0], run(again, batches[0])[0], atol=1e-3)
+
+
+def test_a_bias_is_that_of_least_squares_from_zero():
+    model = build("llama").double()
+    small = remove(model, Mask.parse("4442", layout(model)))
+    batches = data(model)
+    path = "model.layers.3.self_attn.o_proj"
+    x, y = stacked(small, path, batches, "in"), stacked(model, path, batches, "out")
+    start = small.get_submodule(path).weight.T.detach().numpy()
+    start = np.concatenate([start, np.zeros((1, len(start[0])))])
+    solved = lstsq(np.concatenate([x, np.ones((len(x), 1))], 1), y, start)
+    recover_layers(small, model, batches, options=Recover(bias=True))
+    out = small.get_submodule(path)
+    assert np.abs(out.weight.T.detach().numpy() - solved[:-1]).max() < 1e-8
+    assert np.abs(out.bias.detach().numpy() - solved[-1]).max() < 1e-8

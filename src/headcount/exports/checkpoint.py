@@ -74,9 +74,24 @@ def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
     config = copy.deepcopy(model.config)
     for written in ("headcount", "pruned_heads", "auto_map"):
         vars(config).pop(written, None)
+    biases = cut.biases_in(model.config)
+    if biases and hasattr(config, "attention_bias"):
+        config.attention_bias = True  # Llama's word for biases of all four projections
     with torch.device("meta"):
         full = adopt_pooler(plain_class(model)(config), model)
-    full.load_state_dict(_in_place(model, full), assign=True)
+    state, shapes = _in_place(model, full), full.state_dict()
+    if lost := [path for path in biases if f"{path}.bias" not in shapes]:
+        raise UnsupportedError(
+            f"{lost[0]} got a bias by recovery, and {plain_class(model).__name__} has none there: "
+            "export to standalone, or recover without --bias."
+        )
+    if biases:
+        state |= {
+            name: torch.zeros(shape.shape, dtype=model.dtype, device=model.device)
+            for name, shape in shapes.items()
+            if name not in state and name.endswith("_proj.bias")
+        }
+    full.load_state_dict(state, assign=True)
     full.tie_weights()
     if model.can_generate():
         full.generation_config = copy.deepcopy(model.generation_config)

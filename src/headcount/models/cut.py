@@ -1,8 +1,9 @@
 """Cut heads out of a transformers model by written instructions (`config.headcount`).
 
 This file stands alone on torch and transformers: `headcount export --to standalone` ships it
-beside the weights. `config.headcount["base"]` names the model that heads were removed from, and
-`config.headcount["sites"]` holds, for each attention module that lost heads:
+beside the weights. `config.headcount["base"]` names the model that heads were removed from,
+`config.headcount["biases"]` the projections that got a bias, which the class does not give them,
+and `config.headcount["sites"]` holds, for each attention module that lost heads:
 
     path, out       the attention module and its output projection
     projections     [child, kind] pairs; kind says which rows of a child belong to which head
@@ -368,7 +369,10 @@ class RelativeSkipped(Mixin):
         weights = None
         if self.config._attn_implementation == "eager":
             weights = hidden.new_zeros(hidden.shape[0], 0, queries, keys)
-        return torch.zeros_like(hidden), bias, weights
+        out = torch.zeros_like(hidden)
+        if self.own_out is not None and getattr(self, self.own_out).bias is not None:
+            out = out + getattr(self, self.own_out).bias
+        return out, bias, weights
 
 
 MIXINS = {
@@ -386,6 +390,7 @@ class Pruned(Mixin):
         # mixed_class() wraps forward only; the base's own __init__ builds the full model
         self.base_class.__init__(self, config, *args, **kwargs)
         cut_model(self, sites_in(config))
+        add_biases(self, biases_in(config))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The base's forward pass, without what transformers 5 takes and ignores."""
@@ -417,6 +422,19 @@ class Pruned(Mixin):
 def sites_in(config: Any) -> list[dict[str, Any]]:
     """The instructions in a config; none for a model that has all its heads."""
     return (getattr(config, "headcount", None) or {"sites": []})["sites"]
+
+
+def biases_in(config: Any) -> list[str]:
+    """Paths of the projections that got a bias."""
+    return (getattr(config, "headcount", None) or {}).get("biases", [])
+
+
+def add_biases(model: Any, paths: Sequence[str]) -> None:
+    """Give linear layers a bias of zeros."""
+    for path in paths:
+        layer = find_module(model, path)
+        if layer is not None and layer.bias is None:
+            layer.bias = nn.Parameter(layer.weight.new_zeros(layer.weight.shape[0]))
 
 
 def cut_model(model: Any, sites: list[dict[str, Any]]) -> None:

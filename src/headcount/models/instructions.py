@@ -10,7 +10,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from headcount.heads import Mask
-from headcount.models.cut import sites_in
+from headcount.models.cut import add_biases, biases_in, sites_in
 from headcount.models.origin import base_name
 from headcount.models.seen import SiteProbe
 from headcount.models.sites import PER_HEAD_PARAMETERS, Site
@@ -70,13 +70,34 @@ def instructions(
             entry |= {key: before[key] for key in ("projections", "heads", "groups", "parameters")}
             entry["kept"] = [before["kept"][index] for index in kept]
         written.append(entry)
-    base = base_name(model.config)
-    return {"version": VERSION, "base": base, "sites": written, "check": checksum(written)}
+    plain: dict[str, Any] = {"version": VERSION, "base": base_name(model.config), "sites": written}
+    return with_biases(plain, biases_in(model.config))
 
 
-def checksum(sites: list[dict[str, Any]]) -> int:
+def with_biases(instructions: dict[str, Any], paths: list[str]) -> dict[str, Any]:
+    """The same instructions with exactly these projections that got a bias, and their check."""
+    plain = {key: instructions[key] for key in ("version", "base", "sites")}
+    plain |= {"biases": paths} if paths else {}
+    return plain | {"check": checksum(plain["sites"], paths)}
+
+
+def checksum(sites: list[dict[str, Any]], biases: list[str] | None = None) -> int:
     """A number over the instructions, by which a damaged file is noticed."""
-    return zlib.crc32(json.dumps(sites, sort_keys=True).encode())
+    written = [*sites, biases] if biases else sites
+    return zlib.crc32(json.dumps(written, sort_keys=True).encode())
+
+
+def set_biases(model: nn.Module, paths: list[str]) -> None:
+    """Give exactly these projections of a pruned model a bias that its class does not give them.
+
+    New ones are zero; those that had one and are not named lose it.
+    """
+    config: Any = model.config
+    for path in biases_in(config):
+        if path not in paths:
+            model.get_submodule(path).register_parameter("bias", None)
+    add_biases(model, paths)
+    config.headcount = with_biases(config.headcount, paths)
 
 
 def kind_of(module: nn.Module) -> str:

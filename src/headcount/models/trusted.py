@@ -14,6 +14,7 @@ from headcount.base.errors import HeadcountError, NotFoundError
 from headcount.heads import STACKS
 from headcount.models.config import describes_none, silent
 from headcount.models.instructions import VERSION, attributes, checksum
+from headcount.models.linear import has_bias
 from headcount.models.seen import SiteProbe, watch_lending
 from headcount.models.sites import PER_HEAD_PARAMETERS, Site, find_sites, linear_sizes
 
@@ -66,6 +67,7 @@ def require_instructions(
         known.append(_Known(plain_skeleton(config, saved)))
     for entry in instructions["sites"]:
         _refuse(_about_site(entry, known, checked="check" in instructions))
+    _refuse(_about_biases(instructions.get("biases", []), known))
     return bones
 
 
@@ -83,10 +85,14 @@ def _about_form(instructions: object) -> str:
         return "it is not an object with a list of sites"
     if instructions.get("version") != VERSION or type(instructions["version"]) is not int:
         return f"its version is {_short(instructions.get('version'))}, not {VERSION}"
-    if not {"version", "sites"} <= set(instructions) <= {"version", "base", "sites", "check"}:
+    keys = {"version", "base", "sites", "biases", "check"}
+    if not {"version", "sites"} <= set(instructions) <= keys:
         return (
             f"it has {_short(sorted(map(str, instructions)))}, not version, base, sites and check"
         )
+    biases = instructions.get("biases", [])
+    if type(biases) is not list or not all(type(path) is str for path in biases):
+        return f"its biases are {_short(biases)}, not a list of paths"
     if type(instructions.get("base", "")) is not str or len(instructions.get("base", "")) > LONGEST:
         return f"its base is {_short(instructions['base'])}, not a model's name"
     for number, site in enumerate(instructions["sites"]):
@@ -95,7 +101,7 @@ def _about_form(instructions: object) -> str:
             return f"sites[{number}]{wrong}"
     if len({site["path"] for site in instructions["sites"]}) < len(instructions["sites"]):
         return "a path is there twice"
-    if "check" in instructions and instructions["check"] != checksum(instructions["sites"]):
+    if "check" in instructions and instructions["check"] != checksum(instructions["sites"], biases):
         return "its check number does not fit its sites"
     return ""
 
@@ -157,6 +163,19 @@ def _about_site(entry: dict[str, Any], known: list[_Known], *, checked: bool) ->
             wrong = wrong or ("" if checked else _about_calls(entry, model.seen.get(site.path)))
             return wrong and f"{entry['path']}: {wrong}"
     return f"this model has no attention layer {_short(entry['path'])}"
+
+
+def _about_biases(paths: list[str], known: list[_Known]) -> str:
+    """Which path that is said to have got a bias cannot, or an empty string."""
+    for path in paths:
+        fits = False
+        for model in known:
+            outs = {site.out.removeprefix(model.prefix): site.out for site in model.sites.values()}
+            out = outs.get(path.removeprefix(model.prefix))
+            fits |= out is not None and not has_bias(model.bones.get_submodule(out))
+        if not fits:
+            return f"{_short(path)} is no output projection without a bias"
+    return ""
 
 
 def _about_fit(entry: dict[str, Any], site: Site, model: _Known) -> str:

@@ -18,7 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from headcount.models.batches import Batches
-from headcount.models.find import unwrap
+from headcount.models.cut import biases_in
+from headcount.models.find import sites_of, unwrap
+from headcount.models.instructions import set_biases
+from headcount.models.linear import has_bias
 from headcount.repair.fidelity import divergence
 from headcount.repair.recover import Recover
 from headcount.repair.recovery import ENOUGH, Fit, recover_layers
@@ -27,11 +30,12 @@ from headcount.tasks.encoding import EncodedRows
 CHANGES: tuple[Callable[[Recover], dict[str, object]], ...] = (
     lambda _: {"feed_forward": True},
     lambda _: {"target": "stream"},
+    lambda _: {"bias": True},
     lambda best: {"ridge": best.ridge * 10},
     lambda best: {"ridge": best.ridge / 10},
 )
 """What is tried on the best so far, in this order."""
-CHOSEN = ("ridge", "target", "feed_forward", "scales")
+CHOSEN = ("ridge", "target", "feed_forward", "bias", "scales")
 """Options that are chosen."""
 LEAST = 1e-3
 """Share of the distance by which a change must be better to stay."""
@@ -93,6 +97,7 @@ def choose(
         return RecoveryChoice(trial, (trial,), fits, 0, _enough(fits) or note)
     learnt, held, count = parts
     start = _weights(small)
+    lacking = [s.out for s in sites_of(small) if not has_bias(small.get_submodule(s.out))]
     trials = [Trial(divergence(small, model, held))]
     best, kept, fits = trials[0], start, ()
 
@@ -114,7 +119,8 @@ def choose(
     for change in CHANGES:
         way = best.options or base
         changed = replace(way, **change(way))
-        if changed not in [trial.options for trial in trials] and not way.scales:
+        useless = (changed.bias and not lacking) or way.scales
+        if changed not in [trial.options for trial in trials] and not useless:
             attempt(changed)
     _restore(small, kept)
     if best.options is not None:
@@ -191,11 +197,19 @@ def _take(batch: Mapping[str, object], which: np.ndarray) -> dict[str, object]:
     }
 
 
-def _weights(model: nn.Module) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in model.named_parameters()}
+Weights = tuple[list[str], dict[str, Tensor]]
+"""The projections that got a bias, and all parameters."""
 
 
-def _restore(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+def _weights(model: nn.Module) -> Weights:
+    parameters = {name: value.detach().clone() for name, value in model.named_parameters()}
+    return biases_in(model.config), parameters
+
+
+def _restore(model: nn.Module, weights: Weights) -> None:
+    biases, parameters = weights
+    if biases != biases_in(model.config):
+        set_biases(model, biases)
     with torch.no_grad():
         for name, value in model.named_parameters():
-            value.copy_(weights[name])
+            value.copy_(parameters[name])

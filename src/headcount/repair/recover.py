@@ -32,6 +32,8 @@ class Recover:
     """The full model's attention output, or its stream: what drifted below is made up for."""
     feed_forward: bool = False
     """Solve the second matrix of each feed-forward part as well."""
+    bias: bool = False
+    """Give a bias to the output projections of attention that have none."""
     scales: bool = False
     """One factor for each kept head instead of new weights: for very few rows."""
     choose: bool = False

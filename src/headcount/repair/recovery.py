@@ -16,7 +16,8 @@ depths together.
 With the target `stream`, y is the full model's stream behind the layer minus what the pruned
 model's output is added to (`models/residual.py`), so that drift from below is made up for. With
 `feed_forward` the second matrix of a block's feed-forward part is solved in the same way, in turn.
-With `scales` a head's rows keep their directions and get one factor.
+With `bias` the output projections of attention that have no bias get one. With `scales` a head's
+rows keep their directions and get one factor.
 
 The inputs must be like those the model will see: solved on random tokens, models scored worse
 than without recovery in every case that was tried.
@@ -33,9 +34,11 @@ from torch import nn
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.batches import Batches, batches_for, counted_tokens
+from headcount.models.cut import biases_in
 from headcount.models.door import require_model
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
+from headcount.models.instructions import set_biases
 from headcount.models.linear import has_bias, read_rows, write_rows
 from headcount.models.residual import Addition, find_additions
 from headcount.models.sites import Site
@@ -142,9 +145,12 @@ def recover_layers(
     parts = _parts(small, model, options)
     with torch.no_grad(), evaluating(small), evaluating(model):
         start = {part.out: read_rows(small.get_submodule(part.out)) for part in parts}
+        biases = biases_in(small.config)
         try:
             return _solve(small, model, parts, data, options, report)
         except UnsteadyError:
+            if options.bias:
+                set_biases(small, biases)
             for path, rows in start.items():
                 write_rows(small.get_submodule(path), rows)
             return _solve(small, model, parts, data, options, report, whole=True)
@@ -211,6 +217,13 @@ def _solve(
     smaller = [number for number, part in enumerate(order) if part.pruned]
     # what runs below the first missing head is as it was
     todo = order[smaller[0] :] if smaller else []
+    if options.bias and todo:
+        added = [
+            part.out
+            for part in todo
+            if not part.feed_forward and not has_bias(small.get_submodule(part.out))
+        ]
+        set_biases(small, [*biases_in(small.config), *added])
     for done, part in enumerate(todo):
         given, uses_of = (pruned, seen[part.path]), uses[part.path]
         sums = _collect(given, (full, part), uses_of, data, options.tokens)
