@@ -11,6 +11,8 @@ import datasets
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+import transformers
 
 import headcount as hc
 from headcount.base.errors import UsageError
@@ -205,3 +207,51 @@ def test_rows_are_named_by_their_content() -> None:
     assert name(ROWS).startswith("12 of rows, ")
     assert name(ROWS) == name(pd.DataFrame(ROWS)) != name(ROWS[::-1])
     assert name(ROWS) != name({"train": ROWS, "dev": ROWS})
+
+
+HEADS = {
+    "classification": ("ForSequenceClassification", {"id2label": {0: "yes", 1: "no"}}),
+    "regression": ("ForSequenceClassification", {"num_labels": 1}),
+    "masked-lm": ("ForMaskedLM", {}),
+    "token-classification": ("ForTokenClassification", {"id2label": {0: "B-x", 1: "O"}}),
+    "similarity": ("Model", {}),
+    "causal-lm": ("LMHeadModel", {"is_decoder": True}),
+}
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_heads_that_are_masked_or_removed_score_the_same(kind: str, tokenizer: Any) -> None:
+    name, more = HEADS[kind]
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=16, max_position_embeddings=32, pad_token_id=0, **more,
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = getattr(transformers, f"Bert{name}")(config).eval()
+        for weight in model.parameters():
+            if weight.ndim == 2:
+                torch.nn.init.normal_(weight, std=0.4)
+    words = ["the", "cat", "sees", "a", "dog", "near", "an", "old", "king"]
+    rng = np.random.default_rng(0)
+    rows = [
+        {**row, "text": " ".join(rng.choice(words, 3 + number % 4)), "other": words[number % 9]}
+        for number, row in enumerate(ROWS)
+    ]
+    task = hc.task({"train": rows, "dev": rows}, kind=kind, **KINDS[kind])
+    mask, scoring = hc.select(model, "random", 0.5), hc.Scoring(bootstrap=0)
+    small = hc.remove(model, mask)
+    full, masked, removed = (
+        hc.evaluate(model, task, scoring=scoring, tokenizer=tokenizer),
+        hc.evaluate(model, task, mask, scoring=scoring, tokenizer=tokenizer),
+        hc.evaluate(small, task, scoring=scoring, tokenizer=tokenizer),
+    )
+
+    def numbers(evaluation: Any) -> np.ndarray:
+        outcome = evaluation.outcome
+        if isinstance(outcome.predictions, list):  # sentences of tags
+            return np.array([hash(text) for text in outcome.predictions])
+        return np.asarray(evaluation.predictions.get("logits", outcome.predictions), dtype=float)
+
+    np.testing.assert_allclose(numbers(masked), numbers(removed), rtol=1e-4, atol=1e-5)
+    assert not np.allclose(numbers(masked), numbers(full), rtol=1e-2)
