@@ -131,11 +131,6 @@ def _maps(model: PreTrainedModel, batch: Batch, mask: Mask, heads: Layout) -> di
             maps[HeadUse(head, source.use)] = values.float().cpu().numpy()
             if not np.isfinite(maps[HeadUse(head, source.use)]).all():
                 raise UsageError(f"The attention of head {head} is not all numbers (NaN).")
-    return _ordered(maps, mask)
-
-
-def _ordered(maps: dict[HeadUse, Map], mask: Mask) -> dict[HeadUse, Map]:
-    """In the layout's order of stacks."""
     order = [stack.name for stack in mask.layout.stacks]
     return dict(sorted(maps.items(), key=lambda item: (order.index(item[0].head.stack), item[0])))
 

@@ -39,7 +39,7 @@ Indexed = dict[Key, list[Row]]
 def axes_of(group: Group, mistakes: Mistakes | None = None) -> Axes:
     """The axes of a group in the order in which they are written; the first one varies slowest.
 
-    With `told` those that are wrong are put down there and left out.
+    With `mistakes` those that are wrong are put down there and left out.
     """
     mistakes_here, axes = mistakes or Mistakes(), Axes()
     for name, values in group.items():
