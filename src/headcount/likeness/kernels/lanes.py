@@ -75,6 +75,11 @@ _operator(operator.mul, "fmul")
 _operator(operator.truediv, "fdiv")
 
 
+def _plain(sig: Signature, write: Callable[[Builder, Values], Value]) -> Intrinsic:
+    """An intrinsic whose code is made of its arguments alone."""
+    return sig, lambda context, builder, sig, args: write(builder, args)
+
+
 def constant(value: float, kind: ir.VectorType = FLOATS) -> ir.Constant:
     """One number in all lanes, known when the code is made."""
     return ir.Constant(kind, [value] * WIDTH)
@@ -146,18 +151,12 @@ def _splat(builder: Builder, value: Value) -> Value:
 @kernel_code
 def splat(typing: Context, value: types.Type) -> Intrinsic:
     """One number in all lanes."""
-
-    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
-        return _splat(builder, args[0])
-
-    return LANES(types.float32), code
+    return _plain(LANES(types.float32), lambda builder, args: _splat(builder, args[0]))
 
 
 def _elementwise(name: str, count: int) -> Intrinsic:
-    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
-        return call(builder, f"llvm.{name}.v{WIDTH}f32", args)
-
-    return LANES(*[LANES] * count), code
+    full = f"llvm.{name}.v{WIDTH}f32"
+    return _plain(LANES(*[LANES] * count), lambda builder, args: call(builder, full, args))
 
 
 @kernel_code
@@ -169,11 +168,10 @@ def fma(typing: Context, a: types.Type, b: types.Type, c: types.Type) -> Intrins
 @kernel_code
 def without(typing: Context, c: types.Type, a: types.Type, b: types.Type) -> Intrinsic:
     """c - a * b, fused where the machine can."""
-
-    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
-        return fused(builder, builder.fneg(args[1]), args[2], args[0])
-
-    return LANES(LANES, LANES, LANES), code
+    return _plain(
+        LANES(LANES, LANES, LANES),
+        lambda builder, args: fused(builder, builder.fneg(args[1]), args[2], args[0]),
+    )
 
 
 @kernel_code
@@ -197,11 +195,10 @@ def copysign(typing: Context, a: types.Type, b: types.Type) -> Intrinsic:
 @kernel_code
 def larger(typing: Context, a: types.Type, b: types.Type) -> Intrinsic:
     """The larger of two values in each lane."""
-
-    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
-        return builder.select(builder.fcmp_ordered(">", *args), *args)
-
-    return LANES(LANES, LANES), code
+    return _plain(
+        LANES(LANES, LANES),
+        lambda builder, args: builder.select(builder.fcmp_ordered(">", *args), *args),
+    )
 
 
 @kernel_code
@@ -219,21 +216,13 @@ def where_less(
 @kernel_code
 def widen(typing: Context, a: types.Type) -> Intrinsic:
     """The same numbers in double precision, which has + - * / only."""
-
-    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
-        return builder.fpext(args[0], _DOUBLES)
-
-    return WIDE(LANES), code
+    return _plain(WIDE(LANES), lambda builder, args: builder.fpext(args[0], _DOUBLES))
 
 
 @kernel_code
 def narrow(typing: Context, a: types.Type) -> Intrinsic:
     """Double precision rounded to single."""
-
-    def code(context: Context, builder: Builder, sig: Signature, args: Values) -> Value:
-        return builder.fptrunc(args[0], FLOATS)
-
-    return LANES(WIDE), code
+    return _plain(LANES(WIDE), lambda builder, args: builder.fptrunc(args[0], FLOATS))
 
 
 def _reduce(name: str, start: Sequence[float], flags: Sequence[str]) -> Intrinsic:
