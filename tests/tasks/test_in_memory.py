@@ -76,6 +76,8 @@ def test_images_are_named_by_their_paths(tmp_path: Path, monkeypatch: pytest.Mon
     files = task.load("dev").files
     assert files is not None
     assert all(path.is_absolute() and path.is_file() for path in files)
+    with pytest.raises(UsageError, match="Rows of image-classification name their files"):
+        hc.task(splits, kind="image-classification", label="class")
     splits["dev"][0]["path"] = object()  # type: ignore[typeddict-item]
     with pytest.raises(UsageError, match="Row 1 of 'dev' has something that is no text"):
         hc.task(splits, kind="image-classification", columns="path", label="class")
@@ -84,7 +86,7 @@ def test_images_are_named_by_their_paths(tmp_path: Path, monkeypatch: pytest.Mon
 def test_every_kind_takes_rows_or_says_what_it_reads() -> None:
     refused = {entry.name for entry in TASK_KINDS if not task_kind(entry.name).rows_of_tables}
     for name in refused:
-        with pytest.raises(UsageError, match=f"Task '{name}' reads a folder, not rows"):
+        with pytest.raises(UsageError, match=f"Task '{name}' reads files of another form"):
             hc.task(ROWS, kind=name)
     assert "retrieval" in refused
 

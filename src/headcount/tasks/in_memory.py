@@ -97,7 +97,7 @@ def _of_rows(kind: str, splits: Mapping[str, object], settings: dict[str, Any]) 
         )
     known = task_kind(require("kind of task", kind, [entry.name for entry in TASK_KINDS]))
     if not known.rows_of_tables:
-        raise UsageError(f"Task '{kind}' reads a folder, not rows: pass its path.")
+        raise UsageError(f"Task '{kind}' reads files of another form than rows: pass their path.")
     tables = {name: _rows(value, name) for name, value in splits.items()}
     every = [row for table in tables.values() for row in table]
     if settings["columns"] is None and all(row.keys() == {TEXT} for row in every):
@@ -109,7 +109,10 @@ def _of_rows(kind: str, splits: Mapping[str, object], settings: dict[str, Any]) 
         _check(table, needed, label, name)
     if label is not None:
         _require_one_kind([row[label] for row in every], label)
-    path = columns[0] if columns and "input_ids" not in known.reads else None
+    media = "input_ids" not in known.reads
+    if media and not columns:
+        raise UsageError(f"Rows of {kind} name their files: pass columns='PATH', its column.")
+    path = columns[0] if media else None
     texts = {name: "".join(_lines(table, needed, path, name)) for name, table in tables.items()}
     with TemporaryDirectory(prefix="headcount-") as folder:
         for name, text in texts.items():
