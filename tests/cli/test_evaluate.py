@@ -98,3 +98,28 @@ def test_no_tokenizer(cli: Callable[..., Any], tmp_path: Path) -> None:
     ran = cli("evaluate", tmp_path, "--task", "pocket-sentiment")
     assert ran.code == 4
     assert "No tokenizer in" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "Pass --task (see headcount ls tasks), or --lm-eval"),
+        (["--task", "sst2", "--against", "other"], "--against is for --lm-eval"),
+        (["--task", "sst2", "--lm-eval", "piqa"], "leave out --task"),
+        (["--lm-eval", "piqa", "--split", "dev"], "leave out --split"),
+        (["--lm-eval", "piqa", "--data", "."], "leave out --data"),
+    ],
+)
+def test_tasks_of_headcount_or_of_the_harness(
+    options: list[str], message: str, cli: Callable[..., Any]
+) -> None:
+    ran = cli("evaluate", "pocket-bert", *options)
+    assert ran.code == 2
+    assert message in " ".join(ran.err.split())
+
+
+def test_the_harness_is_a_run(cli: Callable[..., Any]) -> None:
+    plan = cli("evaluate", "pocket-bert", "--lm-eval", "a", "b", "--dry-run", "--json")
+    assert json.loads(plan.out)["tasks"] == "a, b", plan.err
+    refused = cli("evaluate", "pocket-bert", "--lm-eval", "piqa")
+    assert (refused.code, "which writes no text" in refused.err) == (2, True)

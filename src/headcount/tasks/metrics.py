@@ -206,7 +206,7 @@ def _of_sums(
     return lambda predictions, labels: float(combine(rows(predictions, labels).sum(0)[None])[0])
 
 
-def _column(at: int, *, low: float = 0.0) -> Metric:
+def column(at: int, *, low: float = 0.0, high: float = 1.0) -> Metric:
     """The mean of a column of numbers, one row per example."""
 
     def numbers(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -215,7 +215,7 @@ def _column(at: int, *, low: float = 0.0) -> Metric:
     return Metric(
         lambda predictions, _: float(predictions[:, at].mean()),
         from_sums(numbers, lambda s: ratio(s[:, 0], s[:, 1])),
-        range=(low, 1.0),
+        range=(low, high),
         rows=NUMBERS,
     )
 
@@ -276,14 +276,14 @@ METRICS: dict[str, Metric] = {
         from_sums(entities.word_counts, lambda s: ratio(s[:, 0], s[:, 1])),
         rows=NUMBERS,
     ),
-    "acc": _column(0),
-    "acc_norm": _column(1),
-    "answer_f1": _column(0),
-    "exact_match": _column(1),
-    "fidelity": _column(0, low=-1.0),
-    "neighbours@10": _column(1),
-    "ndcg@10": _column(0),
-    "recall@10": _column(1),
+    "acc": column(0),
+    "acc_norm": column(1),
+    "answer_f1": column(0),
+    "exact_match": column(1),
+    "fidelity": column(0, low=-1.0),
+    "neighbours@10": column(1),
+    "ndcg@10": column(0),
+    "recall@10": column(1),
     "bits_per_byte": Metric(
         _of_sums(_tokens, _bits_per_byte),
         from_sums(_tokens, _bits_per_byte),

@@ -11,6 +11,7 @@ KINDS = Registry("kind of run")
 for _name, _where, _summary in (
     ("train", "train:Train", "A model trained on a task."),
     ("evaluate", "evaluate:Evaluate", "A model scored on a task."),
+    ("lm-eval", "lm_eval:LmEval", "A model scored by lm-evaluation-harness."),
     ("redundancy", "redundancy:RedundancyOptions", "A distance for every pair of heads."),
     ("roles", "roles:RolesOptions", "What every head does on data."),
     ("importance", "importance:ImportanceOptions", "How much a loss depends on each head."),

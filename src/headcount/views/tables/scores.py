@@ -14,6 +14,7 @@ from headcount.heads import Scores
 from headcount.views.tables.columns import table
 
 if TYPE_CHECKING:
+    from headcount.runs.kinds.lm_eval import LmEvalResult
     from headcount.sensitivity.gradients import ImportanceResult
     from headcount.tasks.metrics import Difference
     from headcount.training.evaluation import Evaluation
@@ -40,6 +41,27 @@ def evaluation_table(scores: list[Evaluation], losses: list[list[Difference]]) -
     against = ["from all heads"] if losses else []
     columns = ["heads kept", "metric", "score", "95 % interval", *against, "n", "seconds"]
     return table(columns, rows, title=f"{scores[0].task} {split_words(scores[0].split)}")
+
+
+def harness_table(result: LmEvalResult) -> Table:
+    """Every score of lm-evaluation-harness, with its difference from the other model's."""
+    rows = []
+    for task in result.tasks:
+        for score in task.scores:
+            row = [task.task, score.metric, _number(score.value), _number(score.stderr)]
+            if result.against is not None:
+                ends = f"[{_number(score.low)}, {_number(score.high)}]"
+                difference = "" if score.difference is None else f"{score.difference:+.4f}"
+                row += [_number(score.against), difference]
+                row += [score.no_interval or ("" if score.low is None else ends)]
+            rows.append([*row, score.n])
+    two = ["other model", "difference", "95 % interval, paired"] if result.against else []
+    columns = ["task", "metric", "score", "standard error", *two, "n"]
+    return table(columns, rows, title=f"lm-evaluation-harness {result.harness}")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
 
 
 def importance_table(importance: ImportanceResult) -> Table:
