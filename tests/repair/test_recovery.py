@@ -294,6 +294,7 @@ def test_a_bias_where_the_projection_has_none_is_solved_saved_and_loaded(family,
     small.save_pretrained(tmp_path / "small")
     again = load(tmp_path / "small")
     assert again.config.headcount == small.config.headcount
+    assert {f"{path}.bias" for path in biases} <= {name for name, _ in again.named_parameters()}
     for (name, one), two in zip(small.named_parameters(), again.parameters(), strict=True):
         assert torch.equal(one, two), name
     assert torch.allclose(run(small, batches[0])[0], run(again, batches[0])[0], atol=1e-6)

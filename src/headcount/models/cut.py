@@ -433,8 +433,16 @@ def add_biases(model: Any, paths: Sequence[str]) -> None:
     """Give linear layers a bias of zeros."""
     for path in paths:
         layer = find_module(model, path)
-        if layer is not None and layer.bias is None:
-            layer.bias = nn.Parameter(layer.weight.new_zeros(layer.weight.shape[0]))
+        if layer is None or layer.bias is not None:
+            continue
+        like = layer.weight
+        if isinstance(layer, NoWeights):
+            # with a bias it has something to save: it becomes a child of its module
+            above, _, name = path.rpartition(".")
+            parent, like = find_module(model, above), next(model.parameters())
+            vars(parent).pop(name, None)
+            setattr(parent, name, layer)
+        layer.bias = nn.Parameter(like.new_zeros(layer.weight.shape[0]))
 
 
 def cut_model(model: Any, sites: list[dict[str, Any]]) -> None:
