@@ -23,8 +23,6 @@ from headcount.tasks.catalog import read_task
 def name_of(run: Run) -> str:
     """The model of a run that starts from no other one, or from one that is done."""
     if isinstance(run.model, InMemory):
-        if run.source.in_memory:
-            task_of(run)  # says that nobody else has its rows
         raise UsageError(
             f"The model '{run.model.name}' of this run was in the memory of the process that asked "
             "for it: name a folder or a model of the hub to have it run again, or elsewhere."

@@ -116,13 +116,12 @@ def open_task(task: str | Task, **source: object) -> Task:
 
 def read_task(name: str, source: Source) -> Task:
     """The task of this name on these data."""
-    opener = TASKS[name]
     if source.in_memory:
         raise UsageError(
             f"The rows of this task ({source.in_memory}) were in the memory of the process that "
             "had them: pass hc.task a file or folder to have them opened again, or elsewhere."
         )
-    opened = opener(source)
+    opened = TASKS[name](source)
     if source.window is not None and opened.window is None:
         raise UsageError(f"Task '{name}' has no windows: --window is for causal-lm.")
     if source.stride is not None and opened.stride is None:
