@@ -177,8 +177,8 @@ def _distances(queries: Side, keys: Side) -> Tensor:  # (input, query, key)
     if not queries.columns:
         return (queries.positions[:, :, None] - keys.positions[:, None]).abs()
     sides = zip(queries.places, keys.places, strict=True)
-    squares = [(query[:, :, None] - key[:, None]) ** 2 for query, key in sides]
-    return sum(squares).float().sqrt() * keys.text[:, None]
+    squares = torch.stack([(query[:, :, None] - key[:, None]) ** 2 for query, key in sides])
+    return squares.sum(0).float().sqrt() * keys.text[:, None]
 
 
 def _end(real: Tensor, end: int) -> Tensor:

@@ -113,8 +113,8 @@ def drop_weights(parent: Any, name: str, axis: int, empty: dict[int, torch.Tenso
         if not isinstance(layer, NoWeights):
             (keep_inputs if axis else keep_outputs)(layer, [])
         return
-    shape = (layer.nf, layer.nx) if _is_transposed(layer) else layer.weight.shape
-    sizes: list[int] = [*shape]
+    shape: Any = (layer.nf, layer.nx) if _is_transposed(layer) else layer.weight.shape
+    sizes = [int(size) for size in shape]
     sizes[axis] = 0
     weight = empty.setdefault(id(layer.weight), torch.empty(sizes, device="cpu"))
     nothing = NoWeights(weight, getattr(layer, "bias", None) if axis else None)

@@ -102,8 +102,8 @@ def _of_rows(kind: str, splits: Mapping[str, object], settings: dict[str, Any]) 
     every = [row for table in tables.values() for row in table]
     if settings["columns"] is None and all(row.keys() == {TEXT} for row in every):
         settings["columns"] = TEXT
-    columns, label = settings["columns"] or (), settings["label"]
-    columns = (columns,) if isinstance(columns, str) else tuple(columns)
+    given, label = settings["columns"] or (), settings["label"]
+    columns: tuple[str, ...] = (given,) if isinstance(given, str) else tuple(given)
     needed = (*columns, *(() if label is None else (label,)))
     for name, table in tables.items():
         _check(table, needed, label, name)
@@ -112,7 +112,7 @@ def _of_rows(kind: str, splits: Mapping[str, object], settings: dict[str, Any]) 
     media = "input_ids" not in known.reads
     if media and not columns:
         raise UsageError(f"Rows of {kind} name their files: pass columns='PATH', its column.")
-    path = columns[0] if media else None
+    path = next(iter(columns)) if media else None
     texts = {name: "".join(_lines(table, needed, path, name)) for name, table in tables.items()}
     with TemporaryDirectory(prefix="headcount-") as folder:
         for name, text in texts.items():

@@ -62,7 +62,7 @@ class Examples:
         texts = tuple([column[i] for i in rows] for column in self.texts)
         files = None if self.files is None else [self.files[i] for i in rows]
         labels = None if self.labels is None else self.labels[rows]
-        groups = None if self.groups is None else [self.groups[i] for i in rows]
+        groups = None if self.groups is None else [self.groups[int(i)] for i in rows]
         return Examples(texts, labels, files, self.corpus, groups)
 
 
