@@ -136,7 +136,7 @@ def test_the_readme_of_the_package_has_whole_addresses() -> None:
     space = runpy.run_path(str(ROOT / "tools" / "readme.py"))
     text = space["absolute"]((ROOT / "README.md").read_text(encoding="utf-8"), "https://there")
     assert "](https://there/raw/main/docs/pictures/page.png)" in text
-    assert "](https://there/blob/main/docs/methods.md#what-each-head-does)" in text
+    assert "](https://there/blob/main/docs/index.md#the-commands)" in text
     assert LINK.findall(text) == []
 
 
