@@ -248,6 +248,21 @@ def test_the_surgeons_fisher_is_that_of_a_drawn_choice(tokenizer: Any) -> None:
     assert (abs(drawn - expected) < 4 * np.sqrt(expected)).all()
 
 
+def test_choices_are_drawn_by_the_models_own_probabilities() -> None:
+    """Two or three choices of one token each, with probabilities that are known."""
+    wanted = [[0.9, 0.1], [0.6, 0.3, 0.1]]
+    rows = [chance for example in wanted for chance in example]
+    logits = torch.tensor([[[chance, 1 - chance]] for chance in rows]).log()
+    examples = torch.tensor([0, 0, 1, 1, 1])
+    batch = ModelBatch({}, None, examples, torch.zeros(5, 1, dtype=torch.long))
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.stack([KIND.sample_labels(logits, batch, generator) for _ in range(2000)])
+    assert (drawn[:, [1, 3, 4]] == IGNORED).all()
+    for first, chances in ((0, wanted[0]), (2, wanted[1])):
+        shares = np.bincount(drawn[:, first].numpy(), minlength=len(chances)) / 2000
+        np.testing.assert_allclose(shares, chances, atol=0.04)
+
+
 def test_losses_of_a_batch(tokenizer: Any) -> None:
     """Smoothing, a blank example, and the sum, against plain cross-entropies."""
     model = make("llama", tokenizer)
