@@ -36,6 +36,8 @@ def write_search(
     checkpoint = {"id": record["id"], "files": content_of(str(folder / "model"))}
     sentence = "x needs 3 of its 5 heads."
     answer = {
+        "model": "x",
+        "task": "pets",
         "kept": 3,
         "heads": 5,
         "sentence": sentence,

@@ -12,6 +12,7 @@ from headcount.runs.kinds import KINDS
 from headcount.runs.kinds.bench import BenchOptions
 from headcount.runs.kinds.evaluate import Evaluate
 from headcount.runs.kinds.importance import ImportanceOptions
+from headcount.runs.kinds.lm_eval import LmEval
 from headcount.runs.kinds.probe import Probe
 from headcount.runs.kinds.redundancy import RedundancyOptions
 from headcount.runs.kinds.roles import RolesOptions
@@ -39,6 +40,7 @@ ASKED = {
     ),
     "transfer": TransferOptions(finetuned="b"),
     "bench": BenchOptions(ratio=(0.5, 0.9), batch=(1, 8), timing_seconds=5, onnx=False),
+    "lm-eval": LmEval(tasks=("piqa",), limit=9),
     "probe": Probe(wait=0.5, say="here"),
 }
 
@@ -55,7 +57,7 @@ def test_what_is_written_is_read_back(kind):
 
 @pytest.mark.parametrize("kind", ASKED)
 def test_the_key_depends_on_every_option(kind):
-    options = ASKED[kind] if kind == "transfer" else type(ASKED[kind])()
+    options = ASKED[kind] if kind in ("transfer", "lm-eval") else type(ASKED[kind])()
     run, refused = Run(kind, "a", options=options), set()
     for place, other in with_another(options):
         if place in ("training.save_every", "training.save_minutes"):
