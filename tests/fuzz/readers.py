@@ -943,7 +943,7 @@ def _write_speech(folder: Path, rng: Random) -> Path:
 
     (folder / "a.wav").write_bytes(wav(tone("low")))
     path = folder / "speech.csv"
-    path.write_bytes(damage.in_bytes(b"audio,text\na.wav,low\n" * 3, rng))
+    path.write_bytes(damage.in_bytes(b"audio,text\n" + b"a.wav,low\n" * 3, rng))
     return path
 
 
