@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,11 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Tests that were started in the background (`nohup make test &`) have inherited deaf ears.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# It sets up logging when it is imported, which closes the handlers there are. absl's, which come
+# with rouge-score, then close the stream they write to: here that is pytest's.
+with suppress(ImportError):
+    import submitit  # noqa: F401
 
 # The same examples on every machine, and no deadline: shared machines are slow at times.
 settings.register_profile("headcount", derandomize=True, deadline=None, database=None)
