@@ -64,7 +64,9 @@ def paths(model: nn.Module, data: Rows, seed: int = 0) -> dict[Place, tuple[list
     from headcount.pruning.second_order import collect, greedy_path
 
     layers = collect(model, data, seed=seed)
-    return {key: greedy_path(*sums.normal(), sums.heads) for key, sums in layers.items()}
+    done = {key: greedy_path(*sums.normal(), sums.heads) for key, sums in layers.items()}
+    # the loss is of all tokens of an example: an encoder of sound has hundreds for each word
+    return {key: (path, costs * layers[key].tokens) for key, (path, costs) in done.items()}
 
 
 def merged(layout: Layout, removed: dict[Place, tuple[list[int], np.ndarray]]) -> tuple[float, ...]:
