@@ -9,8 +9,9 @@ import torch
 from headcount.base.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.remove import remove
-from headcount.pruning.second_order import greedy_path
+from headcount.pruning.second_order import collect, greedy_path
 from headcount.pruning.select import prepare, select
+from headcount.pruning.surgeon import paths
 from models.zoo import build
 from pruning.conftest import data, spd
 
@@ -49,6 +50,21 @@ def test_a_head_that_another_repeats_goes_before_one_alone():
     path, costs = greedy_path(a, np.eye(4), w, 3, damping=1e-9)
     assert path[0] in (0, 1)
     assert costs[0] < 1e-5 < costs[1]
+
+
+def test_stacks_are_compared_by_the_loss_of_all_their_tokens():
+    """A mean over tokens made heads of a long encoder look as cheap as its tokens are many."""
+    model = build("t5")
+    rows, removed = data(model), paths(model, data(model))
+    sums = collect(model, rows)
+    assert len({layer.tokens for layer in sums.values()}) > 1
+    for place, (order, costs) in removed.items():
+        a, _, w = sums[place].normal()
+        inverse = np.linalg.inv(a + 1e-3 * np.trace(a) / len(a) * np.eye(len(a)))
+        size = len(w) // sums[place].heads
+        head = slice(order[0] * size, (order[0] + 1) * size)
+        change = w[head].T @ np.linalg.inv(inverse[head, head]) @ w[head]
+        assert costs[0] == pytest.approx(np.trace(change @ sums[place].gg.numpy()), rel=1e-6)
 
 
 def test_refusals():

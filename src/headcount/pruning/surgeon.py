@@ -7,6 +7,7 @@ no labels. Removing head h and solving the other rows of the projection W again 
 
     c_h = tr(G W_hᵀ [(A⁻¹)_hh]⁻¹ W_h)
 
+for a token, and this times the layer's tokens for the loss: stacks have different numbers of them.
 The cheapest head goes, W and A⁻¹ are updated (Schur complement), and so on to the last head: one
 greedy path a layer. Costs along a path are made non-decreasing, the paths of all layers merged by
 cost, and end where the requested number is reached, so one pass serves every ratio. Made to be
