@@ -176,9 +176,11 @@ def _distances(queries: Side, keys: Side) -> Tensor:  # (input, query, key)
     """Tokens between a query and a key; between patches the straight line, to others nothing."""
     if not queries.columns:
         return (queries.positions[:, :, None] - keys.positions[:, None]).abs()
-    sides = zip(queries.places, keys.places, strict=True)
-    squares = torch.stack([(query[:, :, None] - key[:, None]) ** 2 for query, key in sides])
-    return squares.sum(0).float().sqrt() * keys.text[:, None]
+    down, right = (
+        query[:, :, None] - key[:, None]
+        for query, key in zip(queries.places, keys.places, strict=True)
+    )
+    return (down**2 + right**2).float().sqrt() * keys.text[:, None]
 
 
 def _end(real: Tensor, end: int) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -98,10 +99,9 @@ def marks_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) 
 def _patches(model: nn.Module, batch: Batch) -> Side:
     """The patches of images, row by row, behind the class token and others that are no patches."""
     pixels = batch["pixel_values"]
-    size = getattr(model.config, "patch_size", None)
-    sides = size if isinstance(size, list | tuple) else (size, size)
-    grid = [side for side in sides if isinstance(side, int)]
-    if pixels.ndim != 4 or (len(sides), len(grid)) != (2, 2):
+    size: Any = getattr(model.config, "patch_size", None)
+    grid = size if isinstance(size, list | tuple) else (size, size)
+    if pixels.ndim != 4 or len(grid) != 2 or not all(isinstance(side, int) for side in grid):
         raise UnsupportedError(f"{type(model).__name__} does not say how it cuts images.")
     rows, columns = pixels.shape[2] // grid[0], pixels.shape[3] // grid[1]
     shape = tuple(pixels.shape[1:])
