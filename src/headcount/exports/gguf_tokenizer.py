@@ -13,6 +13,8 @@ from headcount.base.errors import UnsupportedError
 if TYPE_CHECKING:
     from gguf import GGUFWriter
 
+JsonDict = dict[str, Any]
+"""A part of `tokenizer.json`."""
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _BYTES = {"type": "ByteLevel", "add_prefix_space": False}
@@ -65,7 +67,7 @@ def add_tokenizer(writer: GGUFWriter, tokenizer: PreTrainedTokenizerBase, rows: 
         writer.add_chat_template(template)
 
 
-def _content(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+def _content(tokenizer: PreTrainedTokenizerBase) -> JsonDict:
     """What tokenizer.json holds."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -82,8 +84,8 @@ def _split_name(content: Mapping[str, Any]) -> str:
     if model.get("byte_fallback"):
         _prefixed(content)
         return ""
-    first: dict[str, Any] = content.get("pre_tokenizer") or {"type": "none"}
-    steps: list[dict[str, Any]] = first.get("pretokenizers", [first])
+    first: JsonDict = content.get("pre_tokenizer") or {"type": "none"}
+    steps: list[JsonDict] = first.get("pretokenizers", [first])
     name = next((name for name, known in SPLITS.items() if _same(steps, known)), None)
     if name is None:
         kinds = ", ".join(step["type"] for step in steps)
@@ -96,7 +98,7 @@ def _split_name(content: Mapping[str, Any]) -> str:
     return name
 
 
-def _same(steps: list[dict[str, Any]], known: list[dict[str, Any]]) -> bool:
+def _same(steps: list[JsonDict], known: list[JsonDict]) -> bool:
     return len(steps) == len(known) and all(
         all(step.get(key) == value for key, value in other.items())
         for step, other in zip(steps, known, strict=True)
@@ -105,7 +107,7 @@ def _same(steps: list[dict[str, Any]], known: list[dict[str, Any]]) -> bool:
 
 def _prefixed(content: Mapping[str, Any]) -> bool:
     """Whether a space goes before a text, of a tokenizer that writes spaces as SentencePiece."""
-    steps: list[dict[str, Any]] = []
+    steps: list[JsonDict] = []
     for part in ("normalizer", "pre_tokenizer"):
         step = content.get(part) or {}
         steps += step.get("normalizers") or step.get("pretokenizers") or ([step] if step else [])

@@ -29,6 +29,8 @@ from torch import nn
 from transformers import Cache
 
 SOURCES = ("key_value_states", "encoder_hidden_states", "key")
+Arguments = dict[str, Any]
+"""What a module is called with, by name."""
 PER_HEAD_ARGUMENTS = ("attention_mask", "mask", "position_bias", "relative_position_bias", "alibi")
 
 
@@ -220,7 +222,7 @@ class Mixin:
         mixed = type(self)
         return _rebuild, (mixed.__mro__[1], mixed.base_class), self.__dict__
 
-    def named_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def named_arguments(self, args: tuple[Any, ...], kwargs: Arguments) -> Arguments:
         """The call's arguments by name."""
         names = list(inspect.signature(self.base_class.forward).parameters)[1:]
         return dict(zip(names, args, strict=False)) | kwargs
@@ -233,7 +235,7 @@ class Shared(Mixin):
         """The base's forward pass on this layer's share."""
         return self.base_class.forward(self, **self.take_share(self.named_arguments(args, kwargs)))
 
-    def take_share(self, call: dict[str, Any]) -> dict[str, Any]:
+    def take_share(self, call: Arguments) -> Arguments:
         """The call with everything that has one entry per head cut to this layer's heads."""
         for name in PER_HEAD_ARGUMENTS:
             lent = call.get(name)
@@ -279,12 +281,12 @@ class Skipped(Mixin):
         return [hidden.new_zeros(batch, 0, queries, keys) for keys in lengths]
 
 
-def hidden_states(call: dict[str, Any]) -> torch.Tensor:
+def hidden_states(call: Arguments) -> torch.Tensor:
     """The layer's input: named so, or first."""
     return call.get("hidden_states", next(iter(call.values())))
 
 
-def remember(module: Any, call: dict[str, Any], hidden: torch.Tensor) -> tuple[Any, ...]:
+def remember(module: Any, call: Arguments, hidden: torch.Tensor) -> tuple[Any, ...]:
     """Let the key-value cache count this call's tokens, as a layer with heads would.
 
     Returns how many it had seen, and the length of the keys; where one layer attends both to its

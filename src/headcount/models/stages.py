@@ -26,6 +26,8 @@ from headcount.models.layers import block_of
 from headcount.models.partial import Call, driven
 from headcount.models.watch import watching
 
+Inputs = dict[str, Any]
+"""What a model is called with, by name."""
 Block = tuple[str, int]
 """The path of a list of blocks, and a place in it."""
 Recipe = dict[int | str, int | None]
@@ -113,7 +115,7 @@ class Stages:
         self.tried: tuple[int, dict[str, object], dict[str, list[Tensor]]] | None = None
         """A batch: its number, what it is, and what was seen of it without whole runs."""
 
-    def explore(self, inputs: dict[str, Any]) -> dict[str, int]:
+    def explore(self, inputs: Inputs) -> dict[str, int]:
         """Path -> how often a site runs, in order; all is known of batch 0, which this must be."""
         last: dict[str, tuple[int, Call[object], object]] = {}
 
@@ -132,7 +134,7 @@ class Stages:
         self.batches[0] = _Batch(ahead=seen)
         return {path: len(outputs) for path, outputs in seen.items()}
 
-    def run_to(self, site: Watched, uses: int, number: int, inputs: dict[str, Any]) -> list[Tensor]:
+    def run_to(self, site: Watched, uses: int, number: int, inputs: Inputs) -> list[Tensor]:
         """What a site shows each time it runs; `number` is that of the batch."""
         batch = self.batches.setdefault(number, _Batch())
         if site.path in batch.ahead:
@@ -164,9 +166,7 @@ class Stages:
             for path, mine in seen.items()
         )
 
-    def _step_to(
-        self, site: Watched, block: Block, batch: _Batch, inputs: dict[str, Any]
-    ) -> list[Tensor]:
+    def _step_to(self, site: Watched, block: Block, batch: _Batch, inputs: Inputs) -> list[Tensor]:
         call = self._reach(block, batch, inputs)
         if self.side == "input":
             return self._look(call, [site], 1)[0][site.path]
@@ -174,7 +174,7 @@ class Stages:
         batch.ahead, batch.answer = self._look(call, inside)
         return batch.ahead.pop(site.path)
 
-    def _reach(self, block: Block, batch: _Batch, inputs: dict[str, Any]) -> Call[object]:
+    def _reach(self, block: Block, batch: _Batch, inputs: Inputs) -> Call[object]:
         """The call of a block, where the batch waits from now on; those below are settled."""
         while batch.call is not None and batch.at != block:
             path, index = batch.at
@@ -188,7 +188,7 @@ class Stages:
                 self.shortened = True
         return batch.call or self._pass_to(block, batch, inputs)
 
-    def _pass_to(self, block: Block, batch: _Batch, inputs: dict[str, Any]) -> Call[object]:
+    def _pass_to(self, block: Block, batch: _Batch, inputs: Inputs) -> Call[object]:
         """The same by a forward pass of the model, in which settled blocks are not computed."""
 
         def give(at: Block, call: Call[Any]) -> object:

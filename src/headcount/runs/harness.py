@@ -42,6 +42,8 @@ from headcount.tasks.metrics import (
 
 Tables = Mapping[str, Any]
 """What `lm_eval.simple_evaluate` gives."""
+Sample = Mapping[str, Any]
+"""What the harness logs of an item."""
 SUMS = {
     "word_perplexity": "perplexity",
     "byte_perplexity": "perplexity",
@@ -241,13 +243,13 @@ def _finite(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _items(samples: Sequence[Mapping[str, Any]]) -> Generator[str]:
+def _items(samples: Sequence[Sample]) -> Generator[str]:
     """What was asked, and what is right."""
     for sample in sorted(samples, key=lambda sample: (sample["doc_id"], str(sample["filter"]))):
         yield " ".join(str(sample[name]) for name in ("doc_hash", "prompt_hash", "target_hash"))
 
 
-def _outcome(samples: Sequence[Mapping[str, Any]], metric: str, filtered: str) -> Outcome | None:
+def _outcome(samples: Sequence[Sample], metric: str, filtered: str) -> Outcome | None:
     """What the items have of a metric: numbers, or (log-likelihood, size); else None."""
     kept = sorted(
         (sample for sample in samples if sample["filter"] == filtered and metric in sample),

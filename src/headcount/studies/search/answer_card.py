@@ -14,6 +14,9 @@ from typing import Any
 from headcount.base.names import split_words
 from headcount.base.text import minus, printable
 
+SearchData = Mapping[str, Any]
+"""What is in `search.json`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tile:
@@ -56,7 +59,7 @@ class AnswerCard:
         )
 
 
-def answer_card(data: Mapping[str, Any]) -> AnswerCard:
+def answer_card(data: SearchData) -> AnswerCard:
     """The card of what is in `search.json`."""
     name = printable(PurePath(str(data["model"])).name)
     answered = data.get("difference") is not None
@@ -71,7 +74,7 @@ def answer_card(data: Mapping[str, Any]) -> AnswerCard:
     )
 
 
-def _title(data: Mapping[str, Any]) -> str:
+def _title(data: SearchData) -> str:
     count, bound = f"{data['kept']} of {data['heads']} heads", printable(str(data.get("bound")))
     if data.get("difference") is None:
         return f"No pruned model is within {bound}"
@@ -82,7 +85,7 @@ def _title(data: Mapping[str, Any]) -> str:
     return f"The knee is at {count}" if data.get("bound") is None else f"{count} are enough"
 
 
-def _score(data: Mapping[str, Any]) -> Tile:
+def _score(data: SearchData) -> Tile:
     """The score before and after, on the held-out set."""
     digits = 3 if abs(data["full"]) < 10 else 2
     lost = data["difference"]
@@ -96,7 +99,7 @@ def _score(data: Mapping[str, Any]) -> Tile:
     )
 
 
-def _speed(data: Mapping[str, Any]) -> Tile:
+def _speed(data: SearchData) -> Tile:
     """How fast, at which shape, and what the FLOPs allow."""
     if data.get("speedup") is None:
         return Tile(label="speed", value="not measured", detail="")
@@ -111,7 +114,7 @@ def _speed(data: Mapping[str, Any]) -> Tile:
     )
 
 
-def _size(data: Mapping[str, Any]) -> Tile:
+def _size(data: SearchData) -> Tile:
     """Parameters, and the cache where the model has one."""
     before, after = (data["parameters"][when] for when in ("before", "after"))
     digits, unit, name = (1, 1e6, "M") if before >= 1e6 else (0, 1e3, "k")
@@ -123,7 +126,7 @@ def _size(data: Mapping[str, Any]) -> Tile:
     return Tile(label="parameters", value=value, detail=detail)
 
 
-def _small_print(data: Mapping[str, Any]) -> str:
+def _small_print(data: SearchData) -> str:
     sets = data.get("rows") or {}
     rows = sets.get("held_out") or sets.get("selection")
     parts = [] if rows is None else [split_words(rows["split"], rows["n"])]
