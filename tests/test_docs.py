@@ -16,7 +16,7 @@ from headcount.costs import timing
 from snippets import PAGES, ROOT, RUNNABLE, mistakes, run, snippets, words
 
 ELSEWHERE = {"docs/design.md": "test_contributing.py does what it says"}
-NOT_RUN = 12
+NOT_RUN = 14
 """Blocks that may go without being run, over all pages; each says why."""
 BLOCKS = {page.relative_to(ROOT).as_posix(): snippets(page) for page in PAGES}
 RUN = {

@@ -230,7 +230,7 @@ def test_the_extras_are_those_of_the_project_file() -> None:
     from headcount.base.extras import EXTRAS
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    modules = {"pillow": "PIL"}
+    modules = {"pillow": "PIL", "lm-eval": "lm_eval"}
     packages = {
         extra: [re.split(r"[<>=\[]", item)[0] for item in items]
         for extra, items in project["optional-dependencies"].items()
@@ -265,7 +265,7 @@ def test_every_dependency_is_used() -> None:
     needed = [*project["dependencies"]]
     for extra, items in extras.items():
         needed += items if extra not in {"all", "dev"} else []
-    known = CORE | {"pillow": "PIL"}
+    known = CORE | {"pillow": "PIL", "lm-eval": "lm_eval"}
     modules = {known.get(name, name) for name in (re.split(r"[<>=]", item)[0] for item in needed)}
     used = {
         name.split(".")[0]

@@ -57,7 +57,12 @@ DRAWS = {
 """Kind of run -> options, and a part of its record that its seed decides."""
 
 
-@pytest.mark.parametrize("kind", [each.name for each in KINDS])
+def test_every_kind_that_draws_is_seeded():
+    """The harness draws nothing but the examples of a prompt."""
+    assert {entry.name for entry in KINDS} - set(DRAWS) == {"lm-eval"}
+
+
+@pytest.mark.parametrize("kind", DRAWS)
 def test_another_seed_of_the_run_draws_something_else(kind, trained):
     options, drawn = DRAWS[kind]
     task = None if kind in ("redundancy", "roles", "transfer", "bench", "probe") else TASK

@@ -211,7 +211,7 @@ def test_translation_with_masks_side_by_side() -> None:
             with gate(model, mask):
                 alone = evaluate(model, "pocket-translation", beams=beams, tokens=1, **settings)
             assert alone.predictions["prediction"] == texts
-    with pytest.raises(UnsupportedError, match="cannot translate"):
+    with pytest.raises(UnsupportedError, match="is no encoder-decoder: it cannot write"):
         evaluate(build("gpt2", vocab_size=len(words)), "pocket-translation", **settings)
 
 

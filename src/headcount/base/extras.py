@@ -73,4 +73,5 @@ EXTRAS = (
         modules=("gguf", "xllamacpp"),
         optional=("xllamacpp",),
     ),
+    Extra(name="lm-eval", summary="Scores by lm-evaluation-harness.", modules=("lm_eval",)),
 )

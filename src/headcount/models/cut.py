@@ -452,3 +452,6 @@ def cut_model(model: Any, sites: list[dict[str, Any]]) -> None:
     empty: dict[int, torch.Tensor] = {}
     for site in sites:
         cut_site(model, site, empty)
+    if tied := getattr(model, "all_tied_weights_keys", None):  # of what is no parameter any more
+        parameters = dict(model.named_parameters(remove_duplicate=False))
+        model.all_tied_weights_keys = {key: tied[key] for key in tied if key in parameters}
