@@ -452,6 +452,8 @@ def cut_model(model: Any, sites: list[dict[str, Any]]) -> None:
     empty: dict[int, torch.Tensor] = {}
     for site in sites:
         cut_site(model, site, empty)
-    if tied := getattr(model, "all_tied_weights_keys", None):  # of what is no parameter any more
-        parameters = dict(model.named_parameters(remove_duplicate=False))
-        model.all_tied_weights_keys = {key: tied[key] for key in tied if key in parameters}
+    for key, source in [*(getattr(model, "all_tied_weights_keys", None) or {}).items()]:
+        layer, first = (model.get_submodule(name.rpartition(".")[0]) for name in (key, source))
+        if isinstance(layer, NoWeights):  # what it shares is no parameter that could be tied later
+            layer.weight = first.weight
+            del model.all_tied_weights_keys[key]
