@@ -53,8 +53,8 @@ def test_hostile_names_are_text(hostile: Page) -> None:
     assert page.run("window.bad === undefined")
     assert page.run("document.querySelectorAll('img, iframe, object, embed').length") == 0
     assert page.run("document.querySelectorAll('script').length") == 2
-    assert BAD[:40] in page.text("#headline")
-    assert SHOWN in page.text("#headline")
+    assert BAD[:40] in page.text("#sentence")
+    assert SHOWN in page.text("#sentence")
     for part in ("#card", "#curve", "#results", "#attention", "#tests"):
         assert "<script>window.bad" in page.text(part), part
     assert "\x1b" not in page.run("document.getElementById('page').textContent")

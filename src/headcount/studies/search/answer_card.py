@@ -93,7 +93,7 @@ def _score(data: SearchData) -> Tile:
     if lost["low"] is not None:
         change += f" [{lost['low']:+.{digits}f}, {lost['high']:+.{digits}f}]"
     return Tile(
-        label=str(data["metric"]),
+        label=printable(str(data["metric"])),
         value=f"{data['full']:.{digits}f} → {data['score']:.{digits}f}",
         detail=minus(change),
     )
