@@ -118,8 +118,8 @@ class Search:
         if number % 3:
             again = run(line[:-1], folder)
             if again.code == 2:
-                then = (folder / "out" / "settings.json").read_text(encoding="utf-8")
-                if json.loads(then)["bound"] != "50 %":
+                plan = (folder / "out" / "studies" / "search.json").read_text(encoding="utf-8")
+                if json.loads(plan)["about"]["bound"] != "50 %":
                     return ["refused, though the folder is that of the question"]
                 way = "refused, then --overwrite"
                 again = run(line, folder)
