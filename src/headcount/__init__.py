@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from headcount.pruning.attention_drop import AttentionDrop as AttentionDrop
     from headcount.pruning.cluster import Cluster as Cluster
     from headcount.pruning.flap import Flap as Flap
+    from headcount.pruning.gnorm import Gnorm as Gnorm
     from headcount.pruning.importance import Importance as Importance
     from headcount.pruning.kwon import Kwon as Kwon
     from headcount.pruning.layers import Layers as Layers
@@ -95,6 +96,7 @@ _PUBLIC = {
     "Minitron": "headcount.pruning.minitron:Minitron",
     "Wanda": "headcount.pruning.wanda:Wanda",
     "Cluster": "headcount.pruning.cluster:Cluster",
+    "Gnorm": "headcount.pruning.gnorm:Gnorm",
     "Importance": "headcount.pruning.importance:Importance",
     "Layers": "headcount.pruning.layers:Layers",
     "Meta": "headcount.pruning.meta:Meta",

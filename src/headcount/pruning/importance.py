@@ -8,7 +8,6 @@ them, and so on. Gradients do not depend on the ratio, so all ratios share the e
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from headcount.base.options import checked
 from headcount.heads import Layout, Mask, Scores
 from headcount.heads.choose import keep_best
 from headcount.pruning.counts import require_ratio
+from headcount.pruning.greedy import GreedyPath
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout, as_model
 
@@ -84,7 +84,8 @@ class Importance:
             raise UsageError(f"Data are rows or batches, not {type(data).__name__}.")
         normalize = self.normalize or ("l1" if len(layout.stacks) == 1 else "none")
         size = len(layout) if self.step is None else int(len(layout) * self.step)
-        path = _Path(as_model(model, "importance"), layout, data, normalize, size)
+        model = as_model(model, "importance")
+        path = GreedyPath(layout, lambda mask: _without(model, data, mask, normalize), size)
         return lambda ratio, seed: Decision(mask=path.keep(kept(ratio)))
 
 
@@ -98,46 +99,12 @@ def _read(scores: Scores | str | Path, layout: Layout) -> Scores:
     return scores
 
 
-class _Path:
-    """Masks of fewer and fewer heads, with the scores of the heads that each still has."""
+def _without(model: nn.Module, data: Rows, mask: Mask, normalize: str) -> Scores:
+    """Importance without the heads that are gone."""
+    from headcount.sensitivity.gradients import importance, layer_norms
 
-    def __init__(
-        self, model: nn.Module, layout: Layout, data: Rows, normalize: str, step: int
-    ) -> None:
-        self.model, self.layout, self.data, self.normalize = model, layout, data, normalize
-        self.step = max(1, step)
-        self.states: list[tuple[Mask, Scores]] = []
-
-    def keep(self, count: int) -> Mask:
-        """The mask of so many heads, from the last estimate before it."""
-        for step in itertools.count():
-            if step == len(self.states):
-                mask = self._smaller(*self.states[-1]) if step else Mask.full(self.layout)
-                self.states.append((mask, self._scores(mask)))
-            mask, scores = self.states[step]
-            if len(mask) - self.step <= count:
-                return keep_best(scores, count)
-        raise AssertionError  # the last state has no heads
-
-    def _scores(self, mask: Mask) -> Scores:
-        """Importance without the heads that are gone."""
-        from headcount.sensitivity.gradients import importance, layer_norms
-
-        scores = importance(self.model, self.data, mask=mask)
-        kept = tuple(value if head in mask else 0.0 for head, value in scores.items())
-        norms = layer_norms(Scores(mask.layout, kept), self.normalize)
-        # what is gone stays gone: importance is never negative
-        values = [
-            value / norm if head in mask else -1.0
-            for (head, value), norm in zip(scores.items(), norms, strict=True)
-        ]
-        return Scores(mask.layout, tuple(values))
-
-    def _smaller(self, mask: Mask, scores: Scores) -> Mask:
-        """A step's heads fewer, or a few more where heads share keys and values."""
-        for count in range(len(mask) - self.step, -1, -1):
-            try:
-                return keep_best(scores, count)
-            except UsageError:
-                continue
-        return Mask.none(mask.layout)
+    scores = importance(model, data, mask=mask)
+    kept = tuple(value if head in mask else 0.0 for head, value in scores.items())
+    norms = layer_norms(Scores(mask.layout, kept), normalize)
+    values = [value / norm for value, norm in zip(scores.values, norms, strict=True)]
+    return Scores(mask.layout, tuple(values))

@@ -137,6 +137,7 @@ for _name, _where, _summary in (
     ("wanda", "pruning.wanda:Wanda", "The least weight times activation goes (Wanda-SP, 2024)."),
     ("minitron", "pruning.minitron:Minitron", "The smallest outputs go (Minitron, 2024)."),
     ("kwon", "pruning.kwon:Kwon", "The least Fisher information of the mask goes (2022)."),
+    ("gnorm", "pruning.gnorm:Gnorm", "The smallest gradients go, one by one (Greedy-Gnorm, 2026)."),
     ("magnitude", "pruning.magnitude:Magnitude", "The smallest weights go; no data needed."),
     (
         "attention-drop",
