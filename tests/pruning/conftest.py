@@ -27,6 +27,16 @@ def spd(size, seed):
     return x.T @ x / len(x)
 
 
+def cheapest(a, g, w, gone):
+    """The least tr(G ΔᵀAΔ) over all projections that do not read the rows in `gone`."""
+    kept = [i for i in range(len(w)) if i not in gone]
+    new = np.zeros_like(w)
+    if kept:
+        new[kept] = np.linalg.solve(a[np.ix_(kept, kept)], a[kept] @ w)
+    change = new - w
+    return float(np.trace(g @ change.T @ a @ change))
+
+
 def data(model, rows=8):
     ids = torch.randint(5, 61, (rows, 8), generator=torch.Generator().manual_seed(0))
     mask = torch.ones_like(ids)

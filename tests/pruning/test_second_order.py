@@ -15,13 +15,14 @@ from headcount.models.find import sites_of
 from headcount.pruning.second_order import collect, greedy_path
 from headcount.tasks.encoding import IGNORED, EncodedRows
 from models.zoo import build
-from pruning.conftest import data, spd
+from pruning.conftest import cheapest, data, spd
 
 
 @pytest.mark.parametrize("bias", [0, 1])
-def test_costs_are_those_of_solving_the_rest_again(bias):
+@pytest.mark.parametrize(("heads", "size"), [(4, 3), (3, 6)])  # a group of two heads is a unit, too
+def test_costs_are_those_of_solving_the_rest_again(heads, size, bias):
     """Along the whole path, against a direct solution for every set of heads gone so far."""
-    heads, size, outputs = 4, 3, 5
+    outputs = 5
     rng = np.random.default_rng(1)
     a, g = spd(heads * size + bias, 2), spd(outputs, 3)
     w = rng.normal(size=(heads * size + bias, outputs))
@@ -62,16 +63,6 @@ def test_the_sums_of_one_pass():
     (g,) = torch.autograd.grad(loss, kept["y"])
     g = g[real].double()
     assert torch.allclose(found.gg, g.T @ g, rtol=1e-3, atol=1e-8)
-
-
-def cheapest(a, g, w, gone):
-    """The least tr(G ΔᵀAΔ) over all projections that do not read the rows in `gone`."""
-    kept = [i for i in range(len(w)) if i not in gone]
-    new = np.zeros_like(w)
-    if kept:
-        new[kept] = np.linalg.solve(a[np.ix_(kept, kept)], a[kept] @ w)
-    change = new - w
-    return float(np.trace(g @ change.T @ a @ change))
 
 
 SIZES: dict[str, Any] = {

@@ -13,7 +13,7 @@ from headcount.pruning.second_order import collect, greedy_path
 from headcount.pruning.select import prepare, select
 from headcount.pruning.surgeon import paths
 from models.zoo import build
-from pruning.conftest import data, spd
+from pruning.conftest import cheapest, data, spd
 
 
 def surgeon(model, **options):
@@ -65,6 +65,26 @@ def test_stacks_are_compared_by_the_loss_of_all_their_tokens():
         head = slice(order[0] * size, (order[0] + 1) * size)
         change = w[head].T @ np.linalg.inv(inverse[head, head]) @ w[head]
         assert costs[0] == pytest.approx(np.trace(change @ sums[place].gg.numpy()), rel=1e-6)
+
+
+def test_a_group_of_heads_goes_at_once():
+    """The costs of groups against a direct solution without all their rows."""
+    model = build("llama")
+    rows, sums = data(model), collect(model, data(model))
+    removed = paths(model, rows, groups=True)
+    for place, (order, costs) in removed.items():
+        a, g, w = sums[place].normal()
+        a = a + 1e-3 * np.trace(a) / len(a) * np.eye(len(a))
+        size, gone, total = len(w) // sums[place].groups, [], 0.0
+        assert sums[place].groups < sums[place].heads
+        assert sorted(order) == list(range(sums[place].groups))
+        for group, cost in zip(order, costs, strict=True):
+            left = [n for n in range(sums[place].groups) if n * size not in gone]
+            after = {n: cheapest(a, g, w, [*gone, *range(n * size, (n + 1) * size)]) for n in left}
+            assert min(after, key=after.__getitem__) == group
+            assert cost == pytest.approx((after[group] - total) * sums[place].tokens, rel=1e-6)
+            gone += range(group * size, (group + 1) * size)
+            total = after[group]
 
 
 def test_refusals():

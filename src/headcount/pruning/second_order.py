@@ -30,10 +30,10 @@ DAMPING = 1e-3
 class LayerSums:
     """Σ zzᵀ and Σ ggᵀ of one layer over tokens, and its projection's rows."""
 
-    def __init__(self, out: nn.Module, heads: int) -> None:
+    def __init__(self, out: nn.Module, heads: int, groups: int) -> None:
         self.rows = read_rows(out)  # (input, output)
         self.has_bias = has_bias(out)
-        self.heads = heads
+        self.heads, self.groups = heads, groups
         self.zz = torch.zeros(len(self.rows), len(self.rows), dtype=torch.float64)
         self.gg = torch.zeros(*[self.rows.shape[1]] * 2, dtype=torch.float64)
         self.tokens = 0
@@ -59,30 +59,33 @@ def greedy_path(
     a: np.ndarray,  # (input, input)
     g: np.ndarray,  # (output, output)
     w: np.ndarray,  # (input, output)
-    heads: int,
+    units: int,
     damping: float = DAMPING,
 ) -> tuple[list[int], np.ndarray]:
-    """Heads from the first to go to the last, and what the removal of each costs then."""
-    if not heads:
+    """Units, heads or groups of heads, from the first to go to the last, and what each costs then.
+
+    A unit has as many rows of W as any other, one behind the other.
+    """
+    if not units:
         return [], np.zeros(0)
-    size = len(w) // heads  # a bias row more does not change it
+    size = len(w) // units  # a bias row more does not change it
     scale = float(np.trace(a)) / len(a)
     inverse = np.linalg.inv(a + (damping * scale or 1.0) * np.eye(len(a)))
     w = w.copy()
-    left, path, costs = list(range(heads)), [], []
+    left, path, costs = list(range(units)), [], []
     while left:
         removals = []
-        for head in left:
-            rows = slice(head * size, (head + 1) * size)
+        for unit in left:
+            rows = slice(unit * size, (unit + 1) * size)
             solved = np.linalg.solve(inverse[rows, rows], w[rows])
             removals.append(float(np.einsum("ij,jk,ik->", w[rows], g, solved)))
         best = int(np.argmin(removals))
-        head = left.pop(best)
-        rows = slice(head * size, (head + 1) * size)
+        unit = left.pop(best)
+        rows = slice(unit * size, (unit + 1) * size)
         across = inverse[:, rows] @ np.linalg.inv(inverse[rows, rows])
         w -= across @ w[rows]
         inverse = inverse - across @ inverse[rows, :]
-        path.append(head)
+        path.append(unit)
         costs.append(max(removals[best], 0.0))
     return path, np.array(costs)
 
@@ -92,7 +95,7 @@ def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str
     bare = unwrap(model)
     sites = sites_of(bare)
     sums = {
-        (site.stack, site.layer): LayerSums(bare.get_submodule(site.out), site.heads)
+        (site.stack, site.layer): LayerSums(bare.get_submodule(site.out), site.heads, site.groups)
         for site in sites
     }
     generator = torch.Generator().manual_seed(seed)

@@ -12,6 +12,9 @@ The cheapest head goes, W and A⁻¹ are updated (Schur complement), and so on t
 greedy path a layer. Costs along a path are made non-decreasing, the paths of all layers merged by
 cost, and end where the requested number is reached, so one pass serves every ratio. Made to be
 followed by recovery, which does solve the rows again.
+
+Where keys and values are what is to be saved, the same path runs over their groups: all heads of a
+group go at once, with the Schur complement of all their rows.
 """
 
 from __future__ import annotations
@@ -60,12 +63,20 @@ class Surgeon:
         return decide
 
 
-def paths(model: nn.Module, data: Rows, seed: int = 0) -> dict[Place, tuple[list[int], np.ndarray]]:
-    """For each layer its heads, the first to go first, and what the removal of each costs then."""
+def paths(
+    model: nn.Module, data: Rows, seed: int = 0, *, groups: bool = False
+) -> dict[Place, tuple[list[int], np.ndarray]]:
+    """For each layer its heads, the first to go first, and what the removal of each costs then.
+
+    With `groups` its key-value groups, each with all its heads.
+    """
     from headcount.pruning.second_order import collect, greedy_path
 
     layers = collect(model, data, seed=seed)
-    done = {key: greedy_path(*sums.normal(), sums.heads) for key, sums in layers.items()}
+    done = {
+        key: greedy_path(*sums.normal(), sums.groups if groups else sums.heads)
+        for key, sums in layers.items()
+    }
     # the loss is of all tokens of an example: an encoder of sound has hundreds for each word
     return {key: (path, costs * layers[key].tokens) for key, (path, costs) in done.items()}
 

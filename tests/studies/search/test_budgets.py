@@ -14,14 +14,18 @@ from headcount.base.errors import UsageError
 from headcount.costs.cost import cost
 from headcount.costs.timed import BenchResult, BenchRow, Shape
 from headcount.costs.timing import Estimate
+from headcount.pruning.second_order import collect
+from headcount.pruning.surgeon import paths
 from headcount.studies.search import answers, budgets
 from headcount.studies.search import prices as prices_module
 from headcount.studies.search.bounds import CostBudget
 from headcount.studies.search.budgets import Amount, Attempt, attempted
-from headcount.studies.search.prices import parameter_prices
+from headcount.studies.search.prices import cache_prices, parameter_prices
 from headcount.studies.search.ways import all_ways
 from headcount.tasks import Examples, Task
 from headcount.training.scoring import Scoring
+from models.zoo import build
+from pruning.conftest import cheapest, data
 from studies.search.test_prices import LLAMA
 from training.conftest import WORDS
 
@@ -158,6 +162,33 @@ def text_task() -> Task:
                 loader=load)  # fmt: skip
 
 
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+def test_of_whole_groups_those_stay_whose_loss_is_least(share):
+    """Brute force over all sets of groups, each layer's loss by a direct solution of the rest."""
+    model = build("llama")  # two groups a layer: there the path passes every set worth keeping
+    rows, subject = data(model), quiet(model)
+    ways = all_ways(subject.subject.layout, paths(model, rows, groups=True), whole_groups=True)
+    (found,) = attempted(subject, CostBudget("cache", share, True), cache_prices(model), ways)
+    lost: list[dict[tuple[int, ...], float]] = []
+    for sums in collect(model, rows).values():
+        a, g, w = sums.normal()
+        a = a + 1e-3 * np.trace(a) / len(a) * np.eye(len(a))
+        size, heads = len(w) // sums.groups, sums.heads // sums.groups
+        sets = [(), (0,), (1,), (0, 1)]
+        gone = [[i for i in range(len(w)) if i // size not in kept] for kept in sets]
+        lost.append(
+            {
+                tuple(h for h in range(sums.heads) if h // heads in kept): sums.tokens
+                * cheapest(a, g, w, rest)
+                for kept, rest in zip(sets, gone, strict=True)
+            }
+        )
+    heads = sum(len(max(each, key=len)) for each in lost)
+    fitting = [kept for kept in itertools.product(*lost) if sum(map(len, kept)) <= share * heads]
+    best = min(fitting, key=lambda kept: sum(o[k] for o, k in zip(lost, kept, strict=True)))
+    assert tuple(found.mask.indices("decoder", layer) for layer in range(len(lost))) == best
+
+
 def test_a_cache_goes_with_whole_groups(tokenizer):
     model = LlamaForCausalLM(LlamaConfig(**{**LLAMA, "vocab_size": len(tokenizer)})).eval()
     found = hc.search(
@@ -167,6 +198,9 @@ def test_a_cache_goes_with_whole_groups(tokenizer):
     assert after <= 0.5 * before
     assert found.data["cache"] == {"before": before, "after": after}
     assert "bytes of cache a token" in found.sentence
+    for layer in range(2):
+        kept = found.mask.indices("decoder", layer)
+        assert kept in ((), (0, 1, 2), (3, 4, 5), (0, 1, 2, 3, 4, 5))
     assert found.data["higher_is_better"] is False
 
 

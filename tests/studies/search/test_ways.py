@@ -53,6 +53,17 @@ def test_a_layer_without_heads_has_one_way():
     assert [way.loss for way in found["encoder", 1]] == [1.5, 0.5, 0.0]
 
 
+def test_whole_groups_stay_or_go():
+    layout = Layout((Stack("decoder", (6, 0), (3, 0), (1, 1)),))
+    found = all_ways(layout, {("decoder", 0): ([1, 2, 0], [0.1, 0.4, 0.9])}, whole_groups=True)
+    assert [way.heads for way in found["decoder", 0]] == [
+        (), (0, 1), (0, 1, 4, 5), (0, 1, 2, 3, 4, 5),
+    ]  # fmt: skip
+    assert [way.groups for way in found["decoder", 0]] == [0, 1, 2, 3]
+    assert [way.loss for way in found["decoder", 0]] == pytest.approx([1.4, 0.5, 0.1, 0])
+    assert found["decoder", 1] == [LayerChoice(heads=(), groups=0, loss=0.0)]
+
+
 def brute(layers, limit):
     """The least loss of any combination that fits; None where none does."""
     losses = [

@@ -109,7 +109,9 @@ def within_budget(
         subject=request.subject, options=request.like, seed=request.seed, note=request.note
     )
     request.report("choosing heads: surgeon")
-    ways = all_ways(request.subject.layout, paths(model, cutting.rows("calibration")))
+    groups = budget.kind == "cache"  # keys and values are only saved with all heads that use them
+    removed = paths(model, cutting.rows("calibration"), groups=groups)
+    ways = all_ways(request.subject.layout, removed, whole_groups=groups)
     attempts = attempted(request, budget, prices, ways)
     extra = {
         "by": "budget",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,14 +60,20 @@ def ways_of(
 
 
 def all_ways(
-    layout: Layout, paths: Mapping[Place, tuple[list[int], Any]]
+    layout: Layout, paths: Mapping[Place, tuple[list[int], Any]], *, whole_groups: bool = False
 ) -> dict[Place, list[LayerChoice]]:
-    """(stack, layer) -> its ways."""
+    """(stack, layer) -> its ways; with `whole_groups` those of paths over groups of heads."""
     choices: dict[Place, list[LayerChoice]] = {}
     for stack in layout.stacks:
         for layer, (heads, groups) in enumerate(zip(stack.heads, stack.groups, strict=True)):
-            path, costs = paths.get((stack.name, layer), (list(range(heads)), np.zeros(heads)))
-            choices[stack.name, layer] = ways_of(heads, groups, path, costs)
+            units = groups if whole_groups else heads
+            path, costs = paths.get((stack.name, layer), (list(range(units)), np.zeros(units)))
+            ways = ways_of(units, groups, path, costs)
+            size = heads // max(units, 1)
+            choices[stack.name, layer] = [
+                replace(way, heads=tuple(u * size + h for u in way.heads for h in range(size)))
+                for way in ways
+            ]
     return choices
 
 
