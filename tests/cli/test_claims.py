@@ -36,6 +36,11 @@ def test_every_claim_has_a_line(cli: Cli, there: Path) -> None:
     assert "35 not run" in said.err
 
 
+def test_power_has_the_undecided_only(cli: Cli, there: Path) -> None:
+    ran = cli("claims", there, "--power", "--json")
+    assert (ran.code, json.loads(ran.out)) == (0, [])  # WL4 is decided, the rest has no runs
+
+
 def test_without_runs_it_says_how_to_make_them(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

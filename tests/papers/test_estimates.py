@@ -115,8 +115,9 @@ def test_a_ratio_is_an_axis_or_in_the_record() -> None:
 
 def test_what_is_noted_joins_what_was() -> None:
     tested = Statistic(what="x", value=1.0, verdict="holds", note="a")
-    assert noted(tested, "b", "does not hold") == Statistic(
-        what="x", value=1.0, verdict="does not hold", note="a; b"
+    part = Statistic(what="y", value=2.0, verdict="does not hold")
+    assert noted(tested, "b", [tested, part]) == Statistic(
+        what="x", value=1.0, verdict="does not hold", note="a; b", parts=(tested, part)
     )
     assert noted(tested, "").note == "a"
     assert noted(tested, "b").verdict == "holds"

@@ -26,23 +26,37 @@ def claims(
     ] = None,
     /,
     *,
+    power: Annotated[
+        bool,
+        Parameter(help="Print what would decide each undecided claim instead, and how long it takes."),
+    ] = False,
     paths: DataPathFlags = DATA_PATH_FLAGS,
     as_json: Json = False,
 ) -> None:
     """Test every claim of the four papers: it holds, does not hold, is undecided, or was not run.
 
     A claim is undecided where the interval of its statistic includes both sides of the threshold,
-    and not run while one of its runs is missing.
+    and not run while one of its runs is missing. With `--power` each undecided claim says how many
+    seeds, runs or heads would put the interval on one side in 80 % of repetitions, if the effect
+    and the spread seen are the true ones.
 
     **Examples:**
 
     - `headcount claims`
     - `headcount claims reproduce/pocket --json`
+    - `headcount claims --power`
     """
     from headcount.papers import tables
     from headcount.papers.reproduce import claims as judged
     from headcount.papers.reproduce import count_verdicts
 
+    if power:
+        from headcount.papers.power import claims_power
+
+        outlooks = claims_power(*(folders or ()), paths=paths.on())
+        data = [outlook.to_json() for outlook in outlooks]
+        emit(data, as_json=as_json, table=tables.power_table(outlooks))
+        return
     verdicts = judged(*(folders or ()), paths=paths.on())
     if not verdicts:
         raise NotFoundError("There are no finished runs: run headcount reproduce --all first.")

@@ -13,13 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from headcount.base.options import defined
 from headcount.papers.finished import PaperRuns
 from headcount.papers.numbers import read_data
 
 Word = Literal["holds", "does not hold", "undecided", "not run"]
+Law = Literal["t", "normal", "z", "log", "share", "most"]
+"""How an interval narrows with more units: Student's over the units, with the root of their number
+on the scale of the value, on Fisher's or on a logarithm's; exact of a share; by most of its parts.
+"""
 ROOMS = (
     "clusters",
     "dropout",
@@ -31,6 +35,26 @@ ROOMS = (
     "weak_link",
 )
 """Where the tests are, `claims_*.py`: a file adds its own when it is imported."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """From a value and the ends of its interval to a verdict."""
+
+    threshold: float
+    decide: Callable[[float, float, float], Word]
+
+    def __call__(self, value: float, low: float, high: float) -> Word:
+        return self.decide(value, low, high)
+
+
+class Sampling(NamedTuple):
+    """What an interval is over, and how it narrows with more of it."""
+
+    unit: str
+    n: int
+    rule: Rule
+    law: Law
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +72,10 @@ class Statistic:
     """Rows, inputs, heads or pairs behind it: `of` says which."""
     of: str = ""
     note: str = ""
+    sampling: Sampling | None = None
+    """What its interval is over; None where it has none."""
+    parts: tuple[Statistic, ...] = ()
+    """Those whose verdicts make up its own, where it is shown for several."""
 
     @property
     def interval(self) -> str:
@@ -57,7 +85,7 @@ class Statistic:
 
     def to_json(self) -> dict[str, object]:
         """A plain dict; what is not a number is None."""
-        return defined(dict(vars(self)))
+        return defined({k: v for k, v in vars(self).items() if k not in ("sampling", "parts")})
 
 
 Test = Callable[[PaperRuns], Sequence[Statistic]]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from headcount.papers.claims import Statistic, tests, worst
+from headcount.papers.claims import Statistic, tests
 from headcount.papers.estimates import (
     SampleSize,
     by_task,
@@ -97,12 +97,11 @@ def which_go(finished: PaperRuns) -> Sequence[Statistic]:
     every = np.mean([trials[ratio] for ratio in between], axis=0)  # (clustering, third)
     rows = {side: _gap(f"{side} third minus middle third", every, side) for side in SIDES}
     count = _spared("at any ratio from 25 to 75 %", between)
-    verdict = worst([*(row.verdict for row in rows.values()), count.verdict])
     note = (
         f"the smaller of two; the verdict is on the lower ({rows['lower'].verdict}) and the upper "
         f"third ({rows['upper'].verdict}) and on middle heads that never go ({count.value:g})"
     )
-    first = noted(min(rows.values(), key=lambda row: row.value), note, verdict)
+    first = noted(min(rows.values(), key=lambda row: row.value), note, [*rows.values(), count])
     by_ratio = [
         _gap(f"{side} third minus middle third at {percent(ratio)}", trials[ratio], side)
         for ratio in trials

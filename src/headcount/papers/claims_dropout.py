@@ -53,7 +53,7 @@ def three_slopes(finished: PaperRuns) -> Sequence[Statistic]:
     if finished.is_whole(LONGER):
         longer = dropout_line(finished, LONGER, "js")
         every.append(_slope("hidden dropout, trained twice as long", longer, TURNS[1]))
-    return [noted(first, note, worst([row.verdict for row in deciding])), *every]
+    return [noted(first, note, deciding), *every]
 
 
 def _slope(which: str, line: Line, turn: tuple[float, float, int]) -> Statistic:
@@ -96,7 +96,7 @@ def falls_only(finished: PaperRuns) -> Sequence[Statistic]:
     words = ", ".join(f"{name} dropout {row.verdict}" for name, row in rows.items())
     note = f"the weaker of {' and '.join(DECIDING)} dropout, and the verdict on both ({words})"
     first = max(deciding, key=lambda row: row.value)
-    return [noted(first, note, worst([row.verdict for row in deciding])), *rows.values()]
+    return [noted(first, note, deciding), *rows.values()]
 
 
 def _rank(name: str, line: Line) -> Statistic:
@@ -119,7 +119,7 @@ def which_matters(finished: PaperRuns) -> Sequence[Statistic]:
     )
     note = f"the smaller of two, and the verdict on both (js {js.verdict}, dcor {dcor.verdict})"
     first = min(js, dcor, key=lambda row: row.value)
-    return [noted(first, note, worst([js.verdict, dcor.verdict])), js, dcor, *both]
+    return [noted(first, note, [js, dcor]), js, dcor, *both]
 
 
 def _ranges(finished: PaperRuns, which: str, distance: str) -> Statistic:
@@ -138,6 +138,7 @@ def _ranges(finished: PaperRuns, which: str, distance: str) -> Statistic:
         more_than(1.0),
         SampleSize(len(models), "models", len(line)),
         f"ranges {top:.4f} and {bottom:.4f}; chance alone gives a range, too",
+        "log",
     )
 
 

@@ -111,10 +111,11 @@ def _against(
     if not rows:
         return [absent(what, sentences("No rival has runs here.", note)), *missing]
     closest = min(rows, key=lambda name: rows[name].value)
-    verdict = of_all([tested.verdict for tested in (*rows.values(), *missing)])
+    parts = (*rows.values(), *missing)
+    verdict = of_all([tested.verdict for tested in parts])
     corrected = ", ".join(f"{name} {p}" for name, p in holm.items())
     note = sentences(f"The closest is {closest}; Holm's p: {corrected}.", note)
-    first = replace(rows[closest], what=what, verdict=verdict, note=note)
+    first = replace(rows[closest], what=what, verdict=verdict, note=note, parts=parts)
     return [first, *rows.values(), *missing, *_closest_by_task(scores, tables, ours)]
 
 
@@ -355,10 +356,11 @@ def learning_rates(finished: PaperRuns) -> Sequence[Statistic]:
         seed: rank_correlation(*_rates([run for run in runs if run.seed == seed]))["rho"]
         for seed in sorted({run.seed for run in runs})
     }
-    # perfectly ordered points give an interval without width
-    rule = more_than(0) if p < ALPHA else lambda *_: "undecided"
     size = SampleSize(len(x), "runs", len(rhos))
-    first = statistic(what, (rho, low, high), rule, size, sentences(f"p {p:.2g}.", note))
+    note = sentences(f"p {p:.2g}.", note)
+    first = statistic(what, (rho, low, high), more_than(0), size, note, "z")
+    if not p < ALPHA:  # perfectly ordered points give an interval without width
+        first = replace(first, verdict="undecided")
     if len(tasks) > 1 or any(map(math.isnan, rhos.values())):
         return [first]
     return [first, estimate(f"{what}, each seed alone", rhos, more_than(0))]

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from headcount.likeness.agreement import Matrix, mantel
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.likeness.layers import layer_clusters, layer_gap, layers_of
-from headcount.papers.claims import Statistic, Word, tests
+from headcount.papers.claims import Rule, Statistic, Word, tests
 from headcount.papers.estimates import SampleSize, at_least, more_than, percent, statistic
 from headcount.papers.finished import PaperRuns
 from headcount.papers.head_matrices import AFTER, BEFORE, RESAMPLES, SEVEN, Key, matrices
@@ -86,10 +86,11 @@ def _gap(what: str, matrix: Matrix, layers: np.ndarray) -> Statistic:
     if len(gap.gaps) < FEW:
         note += f"; {len(gap.gaps)} gaps of layers are few points to rank"
 
-    def rule(value: float, low: float, high: float) -> Word:
+    def decide(value: float, low: float, high: float) -> Word:
         word = more_than(0.0)(value, low, high)
         return "undecided" if word == "holds" and gap.p_value >= P else word
 
+    rule = Rule(0.0, decide)
     return statistic(what, (gap.spearman, low, high), rule, SampleSize(len(layers), "heads"), note)
 
 
@@ -124,9 +125,10 @@ def _groups(what: str, matrix: Matrix, layers: np.ndarray) -> Statistic:
     if len(members) < FEW:
         note += f"; {len(members)} layers: one that moves changes the index by much"
 
-    def rule(value: float, low: float, high: float) -> Word:
+    def decide(value: float, low: float, high: float) -> Word:
         word = at_least(0.8)(value, low, high)
         return "does not hold" if word == "holds" and not clusters.contiguous else word
 
+    rule = Rule(0.8, decide)
     size = SampleSize(len(layers), "heads")
     return statistic(what, (clusters.adjusted_rand, low, high), rule, size, note)

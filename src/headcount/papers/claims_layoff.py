@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from headcount.papers.claims import Statistic, tests, worst
+from headcount.papers.claims import Statistic, tests
 from headcount.papers.estimates import (
     SampleSize,
     at_least,
@@ -174,7 +174,7 @@ def normalised(finished: PaperRuns) -> Sequence[Statistic]:
         f"the smaller of two, and the verdict on both (l2 {rows[0].verdict}, none "
         f"{rows[1].verdict}); {SAMPLES}"
     )
-    return [noted(first, note, worst([row.verdict for row in rows])), *rows, *tasks]
+    return [noted(first, note, rows), *rows, *tasks]
 
 
 @tests("LO5", "words")
@@ -346,7 +346,7 @@ def drift_and_importance(finished: PaperRuns) -> Sequence[Statistic]:
     )
     if not wide <= LITTLE:
         note += f", so at most {LITTLE:.2f} cannot be shown with so few"
-    return [noted(first, note, worst([row.verdict for row in rows])), *rows]
+    return [noted(first, note, rows), *rows]
 
 
 def _correlations(finished: PaperRuns) -> Iterator[Statistic]:
@@ -366,4 +366,5 @@ def _correlations(finished: PaperRuns) -> Iterator[Statistic]:
             at_most(LITTLE),
             SampleSize(rows[0].n, "heads", len(rows)),
             f"r {r:+.3f} [{low:+.3f}, {high:+.3f}]",
+            "z",
         )

@@ -57,7 +57,7 @@ def lost_at_random(finished: PaperRuns) -> Sequence[Statistic]:
             others += [_lost(scores, runs, at, most, which) for most in limits[:1]]
     word = of_all([tested.verdict for tested in claimed])
     claimed.sort(key=lambda tested: tested.verdict != word)  # what settles the claim comes first
-    return [*claimed, *others]
+    return [replace(claimed[0], parts=tuple(claimed)), *claimed[1:], *others]
 
 
 def _lost(
@@ -111,7 +111,7 @@ def by_component(finished: PaperRuns) -> Sequence[Statistic]:
     pairs = sorted(compared.values(), key=lambda pair: -_clearness(pair[0]))
     word = of_all([first.verdict for first, _ in pairs])
     over_ratios, over_seeds = zip(*pairs, strict=True)
-    return [replace(over_ratios[0], verdict=word), *over_ratios[1:], *over_seeds]
+    return [replace(over_ratios[0], verdict=word, parts=over_ratios), *over_ratios[1:], *over_seeds]
 
 
 def _two_by_two(

@@ -10,10 +10,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from headcount.papers.claims import Statistic, Word, tests
+from headcount.papers.claims import Rule, Statistic, Word, tests
 from headcount.papers.estimates import (
     ByTask,
-    Rule,
     SampleSize,
     absent,
     by_task,
@@ -164,10 +163,11 @@ def even_movement(finished: PaperRuns) -> Sequence[Statistic]:
         names = ", ".join(sorted(again))
         note += f" Runs that repeat another to the last digit count once: {names}."
 
-    def rule(value: float, low: float, high: float) -> Word:
+    def decide(value: float, low: float, high: float) -> Word:
         word = less_than(EVEN)(value, low, high)
         return "undecided" if word == "holds" and below < len(spreads) else word
 
+    rule = Rule(EVEN, decide)
     seeds = len({seed for column in by_pruning.values() for seed in column})
     size = SampleSize(len(spreads), "runs", seeds)
     tested = [estimate(what, spreads, rule, size, note)]
@@ -254,4 +254,4 @@ def _sign_test(what: str, gaps: Sequence[float], seeds: int, note: str) -> Stati
     ties = len(gaps) - len(pairs)
     p = f"Sign test p {test.pvalue:.4f}" + (f"; ties, left out: {ties}." if ties else ".")
     size = SampleSize(len(pairs), "pairs", seeds)
-    return statistic(what, ends, more_than(0.5), size, sentences(p, note))
+    return statistic(what, ends, more_than(0.5), size, sentences(p, note), "share")

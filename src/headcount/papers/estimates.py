@@ -15,14 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from headcount.papers.claims import Statistic, Word, worst
+from headcount.papers.claims import Law, Rule, Sampling, Statistic, Word, worst
 from headcount.papers.finished import FinishedRun
 from headcount.statistics import interval, rank_correlation
 
 BySeed = Mapping[int, float]
 ByTask = Mapping[str, BySeed]
-Rule = Callable[[float, float, float], Word]
-"""From a value and the ends of its interval to a verdict."""
 Ends = tuple[float, float, float]
 """A value and the ends of its interval."""
 ALPHA = 0.05
@@ -122,8 +120,10 @@ def estimate(
     if not numbers:
         return absent(what, note or "No run has what this needs.")
     seeds = len(numbers) if size.seeds is None else size.seeds
+    unit = "seeds" if isinstance(values, Mapping) else size.of
     size = SampleSize(size.n or len(numbers), size.of, seeds)
-    return statistic(what, interval(numbers), rule, size, note)
+    made = statistic(what, interval(numbers), rule, size, note)
+    return replace(made, sampling=Sampling(unit, len(numbers), rule, "t"))
 
 
 def each_task(what: str, table: ByTask, rule: Rule, size: SampleSize = BY_SEED) -> list[Statistic]:
@@ -132,7 +132,9 @@ def each_task(what: str, table: ByTask, rule: Rule, size: SampleSize = BY_SEED) 
     return [estimate(f"{what}, {task}", table[task], rule, size) for task in tasks]
 
 
-def statistic(what: str, ends: Ends, rule: Rule, size: SampleSize, note: str = "") -> Statistic:
+def statistic(
+    what: str, ends: Ends, rule: Rule, size: SampleSize, note: str = "", law: Law = "normal"
+) -> Statistic:
     """A statistic whose interval is known, with the verdict of a rule."""
     value, low, high = ends
     return Statistic(
@@ -145,6 +147,7 @@ def statistic(what: str, ends: Ends, rule: Rule, size: SampleSize, note: str = "
         n=size.n,
         of=size.of,
         note=note,
+        sampling=Sampling(size.of, size.n, rule, law),
     )
 
 
@@ -176,8 +179,9 @@ def rank_statistic(
 
     fit, p = correlate(x, y), rank_correlation(x, y)["p"]
     ends = (fit.spearman, fit.spearman_low, fit.spearman_high)
-    decided = rule if p < ALPHA else lambda *_: "undecided"
-    return statistic(what, ends, decided, size, "; ".join(filter(None, (f"p {p:.2g}", note))))
+    note = "; ".join(filter(None, (f"p {p:.2g}", note)))
+    made = statistic(what, ends, rule, size, note, "z")
+    return made if p < ALPHA else replace(made, verdict="undecided")
 
 
 def most_tasks(
@@ -193,13 +197,16 @@ def most_tasks(
     ends = (sum(passed) / len(passed), sure / len(words), (sure + possible) / len(words))
     size = SampleSize(len(tasks), "tasks", min(task.seeds for task in tasks))
     about = "the ends are the share of tasks that surely pass and that may"
-    return statistic(what, ends, more_than(0.5), size, "; ".join(filter(None, (about, note))))
+    note = "; ".join(filter(None, (about, note)))
+    share = statistic(what, ends, more_than(0.5), size, note, "most")
+    return replace(share, parts=tuple(tasks))
 
 
-def noted(tested: Statistic, note: str, verdict: Word | None = None) -> Statistic:
-    """The same with one more thing to say, and the verdict where several statistics decide."""
+def noted(tested: Statistic, note: str, parts: Sequence[Statistic] = ()) -> Statistic:
+    """The same with one more thing to say, and the verdict on several where they decide."""
     both = "; ".join(filter(None, (tested.note, note)))
-    return replace(tested, note=both, verdict=verdict or tested.verdict)
+    word = worst([part.verdict for part in parts]) if parts else tested.verdict
+    return replace(tested, note=both, verdict=word, parts=tuple(parts) or tested.parts)
 
 
 def unexcluded(tested: Statistic) -> Statistic:
@@ -221,20 +228,20 @@ def rows_scored(runs: Iterable[FinishedRun]) -> SampleSize:
 def at_least(threshold: float) -> Rule:
     """Holds on this side of the threshold, which is on it."""
 
-    def rule(value: float, low: float, high: float) -> Word:
+    def decide(value: float, low: float, high: float) -> Word:
         if math.isnan(low) or math.isnan(high):
             return "undecided"
         if low >= threshold and value >= threshold:
             return "holds"
         return "does not hold" if high < threshold else "undecided"
 
-    return rule
+    return Rule(threshold, decide)
 
 
 def at_most(threshold: float) -> Rule:
     """Holds up to the threshold."""
     mirrored = at_least(-threshold)
-    return lambda value, low, high: mirrored(-value, -high, -low)
+    return Rule(threshold, lambda value, low, high: mirrored(-value, -high, -low))
 
 
 def more_than(threshold: float) -> Rule:
@@ -247,11 +254,14 @@ def less_than(threshold: float) -> Rule:
     return at_most(math.nextafter(threshold, -math.inf))
 
 
-def no_difference(value: float, low: float, high: float) -> Word:
-    """Holds while the interval includes 0."""
+def _includes_zero(value: float, low: float, high: float) -> Word:
     if math.isnan(low) or math.isnan(high):
         return "undecided"
     return "holds" if low <= 0 <= high else "does not hold"
+
+
+no_difference = Rule(0.0, _includes_zero)
+"""Holds while the interval includes 0."""
 
 
 def of_all(words: Sequence[Word]) -> Word:

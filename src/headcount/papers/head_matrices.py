@@ -14,8 +14,8 @@ import numpy as np
 
 from headcount.likeness.agreement import Matrix, pairs
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
-from headcount.papers.claims import Statistic
-from headcount.papers.estimates import Ends, Rule, SampleSize, statistic
+from headcount.papers.claims import Rule, Statistic
+from headcount.papers.estimates import Ends, SampleSize, statistic
 from headcount.papers.finished import PaperRuns
 from headcount.statistics import percentiles
 

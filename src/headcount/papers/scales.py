@@ -71,7 +71,7 @@ def read_scale(
     """
     written = read_written_scale(scale)
     runs = written.data["runs"]
-    wanted = {needed for group in groups for needed in _with_inputs(group, runs)}
+    wanted = {needed for group in groups for needed in with_inputs(scale, group)}
     if not wanted:
         raise UsageError(f"Nothing that was asked for has runs at the scale '{scale}'.")
     data = dict(written.data) | {
@@ -83,12 +83,13 @@ def read_scale(
     return read_plan(replace(written, data=filled, mistakes={}), elsewhere=elsewhere)
 
 
-def _with_inputs(name: str, runs: Mapping[str, object]) -> Iterator[str]:
-    """A group and all groups that its runs start from, those first."""
+def with_inputs(scale: str, name: str) -> Iterator[str]:
+    """A group of a scale and all groups that its runs start from, those first."""
+    runs = read_written_scale(scale).data["runs"]
     if name not in runs:
         return
     for group in _references(runs[name]):
-        yield from _with_inputs(group, runs)
+        yield from with_inputs(scale, group)
     yield name
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from headcount.papers.claims import Verdict
 from headcount.papers.items import Item
+from headcount.papers.power import Outlook
 from headcount.papers.reproduce import ReproducedItem
 from headcount.views.tables.columns import table
 
@@ -34,6 +35,19 @@ def claims_table(verdicts: Iterable[Verdict]) -> Table:
             value = first.interval
         claim, word = verdict.claim, Text(verdict.word, style=STYLES[verdict.word])
         built.add_row(claim.code, verdict.scale, claim.says, value, claim.threshold, word)
+    return built
+
+
+def power_table(outlooks: Iterable[Outlook]) -> Table:
+    """What would decide each undecided claim."""
+    columns = ["claim", "scale", "it says", "decided by", "threshold", "points to", "takes"]
+    built = table(columns, [])
+    for outlook in outlooks:
+        claim, need = outlook.verdict.claim, outlook.need
+        word = Text(need.word, style=STYLES[need.word])
+        value = f"{need.statistic.what}: {need.statistic.interval}"
+        scale = outlook.verdict.scale
+        built.add_row(claim.code, scale, claim.says, value, claim.threshold, word, outlook.text)
     return built
 
 
