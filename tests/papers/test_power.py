@@ -65,7 +65,7 @@ def test_so_many_points_decide_a_correlation_four_times_in_five() -> None:
 
     def draw() -> tuple[float, float, float]:
         pairs = RNG.multivariate_normal([0, 0], [[1, r], [r, 1]], need.needed)
-        value = float(np.corrcoef(pairs.T)[0, 1])
+        value = float(np.corrcoef(pairs[:, 0], pairs[:, 1])[0, 1])
         return value, *correlation_interval(value, len(pairs))
 
     assert decided(rule, draw) == pytest.approx(0.8, abs=0.03)
@@ -157,8 +157,8 @@ def test_seeds_and_hours_are_of_the_groups_that_have_seeds() -> None:
     ]
     assert outlook.need.word == "does not hold"
     assert outlook.need.needed is not None
-    assert outlook.seeds == outlook.need.needed - 3
-    assert outlook.hours == pytest.approx(outlook.seeds * 300 / 3600)
+    more = outlook.need.needed - 3
+    assert (outlook.seeds, outlook.hours) == (more, pytest.approx(more * 300 / 3600))
     plain = outlook.to_json()
     assert (plain["code"], plain["unit"], plain["n"]) == ("WL4", "seeds", 3)
     assert "seeds (3 now)" in outlook.text

@@ -28,7 +28,9 @@ def claims(
     *,
     power: Annotated[
         bool,
-        Parameter(help="Print what would decide each undecided claim instead, and how long it takes."),
+        Parameter(
+            help="Print what would decide each undecided claim instead, and how long it takes."
+        ),
     ] = False,
     paths: DataPathFlags = DATA_PATH_FLAGS,
     as_json: Json = False,

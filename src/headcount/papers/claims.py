@@ -45,6 +45,7 @@ class Rule:
     decide: Callable[[float, float, float], Word]
 
     def __call__(self, value: float, low: float, high: float) -> Word:
+        """The verdict."""
         return self.decide(value, low, high)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from headcount.likeness.agreement import Matrix
 from headcount.likeness.distances import SENTENCE_BASED, TOKEN_BASED
 from headcount.papers import head_matrices as heads
-from headcount.papers.claims import Statistic, tests, worst
+from headcount.papers.claims import Statistic, tests
 from headcount.papers.estimates import SampleSize, at_least, at_most, more_than, noted
 from headcount.papers.finished import PaperRuns
 from headcount.papers.head_matrices import (

@@ -122,8 +122,8 @@ def estimate(
     seeds = len(numbers) if size.seeds is None else size.seeds
     unit = "seeds" if isinstance(values, Mapping) else size.of
     size = SampleSize(size.n or len(numbers), size.of, seeds)
-    made = statistic(what, interval(numbers), rule, size, note)
-    return replace(made, sampling=Sampling(unit, len(numbers), rule, "t"))
+    tested = statistic(what, interval(numbers), rule, size, note)
+    return replace(tested, sampling=Sampling(unit, len(numbers), rule, "t"))
 
 
 def each_task(what: str, table: ByTask, rule: Rule, size: SampleSize = BY_SEED) -> list[Statistic]:
@@ -180,8 +180,8 @@ def rank_statistic(
     fit, p = correlate(x, y), rank_correlation(x, y)["p"]
     ends = (fit.spearman, fit.spearman_low, fit.spearman_high)
     note = "; ".join(filter(None, (f"p {p:.2g}", note)))
-    made = statistic(what, ends, rule, size, note, "z")
-    return made if p < ALPHA else replace(made, verdict="undecided")
+    tested = statistic(what, ends, rule, size, note, "z")
+    return tested if p < ALPHA else replace(tested, verdict="undecided")
 
 
 def most_tasks(
