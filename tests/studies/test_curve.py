@@ -12,9 +12,12 @@ from headcount.base.errors import UsageError
 from headcount.heads import Layout
 from headcount.pruning.cluster import Cluster
 from headcount.pruning.methods import MethodInputs
+from headcount.pruning.random import Random
 from headcount.runs.cutting import PruningRun
-from headcount.runs.run import InMemory
+from headcount.runs.kinds.prune import Prune
+from headcount.runs.run import InMemory, Run
 from headcount.studies.curve import pruning_chance
+from headcount.tasks.catalog import open_task
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
@@ -110,6 +113,28 @@ def test_another_question_in_the_same_folder_is_refused(asked, tmp_path):
     with pytest.raises(UsageError, match="repair was None, now recover"):
         curve(methods=["random"], ratios=[0.5], out=tmp_path, recover=True, **asked)
     curve(methods=["random"], ratios=[0.5], out=tmp_path, recover=True, overwrite=True, **asked)
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_seeds_with_a_new_task_head_are_what_their_runs_give_alone(by_name):
+    """A new task head is drawn by the seed of each run, whoever asks for it."""
+    task = "pocket-acceptability"
+    steps = (hc.Finetune(steps=1, batch_size=4),)
+    like = Prune(method=Random(), repair=steps, scoring=Scoring(limit=20, bootstrap=0), baseline=0)
+    found = hc.curve(
+        "pocket",
+        task if by_name else open_task(task),
+        ["random"],
+        [0.5],
+        seeds=2,
+        repair=steps,
+        scoring=like.scoring,
+    )
+    for seed, point in enumerate(found.points):
+        run = Run("prune", "pocket", task=task, seed=seed, options=replace(like, ratio=0.5))
+        alone = hc.run(run).result
+        assert (point.seed, point.pattern) == (seed, alone.mask.pattern)
+        assert point.score == alone.scores.after.score
 
 
 def test_repairs(asked):

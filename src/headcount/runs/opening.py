@@ -38,14 +38,8 @@ def task_of(run: Run) -> Task:
     return read_task(run.task, run.source)
 
 
-def open_run(
-    run: Run, subjects: Subjects | None = None, *, trains: bool = False, seed: int | None = None
-) -> Subject:
-    """What a run is about, opened, or as it was opened for an earlier run that named the same.
-
-    `seed` is that of a new task head: the run's when left out.
-    """
-    seed = run.seed if seed is None else seed
+def open_run(run: Run, subjects: Subjects | None = None, *, trains: bool = False) -> Subject:
+    """What a run is about, opened, or as it was opened for an earlier run that named the same."""
 
     def opened() -> Subject:
         return make_subject(
@@ -54,27 +48,26 @@ def open_run(
             source=run.source,
             model_options=run.model_options,
             trains=trains,
-            seed=seed,
+            seed=run.seed,
         )
 
     if subjects is None:
         return opened()
-    return subjects.get(subject_key(run, trains=trains, seed=seed), opened)
+    return subjects.get(subject_key(run, trains=trains), opened)
 
 
 def open_pruned(run: Run, subjects: Subjects | None) -> Subject:
-    """The subject of a prune; a new task head has the seed of the full model: scoring's."""
-    options = run.options_as(Prune)
-    return open_run(run, subjects, trains=options.trains, seed=options.scoring.seed)
+    """The subject of a prune; a new task head is drawn by the seed of the run."""
+    return open_run(run, subjects, trains=run.options_as(Prune).trains)
 
 
-def subject_key(run: Run, *, trains: bool, seed: int) -> str:
+def subject_key(run: Run, *, trains: bool) -> str:
     """What tells the subject of a run from those of others."""
     if isinstance(run.model, InMemory):
         return run.model.fingerprint
     name = name_of(run)
     parts = (name, content_of(locate(name)), run.task, run.source, run.model_options)
-    return repr((*parts, trains and seed))
+    return repr((*parts, trains and run.seed))
 
 
 def mask_of(text: str, subject: Subject) -> Mask:

@@ -50,6 +50,8 @@ class Subject:
     model_options: ModelOptions = field(default_factory=ModelOptions)
     fresh: bool = False
     """The model's task head is new: without training it says nothing."""
+    head_seed: int = 0
+    """What a new task head was drawn by."""
     by_name: bool = False
     """It was opened here, so nobody else holds the model."""
     named: bool = False
@@ -67,6 +69,26 @@ class Subject:
     def layout(self) -> Layout:
         """Which heads the model has."""
         return layout(self.model)
+
+    def with_head(self, seed: int) -> Subject:
+        """The same with a new task head drawn by this seed; itself where no head is new."""
+        if not self.fresh or seed == self.head_seed:
+            return self
+        other = make_subject(
+            self.name,
+            self.task,
+            tokenizer=self.tokenizer,
+            source=self.source,
+            model_options=self.model_options,
+            trains=True,
+            seed=seed,
+        )
+        return replace(
+            other,
+            by_name=self.by_name,
+            named=self.named,
+            prepared=None if self.prepared is None else {},
+        )
 
     def need_task(self, text: str = "There is no task to take rows from: pass one.") -> Task:
         """The task, or a refusal."""
@@ -168,7 +190,7 @@ def make_subject(
         loaded, processor, fresh = open_model(name, model_options, rows, trains=trains, seed=seed)
         return Subject(
             model=loaded, tokenizer=tokenizer or processor, task=rows, name=name, source=source,
-            model_options=model_options, fresh=fresh, by_name=True,
+            model_options=model_options, fresh=fresh, head_seed=seed, by_name=True,
             named=tokenizer is None and not source.in_memory,
         )  # fmt: skip
     held: PreTrainedModel = model_for(model, "headcount", rows)
@@ -184,14 +206,13 @@ class Subjects:
 
     def __init__(self, most: int = 8, size: int = 2**30) -> None:
         self.most, self.size = most, size
-        self.held: dict[str, Subject] = {}
-        """Subjects that the caller has opened; they are not closed here."""
+        self.held: dict[str, Callable[[], Subject]] = {}
+        """How the caller gives subjects that it has opened."""
         self._kept: dict[str, Subject] = {}
 
     def get(self, key: str, make: Callable[[], Subject]) -> Subject:
         """The subject of this key, opened where it is not among the last ones."""
-        if key in self.held:
-            return self.held[key]
+        make = self.held.get(key, make)
         if key in self._kept:
             self._kept[key] = self._kept.pop(key)  # the last to go
             return self._kept[key]

@@ -109,13 +109,12 @@ def curve(
     """
     steps = as_repairs(repair)
     trains = any(step.needs == "training" for step in steps)
-    scoring = scoring or Scoring()
-    subject = open_study(model, task, tokenizer, trains=trains, seed=scoring.seed)
+    subject = open_study(model, task, tokenizer, trains=trains)
     like = Prune(
         method=as_method("random"),
         repair=steps,
         calibration=calibration or Calibration(),
-        scoring=scoring,
+        scoring=scoring or Scoring(),
         baseline=0,
     )
     chosen = [as_method(method) for method in methods]

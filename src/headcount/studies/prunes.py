@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,15 +149,16 @@ class PruneStudy:
         method = run.options_as(Prune).method
         if not _is_plain(method):  # calibration rows are in the fingerprint already
             fingerprint += f"-{content(method)}"
+        if self.subject.fresh:
+            fingerprint += f"-head {run.seed}"
         return replace(run, model=InMemory(fingerprint, self.subject.name))
 
     def subjects(self, plan: Plan) -> Subjects:
-        """The opened subject, where the runs look for theirs."""
+        """The opened subject, where the runs look for theirs; a new task head is each seed's."""
         subjects = Subjects()
         for run in (cell.run for cell in plan.cells):
-            options = run.options_as(Prune)
-            key = subject_key(run, trains=options.trains, seed=options.scoring.seed)
-            subjects.held[key] = self.subject
+            key = subject_key(run, trains=run.options_as(Prune).trains)
+            subjects.held[key] = partial(self.subject.with_head, run.seed)
         return subjects
 
 
@@ -170,7 +172,7 @@ def open_study(
 ) -> Subject:
     """The subject of a study: nobody changes its model while the study runs.
 
-    `seed` is that of a new task head, which is scoring's, as where a run opens it by its name.
+    `seed` is that of a new task head: of the first run, whose subject this is.
     """
     subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
     return replace(subject, by_name=True, prepared={}, _made={})

@@ -98,7 +98,7 @@ def search(
     steps = None if repair is None else as_repairs(repair)
     trains = any(step.needs == "training" for step in steps or ())
     search_options, scoring = search_options or SearchOptions(), scoring or Scoring(seed=seed)
-    subject = open_study(model, task, tokenizer, trains=trains, seed=scoring.seed)
+    subject = open_study(model, task, tokenizer, trains=trains, seed=seed)
     steps = usual_repair(subject, chosen, note) if steps is None else steps
     selection, held_out = rows_to_search(subject, scoring, search_options)
     like = Prune(
