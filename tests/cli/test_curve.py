@@ -35,10 +35,10 @@ def test_files_and_table(cli, folder, tmp_path):
     found = json.loads(ran.out)
     assert len(found["points"]) == 12
     assert {row["method"] for row in found["summary"]} == {"random", "cluster", "importance"}
-    assert [len(layer) for layer in found["chance"]["0.5"]["encoder"]] == [4, 4, 4]
+    assert [len(layer) for layer in found["frequency"]["0.5"]["encoder"]] == [4, 4, 4]
     names = {path.name for path in (tmp_path / "c").iterdir()}
     assert names == {
-        "curve.png", "curve.svg", "curve.json", "curve.parquet", "chance.png", "chance.svg",
+        "curve.png", "curve.svg", "curve.json", "curve.parquet", "frequency.png", "frequency.svg",
         "full.json", "runs", "studies", "claims", "work",
     }  # fmt: skip
     runs = {path: path.read_bytes() for path in (tmp_path / "c" / "runs").rglob("record.json")}

@@ -20,7 +20,7 @@ def test_the_expected_l0_is_what_sampling_gives(kind: ConcreteGates) -> None:
     drawn = kind.draw(ALPHA.expand(many, -1), random, 0.0, 7)
     share = (drawn != 0).double().mean(0)
     error = (share * (1 - share) / many).sqrt().clamp_min(1e-4)
-    assert ((share - kind.chance(ALPHA)).abs() < 5 * error).all()
+    assert ((share - kind.open_probability(ALPHA)).abs() < 5 * error).all()
     assert float(kind.count(ALPHA)) == pytest.approx(float(share.sum()), abs=0.03)
     # at test: whichever of 0 and 1 came more often
     likelier = (drawn == 1).sum(0) > (drawn == 0).sum(0)

@@ -16,7 +16,7 @@ from headcount.pruning.random import Random
 from headcount.runs.cutting import PruningRun
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.run import InMemory, Run
-from headcount.studies.curve import pruning_chance
+from headcount.studies.curve import pruning_frequency
 from headcount.tasks.catalog import open_task
 from headcount.training.evaluate import evaluate
 from headcount.training.options import TrainOptions
@@ -146,21 +146,25 @@ def test_repairs(asked):
     assert plain.points != solved.points
 
 
-def test_each_heads_chance_of_going(asked, tmp_path):
+def test_how_often_each_head_goes(asked, tmp_path):
     found = curve(methods=["cluster"], ratios=[0.5], **asked)
-    assert sum(found.chance[0.5].values) == pytest.approx(6)
+    assert sum(found.frequency[0.5].values) == pytest.approx(6)
     assert json.dumps(found.to_json())
     found.save(tmp_path, "c")
-    assert json.loads((tmp_path / "c.json").read_text())["chance"] == found.to_json()["chance"]
+    assert (
+        json.loads((tmp_path / "c.json").read_text())["frequency"] == found.to_json()["frequency"]
+    )
     table = pq.read_table(tmp_path / "c.parquet").to_pylist()
     assert [row["score"] for row in table] == [point.score for point in found.points]
     full = found.full["score"]
     assert [row["relative"] for row in table] == [point.score / full for point in found.points]
     far = {"encoder": [[0, 0.1, 0.9], [0.1, 0, 0.9], [0.9, 0.9, 0]]}
     layout = Layout.of(encoder=[3])
-    chance = pruning_chance(Cluster(redundancy=far).prepare(layout, MethodInputs()), 1 / 3, layout)
-    assert chance.values[2] == 0
-    assert chance.values[0] + chance.values[1] == pytest.approx(1)
+    frequency = pruning_frequency(
+        Cluster(redundancy=far).prepare(layout, MethodInputs()), 1 / 3, layout
+    )
+    assert frequency.values[2] == 0
+    assert frequency.values[0] + frequency.values[1] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

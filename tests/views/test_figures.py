@@ -23,7 +23,7 @@ from headcount.views.figures import (
 )
 from headcount.views.gates import maps_figure, path_figure
 from headcount.views.redundancy import comparison_figure, heat_maps
-from headcount.views.studies import chance_figure, curve_figure
+from headcount.views.studies import curve_figure, frequency_figure
 from headcount.views.transfer import head_map
 from views.test_gates import trace_of
 from views.test_redundancy import value
@@ -124,8 +124,8 @@ def drawn(name, layout):
             return closeup(few, stack, ["bert-base-uncased"])
         case "gates":
             return maps_figure(trace_of(layout))
-        case "chance":
-            return chance_figure({0.1: scores, 0.5: scores, 0.9: scores}, title="How often")
+        case "frequency":
+            return frequency_figure({0.1: scores, 0.5: scores, 0.9: scores}, title="How often")
         case "head map":
             label = "Jensen–Shannon divergence, bits"
             return head_map(scores, title="pocket → run\n100 inputs (cola)", label=label)
@@ -133,7 +133,7 @@ def drawn(name, layout):
             return heat_maps(value(layout=layout))
 
 
-NAMES = ("overview", "overview of two", "closeup", "gates", "chance", "head map", "heat maps")
+NAMES = ("overview", "overview of two", "closeup", "gates", "frequency", "head map", "heat maps")
 
 
 @pytest.mark.parametrize("name", NAMES)

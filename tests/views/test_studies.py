@@ -10,8 +10,8 @@ import pytest
 from headcount.heads import Layout, Scores
 from headcount.views.figures import save_figure
 from headcount.views.studies import (
-    chance_figure,
     curve_figure,
+    frequency_figure,
     logarithmic,
     save_search,
     search_figure,
@@ -59,7 +59,7 @@ def test_a_score_of_zero_has_no_relative_axis():
 def test_layers_and_heads_for_each_ratio():
     layout = Layout.of(encoder=[2, 3], decoder=[1])
     scores = Scores(layout, (0, 0.5, 1, 0, 0.25, 1))
-    figure = chance_figure({0.5: scores, 0.75: scores}, title="which")
+    figure = frequency_figure({0.5: scores, 0.75: scores}, title="which")
     maps = [axes for axes in figure.axes if axes.images]
     assert [axes.get_title(loc="left") for axes in maps] == [
         "encoder, 50 %",

@@ -33,7 +33,7 @@ def curve(
     Finished points are kept in --out: the same command resumes after a crash, and one with more
     methods, ratios or seeds computes only what is missing. Written there: a record for each point,
     curve.parquet, curve.json, and where matplotlib is installed curve.png and .svg, and for the
-    method cluster chance.png and .svg, how often each head is removed.
+    method cluster frequency.png and .svg, how often each head is removed.
 
     **Examples:**
 

@@ -29,7 +29,7 @@ class ConcreteGates:
     zeta: float
     """Right end of the stretch, above 1."""
     mean: float = 2.0
-    """Centre of the normal that log α starts from: at 2, a gate is open with 97 % chance."""
+    """Centre of the normal that log α starts from: at 2, a gate is open with p = 0.97."""
     spread: float = 0.01
     """Its standard deviation."""
     name: str = "hard-concrete"
@@ -45,13 +45,13 @@ class ConcreteGates:
         s = torch.sigmoid((u.log() - (1 - u).log() + values) / self.beta)
         return (s * (self.zeta - self.gamma) + self.gamma).clamp(0, 1)
 
-    def chance(self, values: Tensor) -> Tensor:
+    def open_probability(self, values: Tensor) -> Tensor:
         """(head,) P(gate ≠ 0)."""
         return torch.sigmoid(values - self.beta * math.log(-self.gamma / self.zeta))
 
     def count(self, values: Tensor) -> Tensor:
         """The expected number of gates that are not 0 (eq. 12)."""
-        return self.chance(values).sum()
+        return self.open_probability(values).sum()
 
     def open(self, values: Tensor, keep: int | None) -> Tensor:
         """Where 1 is likelier than 0, whatever number is asked for in the end.

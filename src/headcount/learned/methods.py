@@ -173,7 +173,7 @@ class StraightThrough(GateOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class HardConcrete(GateOptions):
-    """Gates drawn from hard-concrete distributions whose chance of 0 is learned (L0).
+    """Gates drawn from hard-concrete distributions whose probability of 0 is learned (L0).
 
     A ratio is met by the penalty: a shift takes all gates to where they are noisiest, and then the
     loss does not tell which are needed.

@@ -21,7 +21,7 @@ from headcount.papers.numbers import PrintedTable
 from headcount.papers.panels import Lines, lines_figure, squares_figure, table_figure
 from headcount.papers.sheets import Cell, DrawnItem, Sheet, Spread, relative, spread
 from headcount.views.redundancy import heat_maps, in_full
-from headcount.views.studies import chance_figure
+from headcount.views.studies import frequency_figure
 
 STAND_INS = {
     "cola": ("cola", "pocket-acceptability"),
@@ -218,7 +218,7 @@ def chances(finished: PaperRuns, printed: PrintedTable) -> DrawnItem:
         "middle heads never pruned",
         "clusterings",
     ]
-    figure = chance_figure(scores, title="How often each head goes, by clustering")
+    figure = frequency_figure(scores, title="How often each head goes, by clustering")
     return DrawnItem([Sheet("Which heads go", columns, rows)], {"": figure})
 
 

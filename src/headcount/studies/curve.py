@@ -43,14 +43,14 @@ from headcount.training.logging import Logging
 from headcount.training.scoring import Scoring
 
 TRIALS = 10
-"""Clusterings behind the chance of each head being pruned."""
+"""Clusterings behind how often each head is pruned."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Curve(StudyResult):
-    """The full model, every point, and each head's chance of going where it clusters."""
+    """The full model, every point, and how often each head goes where it clusters."""
 
-    chance: Mapping[float, Scores] = field(default_factory=dict)
+    frequency: Mapping[float, Scores] = field(default_factory=dict)
     """Ratio -> how often each head was pruned over clusterings."""
 
     def summary(self) -> list[dict[str, Any]]:
@@ -74,9 +74,9 @@ class Curve(StudyResult):
         return rows
 
     def to_json(self) -> dict[str, object]:
-        """A plain dict: what was asked, the full model, the summary, all points, the chances."""
-        chance = {str(ratio): scores.by_layer() for ratio, scores in self.chance.items()}
-        return super().to_json() | {"chance": chance}
+        """A plain dict: what was asked, the full model, the summary, all points, frequencies."""
+        frequency = {str(ratio): scores.by_layer() for ratio, scores in self.frequency.items()}
+        return super().to_json() | {"frequency": frequency}
 
 
 def curve(
@@ -132,11 +132,13 @@ def curve(
         logging=logging or Logging(),
     )
     full, points = study.points()
-    chance = {}
+    frequency = {}
     if cluster := next((scores for scores in chosen if name_of(scores) == "cluster"), None):
         decide = PruningRun(subject=subject, options=replace(like, method=cluster)).prepare().decide
-        chance = {float(ratio): pruning_chance(decide, ratio, subject.layout) for ratio in ratios}
-    return Curve(about=study.about, full=full, points=points, chance=chance)
+        frequency = {
+            float(ratio): pruning_frequency(decide, ratio, subject.layout) for ratio in ratios
+        }
+    return Curve(about=study.about, full=full, points=points, frequency=frequency)
 
 
 def curve_plan(like: Run, methods: Sequence[Method], ratios: Sequence[float], seeds: int) -> Plan:
@@ -161,7 +163,7 @@ def curve_plan(like: Run, methods: Sequence[Method], ratios: Sequence[float], se
     return plan_prunes(like, "curve", cells)
 
 
-def pruning_chance(decide: Decide, ratio: float, layout: Layout, trials: int = TRIALS) -> Scores:
+def pruning_frequency(decide: Decide, ratio: float, layout: Layout, trials: int = TRIALS) -> Scores:
     """How often each head goes over so many trials: from 0, never, to 1, always."""
     gone = dict.fromkeys(layout, 0)
     for seed in range(trials):

@@ -73,14 +73,14 @@ def _finish(axes: Axes, summary: Sequence[Row], full: Row, metric: str) -> None:
         relative_axis(axes, full["score"])
 
 
-def chance_figure(chance: Mapping[float, Scores], *, title: str) -> Figure:
+def frequency_figure(frequency: Mapping[float, Scores], *, title: str) -> Figure:
     """For each ratio and stack, layers × heads: how often a head was pruned, from 0 to 1."""
-    ratios = list(chance)
-    layout = chance[ratios[0]].layout
+    ratios = list(frequency)
+    layout = frequency[ratios[0]].layout
     stacks = [stack.name for stack in layout.stacks]
     columns = min(5, len(ratios))
     lines = -(-len(ratios) // columns)
-    shapes = [head_grid(layout, chance[ratios[0]].values, stack).shape for stack in stacks]
+    shapes = [head_grid(layout, frequency[ratios[0]].values, stack).shape for stack in stacks]
     height = sum(min(1.7 * layers / heads, 4) + 0.55 for layers, heads in shapes)
     with styled():
         figure = new_figure(2.1 * columns + 0.7, lines * height + 0.4)
@@ -90,7 +90,7 @@ def chance_figure(chance: Mapping[float, Scores], *, title: str) -> Figure:
             for number, ratio in enumerate(ratios):
                 line, column = row * lines + number // columns, number % columns
                 axes = panels[line, column]
-                grid = head_grid(layout, chance[ratio].values, stack)
+                grid = head_grid(layout, frequency[ratio].values, stack)
                 image = axes.imshow(grid, cmap="viridis", vmin=0, vmax=1)
                 prefix = f"{stack}, " if len(stacks) > 1 else ""
                 axes.set_title(f"{prefix}{100 * ratio:g} %", fontsize=8)
@@ -108,9 +108,9 @@ def save_curve(curve: Curve, out: Path, title: str) -> None:
     """A curve's figures in its folder: curve, and how often each head goes where it clustered."""
     figure = curve_figure(curve.summary(), curve.full, title=title, metric=curve.metric)
     save_both(figure, out / "curve")
-    if curve.chance:
-        maps = chance_figure(curve.chance, title="How often clustering prunes each head")
-        save_both(maps, out / "chance")
+    if curve.frequency:
+        maps = frequency_figure(curve.frequency, title="How often clustering prunes each head")
+        save_both(maps, out / "frequency")
 
 
 def sweep_figure(
