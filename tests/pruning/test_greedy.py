@@ -12,8 +12,10 @@ def test_scores_are_measured_once_for_each_size_and_shared_by_all_counts():
         return Scores(heads, tuple(float(n) for n in range(6)))
 
     path = GreedyPath(heads, measure, 2)
-    assert path.keep(1) == Mask.full(heads).drop([h for h in heads if h != Head("encoder", 1, 2)])
-    assert len(path.keep(5)) == 5
+    assert path.keep(1).mask == Mask.full(heads).drop(
+        [h for h in heads if h != Head("encoder", 1, 2)]
+    )
+    assert len(path.keep(5).mask) == 5
     assert seen == [6, 4, 2]
 
 
@@ -26,5 +28,5 @@ def test_a_head_that_is_gone_does_not_come_back():
         return Scores(heads, values)
 
     path = GreedyPath(heads, turned, 0)
-    assert [h.index for h in path.keep(3)] == [1, 2, 3]
-    assert [h.index for h in path.keep(2)] == [1, 2]
+    assert [h.index for h in path.keep(3).mask] == [1, 2, 3]
+    assert [h.index for h in path.keep(2).mask] == [1, 2]

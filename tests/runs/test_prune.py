@@ -234,3 +234,28 @@ def test_gates_have_the_training_of_the_repair_unless_they_are_given_their_own(
     assert trained(finetune=after) == (None, 2)  # the repair's, and nothing trains after it
     assert trained(finetune=after, learning=own) == (own, 3)
     assert trained()[0] == TrainOptions()
+
+
+def test_uniform_layers_are_compared_with_layers_that_may_differ(model, task, tokenizer, tmp_path):
+    """The free choice of as many heads, removed, repaired and scored on its own."""
+    how = {"task": task, "tokenizer": tokenizer, "repair": "recover", "baseline": 1}
+    given = {"calibration": hc.Calibration(samples=24), "scoring": Scoring(bootstrap=20)}
+    out = tmp_path / "alike"
+    made = hc.prune(model, "magnitude", 0.4, uniform=True, out=out, **how, **given)
+    record = json.loads((out / "record.json").read_text())
+    free, scores = record["scores"]["free"], record["scores"]
+    assert made.mask.pattern == "333"
+    assert record["run"]["options"]["uniform"] is True
+    other = hc.prune(model, "magnitude", 0.25, **how, **given)
+    assert free["kept"] == other.mask.pattern != "333"
+    assert free["score"]["score"] == other.record["scores"]["after"]["score"]
+    assert free["difference"]["value"] == pytest.approx(
+        scores["after"]["score"] - free["score"]["score"]
+    )
+    assert "uniform" not in other.record.to_json()["run"]["options"]
+    assert "free" not in other.record["scores"]
+    assert set(scores["random"]["kept"]) == {"333"}
+    again = hc.prune(model, "magnitude", 0.4, uniform=True, out=out, **how, **given)
+    assert again.mask == made.mask
+    with pytest.raises(UsageError, match="uniform"):
+        hc.prune(model, "magnitude", 0.4, out=out, **how, **given)

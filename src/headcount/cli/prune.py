@@ -11,6 +11,7 @@ from headcount.cli import groups
 from headcount.cli import method_options as cuts
 from headcount.cli.common import Json, can_draw, emit, warn
 from headcount.cli.progress import talk
+from headcount.heads.uniform import kept_at
 from headcount.pruning.methods import name_of
 from headcount.repair.repairs import repair_name
 from headcount.runs.advice import choose
@@ -29,6 +30,7 @@ def prune(
     method: str | None = None,
     ratio: float | Literal["free"] | None = None,
     task: str | None = None,
+    uniform: bool = False,
     recover: bool | None = None,
     finetune: bool = False,
     baseline: int = 3,
@@ -56,6 +58,9 @@ def prune(
         Fraction of heads to remove, 0 to 1, or free.
     task
         Task to score on, before and after; see `headcount ls tasks`.
+    uniform
+        Keep as many key-value heads in every layer, for `export --to stock`; the loss against
+        layers that are free to differ is printed beside it.
     recover
         Short for --repair recover: solve the output projections again, without training.
     finetune
@@ -78,7 +83,7 @@ def prune(
         named = cut.methods([name_of(choice.method)])[0]
     if cut.dry_run:
         share = read_ratio(choice.method, ratio)
-        kept = None if share is None else subject.layout.kept_at(share)
+        kept = None if share is None else kept_at(subject.layout, share, uniform=uniform)
         plan = {"class": type(subject.model).__name__, "heads": len(subject.layout), "kept": kept}
         plan |= {"method": name_of(choice.method), "repair": list(map(repair_name, repair))}
         if is_first():
@@ -89,6 +94,7 @@ def prune(
         subject,
         named,
         ratio,
+        uniform=uniform,
         repair=repair,
         learning=trains,
         calibration=cut.calibrating(task),

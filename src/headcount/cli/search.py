@@ -23,6 +23,7 @@ def search(
     max_latency: str | None = None,
     max_parameters: str | None = None,
     max_cache: str | None = None,
+    uniform: bool = False,
     methods: tuple[str, ...] = METHODS_TRIED,
     recover: bool | None = None,
     finetune: bool = False,
@@ -56,6 +57,8 @@ def search(
         Most parameters: 0.8x of the full model's, or 20M.
     max_cache
         Most bytes of key-value cache a token: 0.5x of the full model's, or bytes.
+    uniform
+        Keep as many key-value heads in every layer, for `export --to stock`.
     methods
         Methods with a ratio, of which the best is taken; see `headcount ls methods`.
     recover
@@ -89,6 +92,7 @@ def search(
             None,
             named,
             **limits,
+            uniform=uniform,
             learning=trains,
             calibration=cut.calibrating(task),
             repair=repair if repair or recover is not None else None,

@@ -66,7 +66,7 @@ class Zeroed(ExportFormat):
         """All weights, each in its place."""
         with quiet():
             _at_full_size(model).save_pretrained(folder)
-            return _verified(model, plain_class(model), folder, probes)
+            return verified_again(model, plain_class(model), folder, probes)
 
 
 def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
@@ -173,7 +173,7 @@ class Standalone(ExportFormat):
             modelling = folder / f"{MODELLING}.py"
             modelling.write_text(_source(set(autos.values())), encoding="utf-8")
             with _imported(modelling) as module:
-                return _verified(model, getattr(module, base.__name__), folder, probes)
+                return verified_again(model, getattr(module, base.__name__), folder, probes)
 
 
 def auto_names(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> list[str]:
@@ -220,7 +220,7 @@ def _imported(file: Path) -> Generator[object]:
         del sys.modules[name]
 
 
-def _verified(model: PreTrainedModel, kind: Any, folder: Path, probes: Probes) -> ReadBack:
+def verified_again(model: PreTrainedModel, kind: Any, folder: Path, probes: Probes) -> ReadBack:
     """How far what is in the folder answers from the model; refuses when that is too far."""
     attention = model.config._attn_implementation
     again: Any = adopt_pooler(kind.from_pretrained(folder, attn_implementation=attention), model)

@@ -78,6 +78,11 @@ for _name, _where, _summary in (
         "headcount.exports.checkpoint:Standalone",
         "small, with its own modelling file: loads with trust_remote_code=True",
     ),
+    (
+        "stock",
+        "headcount.exports.stock:Stock",
+        "small, as many heads in every layer: loads with plain transformers and its servers",
+    ),
     ("onnx", "headcount.exports.onnx:Onnx", "model.onnx for onnxruntime, any batch and length"),
     (
         "torch-export",

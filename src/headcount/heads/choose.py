@@ -50,19 +50,22 @@ class LayerScores:
             ways[0] = (0.0, [])
         if not count:
             return ways
-        size = count // self.groups
-        grid = self.values.reshape(self.groups, size)
-        best = np.argsort(-grid, axis=1, kind="stable")  # (group, rank) -> head of the group
-        for inside in range(1, size + 1):
-            worth = np.take_along_axis(grid, best[:, :inside], axis=1).sum(1)
-            groups = np.argsort(-worth, kind="stable")
+        for inside in range(1, count // self.groups + 1):
             for many in range(1, self.groups + 1):
                 kept = inside * many
-                value = float(worth[groups[:many]].sum())
-                if kept >= min(leave, count) and value > ways.get(kept, (NONE, []))[0]:
-                    which = [int(g * size + h) for g in groups[:many] for h in best[g, :inside]]
-                    ways[kept] = (value, which)
+                if kept >= min(leave, count):
+                    way = self.best(many, inside)
+                    ways[kept] = max(ways.get(kept, (NONE, [])), way, key=lambda item: item[0])
         return ways
+
+    def best(self, many: int, inside: int) -> tuple[float, list[int]]:
+        """The best `inside` heads of the `many` best groups: their summed score, and which."""
+        size = len(self.heads) // self.groups
+        grid = self.values.reshape(self.groups, size)
+        order = np.argsort(-grid, axis=1, kind="stable")[:, :inside]  # (group, rank) -> its head
+        worth = np.take_along_axis(grid, order, axis=1).sum(1)
+        groups = np.argsort(-worth, kind="stable")[:many]
+        return float(worth[groups].sum()), [int(g * size + h) for g in groups for h in order[g]]
 
 
 def keep_best(scores: Scores, count: int, *, leave: int = 0) -> Mask:
@@ -77,19 +80,28 @@ def keep_in_parts(
     """The best heads of every part (layers, heads to keep); layers in no part keep all."""
     layout = scores.layout
     scores.ranked()  # refuses scores that are not numbers
-    values: dict[Place, list[float]] = {}
-    for head, value in scores.items():
-        values.setdefault((head.stack, head.layer), []).append(value)
-    kept = set(layout)
+    kept, layers = set(layout), layer_scores(scores)
     for places, count in parts:
-        rows = []
-        for stack, layer in places:
-            heads = tuple(Head(stack, layer, i) for i in range(layout[stack].heads[layer]))
-            numbers = np.array(values.get((stack, layer), []))
-            rows.append(LayerScores(heads, numbers, layout[stack].groups[layer]))
-            kept -= set(heads)
+        rows = [layers[stack, layer] for stack, layer in places]
+        kept -= {head for row in rows for head in row.heads}
         kept.update(_choose(rows, count, leave))
     return Mask(layout, frozenset(kept))
+
+
+def layer_scores(scores: Scores) -> dict[Place, LayerScores]:
+    """The scores of every layer."""
+    rows: dict[Place, list[tuple[Head, float]]] = {}
+    for head, value in scores.items():
+        rows.setdefault((head.stack, head.layer), []).append((head, value))
+    return {
+        (stack.name, layer): LayerScores(
+            tuple(head for head, _ in rows.get((stack.name, layer), [])),
+            np.array([value for _, value in rows.get((stack.name, layer), [])]),
+            groups,
+        )
+        for stack in scores.layout.stacks
+        for layer, groups in enumerate(stack.groups)
+    }
 
 
 def _choose(rows: list[LayerScores], count: int, leave: int) -> list[Head]:

@@ -60,7 +60,7 @@ class Gnorm:
         path = GreedyPath(layout, lambda mask: gradient_norms(bare, data, mask), size)
 
         def decide(ratio: float | None, seed: int) -> Decision:
-            return Decision(mask=path.keep(layout.kept_at(require_ratio("gnorm", ratio))))
+            return path.keep(layout.kept_at(require_ratio("gnorm", ratio)))
 
         return decide
 

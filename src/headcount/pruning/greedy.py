@@ -8,6 +8,7 @@ from collections.abc import Callable
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask, Scores
 from headcount.heads.choose import keep_best
+from headcount.pruning.methods import Decision
 
 
 class GreedyPath:
@@ -24,22 +25,27 @@ class GreedyPath:
         """Heads that go between two measurements."""
         self.states: list[tuple[Mask, Scores]] = []
 
-    def keep(self, count: int) -> Mask:
-        """The mask of so many heads, from the last scores before it."""
+    def keep(self, count: int) -> Decision:
+        """So many heads, from the last scores before that number."""
         for step in itertools.count():
             if step == len(self.states):
                 mask = self._smaller(*self.states[-1]) if step else Mask.full(self.layout)
-                self.states.append((mask, self._scores(mask)))
+                before = self.states[-1][1] if step else None
+                self.states.append((mask, self._scores(mask, before)))
             mask, scores = self.states[step]
             if len(mask) - self.step <= count:
-                return keep_best(scores, count)
+                return Decision.best(scores, count)
         raise AssertionError  # the last state has no heads
 
-    def _scores(self, mask: Mask) -> Scores:
-        """What is gone stays gone: its scores are below all others."""
+    def _scores(self, mask: Mask, before: Scores | None) -> Scores:
+        """What is gone stays gone, below all others and in the order in which it went."""
         scores = self.measure(mask)
-        values = (value if head in mask else -1.0 for head, value in scores.items())
-        return Scores(self.layout, tuple(values))
+        if before is not None:
+            gone = (-1 - 1 / (1 + value) if value >= 0 else value - 1 for value in before.values)
+            pairs = zip(scores.items(), gone, strict=True)
+            values = (value if head in mask else old for (head, value), old in pairs)
+            scores = Scores(self.layout, tuple(values))
+        return scores
 
     def _smaller(self, mask: Mask, scores: Scores) -> Mask:
         """A step's heads fewer, or a few more where heads share keys and values."""

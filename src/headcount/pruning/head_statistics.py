@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Scores
-from headcount.heads.choose import Place, keep_best
+from headcount.heads.choose import Place
 from headcount.models.batches import Batches, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
@@ -95,6 +95,6 @@ def decide_by(layout: Layout, values: dict[Place, Tensor], method: str) -> Decid
     )
 
     def decide(ratio: float | None, seed: int) -> Decision:
-        return Decision(mask=keep_best(scores, layout.kept_at(require_ratio(method, ratio))))
+        return Decision.best(scores, layout.kept_at(require_ratio(method, ratio)))
 
     return decide

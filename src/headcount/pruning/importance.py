@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from headcount.base.errors import UsageError
 from headcount.base.options import checked
 from headcount.heads import Layout, Mask, Scores
-from headcount.heads.choose import keep_best
 from headcount.pruning.counts import require_ratio
 from headcount.pruning.greedy import GreedyPath
 from headcount.pruning.methods import Decide, Decision, MethodInputs
@@ -73,7 +72,7 @@ class Importance:
 
         if self.scores is not None:
             scores = _read(self.scores, layout)
-            return lambda ratio, seed: Decision(mask=keep_best(scores, kept(ratio)))
+            return lambda ratio, seed: Decision.best(scores, kept(ratio))
         if data is None:
             raise UsageError("The method 'importance' needs data with labels: pass a task.")
         from headcount.tasks.encoding import EncodedRows
@@ -86,7 +85,7 @@ class Importance:
         size = len(layout) if self.step is None else int(len(layout) * self.step)
         model = as_model(model, "importance")
         path = GreedyPath(layout, lambda mask: _without(model, data, mask, normalize), size)
-        return lambda ratio, seed: Decision(mask=path.keep(kept(ratio)))
+        return lambda ratio, seed: path.keep(kept(ratio))
 
 
 def _read(scores: Scores | str | Path, layout: Layout) -> Scores:

@@ -21,7 +21,6 @@ import numpy as np
 from headcount.base.errors import UsageError
 from headcount.base.options import checked
 from headcount.heads import Head, Layout, Mask, Scores
-from headcount.heads.choose import keep_best
 from headcount.pruning.counts import require_ratio
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout, as_model
@@ -50,8 +49,8 @@ class Kwon:
         scores = Scores(layout, tuple(fisher.diagonal().tolist()))
 
         def decide(ratio: float | None, seed: int) -> Decision:
-            mask = keep_best(scores, layout.kept_at(require_ratio("kwon", ratio)))
-            return Decision(mask=exchanged(mask, fisher) if self.exchange else mask)
+            best = Decision.best(scores, layout.kept_at(require_ratio("kwon", ratio)))
+            return Decision(mask=exchanged(best.mask, fisher)) if self.exchange else best
 
         return decide
 

@@ -64,7 +64,9 @@ class Meta:
 
         def decide(ratio: float | None, seed: int) -> Decision:
             counts = share_out(sizes, layout.kept_at(require_ratio("meta", ratio)))
-            return Decision(mask=keep_in_parts(scores, zip(parts, counts, strict=True)))
+            return Decision(
+                mask=keep_in_parts(scores, zip(parts, counts, strict=True)), scores=scores
+            )
 
         return decide
 

@@ -22,7 +22,8 @@ from headcount.base.errors import UsageError
 from headcount.base.options import read
 from headcount.base.registry import Registry
 from headcount.base.text import line, short
-from headcount.heads import Layout, Mask
+from headcount.heads import Layout, Mask, Scores
+from headcount.heads.choose import keep_best
 from headcount.pruning.function import FunctionMethod
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 Need = Literal["nothing", "inputs", "calibration", "labels", "training"]
 """What a method looks at: nothing but the model; inputs where some are given; calibration rows,
 given or of the task, without labels; rows of a task with labels; or a task to train on."""
+TRAINED = (
+    "The method '{}' trains the weights with the gates that stay open, so --uniform cannot keep "
+    "other heads: choose by another method."
+)
 MethodFunction = Callable[..., Mask]
 """A plain function as a method: (model, calibration rows or None, ratio) -> the heads that stay."""
 
@@ -61,10 +66,19 @@ class Decision:
     """Which heads stay, and what came along with finding out."""
 
     mask: Mask
+    scores: Scores | None = field(default=None, repr=False)
+    """What it went by, the best highest, where that was one number for each head."""
+    free: Mask | None = field(default=None, repr=False)
+    """Where every layer keeps as many: the heads that would stay if layers were free to differ."""
     model: PreTrainedModel | None = field(default=None, repr=False)
     """All heads with weights that were trained beside the decision; None: as they were."""
     learned: Any = field(default=None, repr=False)
     """How gates came to their number, where they were trained (`learned.run.LearnedGates`)."""
+
+    @classmethod
+    def best(cls, scores: Scores, count: int) -> Decision:
+        """The so many heads with the highest scores."""
+        return cls(mask=keep_best(scores, count), scores=scores)
 
     def __repr__(self) -> str:
         keeps = f"keeps {len(self.mask)} of {len(self.mask.layout)} heads"

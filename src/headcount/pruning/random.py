@@ -68,6 +68,6 @@ class Random:
             sizes = [size_of(layout, part) for part in parts]
             counts = share_out(sizes, total, generator.permutation(len(parts)).tolist())
             parted = zip(parts, counts, strict=True)
-            return Decision(mask=keep_in_parts(scores, parted, leave=leave))
+            return Decision(mask=keep_in_parts(scores, parted, leave=leave), scores=scores)
 
         return decide

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from headcount.base.errors import UsageError
 from headcount.heads import Layout, Mask
-from headcount.pruning.methods import AnyMethod, MethodInputs, as_method
+from headcount.pruning.methods import TRAINED, AnyMethod, MethodInputs, as_method, name_of
+from headcount.pruning.uniform import uniform as held_uniform
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,6 +27,7 @@ def select(
     ratio: float | None = None,
     *,
     seed: int = 0,
+    uniform: bool = False,
     data: Data | None = None,
     inputs: Data | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -37,14 +39,19 @@ def select(
     (`hc.Importance(step=0.05)`), or a function (model, calibration rows, ratio) -> mask. `data` are
     a task or rows with labels, and `inputs` rows without, for the methods that look at them:
     whatever `hc.importance` and `hc.redundancy` take. A layout does in place of a model where the
-    method needs no weights.
+    method needs no weights. `uniform` keeps as many key-value heads in every layer of a stack, and
+    at least as many heads as the ratio says.
 
     >>> len(select(Layout.of(encoder=[12] * 12), "random", 0.5))
     72
+    >>> select(Layout.of(encoder=[12] * 6), "random", 0.5, uniform=True).pattern
+    '666666'
     """
     if ratio is not None:
         Layout(()).kept_at(ratio)  # a ratio outside is refused before anything is measured
-    decide = prepare(model, method, data=data, inputs=inputs, tokenizer=tokenizer, **options)
+    decide = prepare(
+        model, method, uniform=uniform, data=data, inputs=inputs, tokenizer=tokenizer, **options
+    )
     return decide(ratio, seed)
 
 
@@ -52,6 +59,7 @@ def prepare(
     model: nn.Module | Layout,
     method: AnyMethod,
     *,
+    uniform: bool = False,
     data: Data | None = None,
     inputs: Data | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -66,7 +74,12 @@ def prepare(
             for rows in (data, inputs)
         )
     given = MethodInputs(data=data, inputs=inputs, tokenizer=tokenizer)
-    decide = as_method(method, options).prepare(model, given)
+    value = as_method(method, options)
+    if uniform and value.needs == "training":
+        raise UsageError(TRAINED.format(name_of(value)))
+    decide = value.prepare(model, given)
+    if uniform:
+        decide = held_uniform(decide, as_layout(model), name_of(value))
     return lambda ratio, seed: decide(ratio, seed).mask
 
 

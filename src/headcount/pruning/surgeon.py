@@ -27,7 +27,6 @@ import numpy as np
 from headcount.base.errors import UsageError
 from headcount.base.options import checked
 from headcount.heads import Head, Layout, Scores
-from headcount.heads.choose import keep_best
 from headcount.pruning.counts import Place, require_ratio
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.select import as_layout, as_model
@@ -58,7 +57,7 @@ class Surgeon:
         scores = Scores(layout, merged(layout, removed))
 
         def decide(ratio: float | None, seed: int) -> Decision:
-            return Decision(mask=keep_best(scores, layout.kept_at(require_ratio("surgeon", ratio))))
+            return Decision.best(scores, layout.kept_at(require_ratio("surgeon", ratio)))
 
         return decide
 

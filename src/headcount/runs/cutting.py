@@ -24,6 +24,7 @@ from headcount.learned.keeper import AllClosedError
 from headcount.models.remove import remove
 from headcount.pruning.function import FunctionMethod, notes_of
 from headcount.pruning.methods import Decide, Decision, MethodInputs
+from headcount.pruning.uniform import uniform
 from headcount.repair.finetune import Finetune, training_of
 from headcount.repair.repairs import Repair, RepairInputs, repair_name
 from headcount.runs.budget import Budget, CountedRows
@@ -32,6 +33,7 @@ from headcount.runs.notes import Note, log, rows_sentence, seen_rows
 from headcount.runs.overlap import shared_rows
 from headcount.runs.prune_result import (
     ClosedGates,
+    FreeChoice,
     HeadCounts,
     HubDataset,
     LearnedResult,
@@ -166,8 +168,10 @@ class PruningRun:
 
     def decide(self) -> Decision:
         """Which heads stay."""
-        prepared = self.prepare()
-        decision = prepared.decide(self.options.share, self.seed)
+        prepared, decide = self.prepare(), None
+        if self.options.uniform:
+            decide = uniform(prepared.decide, self.subject.layout, self.options.name)
+        decision = (decide or prepared.decide)(self.options.share, self.seed)
         self.budget.measured += prepared.budget.measured
         self.used.update(prepared.used)
         if decision.learned is not None:
@@ -307,6 +311,18 @@ class PruningRun:
         self.tell("shared", shared)
         notes = (*self.subject.need_task().notes, *notes_of(self.options.method))
         return notes if shared is None else (*notes, shared)
+
+    def free_choice(self, mask: Mask, after: Evaluation) -> FreeChoice:
+        """As many heads where layers may differ, repaired and scored like `after`."""
+        apart = replace(self, budget=Budget(), used={}, logging=self.logging.named("free"))
+        free = apart.score_masks([mask], [self.seed])[0]
+        lost = self.difference(free, after)
+        return FreeChoice(
+            kept=mask.pattern,
+            score=EvaluationResult.of(free),
+            difference=MetricValue.from_json(lost.to_json()),
+            lost=str(lost),
+        )
 
     def difference(self, before: Evaluation, after: Evaluation) -> Difference:
         """What changed between two models on the rows that are scored."""

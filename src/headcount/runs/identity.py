@@ -30,7 +30,7 @@ from headcount.tasks.calibration import Calibration
 from headcount.tasks.loading import match
 
 PLUGGABLE = (METHODS, REPAIRS, DISTANCES)
-BY_NAME = frozenset({"method", "ratio", "repair", "learning", "baseline", "gated"})
+BY_NAME = frozenset({"method", "ratio", "repair", "learning", "baseline", "gated", "uniform"})
 """Options of a prune that `identity_of` and `repairs_identity` write: a study has several."""
 AGAIN = "delete it to have it made again, or pass --overwrite to start anew"
 
@@ -48,6 +48,7 @@ def identity(
     return {
         **computed(subject),
         **more,
+        **({"uniform": True} if options.uniform else {}),
         **_options(subject, options),
         **_rows(subject, options),
         "calibration": None if inputs is None else told(inputs),

@@ -76,6 +76,7 @@ def prune(
     *,
     task: Task | str | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
+    uniform: bool = False,
     repair: Repair | str | Sequence[Repair | str] | None = None,
     learning: TrainOptions | None = None,
     calibration: Calibration | None = None,
@@ -95,7 +96,8 @@ def prune(
     `method` is a name of `headcount ls methods` or a value, as in `hc.Importance(step=0.05)`, or a
     function (model, calibration rows, ratio) -> mask; without one it is the surgeon with recovery
     where there is a task, and cluster where there is none. `ratio` is the share of heads to remove;
-    "free" lets a method that can decide. `repair` is what comes after pruning, one step or several
+    "free" lets a method that can decide. `uniform` keeps as many key-value heads in every layer of
+    a stack, for `export --to stock`. `repair` is what comes after pruning, one step or several
     in order: names of `headcount ls repairs` or values, as in `(hc.Recover(),
     hc.Finetune(steps=200))`. `learning` is how a method that trains gates does so, before pruning
     (without it such a method has the training of the repair, with its gates, and none after);
@@ -114,6 +116,7 @@ def prune(
     options = Prune(
         method=choice.method,
         ratio=ratio,
+        uniform=uniform,
         repair=choice.repair,
         learning=learning,
         calibration=calibration or Calibration(),
@@ -258,7 +261,9 @@ class _Cut:
             before, after = scored = compared.score_full(), cutting.score(small)
             result = cutting.result(decision, before, after, repair_steps)
             assert result.scores is not None
-            scores = replace(result.scores, random=self._random(compared, mask, after))
+            random = self._random(compared, mask, after)
+            free = decision.free and compared.free_choice(decision.free, after)
+            scores = replace(result.scores, random=random, free=free)
             result = replace(result, scores=scores)
             cutting.tell("seen", seen_rows(cutting.used))
             cutting.notes()
@@ -276,7 +281,7 @@ class _Cut:
         count, metric = cutting.options.baseline, after.scores[0].metric
         if not count or not mask.dropped:
             return None
-        draw = prepare(cutting.subject.layout, "random")
+        draw = prepare(cutting.subject.layout, "random", uniform=cutting.options.uniform)
         seeds = [cutting.seed + 1 + number for number in range(count)]
         masks = [draw(mask.sparsity, seed) for seed in seeds]
         drawn = replace(cutting, budget=Budget(), used={}, logging=cutting.logging.named("random"))

@@ -167,6 +167,20 @@ class RandomBaseline(JsonObject):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FreeChoice(JsonObject):
+    """As many heads where layers may differ, repaired alike: what uniform layers cost."""
+
+    kept: str
+    """How many stay in each layer."""
+    score: EvaluationResult
+    """Its score."""
+    difference: MetricValue
+    """The score of uniform layers minus this one, paired on the same rows."""
+    lost: str
+    """The same in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PruneScores(JsonObject):
     """Scores before and after pruning, on the same rows."""
 
@@ -192,6 +206,8 @@ class PruneScores(JsonObject):
     """The same in words."""
     random: RandomBaseline | None = None
     """Random prunings of the same size."""
+    free: FreeChoice | None = None
+    """Of a uniform pruning: the same method's choice where layers may differ."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,10 +33,11 @@ FAST = hc.SearchOptions(bench=False, seeds=1, repeats=6, batch=1, length=4)
 HOW = {"scoring": Scoring(bootstrap=20), "calibration": hc.Calibration(samples=16), "baseline": 1}
 
 
-def quiet(model: Any) -> Any:
+def quiet(model: Any, *, uniform: bool = False) -> Any:
     """What a budget needs of a search that asks for nothing else."""
     subject = SimpleNamespace(model=model, layout=hc.layout(model))
-    return SimpleNamespace(subject=subject, report=lambda text: None)
+    like = SimpleNamespace(uniform=uniform)
+    return SimpleNamespace(subject=subject, like=like, report=lambda text: None)
 
 
 @pytest.mark.parametrize("share", [0.75, 0.85, 0.95])
@@ -244,3 +245,16 @@ def test_of_attempts_on_a_busy_machine_the_shares_count(model):
     ]  # fmt: skip
     assert min(own, key=lambda each: each.share) is own[1]
     assert all(each.may_fit(CostBudget("latency", 0.8, True)) for each in own)
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.45, 0), (0.5, 3), (0.75, 3), (1.0, 6)])
+def test_uniform_layers_within_a_cache(share, kept):
+    """The most key-value heads in every layer that fit; below one in each, nothing does."""
+    model = LlamaForCausalLM(LlamaConfig(**LLAMA)).eval()
+    layout = hc.layout(model)
+    rng = np.random.default_rng(3)
+    paths = {("decoder", layer): (rng.permutation(6).tolist(), rng.random(6)) for layer in range(2)}
+    budget, prices = CostBudget("cache", share, True), prices_module.cache_prices(model)
+    found = attempted(quiet(model, uniform=True), budget, prices, all_ways(layout, paths))
+    counts = [attempt.mask.counts()["decoder"] for attempt in found]
+    assert counts == ([(kept, kept)] if kept else [])

@@ -283,3 +283,14 @@ def test_two_names_of_the_same_rows_are_refused(trained, tokenizer):
     subject = make_subject(trained, task, tokenizer=tokenizer)
     with pytest.raises(UsageError, match="have the same rows"):
         rows_to_search(subject, Scoring(), replace(FAST, selection_split="test"))
+
+
+def test_uniform_layers_only(asked, tmp_path):
+    """Every number that is tried has as many heads in each layer, and the free choice is beside."""
+    made = hc.search(max_drop="30%", uniform=True, out=tmp_path / "found", **asked)
+    data = made.to_json()
+    assert {size["kept"] for size in data["sizes"]} <= {3, 6, 9}
+    assert len(set(made.mask.counts()["encoder"])) == 1
+    if "free" in data:
+        assert data["free"]["kept"] != data["pattern"]
+        assert "layers free to differ" in data["sentence"]

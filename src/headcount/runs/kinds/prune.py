@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from headcount.base.errors import UsageError
 from headcount.base.options import Mistakes, changed, read, to_plain, types_of
 from headcount.heads import Layout
-from headcount.pruning.methods import Method, make_method, name_of, read_method
+from headcount.pruning.methods import TRAINED, Method, make_method, name_of, read_method
 from headcount.repair.repairs import Repairs, read_repairs, repairs_to_plain
 from headcount.runs.kinds.kind import MODEL, RunContext, RunKind, RunOutput, RunResult
 from headcount.runs.prune_result import PruneResult
@@ -39,6 +39,8 @@ class Prune(RunKind):
     """How heads are chosen."""
     ratio: Ratio = None
     """Share of heads to remove; free lets the method decide, None where it says itself how many."""
+    uniform: bool = False
+    """Keep as many key-value heads in every layer of a stack, so that a plain config can say it."""
     repair: Repairs = ()
     """What happens after pruning, step by step."""
     learning: TrainOptions | None = None
@@ -58,6 +60,8 @@ class Prune(RunKind):
             raise UsageError(f"The number of random prunings is not negative: {self.baseline}.")
         if self.gated and (self.repair or self.method.needs == "training"):
             raise UsageError("Only a model without the heads can be repaired: take them out.")
+        if self.uniform and self.method.needs == "training":
+            raise UsageError(TRAINED.format(self.name))
 
     @property
     def name(self) -> str:
@@ -116,6 +120,8 @@ class Prune(RunKind):
         """Plain data, the method by its name and options."""
         parts = {name: to_plain(getattr(self, name)) for name in types_of(Prune)}
         parts["repair"] = repairs_to_plain(self.repair)
+        if not self.uniform:
+            del parts["uniform"]  # what was asked before there was this option keeps its key
         return parts | {"method": {"name": self.name, **to_plain(self.method)}}
 
     @classmethod

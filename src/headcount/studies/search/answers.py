@@ -13,6 +13,7 @@ from transformers import PreTrainedModel
 from headcount.costs.bench import time_removed
 from headcount.costs.timed import BenchResult
 from headcount.heads import Mask
+from headcount.heads.uniform import levels, total_of
 from headcount.models.hooks import evaluating
 from headcount.pruning.methods import Method, name_of
 from headcount.runs.cutting import used_rows
@@ -21,6 +22,7 @@ from headcount.runs.notes import Note
 from headcount.runs.prune import PruneOutput, prune
 from headcount.runs.subject import Subject
 from headcount.studies.search.bounds import Bound, MaxDrop
+from headcount.studies.search.bracket import head_counts
 from headcount.studies.search.estimate import SearchResult, sentence_of, unmet_sentence
 from headcount.studies.search.judging import BoundVerdict, Cut, Judge, known, shown
 from headcount.studies.search.options import SearchOptions
@@ -58,6 +60,13 @@ class SearchRequest:
     def trains_gates(self) -> bool:
         """Whether a method does."""
         return any(method.needs == "training" for method in self.methods)
+
+    def counts(self, method: Method) -> list[int]:
+        """Every number of heads below all that may stay, ascending."""
+        layout = self.subject.layout
+        if self.like.uniform:
+            return [total_of(layout, level) for level in levels(layout)[:-1]]
+        return head_counts(layout, getattr(method, "leave", 0) or 0)
 
     def cut(self, method: Method) -> Cut:
         """The prunings of a method, by how many heads stay and the seed."""
@@ -102,6 +111,7 @@ def pruned(request: SearchRequest, cut: Prune, seed: int, folder: Path | None) -
         request.subject,
         cut.method,
         cut.ratio,
+        uniform=cut.uniform,
         repair=cut.repair,
         learning=cut.learning,
         calibration=cut.calibration,
@@ -179,7 +189,7 @@ def held_out_estimate(
     request: SearchRequest, judge: Judge, pruned_model: PruneOutput
 ) -> dict[str, Any]:
     """Before, after and the difference on the held-out set."""
-    before, after = pruned_model.scored or _scored(request, pruned_model)
+    before, after = pruned_model.scored or scored_again(request, pruned_model)
     bound = request.bound if isinstance(request.bound, MaxDrop) else None
     limit = bound or MaxDrop(0.0, False)
     assert before.outcome is not None
@@ -209,6 +219,7 @@ def held_out_estimate(
         "probability": None if bound is None else known(held_out.probability),
         "within_bound": held_out.within_bound if bound is not None else None,
         "random": record["scores"].get("random"),
+        **({"free": free} if (free := record["scores"].get("free")) else {}),
         "parameters": record["parameters"],
         "rows": rows,
         "mask": pruned_model.mask.to_json(),
@@ -230,7 +241,9 @@ def guessed(scoring: Scoring, **held_out: Evaluation | None) -> dict[str, Any] |
     return data if "value" in data else None
 
 
-def _scored(request: SearchRequest, pruned_model: PruneOutput) -> tuple[Evaluation, Evaluation]:
+def scored_again(
+    request: SearchRequest, pruned_model: PruneOutput
+) -> tuple[Evaluation, Evaluation]:
     """Both models once more, where an earlier call made the pruning and was killed after."""
     from headcount.runs.cutting import PruningRun
 

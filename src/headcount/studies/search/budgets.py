@@ -9,7 +9,7 @@ room, a few times.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from transformers import PreTrainedModel
 
 from headcount.costs.cost import cost
 from headcount.costs.shapes import shapes_of
-from headcount.heads import Mask
+from headcount.heads import Layout, Mask
+from headcount.heads.uniform import levels
 from headcount.models.remove import remove
 from headcount.pruning.counts import Place
 from headcount.pruning.pattern import Pattern
@@ -32,6 +33,7 @@ from headcount.studies.search.answers import (
     mean_length,
     nothing_found,
     pruned,
+    scored_again,
     speed_of,
     timed,
 )
@@ -119,12 +121,9 @@ def within_budget(
         "least": None,
         "attempts": [attempt.to_json() for attempt in attempts],
     }
-    good = [attempt for attempt in attempts if attempt.fits(budget)]
-    close = [attempt for attempt in attempts if attempt.may_fit(budget)]
-    if not close:
+    best = _best(attempts, budget)
+    if best is None:
         return _over(request, judge, extra, attempts, prices)
-    # of what fits the one with most room used, which is the first
-    best = good[0] if good else min(close, key=lambda attempt: attempt.share)
     request.report(f"scoring {len(best.mask)} of {len(best.mask.layout)} heads")
     cut = exactly(request, best.mask)
     judge.judge(
@@ -143,12 +142,29 @@ def within_budget(
         "speedup": best.speedup,
         "timing": best.timing,
     }
+    if request.like.uniform:
+        differing = replace(request, like=replace(request.like, uniform=False))
+        free = _best(attempted(differing, budget, prices, ways), budget)
+        assert free is not None  # what is uniform is one of its choices
+        compared = replace(cutting, options=replace(cut, scoring=request.held_out))
+        _, after = pruned_model.scored or scored_again(request, pruned_model)
+        if free.mask != best.mask:
+            data["free"] = compared.free_choice(free.mask, after).to_json()
     if budget.kind == "cache":
         data["cache"] = {"before": round(best.before), "after": round(best.amount.value)}
     if best.speedup is None and options.bench:
         data |= speed_of(timed(request, pruned_model.mask, pruned_model.model))
     data["sentence"] = sentence_of(data)
     return SearchResult(data, pruned_model.model, pruned_model.mask)
+
+
+def _best(attempts: Sequence[Attempt], budget: CostBudget) -> Attempt | None:
+    """Of what fits the one with most room used, which is the first; else what may fit."""
+    for attempt in attempts:
+        if attempt.fits(budget):
+            return attempt
+    close = [attempt for attempt in attempts if attempt.may_fit(budget)]
+    return min(close, key=lambda attempt: attempt.share, default=None)
 
 
 def exactly(request: SearchRequest, mask: Mask) -> Prune:
@@ -170,8 +186,10 @@ def attempted(
     limit = budget.limit(prices.whole)
     room = limit
     priced = [[(prices.price(site, way), way.loss) for way in ways[site]] for site in places]
+    alike = _alike(request.subject.layout, ways) if request.like.uniform else None
     for tries in range(1, TRIES + 1):
-        chosen = knapsack(priced, room - prices.fixed)
+        left = room - prices.fixed
+        chosen = knapsack(priced, left) if alike is None else _largest(alike, priced, left)
         if chosen is None:
             break
         taken = {site: ways[site][number] for site, number in zip(places, chosen, strict=True)}
@@ -188,6 +206,29 @@ def attempted(
         # twice what it is over: where it would be met by a hair, noise would decide
         room -= max(2 * (over - 1), 0.01) * limit
     return attempts
+
+
+def _alike(layout: Layout, ways: Mapping[Place, list[LayerChoice]]) -> list[list[int]]:
+    """For every uniform number of heads, from the most, which of its ways each layer takes."""
+    shapes = [[(way.groups, len(way.heads)) for way in choices] for choices in ways.values()]
+    places = list(zip(ways, shapes, strict=True))
+    return [
+        [
+            shape.index((level[stack][0], level[stack][0] * level[stack][1]))
+            for (stack, _), shape in places
+        ]
+        for level in reversed(levels(layout))
+    ]
+
+
+def _largest(
+    alike: Sequence[list[int]], priced: Sequence[Sequence[tuple[float, float]]], limit: float
+) -> list[int] | None:
+    """The first of these that the budget has room for."""
+    for chosen in alike:
+        if sum(row[number][0] for row, number in zip(priced, chosen, strict=True)) <= limit:
+            return chosen
+    return None
 
 
 def _attempt(request: SearchRequest, budget: CostBudget, mask: Mask, predicted: float) -> Attempt:

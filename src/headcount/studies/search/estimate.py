@@ -83,6 +83,8 @@ def sentence_of(data: Mapping[str, Any]) -> str:
         )
     best = f", the best of {len(data['seeds'])}" if len(data["seeds"]) > 1 else ""
     selected = f"heads by {data['method']}, seed {data['seed']}{best}"
+    if data.get("free"):
+        selected += f"; layers free to differ: {data['free']['score']['score']:.{digits}f}"
     return f"{text}; {selected}{random_words(data)}; {', '.join(parts)}."
 
 

@@ -10,7 +10,7 @@ from headcount.base.text import lasting
 from headcount.costs.shapes import shapes_of
 from headcount.repair.finetune import training_of
 from headcount.studies.search.bounds import CostBudget
-from headcount.studies.search.bracket import about_sizes, head_counts
+from headcount.studies.search.bracket import about_sizes
 from headcount.studies.search.knee import about_points
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def pace_of(request: SearchRequest, full: Evaluation, selection: int, held_out: 
     seeds = search_options.seeds if request.bound is not None else 1
     sizes = 0
     for method in request.methods:
-        counts = head_counts(request.subject.layout, getattr(method, "leave", 0) or 0)
+        counts = request.counts(method)
         sizes += about_points(counts) if request.bound is None else about_sizes(counts)
     batches = sum(batch for batch, _ in shapes_of(search_options.batch, search_options.length))
     timed = min(2 * search_options.repeats * batches * row, search_options.timing_seconds)

@@ -36,7 +36,7 @@ from headcount.studies.opened import OpenStudy
 from headcount.studies.prunes import PruneStudy, open_study
 from headcount.studies.search.answers import SearchRequest, answer_of, no_answer
 from headcount.studies.search.bounds import MaxDrop, read_bound
-from headcount.studies.search.bracket import fewest, head_counts
+from headcount.studies.search.bracket import fewest
 from headcount.studies.search.budgets import within_budget
 from headcount.studies.search.estimate import SearchResult
 from headcount.studies.search.judging import BoundVerdict, Cut, Judge, rows_line
@@ -66,6 +66,7 @@ def search(
     max_latency: str | float | None = None,
     max_parameters: str | float | None = None,
     max_cache: str | float | None = None,
+    uniform: bool = False,
     tokenizer: PreTrainedTokenizerBase | None = None,
     repair: Repair | str | Sequence[Repair | str] | None = None,
     learning: TrainOptions | None = None,
@@ -84,7 +85,8 @@ def search(
     """The fewest heads within a bound, their score on the held-out set, and the model.
 
     One bound at most: `max_drop` is a loss in score ("1%" of the full model's, 0.01, 0), the
-    others are budgets ("0.8x"; "12ms", "20M", bytes a token). `repair` is what follows every
+    others are budgets ("0.8x"; "12ms", "20M", bytes a token). `uniform` keeps as many
+    key-value heads in every layer of a stack. `repair` is what follows every
     pruning: recovery where nothing is said, and no method trains gates (`learning` says how those
     do). `scoring` has the split that is drawn into selection set and held-out set, and
     `search_options` how. `seed` is that of everything random, unless `scoring` is given. In `out`:
@@ -103,6 +105,7 @@ def search(
     selection, held_out = rows_to_search(subject, scoring, search_options)
     like = Prune(
         method=chosen[0],
+        uniform=uniform,
         repair=steps,
         learning=learning,
         calibration=calibration or Calibration(),
@@ -285,7 +288,7 @@ def _at_the_knee(request: SearchRequest, judge: Judge) -> BoundVerdict:
     candidates: list[tuple[float, BoundVerdict]] = []
     for method in request.methods:
         cut = request.cut(method)
-        counts = head_counts(layout, getattr(method, "leave", 0) or 0)
+        counts = request.counts(method)
 
         def worth(kept: int, cut: Cut = cut) -> float:
             score = judge.trials.full.score
@@ -303,7 +306,7 @@ def _within_drop(request: SearchRequest, judge: Judge) -> BoundVerdict | None:
     answers: list[BoundVerdict] = []
     for method in request.methods:
         cut = request.cut(method)
-        counts = head_counts(request.subject.layout, getattr(method, "leave", 0) or 0)
+        counts = request.counts(method)
 
         def enough(kept: int, cut: Cut = cut) -> bool:
             return judge.judge(cut, kept).accepted

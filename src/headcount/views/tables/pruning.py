@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,13 @@ def prune_table(result: PruneResult) -> Table:
         columns += [scores.metric, "95 % interval", "from all heads", "n"]
         for row, score, lost in ((before, scores.before, ""), (after, scores.after, scores.lost)):
             row += [scored(score.score), interval(vars(score)), lost, str(score.n)]
+    if scores is not None and scores.free is not None:
+        free = scores.free
+        cells = [f"{result.method}, layers free to differ", str(heads.after), free.kept, ""]
+        cells += [scored(free.score.score), interval(vars(free.score)), ""]
+        rows.append([*cells, str(free.score.n)])
+        text = f"As many heads in every layer against layers free to differ: {free.lost}."
+        result = replace(result, rows_text=f"{text} {result.rows_text}".strip())
     if scores is not None and scores.random is not None:
         random = scores.random
         spread = f"{scored(random.worst)} to {scored(random.best)}"

@@ -64,6 +64,10 @@ def _held_out(data: Row) -> Table:
         ("all heads", data["heads"], scored(full), "", "", ""),
         (selected, data["kept"], scored(data["score"]), *_change(data)),
     ]
+    if free := data.get("free"):
+        name = f"{data['method']}, layers free to differ"
+        loss = minus(f"{free['score']['score'] - full:+.4f}")
+        rows.append((name, data["kept"], scored(free["score"]["score"]), loss, "", ""))
     if random:
         name, loss = "random", minus(f"{random['mean'] - full:+.4f}")
         if random["draws"] > 1:
