@@ -63,7 +63,7 @@ def tiny(data: Path) -> dict[str, Any]:
                                                          "redundancy": {"run": "near"}}},
             },
             "trained": {
-                **cut, "methods": ["random"], "options": {**options, "repair": {"train": TRAIN}},
+                **cut, "methods": ["random"], "options": {**options, "repair": [{"finetune": TRAIN}]},
             },
             "gated": {
                 **cut, "methods": ["importance"], "options": {**options, "gated": True},

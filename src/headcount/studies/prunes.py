@@ -174,7 +174,9 @@ def open_study(
 
     `seed` is that of a new task head: of the first run, whose subject this is.
     """
-    subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed)
+    subject = make_subject(model, task, tokenizer=tokenizer, trains=trains, seed=seed).with_head(
+        seed
+    )
     return replace(subject, by_name=True, prepared={}, _made={})
 
 
