@@ -71,21 +71,25 @@ def greedy_path(
     size = len(w) // units  # a bias row more does not change it
     scale = float(np.trace(a)) / len(a)
     inverse = np.linalg.inv(a + (damping * scale or 1.0) * np.eye(len(a)))
-    w = w.copy()
+    # rows of those that are left; W G goes along with W, so that no product with G is made again
+    w = np.concatenate([w, w @ g], 1)
+    outputs = len(g)
     left, path, costs = list(range(units)), [], []
     while left:
-        removals = []
-        for unit in left:
-            rows = slice(unit * size, (unit + 1) * size)
-            solved = np.linalg.solve(inverse[rows, rows], w[rows])
-            removals.append(float(np.einsum("ij,jk,ik->", w[rows], g, solved)))
+        blocks = [slice(at * size, (at + 1) * size) for at in range(len(left))]
+        solved = [np.linalg.solve(inverse[rows, rows], w[rows]) for rows in blocks]
+        removals = [
+            float(np.vdot(w[rows, outputs:], part[:, :outputs]))
+            for rows, part in zip(blocks, solved, strict=True)
+        ]
         best = int(np.argmin(removals))
-        unit = left.pop(best)
-        rows = slice(unit * size, (unit + 1) * size)
-        across = inverse[:, rows] @ np.linalg.inv(inverse[rows, rows])
-        w -= across @ w[rows]
-        inverse = inverse - across @ inverse[rows, :]
-        path.append(unit)
+        rows = blocks[best]
+        stay = np.delete(np.arange(len(w)), rows)
+        beside = inverse[stay, rows]
+        w = w[stay] - beside @ solved[best]
+        across = np.linalg.solve(inverse[rows, rows], beside.T)
+        inverse = inverse[np.ix_(stay, stay)] - beside @ across
+        path.append(left.pop(best))
         costs.append(max(removals[best], 0.0))
     return path, np.array(costs)
 
