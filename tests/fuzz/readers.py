@@ -649,13 +649,17 @@ def _write_squad(folder: Path, rng: Random) -> Path:
 
 def _read_squad(path: Path) -> None:
     from headcount.tasks import open_task
+    from headcount.tasks.encoding import encode
+    from headcount.tasks.loading import load_tokenizer
     from headcount.tasks.squad import read_answers
 
     task = open_task("question-answering", data=path)
     for split in task.splits:
-        for _, context, answers in zip(*task.load(split).texts, strict=True):
+        rows = task.load(split)
+        for _, context, answers in zip(*rows.texts, strict=True):
             for text, start in read_answers(str(answers))[0]:
                 assert str(context)[start:].startswith(text)
+        assert encode(task, rows, load_tokenizer("pocket"), max_length=16).lengths.max() <= 16
 
 
 def _write_pairs(folder: Path, rng: Random) -> Path:
@@ -908,25 +912,52 @@ def _write_processor(folder: Path, rng: Random) -> Path:
         "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "resample": 2,
         "rescale_factor": 0.004, "size": {"height": 16, "width": 16},
     }  # fmt: skip
+    name = "right"
+    if not isinstance(rng, Gentle):
+        settings["size"] = {"height": rng.choice((16, 16, 20)), "width": 16}
+        name = rng.choice(("right", "right", "no"))
+    table = [["image", "class"], ["image.png", "left"], ["image.png", name]]
+    hit = rng.random() < 0.6
     path = folder / "preprocessor_config.json"
-    path.write_bytes(damage.json_file(settings, rng))
+    path.write_bytes(damage.json_file(settings, rng if hit else Gentle(0)))
+    (folder / "rows.csv").write_bytes(damage.delimited(table, ",", Gentle(0) if hit else rng))
     (folder / "image.png").write_bytes(_image(".png"))
     return folder
 
 
+@cache
+def _sees() -> Any:
+    """A model of images of 16 x 16, with the classes left and right."""
+    import tempfile
+
+    from headcount.models.load import load
+    from tasks.media import write_vit
+
+    with tempfile.TemporaryDirectory() as folder:
+        return load(write_vit(Path(folder), labels=("left", "right")))
+
+
 def _read_processor(path: Path) -> None:
     from headcount.models.processors import open_processor
-    from headcount.tasks.images import encode_images
+    from headcount.tasks import open_task
+    from headcount.tasks.rows import labelled_rows
 
-    encode_images([path / "image.png"], open_processor(path, frozenset({"pixel_values"})))
+    table = path / "rows.csv"
+    task = open_task("image-classification", train=table, dev=table, columns="image", label="class")
+    rows = labelled_rows(_sees(), task, open_processor(path, frozenset({"pixel_values"})))
+    assert next(iter(rows.batches()))[1]["pixel_values"].shape == (2, 3, 16, 16)
 
 
 def _write_sound(folder: Path, rng: Random) -> Path:
     from tasks.sounds import tone, wav
 
     written = rng.choice(({"bits": 8}, {"bits": 16}, {"bits": 24}, {"bits": 32, "floats": True}))
+    sound = tone("low")
+    if not isinstance(rng, Gentle) and rng.random() < 0.5:
+        sound = rng.choice((sound, sound[:0], sound[:90], 0 * sound, sound[:, None][:, [0] * 3]))
+        written = written | {"rate": rng.choice((0, 7, 999, 1000, 8000, 44_100, 10**7))}
     path = folder / "sound.wav"
-    path.write_bytes(damage.in_bytes(wav(tone("low"), **written), rng))
+    path.write_bytes(damage.in_bytes(wav(sound, **written), rng))
     return path
 
 
@@ -941,17 +972,48 @@ def _read_sound(path: Path) -> None:
 def _write_speech(folder: Path, rng: Random) -> Path:
     from tasks.sounds import tone, wav
 
+    _, files = _hears()
+    hit, text = rng.random() < 0.6, "high"
+    if not isinstance(rng, Gentle):
+        text = rng.choice(("high", "high", "high " * 20, "бг"))
+    for name, data in files.items():
+        whole = name != "preprocessor_config.json" or hit
+        (folder / name).write_bytes(data if whole else damage.json_file(json.loads(data), rng))
     (folder / "a.wav").write_bytes(wav(tone("low")))
-    path = folder / "speech.csv"
-    path.write_bytes(damage.in_bytes(b"audio,text\n" + b"a.wav,low\n" * 3, rng))
-    return path
+    rows = [["audio", "text"], ["a.wav", "low"], ["a.wav", text]]
+    (folder / "speech.csv").write_bytes(damage.delimited(rows, ",", rng if hit else Gentle(0)))
+    return folder
+
+
+@cache
+def _hears() -> tuple[Any, dict[str, bytes]]:
+    """A model of sounds, and the files of its processor."""
+    import tempfile
+
+    from headcount.models.load import load
+    from tasks.sounds import write_whisper
+
+    with tempfile.TemporaryDirectory() as folder:
+        model = load(write_whisper(Path(folder)))
+        names = (
+            "preprocessor_config.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+            "config.json",
+        )
+        return model, {name: (Path(folder) / name).read_bytes() for name in names}
 
 
 def _read_speech(path: Path) -> None:
+    from headcount.models.batches import batches_for
+    from headcount.models.processors import open_processor
     from headcount.tasks import open_task
+    from headcount.tasks.rows import labelled_rows
 
-    task = open_task("speech-recognition", dev=path)
-    assert len(task.load(task.splits[0]))
+    table, (model, _) = path / "speech.csv", _hears()
+    task = open_task("speech-recognition", train=table, dev=table)
+    rows = labelled_rows(model, task, open_processor(path, frozenset({"input_features"})))
+    assert all(batch.labels is not None for batch in batches_for(model, rows))
 
 
 READERS = (

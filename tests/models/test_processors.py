@@ -54,6 +54,17 @@ def test_sizes_that_fill_the_memory_are_refused(tmp_path: Path, size: dict[str, 
         open_processor(tmp_path, frozenset({"pixel_values"}))
 
 
+@pytest.mark.parametrize("rate", [0, 7, -5, 10**9, 8000.5, "x", True])
+def test_rates_that_no_sound_has_are_refused(tmp_path: Path, rate: object) -> None:
+    from transformers import Wav2Vec2FeatureExtractor
+
+    Wav2Vec2FeatureExtractor().save_pretrained(tmp_path)
+    file = tmp_path / "preprocessor_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"sampling_rate": rate}))
+    with pytest.raises(UsageError, match=r"sampling_rate .*, and sound has 1,000 to 400,000"):
+        open_processor(tmp_path, frozenset({"input_values"}))
+
+
 def test_sound_has_a_rate() -> None:
     from transformers import Wav2Vec2FeatureExtractor
 

@@ -113,6 +113,12 @@ def shift_labels(model: nn.Module, labels: Tensor) -> Tensor | None:
 
     None where the model does not say how. Decoders of sound do not, and all do it alike.
     """
+    most = getattr(getattr(model, "config", None), "max_target_positions", None)
+    if isinstance(most, int) and labels.shape[1] > most:
+        raise UsageError(
+            f"A text of {labels.shape[1]} tokens is longer than what {type(model).__name__} "
+            f"writes, {most} at most: cut the row into parts, or leave it out."
+        )
     shift: Any = getattr(model, "prepare_decoder_input_ids_from_labels", None)
     if shift is not None:
         return shift(labels=labels)

@@ -19,8 +19,8 @@ from headcount.models.shipped import locate
 
 FILES = ("preprocessor_config.json", "processor_config.json")
 """What a folder with an image processor or a feature extractor has at least one of."""
-
-
+RATES = (1_000, 400_000)
+"""Samples of a sound in a second, the fewest and the most."""
 LARGEST_SIDE = 16_384
 """Pixels of the longest side that images are made to have."""
 
@@ -60,8 +60,14 @@ def open_processor(name: str | os.PathLike[str], reads: frozenset[str]) -> Any:
                 opened = kind.from_pretrained(name, trust_remote_code=False)
             if images:
                 _require_side(opened.to_dict(), name)
-            if images or getattr(opened, "sampling_rate", rate_of(opened)):
+            if images or rate_of(opened) is not None:
                 return opened
+            rate = getattr(getattr(opened, "feature_extractor", opened), "sampling_rate", None)
+            if rate is not None:
+                raise UsageError(
+                    f"The feature extractor of '{name}' has the sampling_rate {rate!r:.40}, and "
+                    f"sound has {RATES[0]:,} to {RATES[1]:,}: is its {FILES[0]} damaged?"
+                )
         except UsageError:
             raise
         except Exception as error:  # a damaged file raises anything
@@ -88,4 +94,4 @@ def rate_of(processor: object) -> int | None:
     """Samples a second that a feature extractor takes; None where it takes no sound."""
     extractor = getattr(processor, "feature_extractor", processor)
     rate = getattr(extractor, "sampling_rate", None)
-    return rate if isinstance(rate, int) and rate > 0 else None
+    return rate if type(rate) is int and RATES[0] <= rate <= RATES[1] else None

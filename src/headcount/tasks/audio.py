@@ -21,7 +21,7 @@ from transformers import GenerationConfig
 from headcount.base.errors import UsageError
 from headcount.models.config import silent
 from headcount.models.hooks import evaluating
-from headcount.models.processors import rate_of
+from headcount.models.processors import RATES, rate_of
 from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.media import read_bytes
 from headcount.tasks.transcripts import plain
@@ -33,8 +33,6 @@ PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 """How samples are written, by their number in a WAV file."""
 STREAMED = 0xFFFFFFFF
 """The size of a chunk whose writer did not know it: it reaches to the end."""
-RATES = (1_000, 400_000)
-"""Samples a second, the fewest and the most."""
 SHORTEST = 0.025
 """Seconds that a feature extractor looks at at once: less is no sound."""
 START = "<|startoftranscript|>"

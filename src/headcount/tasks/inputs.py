@@ -17,7 +17,7 @@ from headcount.tasks.calibration import InputOptions
 from headcount.tasks.encoding import EncodedRows, encode_texts
 from headcount.tasks.files import SUFFIXES, read_lines, read_table
 from headcount.tasks.images import encode_images
-from headcount.tasks.loading import match, room
+from headcount.tasks.loading import match, require_readable, room
 from headcount.tasks.masking import random_tokens
 from headcount.tasks.media import IMAGES, files_in, files_of
 from headcount.tasks.rows import rows_of
@@ -98,9 +98,9 @@ def media_rows(model: PreTrainedModel, files: Sequence[Path], processor: Any) ->
     if processor is None:
         what = "Images" if images else "Sounds"
         raise UsageError(f"{what} need the model's processor: pass --tokenizer FOLDER.")
-    if images:
-        return encode_images(files, processor)
-    return with_own_texts(unwrap(model), encode_sounds(files, processor), processor)
+    rows = encode_images(files, processor) if images else encode_sounds(files, processor)
+    require_readable(model, rows)
+    return rows if images else with_own_texts(unwrap(model), rows, processor)
 
 
 def noise(model: PreTrainedModel, count: int, seed: int) -> EncodedRows:

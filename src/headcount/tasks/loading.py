@@ -12,14 +12,17 @@ import torch
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import HeadcountError, NotFoundError, UnsupportedError, UsageError
+from headcount.models.batches import model_inputs
 from headcount.models.config import load_config, model_class
 from headcount.models.find import sites_of, unwrap
+from headcount.models.hooks import evaluating
 from headcount.models.load import load, skeleton
+from headcount.models.memory import remembered
 from headcount.models.probe import no_numbers, reads_text, takes
 from headcount.models.processors import Processor, is_tokenizer, open_processor
 from headcount.models.shipped import locate
 from headcount.models.tokenizers import has_tokenizer, open_tokenizer, tokenizing
-from headcount.tasks.encoding import pad_token
+from headcount.tasks.encoding import EncodedRows, pad_token
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.task import Task
 
@@ -191,6 +194,37 @@ def match(model: PreTrainedModel, tokenizer: Processor) -> None:
     if model.config.get_text_config().pad_token_id is None:
         model.config.get_text_config().pad_token_id = pad_token(tokenizer)
         model.config.pad_token_id = pad_token(tokenizer)
+
+
+def require_readable(model: PreTrainedModel, rows: EncodedRows) -> None:
+    """Refuse pixels or sounds that the model cannot take: tried on the smallest row.
+
+    An image processor, or a feature extractor, can belong to a model of another size.
+    """
+    bare: Any = unwrap(model)
+    if not MEDIA.keys() & rows.columns.keys() or not len(rows):
+        return
+    name = next(name for name in rows.columns if name in MEDIA)
+    number = min(range(len(rows)), key=lambda row: rows.columns[name][row].size)
+    shape = rows.columns[name][number].shape
+
+    def failure() -> str:
+        reader = bare.get_encoder() if getattr(bare.config, "is_encoder_decoder", False) else bare
+        item = {column: values[number] for column, values in rows.columns.items()}
+        try:
+            with torch.no_grad(), evaluating(bare):
+                reader(**model_inputs(reader, rows.collate([item])))
+        except Exception as error:  # a model says in its own way what it cannot take
+            return (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return ""
+
+    reason = remembered(bare, ("reads", name, shape), failure)
+    if reason:
+        raise UsageError(
+            f"{type(bare).__name__} cannot take {' x '.join(map(str, shape))} numbers of "
+            f"{MEDIA[name]}, which its processor makes of the data ({reason[:200]}): is the "
+            "preprocessor_config.json that of another model?"
+        )
 
 
 def _counts_padding(model: PreTrainedModel) -> bool:

@@ -15,7 +15,7 @@ from headcount.base.errors import UsageError
 from headcount.tasks import Task
 from headcount.tasks.encoding import IGNORED, EncodedRows, encode, rows_fingerprint
 from headcount.tasks.kinds import task_kind
-from headcount.tasks.loading import match, room
+from headcount.tasks.loading import match, require_readable, room
 from headcount.tasks.task import Examples, Limit, sample
 
 POOL = 64
@@ -61,6 +61,7 @@ def rows_of(
         return _blocks(task.load(split), encoded, limit, seed, max_length)
     examples = task.load(split, limit=limit, seed=seed)
     rows = encoded(examples)
+    require_readable(model, rows)
     if not task_kind(task.kind).asks_tokens or rows.labels is None:
         return examples, rows
     kept = _with_labels(rows)

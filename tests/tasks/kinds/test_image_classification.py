@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoImageProcessor, ViTForImageClassification
+from transformers import AutoImageProcessor, ViTForImageClassification, ViTImageProcessorPil
 
 import headcount as hc
 from headcount.base.errors import UnsupportedError, UsageError
@@ -121,6 +122,19 @@ def test_labels_the_model_does_not_know_are_one_sentence(task, tmp_path):
     folder = write_vit(tmp_path / "vit", labels=("cat", "dog"))
     with pytest.raises(UsageError, match="the model knows none of them"):
         hc.evaluate(folder, task)
+
+
+def test_a_processor_of_another_models_size_is_one_sentence(folder, task, tmp_path):
+    shutil.copytree(folder, tmp_path / "vit")
+    ViTImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path / "vit")
+    said = r"cannot take 3 x 32 x 32 numbers of images .*\(16\*16\).*of another model\?$"
+    with pytest.raises(UsageError, match=said):
+        hc.evaluate(tmp_path / "vit", task)
+    with pytest.raises(UsageError, match=said):
+        hc.prune(str(tmp_path / "vit"), "importance", 0.5, task=task)
+    images = hc.Calibration(rows=task.load("dev").files[0].parent)
+    with pytest.raises(UsageError, match=said):
+        hc.prune(str(tmp_path / "vit"), "surgeon", 0.5, calibration=images)
 
 
 def test_models_and_tasks_of_other_kinds_are_refused(folder, task):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import groupby, product
 from pathlib import Path
 
@@ -10,7 +11,12 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional
-from transformers import AutoProcessor, Wav2Vec2ForCTC, WhisperForConditionalGeneration
+from transformers import (
+    AutoProcessor,
+    Wav2Vec2ForCTC,
+    WhisperFeatureExtractor,
+    WhisperForConditionalGeneration,
+)
 
 import headcount as hc
 from headcount.base.errors import UsageError
@@ -266,6 +272,24 @@ def test_a_text_longer_than_its_sound_is_one_sentence(folders, task):
     row.labels[0] = [LETTERS.index("A")] * 200
     with pytest.raises(UsageError, match="longer than its sound"):
         hc.importance(hc.load(folders["ctc"]), row)
+
+
+def test_a_text_longer_than_the_decoder_is_one_sentence(folders, task):
+    model = hc.load(folders["whisper"])
+    rows, _ = _rows(folders["whisper"], task)
+    row = rows.take([0])
+    row.labels[0] = [LETTERS.index("A")] * 17
+    with pytest.raises(UsageError, match=r"A text of 17 tokens is longer than .*, 16 at most"):
+        hc.importance(model, row)
+    row.labels[0] = [5] * 16
+    hc.importance(model, row)
+
+
+def test_features_of_another_model_are_one_sentence(folders, task, tmp_path):
+    shutil.copytree(folders["whisper"], tmp_path / "other")
+    WhisperFeatureExtractor(feature_size=10, chunk_length=1).save_pretrained(tmp_path / "other")
+    with pytest.raises(UsageError, match=r"cannot take 10 x 100 numbers of sound .*another model"):
+        hc.evaluate(tmp_path / "other", task)
 
 
 def test_models_and_tasks_of_other_kinds_are_refused(folders, task):
