@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from headcount.pruning.select import select as select
     from headcount.pruning.surgeon import Surgeon as Surgeon
     from headcount.pruning.wanda import Wanda as Wanda
+    from headcount.repair.distil import Distil as Distil
+    from headcount.repair.distillation import distil as distil
     from headcount.repair.finetune import Finetune as Finetune
     from headcount.repair.recover import Recover as Recover
     from headcount.repair.recovery import recover as recover
@@ -116,6 +118,7 @@ _PUBLIC = {
     "ExecutorOptions": "headcount.studies.executors.protocol:ExecutorOptions",
     "ModelOptions": "headcount.models.model_options:ModelOptions",
     "DataPaths": "headcount.papers.scales:DataPaths",
+    "Distil": "headcount.repair.distil:Distil",
     "Finetune": "headcount.repair.finetune:Finetune",
     "Recover": "headcount.repair.recover:Recover",
     "Scoring": "headcount.training.scoring:Scoring",
@@ -128,6 +131,7 @@ _PUBLIC = {
     "compare": "headcount.studies.compare:compare",
     "curve": "headcount.studies.curve:curve",
     "difference": "headcount.training.evaluation:difference",
+    "distil": "headcount.repair.distillation:distil",
     "evaluate": "headcount.training.evaluate:evaluate",
     "export": "headcount.exports.export:export",
     "gate": "headcount.models.gates:gate",

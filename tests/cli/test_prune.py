@@ -287,3 +287,52 @@ def test_a_cut_that_is_not_better_than_random_says_so(cli, folder, tmp_path):
     assert ran.code == 0, ran.err
     assert "headcount: This is not better than random" in ran.err
     assert "This is not better than random" in (tmp_path / "a" / "README.md").read_text()
+
+
+def test_distilled_on_a_tasks_rows(cli, folder, tmp_path):
+    line = ("prune", folder, *TASK, "--method", "random", "--ratio", 0.5, "--baseline", 1)
+    steps = ("--repair", "recover,distil", "--steps", 3, "--batch-size", 8, "--hidden", 0.5)
+    more = ("--learning-rate", 1e-3, "--ridge", 0.01, "--out", tmp_path / "small", "--json")
+    ran = cli(*line, *steps, *more)
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    recover, distil = found["repair"]
+    assert (recover["name"], recover["options"]["ridge"]) == ("recover", 0.01)
+    assert (distil["name"], distil["rows"], distil["steps"]) == ("distil", "pocket-sentiment", 3)
+    assert (distil["examples"], distil["held_back"]) == (22, 2)  # 22 rows are 8, 8 and 6
+    assert distil["loss"]["after"] > 0
+    assert distil["tokens"] > 22
+    options = {"hidden": 0.5, "learning_rate": 1e-3, "seed": 0, "max_length": 128}
+    assert options.items() <= distil["options"].items()
+    assert "training" not in found["rows"]
+    assert found["rows"]["repair"]["n"] == 24
+    assert found["budget"]["steps"] == 3
+    record = hc.load_record(tmp_path / "small")
+    assert [type(step).__name__ for step in record.run.options.repair] == ["Recover", "Distil"]
+    again = cli(*line, *steps, *more)
+    assert again.code == 0, again.err
+
+
+def test_distilled_on_texts_without_a_task(cli, folder, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("the king is happy\n\na small cat near the old queen\n" * 8)
+    line = ("prune", folder, "--ratio", 0.5, "--repair", "distil", "--steps", 2, "--json")
+    refused = cli(*line, "--out", tmp_path / "small")
+    assert (refused.code, "'distil' needs inputs like those" in refused.err) == (2, True)
+    ran = cli(*line, "--calibration", texts, "--out", tmp_path / "small")
+    assert ran.code == 0, ran.err
+    (step,) = json.loads(ran.out)["repair"]
+    assert (step["rows"], step["steps"], step["held_back"]) == ("given", 2, 2)
+    assert len(hc.layout(hc.load(tmp_path / "small"))) == 6
+
+
+def test_a_preset_is_where_a_training_step_begins() -> None:
+    from dataclasses import replace
+
+    from headcount.cli.method_options import CUT
+
+    cut = replace(CUT, repair=("distil", "finetune"), preset="pocket")  # pyright: ignore
+    distil, finetune = cut.repairs()
+    assert (distil.learning_rate, finetune.learning_rate) == (3e-4, 3e-4)
+    plain = replace(CUT, repair=("distil",)).repairs()  # pyright: ignore
+    assert plain == (replace(hc.Distil(), max_length=128),)

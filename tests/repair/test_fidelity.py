@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import torch
+from transformers import BertForQuestionAnswering
 
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs, run
@@ -49,3 +50,21 @@ def test_a_model_without_a_head_is_compared_by_its_states():
     full, cut = (run(m, batch)[0] for m in (model, small))
     expected = float((full - cut).square().sum() / full.square().sum())
     assert math.isclose(divergence(small, model, [batch]), expected, rel_tol=1e-4)
+
+
+def test_places_of_an_answer_are_distributions_over_tokens():
+    config = build("bert").config
+    torch.manual_seed(0)
+    model = BertForQuestionAnswering(config).eval()
+    small = remove(model, mixed(layout(model)))
+    torch.nn.init.normal_(small.qa_outputs.weight)
+    ids = [[5, 6, 7, 9], [8, 9]]
+    rows = EncodedRows({"input_ids": ids}, kind="question-answering")
+    values = []
+    for row in ids:
+        p, q = (
+            [x.double().softmax(-1).numpy() for x in run(m, {"input_ids": torch.tensor([row])})]
+            for m in (model, small)
+        )
+        values += [(a * np.log(a / b)).sum() for a, b in zip(p, q, strict=True)]
+    assert math.isclose(divergence(small, model, rows), np.mean(values), rel_tol=1e-3)

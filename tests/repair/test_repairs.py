@@ -21,7 +21,11 @@ def test_steps_are_given_by_value_or_name_one_or_several() -> None:
     assert as_repairs("recover") == as_repairs(hc.Recover()) == (hc.Recover(),)
     assert as_repairs(["finetune", hc.Recover()]) == (hc.Finetune(), hc.Recover())
     assert [repair_name(step) for step in BOTH] == ["recover", "finetune"]
-    assert [type(make_repair(entry.name)) for entry in REPAIRS] == [hc.Recover, hc.Finetune]
+    assert [type(make_repair(entry.name)) for entry in REPAIRS] == [
+        hc.Recover,
+        hc.Distil,
+        hc.Finetune,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from headcount.base.errors import UsageError
-from headcount.base.options import types_of
+from headcount.base.options import by_field, types_of
 from headcount.cli import groups
 from headcount.cli.common import say
 from headcount.cli.typed import TypedOptions, make_typed, typed
 from headcount.heads.as_mask import mask_text
 from headcount.models.model_options import ModelOptions
 from headcount.pruning.methods import METHODS, Method, make_method
-from headcount.repair.finetune import Finetune
-from headcount.repair.repairs import REPAIRS, Repairs, as_repairs, make_repair
+from headcount.repair.repairs import REPAIRS, Repair, Repairs, as_repairs, make_repair
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.source import Source
 from headcount.training.logging import Logging
@@ -30,9 +29,10 @@ from headcount.training.scoring import Scoring
 if TYPE_CHECKING:
     from headcount.runs.subject import Subject
 
+PRESET_NAME = "finetune"
 PRESET = Parameter(help="Training options to start from: finetune, translation or pocket.")
 REPAIR = Parameter(
-    help="Steps after pruning, in order: recover, finetune; see `headcount ls repairs`.",
+    help="Steps after pruning, in order: recover, distil, finetune; see `headcount ls repairs`.",
     negative_iterable=(),
 )
 
@@ -63,9 +63,13 @@ class PruneFlags:
         """The options of scoring; the seed is that of the whole run."""
         return replace(self.scoring.on(), seed=self.seed)
 
-    def train(self) -> TrainOptions:
-        """The preset with what was typed; length and seed are those of the whole run."""
-        options = self.training.on(PRESETS[self.preset])
+    def train(self, kind: type[TrainOptions] = TrainOptions) -> TrainOptions:
+        """The preset with what was typed; length and seed are those of the whole run.
+
+        Without a preset it begins with the defaults of the `kind`.
+        """
+        start = kind() if self.preset == PRESET_NAME else kind(**by_field(PRESETS[self.preset]))
+        options = self.training.on(start)
         return replace(options, seed=self.seed, max_length=self.rows().max_length)
 
     def methods(self, names: Sequence[str]) -> list[Method]:
@@ -97,16 +101,14 @@ class PruneFlags:
                 raise UsageError(
                     f"--{option.replace('_', '-')} goes with --repair {' or '.join(owners)}."
                 )
-        return as_repairs(
-            [
-                Finetune.of(self.train())
-                if REPAIRS[name] is Finetune
-                else make_repair(
-                    name, {option: given[option] for option in given if option in takes[name]}
-                )
-                for name in names
-            ]
-        )
+        steps: list[Repair] = []
+        for name in names:
+            options = {option: given[option] for option in given if option in takes[name]}
+            kind: Any = REPAIRS[name]
+            if issubclass(kind, TrainOptions):
+                options = by_field(self.train(kind)) | options
+            steps.append(make_repair(name, options))
+        return as_repairs(steps)
 
     def subject(self, model: str, task: str | None, *, trains: bool = False) -> Subject:
         """The model and the task, opened; texts of --calibration are the data of embeddings."""
@@ -161,8 +163,7 @@ def _cut_options(
     scored = typed(Scoring, "Scoring", leave_out=("seed",))
     hidden = None if trains else ()
     trained = typed(TrainOptions, "Training", leave_out=("seed", "max_length"), shown=hidden)
-    steps = {name: kind for name, kind in repairs if not issubclass(kind, TrainOptions)}
-    repairing = make_typed("RepairOptions", "Repair", steps)
+    repairing = make_typed("RepairOptions", "Repair", dict(repairs), types_of(TrainOptions))
     logged = typed(Logging, "Logging", leave_out=("run",), shown=hidden)
     parts: list[tuple[str, Any, Any]] = [
         ("seed", groups.Seed, 0),
@@ -173,7 +174,7 @@ def _cut_options(
         ("model_options", groups.ModelFlags, groups.MODEL_FLAGS),
         ("repair", Annotated[tuple[str, ...], REPAIR], ()),
         ("repairing", repairing, repairing()),
-        ("preset", Annotated[str, PRESET], "finetune"),
+        ("preset", Annotated[str, PRESET], PRESET_NAME),
         ("training", trained, trained()),
         ("logging", logged, logged()),
         ("overwrite", groups.Overwrite, False),
@@ -210,7 +211,9 @@ def help_for(function: Any, tokens: Iterable[str]) -> None:
     words = [word for token in tokens for word in token.replace("=", " ").split()]
     named = {name.partition("+")[0] for word in words for name in word.split(",")}
     kinds: list[Any] = [METHODS[entry.name] for entry in METHODS if entry.name in named]
-    trains = not {"--finetune", "--preset"}.isdisjoint(words) or "finetune" in named
+    repairs: list[Any] = [REPAIRS[entry.name] for entry in REPAIRS if entry.name in named]
+    trains = not {"--finetune", "--preset"}.isdisjoint(words)
+    trains = trains or any(issubclass(kind, TrainOptions) for kind in repairs)
     trains = trains or any(kind.needs == "training" for kind in kinds)
     shown = frozenset(name for kind in kinds for name in types_of(kind))
     calibrates = hasattr(function.__kwdefaults__["cut"], "calibration")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from headcount.base.lazy import lazily
 
 if TYPE_CHECKING:
+    from headcount.repair.distil import Distil as Distil
     from headcount.repair.finetune import Finetune as Finetune
     from headcount.repair.recover import Recover as Recover
     from headcount.repair.repairs import REPAIRS as REPAIRS

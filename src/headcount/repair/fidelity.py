@@ -48,7 +48,7 @@ def _answers(model: nn.Module, batch: ModelBatch, data: Batches) -> tuple[Tensor
         kind, answers = answers_of(model, batch, None if name is None else task_kind(name))
     except UsageError:
         return run(model, batch.inputs)[0], False
-    return answers, kind.chances
+    return kind.distributions(answers, batch), kind.chances
 
 
 def _kl(right: Tensor, left: Tensor) -> float:

@@ -85,6 +85,11 @@ REPAIRS.add(
     "headcount.repair.recover:Recover",
     "Output projections solved again on calibration rows, without labels or training.",
 )
+REPAIRS.add(
+    "distil",
+    "headcount.repair.distil:Distil",
+    "Trained on the full model's answers to calibration rows, without labels.",
+)
 REPAIRS.add("finetune", "headcount.repair.finetune:Finetune", "Trained on the task.")
 
 

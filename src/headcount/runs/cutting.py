@@ -219,7 +219,7 @@ class PruningRun:
             logging=self.logging.named("seed", self.seed),
         )
         report = step.apply(small, self.subject.model, given)
-        if report.rows:
+        if step.needs == "training":
             self.used["training"] = used_rows(self.subject.rows_of("train"), "train")
         self.budget.train(examples=report.examples, steps=report.steps, rows=report.rows)
         self.tell(f"repair {name}", report.note)

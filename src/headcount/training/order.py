@@ -21,8 +21,9 @@ class TrainingRows(Dataset[list[RowItem]]):
     """Examples to train on, and a blank one behind them (see `EpochOrder`)."""
 
     def __init__(
-        self, rows: EncodedRows, kind: TaskKind, processor: Processor, *, seed: int = 0
+        self, rows: EncodedRows, kind: TaskKind | None, processor: Processor, *, seed: int = 0
     ) -> None:
+        """The `kind` draws rows anew in every epoch; without one they stay as they are."""
         self.rows, self.kind, self.processor = rows, kind, processor
         self.seed = seed
         self.epoch = 0
@@ -41,7 +42,9 @@ class TrainingRows(Dataset[list[RowItem]]):
         """The rows of an example."""
         generator = np.random.default_rng((self.seed, self.epoch, example))
         rows = self.numbers[0 if example == len(self) else example]
-        items = [self.kind.draw(self.rows[row], self.processor, generator) for row in rows]
+        items = [self.rows[row] for row in rows]
+        if self.kind is not None:
+            items = [self.kind.draw(item, self.processor, generator) for item in items]
         if example == len(self):
             for item in items:
                 labels = item["labels"]

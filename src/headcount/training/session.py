@@ -70,14 +70,20 @@ class Session:
         options: TrainOptions,
         *,
         limit: Limit = None,
+        rows: EncodedRows | None = None,
         logging: Logging | None = None,
     ) -> None:
+        """On the task's train split; or on `rows`, which stay as they are in every epoch."""
         self.model, self.options = model, options
         self.logging = logging or Logging()
         self.task = open_task(task)
-        self.tokenizer = tokenizer if tokenizer is not None else processor_of(model)
-        match(model, self.tokenizer)
-        self.encoded = training_rows(model, self.task, self.tokenizer, options, limit)
+        self.given = rows is not None
+        if rows is None:
+            tokenizer = tokenizer if tokenizer is not None else processor_of(model)
+            match(model, tokenizer)
+            rows = training_rows(model, self.task, tokenizer, options, limit)
+        self.tokenizer: Any = tokenizer
+        self.encoded = rows
         self.folder: Path | None = None
         """Where it can be resumed; None keeps nothing."""
         self.checkpoint: Path | None = None
@@ -157,10 +163,11 @@ class Session:
         score: Callable[[], Point] | None = None,
         report: Report | None = None,
         numbers: Callable[[], Mapping[str, float]] = dict,
+        trainer: Callable[..., TaskTrainer] = TaskTrainer,
     ) -> None:
         """Make the Trainer; `score` adds numbers to the learning curve after every epoch.
 
-        `numbers` are logged beside every loss.
+        `numbers` are logged beside every loss. `trainer` has the loss, the task's by default.
         """
         options, path = self.options, None if self.folder is None else self.folder / CURVE
         self.curve = LearningCurve(path, score=score, report=report)
@@ -172,12 +179,13 @@ class Session:
         # the others write into a checkpoint before the saver marks it as whole
         savers = [checkpoints.Saver(options.save_every, options.save_minutes)]
         kind = task_kind(self.task.kind)
-        self.trainer = TaskTrainer(
+        drawn_by = None if self.given else kind
+        self.trainer = trainer(
             model=self.model,
             args=self.arguments,
             kind=kind,
             options=options,
-            rows=TrainingRows(self.encoded, kind, self.tokenizer, seed=options.seed),
+            rows=TrainingRows(self.encoded, drawn_by, self.tokenizer, seed=options.seed),
             curve=self.curve,
             callbacks=[*callbacks, *([] if self.folder is None else savers)],
         )

@@ -93,7 +93,7 @@ class TaskTrainer(Trainer):
         if self.state.global_step >= self.state.max_steps:
             return [], None
         pieces = list(islice(epoch_iterator, num_batches))
-        counts = [self.task_kind.counts(piece["labels"]).sum() for piece in pieces]
+        counts = [self.count(piece["labels"]) for piece in pieces]
         total = torch.stack(counts).sum().to(device) if counts else torch.zeros((), device=device)
         if self.args.world_size > 1:
             total = self.accelerator.gather(total).sum()  # pyright: ignore[reportAttributeAccessIssue]
@@ -107,20 +107,31 @@ class TaskTrainer(Trainer):
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
         """This piece's share of the mean loss over the whole batch."""
-        kind, labels = self.task_kind, inputs["labels"]
-        batch = ModelBatch(
-            kind.inputs(unwrap(model), inputs), labels, inputs.get("examples"), inputs.get(TARGETS)
-        )
-        outputs = model(**batch.inputs)
-        smoothing = self.options.label_smoothing
-        answers = kind.predict(outputs, batch.inputs, unwrap(model))
-        total = kind.losses(answers, batch, smoothing=smoothing, total=True)
+        total, outputs = self.total_loss(model, inputs)
         count = num_items_in_batch
         if count is None:
-            count = kind.counts(labels).sum()
+            count = self.count(inputs["labels"])
         # gradients are averaged over processes, but each has only its own rows in the sum
         loss = total / count * self.args.world_size
         return (loss, outputs) if return_outputs else loss
+
+    def count(self, labels: Tensor) -> Tensor:
+        """How many labels of a piece the loss is a mean over."""
+        return self.task_kind.counts(labels).sum()
+
+    def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> tuple[Tensor, Any]:
+        """The summed loss of a piece, and what the model returned."""
+        kind = self.task_kind
+        batch = ModelBatch(
+            kind.inputs(unwrap(model), inputs),
+            inputs["labels"],
+            inputs.get("examples"),
+            inputs.get(TARGETS),
+        )
+        outputs = model(**batch.inputs)
+        answers = kind.predict(outputs, batch.inputs, unwrap(model))
+        smoothing = self.options.label_smoothing
+        return kind.losses(answers, batch, smoothing=smoothing, total=True), outputs
 
     def training_step(
         self,

@@ -119,6 +119,10 @@ class TaskKind(Protocol):
         """The predictions, where they also depend on what the model was given."""
         return self.answers(outputs)
 
+    def distributions(self, answers: Tensor, batch: ModelBatch) -> Tensor:
+        """(row, …, class) the predictions, as logits of one distribution over the last axis."""
+        return answers
+
     def require_labels(self, answers: Tensor, labels: Tensor) -> None:
         """Refuse labels that are not of what the model answers."""
         self.require_as_many(answers.shape[:-1], labels, labels.shape == answers.shape[:-1])

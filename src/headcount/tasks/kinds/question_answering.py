@@ -98,6 +98,10 @@ class QuestionAnswering(TaskKind):
         """(row, token, 2) numbers for where the answer begins and where it ends."""
         return torch.stack([outputs.start_logits, outputs.end_logits], dim=-1)
 
+    def distributions(self, answers: Tensor, batch: ModelBatch) -> Tensor:
+        """(row, 2, token) over all tokens but padding: where it begins, and where it ends."""
+        return _without_padding(answers, batch).transpose(1, 2)
+
     def require_labels(self, answers: Tensor, labels: Tensor) -> None:
         """First and last token, and those that only scores need."""
         fits = labels.ndim == 2 and len(labels) == len(answers) and labels.shape[1] in (2, 5)
@@ -127,7 +131,7 @@ class QuestionAnswering(TaskKind):
         self, answers: Tensor, batch: ModelBatch, generator: torch.Generator
     ) -> Tensor:
         """(row, 2) a first and a last token, each drawn by itself, as the loss has them."""
-        return draw_classes(_without_padding(answers, batch).transpose(1, 2), generator)
+        return draw_classes(self.distributions(answers, batch), generator)
 
     def read(self, answers: Tensor, batch: ModelBatch) -> Tensor:
         """(row, 5) the number of no answer, of the best one, its first and last token, -log p."""
