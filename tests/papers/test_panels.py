@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from headcount.papers.panels import Lines, lines_figure, squares_figure, table_figure
 
 
 def test_a_line_goes_through_the_means_with_its_ends_shaded():
-    panel = Lines("T", {"a": {0.5: [0.2, 0.4], 0.0: [1.0]}}, "x", "y", level=1.0)
+    panel = Lines("T", {"a": {0.5: [0.2, 0.4], 0.0: [1.0], 1.0: [0.1]}}, "x", "y", level=1.0)
     axes = lines_figure([panel]).axes[0]
     level, line = axes.get_lines()
-    assert line.get_xydata().tolist() == [[0.0, 1.0], [0.5, np.mean([0.2, 0.4])]]
+    assert line.get_xydata().tolist() == [[0.0, 1.0], [0.5, np.mean([0.2, 0.4])], [1.0, 0.1]]
     assert set(level.get_ydata()) == {1.0}
     band = axes.collections[0].get_paths()[0].vertices
     assert {0.2, 0.4} <= set(np.round(band[:, 1], 6))
@@ -26,6 +27,20 @@ def test_points_are_not_joined_where_nothing_was_measured_between():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["cluster", "random"]
     (alone,) = axes.collections[0].get_segments()
     assert alone.tolist() == [[0.0, 0.8], [0.0, 0.9]]  # its ends are still there
+
+
+def test_what_was_run_at_one_ratio_is_a_point_beside_the_others():
+    """A line from all heads to a single ratio would claim what lies between."""
+    curve = {0.0: [0.9], 0.25: [0.8], 0.5: [0.7]}
+    lines = {"a": {0.0: [0.9], 0.5: [0.6, 0.4]}, "curve": curve, "b": {0.0: [0.9], 0.5: [0.5]}}
+    (axes,) = lines_figure([Lines("T", lines, "x", "y", level=0.9)]).axes
+    _, first, curve_line, second = axes.get_lines()
+    assert curve_line.get_xdata().tolist() == [0.0, 0.25, 0.5]
+    (a,), (b,) = first.get_xdata(), second.get_xdata()
+    assert (a, b) == (pytest.approx(0.495), pytest.approx(0.505))
+    assert (first.get_ydata()[0], second.get_ydata()[0]) == (0.5, 0.5)
+    (stroke,) = axes.collections[0].get_segments()
+    assert stroke[:, 1].tolist() == [0.4, 0.6]
 
 
 def test_a_wide_gap_is_one_of_the_axis_as_it_is_drawn():

@@ -29,6 +29,8 @@ MANY = 5
 """With more lines than this the legend stands beside its panel."""
 GAP = 2 / 3
 """Points further apart than this share of the axis are not joined: nothing was measured between."""
+ASIDE = 0.02
+"""How far apart points at one place are drawn, as a share of the axis."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,15 @@ def _draw(axes: Axes, panel: Lines) -> None:
     if panel.level is not None:
         axes.axhline(panel.level, color="#555555", lw=1, ls="--", label="all heads")
     every = sorted({x for values in panel.lines.values() for x in values})
+    points = [name for name, x in panel.lines.items() if panel.level is not None and len(x) == 2]
+    apart = ASIDE * (every[-1] - every[0])
     for index, (name, values) in enumerate(panel.lines.items()):
+        if name in points and 0.0 in values:  # run at one place only: nothing leads there
+            (at,) = (x for x in values if x)
+            aside = at + apart * (points.index(name) - (len(points) - 1) / 2)
+            ends = ([end(values[at])] for end in (np.mean, min, max))
+            draw_band(axes, [aside], *ends, colour=colour_of(index), label=name)
+            continue
         for number, x in enumerate(_joined(sorted(values), every, panel.logarithmic)):
             mean = [float(np.mean(values[at])) for at in x]
             low, high = ([end(values[at]) for at in x] for end in (min, max))

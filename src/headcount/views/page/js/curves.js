@@ -45,7 +45,7 @@ function curve(study, tools) {
   const line = (series, side) => x.map((at) => {
     const point = series.points.find((each) => each.removed === at);
     if (point) return point.score[side] ?? point.score.value;
-    return at === 0 && start ? start[side] ?? start.value : null;
+    return at === 0 && start && series.points.length > 1 ? start[side] ?? start.value : null; // one ratio is a point
   });
   let kind = 0;
   const series = [...lines].sort((one, other) => isRandom(other) - isRandom(one)).map((each) => ({
