@@ -118,6 +118,8 @@ def test_no_number_decides_where_nothing_is_seen() -> None:
     assert need_of(estimate("w", {0: 0.1}, more_than(0))).needed is None  # one seed has no spread
     in_order = rank_statistic("w", [1, 2, 3], [1, 2, 3], more_than(0))
     assert (in_order.verdict, need_of(in_order).needed) == ("undecided", None)
+    vetoed = Rule(0.0, lambda *_: "undecided")  # a second test beside the interval
+    assert need_of(statistic("w", (1, -1, 3), vetoed, SampleSize(9, "heads"))).needed is None
 
 
 def seen(value: float, half: float, word: Word | None = None) -> Statistic:
@@ -130,6 +132,8 @@ def test_of_several_parts_one_that_fails_settles_it_and_else_the_last_decides() 
     near, far, fails, badly = seen(1, 1.1), seen(1, 9), seen(-1, 4), seen(-1, 2)
     assert need_of(noted(near, "", [near, far])).statistic == far
     assert need_of(noted(near, "", [near, far, fails, badly])).statistic == badly
+    counted = Statistic(what="a count", value=3, verdict="holds")
+    assert need_of(noted(near, "", [counted, near])).statistic == near
     done = seen(5, 1)
     assert done.verdict == "holds"
     assert need_of(noted(near, "", [done, near])).statistic == near

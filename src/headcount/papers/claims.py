@@ -99,12 +99,16 @@ class Claim:
     code: str
     paper: str
     says: str
+    short: str
+    """The same in a few words."""
     statistic: str
     threshold: str
     origin: Literal["paper", "ours"]
     section: str
     items: tuple[str, ...]
     ambiguous: str = ""
+    why: str = ""
+    """What was found to be the cause where it does not hold; empty where none was tested."""
 
 
 @dataclass(frozen=True, kw_only=True)

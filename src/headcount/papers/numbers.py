@@ -67,6 +67,8 @@ class Paper:
     title: str
     year: int
     venue: str
+    claims: str
+    """What it claims, in our words, in one sentence."""
     items: Mapping[str, PrintedTable]
 
 
@@ -82,7 +84,7 @@ def read_paper(name: str) -> Paper:
         items[item] = PrintedTable(
             title=table["title"], unit=unit, setting=setting, numbers=numbers
         )
-    about = {key: data[key] for key in ("title", "year", "venue")}
+    about = {key: data[key] for key in ("title", "year", "venue", "claims")}
     return Paper(name=name, items=items, **about)
 
 

@@ -14,6 +14,8 @@ from headcount.base.files import expanded, whole
 from headcount.papers.claims import Verdict
 from headcount.papers.items import read_items
 from headcount.papers.numbers import PAPERS, read_paper
+from headcount.papers.opening import opening
+from headcount.papers.power import Outlook, outlooks
 from headcount.papers.reproduce import (
     ReproducedItem,
     command_of,
@@ -91,8 +93,9 @@ def write_page(
         for result in draw_items(finished, scale, items)
     ]
     verdicts = judge_all(opened)
-    parts = [INTRO, *(_scale(scale, verdicts) for scale, _ in opened), _claims(verdicts)]
-    parts.append(_why(verdicts))
+    parts = [INTRO, *opening(verdicts, path.parent / path.stem)]
+    parts += [*(_scale(scale, verdicts) for scale, _ in opened), _claims(verdicts)]
+    parts += [*_power(outlooks(opened)), _why(verdicts)]
     for paper in PAPERS:
         about = read_paper(paper)
         parts.append(f"## {about.title} ({about.venue} {about.year})")
@@ -103,7 +106,7 @@ def write_page(
                 parts += _item(result, figures, path.stem) if result.item is item else []
     with whole(path) as partial:
         partial.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    count = sum(len(figures) for _, figures in drawn)
+    count = len(PAPERS) + sum(len(figures) for _, figures in drawn)
     return Page(path=path, counts=count_verdicts(verdicts), figures=count)
 
 
@@ -129,6 +132,22 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
         judged = [verdict.scale, f"**{verdict.word}**", value, threshold, claim.statistic]
         rows.append([claim.code, claim.says, *judged, n, seeds, command])
     return "\n".join(["## Claims\n", *map(markdown_line, rows)])
+
+
+def _power(undecided: Sequence[Outlook]) -> list[str]:
+    """What would decide the claims that are undecided; nothing where none is."""
+    rows = [["claim", "scale", "points to", "by", "takes"], ["---"] * 5]
+    for outlook in undecided:
+        statistic, claim = outlook.need.statistic, outlook.verdict.claim
+        by = f"{statistic.what}: {statistic.interval}"
+        rows.append([claim.code, outlook.verdict.scale, outlook.need.word, by, outlook.text])
+    about = (
+        "### What would decide the undecided\n\nIf the effect and the spread that were seen are "
+        "the true ones: the least with which the interval lies on one side of the threshold in "
+        "80 % of repetitions (`headcount claims --power`), and the hours of one run at a time, by "
+        "the durations in the records; at most, as they are of all groups that the claim names."
+    )
+    return [about, "\n".join(map(markdown_line, rows))] if undecided else []
 
 
 def _why(verdicts: Sequence[Verdict]) -> str:

@@ -47,10 +47,13 @@ class Need(NamedTuple):
 
     @property
     def times(self) -> float:
-        """The needed units as a multiple of those that there are."""
-        if self.needed is None or self.statistic.sampling is None:
+        """The needed units as a multiple of those that there are; 1 where it is decided."""
+        sampling = self.statistic.sampling
+        if self.statistic.verdict != "undecided":
+            return 1.0
+        if self.needed is None or sampling is None:
             return math.inf
-        return self.needed / max(self.statistic.sampling.n, 1)
+        return self.needed / sampling.n
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +72,7 @@ class Outlook:
         """What it takes, in words."""
         sampling = self.need.statistic.sampling
         if sampling is None or self.need.needed is None:
-            return "no number of runs: the effect seen is not beyond the threshold"
+            return "no number of runs, with what was seen"
         have = f"{self.need.needed} {sampling.unit} ({sampling.n} now)"
         if self.seeds is None:
             return f"{have}: another model or task, not more runs"
@@ -162,7 +165,7 @@ def _alone(tested: Statistic) -> Need:
     if tested.verdict != "undecided" or sampling is None:
         return Need(tested.verdict, tested, sampling and sampling.n)
     word = sampling.rule(value, value, value)
-    return Need(word, tested, _needed(tested))
+    return Need(word, tested, None if word == "undecided" else _needed(tested))
 
 
 def _needed(tested: Statistic) -> int | None:
