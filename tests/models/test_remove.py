@@ -11,7 +11,7 @@ from headcount.models.cached import run_cached
 from headcount.models.find import layout
 from headcount.models.gates import gate
 from headcount.models.probe import find_probe, probe_inputs, relative_difference, run
-from headcount.models.remove import remove
+from headcount.models.remove import make_own, remove, remove_sharing
 from headcount.models.sites import find_sites
 from headcount.models.verify import RoundingTest
 from models.zoo import build, masks, shallow
@@ -284,3 +284,17 @@ def test_attempts_share_the_weights_and_the_result_does_not(monkeypatch):
     small = remove(model, masks(layout(model))["uneven"])
     assert len(judged[0] & own) > len(own) / 2
     assert not {parameter.data_ptr() for parameter in small.parameters()} & own
+
+
+def test_what_shares_weights_gets_its_own_before_it_changes():
+    model = build("bert")
+    weights = {name: value.clone() for name, value in model.named_parameters()}
+    small = remove_sharing(model, masks(layout(model))["uneven"])
+    own = {id(parameter) for parameter in model.parameters()}
+    assert len(own & {id(parameter) for parameter in small.parameters()}) > len(own) / 2
+    make_own(small, model)
+    assert not own & {id(parameter) for parameter in small.parameters()}
+    with torch.no_grad():
+        for parameter in small.parameters():
+            parameter.add_(1)
+    assert all(torch.equal(value, weights[name]) for name, value in model.named_parameters())

@@ -15,11 +15,18 @@ from headcount.models.verify import Answers, as_rows, compare, in_float64, large
 from models.zoo import build, masks, shake, shallow
 
 
-@pytest.fixture(params=["float64", "as it is"])
+@pytest.fixture(params=["copied", "shared", "as it is"])
 def judged(request, monkeypatch):
-    """With memory for float64, and without."""
-    monkeypatch.setattr(verify, "_fits_in_float64", lambda model: request.param == "float64")
+    """In float64 by a copy, or by what a large model gets, and a model that does not run in it."""
+    if request.param == "shared":
+        monkeypatch.setattr(verify, "COPIED", 0)
+    if request.param == "as it is":
+        monkeypatch.setattr(verify, "in_float64", refuse)
     return request.param
+
+
+def refuse(model):
+    raise RuntimeError("it mixes in numbers of a fixed type")
 
 
 @pytest.fixture

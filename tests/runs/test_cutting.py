@@ -13,6 +13,7 @@ from headcount.base.errors import UsageError
 from headcount.learned.trace import load_trace
 from headcount.models.find import layout
 from headcount.models.load import load
+from headcount.pruning.methods import Decision
 from headcount.runs.budget import Budget, together
 from headcount.runs.cutting import PruningRun
 from headcount.runs.subject import make_subject
@@ -149,3 +150,21 @@ def test_refusals(model, task, tokenizer):
         prune(model, "straight-through", 0.5, options={"gate_lr": 0.0}, **how)
     with pytest.raises(UsageError, match="Did you mean 'coarse'"):
         prune(model, "straight-through", 0.5, options={"coars": "relu"}, **how)
+
+
+@pytest.mark.parametrize(
+    "repair",
+    [(), (hc.Recover(feed_forward=True, target="stream"),), (hc.Finetune(steps=2),)],
+    ids=["none", "recover", "finetune"],
+)
+def test_only_a_model_opened_here_shares_weights_and_stays_as_it_is(model, task, tokenizer, repair):
+    whole = {name: value.clone() for name, value in model.named_parameters()}
+    mask = hc.Mask.full(layout(model)).drop([hc.Head("encoder", 1, 0)])
+    for by_name in (True, False):
+        subject = replace(make_subject(model, task, tokenizer=tokenizer), by_name=by_name)
+        options = hc.Prune(method="random", ratio=0.5, repair=repair)
+        small, _ = PruningRun(subject=subject, options=options).cut(Decision(mask=mask))
+        shared = {id(value) for value in small.parameters()} & {id(p) for p in model.parameters()}
+        trains = any(isinstance(step, hc.Finetune) for step in repair)
+        assert bool(shared) is (by_name and not trains)
+        assert all(torch.equal(value, whole[name]) for name, value in model.named_parameters())

@@ -34,11 +34,11 @@ def remove(
     from headcount.models.find import layout
     from headcount.models.load import load
     from headcount.models.numbers import original_mask, read_mask
-    from headcount.models.remove import remove as remove_heads
+    from headcount.models.remove import remove_sharing
 
     full = load(model, **model_options.on().loading)
     mask = read_mask(keep, full, layout(full))
-    small = remove_heads(full, mask)
+    small = remove_sharing(full, mask)  # which is saved, and that is all
     small.save_pretrained(out)
     before, after = full.num_parameters(), small.num_parameters()
     kept, sizes = original_mask(small, mask), {"before": before, "after": after}

@@ -6,9 +6,9 @@ import copy
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headcount.base.errors import HeadcountError, UnsupportedError, UsageError, in_words
@@ -18,12 +18,14 @@ from headcount.models import cut
 from headcount.models.door import require_numbers, require_pretrained
 from headcount.models.find import mask_for, sites_of, unwrap
 from headcount.models.instructions import CutWay, emptied_kinds, instructions
-from headcount.models.memory import remembered
+from headcount.models.memory import known_of, remembered
 from headcount.models.probe import find_probe, require_finite
 from headcount.models.pruned import pruned_class
 from headcount.models.seen import require_seen
 from headcount.models.sites import Site
 from headcount.models.verify import RoundingTest
+
+Part = TypeVar("Part", bound=nn.Module)
 
 
 def remove(
@@ -39,6 +41,21 @@ def remove(
 
     Every removal runs both on `probe` (made up when not given), at once and through a key-value
     cache where the model has one, and is refused when they differ by more than rounding explains.
+    """
+    small = make_own(remove_sharing(model, mask, probe=probe), unwrap(model))
+    known_of(small, small, "sites")  # its weights are others now, and its heads are where they were
+    return small
+
+
+def remove_sharing(
+    model: PreTrainedModel,
+    mask: MaskLike | Tensor,
+    *,
+    probe: Mapping[str, Tensor] | None = None,
+) -> PreTrainedModel:
+    """As `remove`, but what loses nothing stays the very same tensors, so one model is in memory.
+
+    Who changes such a weight in place changes both models: `make_own` comes first.
     """
     model = require_pretrained(unwrap(model), "hc.remove")
     require_numbers(model, "hc.remove")
@@ -56,7 +73,6 @@ def remove(
         small.__class__ = pruned_class(type(model))
         failure = _cut(small, tied=len(sites) > len(layers)) or judge.refusal(small)
         if not failure:
-            small = _make_own(small, model)
             _remember_sites(small, layers, mask)
             return small
     raise UnsupportedError(
@@ -171,12 +187,12 @@ def _sharing_copy(model: PreTrainedModel) -> PreTrainedModel:
     return copy.deepcopy(model, {id(p): p for p in model.parameters()})
 
 
-def _make_own(small: PreTrainedModel, model: PreTrainedModel) -> PreTrainedModel:
-    """Give `small` parameters of its own where it shares the model's; tied ones stay tied."""
+def make_own(part: Part, model: nn.Module) -> Part:
+    """Give a module parameters of its own where it shares the model's; tied ones stay tied."""
     shared = {id(parameter) for parameter in model.parameters()}
     memo: dict[int, object] = {}
-    for module in small.modules():
+    for module in part.modules():
         for name, parameter in module._parameters.items():
             if id(parameter) in shared:
                 module._parameters[name] = copy.deepcopy(parameter, memo)
-    return small
+    return part

@@ -1,7 +1,7 @@
 """Whether a model with heads removed answers as the masked one does, judged by rounding alone.
 
 Both run at once, and token by token through a cache where the model has one. Where their answers
-are not the same they run again, in float64 if there is memory for it: they may differ by what
+are not the same they run again, in float64 if they run in it: they may differ by what
 rounding does on the same input and no more. How much that is, is measured: the masked model runs
 with the inputs of all its linear layers nudged by about one unit in their last place.
 """
@@ -11,11 +11,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
+from typing import cast as cast_to
 
-import psutil
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
@@ -42,6 +42,11 @@ NATIVE_FACTOR = 16.0
 """Rounding happens in more places than are nudged, when it is not float32's seen from float64."""
 
 
+WIDE = torch.float64
+COPIED = 2**30
+"""Bytes that a whole copy in float64 may take."""
+ROWS = 2**12
+"""Rows of a linear layer that are in float64 at once, where there is no such copy."""
 EPSILON = torch.finfo(torch.float32).eps
 Allowed = Callable[[Any, int, Tensor], Tensor]
 """How far each row of a tensor may be off: (key, number, the tensor's rows) -> one number a row."""
@@ -86,7 +91,7 @@ class RoundingTest:
         wide = self._wide_expected
         if wide:
             subject = in_float64(small)
-            answers = {way: self._answers(subject, way) for way in wide}
+            answers = {way: self._answers(subject, way, dtype=WIDE) for way in wide}
         for way, expected in (wide or self.expected).items():
             excess, difference = compare(expected, answers[way], least)
             if excess > 1:
@@ -101,27 +106,34 @@ class RoundingTest:
 
     @cached_property
     def _wide_expected(self) -> dict[str, Answers]:
-        """The masked model's answers in float64, none when there is no memory for it."""
-        if not _fits_in_float64(self.model):
-            return {}
+        """The masked model's answers in float64, none when it does not run in it."""
         try:
-            return self._expected(in_float64(self.model), self.expected)
+            return self._expected(in_float64(self.model), self.expected, WIDE)
         except Exception:
             # some models mix in numbers of a fixed type
             return {}
 
-    def _expected(self, subject: PreTrainedModel, ways: Iterable[str]) -> dict[str, Answers]:
+    def _expected(
+        self, subject: PreTrainedModel, ways: Iterable[str], dtype: torch.dtype | None = None
+    ) -> dict[str, Answers]:
         expected = {}
         for way in ways:
             try:
-                expected[way] = self._answers(subject, way, self.mask)
+                expected[way] = self._answers(subject, way, self.mask, dtype=dtype)
             except Exception:
                 # the model itself has no cache, or none of this kind
                 if not way:
                     raise
         return expected
 
-    def _answers(self, subject: PreTrainedModel, way: str, mask: Mask | None = None) -> Answers:
+    def _answers(
+        self,
+        subject: PreTrainedModel,
+        way: str,
+        mask: Mask | None = None,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Answers:
         added: dict[tuple[str, str], list[Tensor]] = {}
 
         def keep(key: tuple[str, str]) -> Callable[..., None]:
@@ -134,7 +146,7 @@ class RoundingTest:
             for path in (site.out, site.path) if inside else (site.out,):
                 module, key = subject.get_submodule(path), (site.path, path)
                 hooks.append(partial(module.register_forward_hook, keep(key)))
-        inputs = cast(self.inputs, subject.dtype)
+        inputs = cast(self.inputs, dtype or subject.dtype)
         with hooked(hooks), gate(subject, mask) if mask is not None else nullcontext():
             return Answers(WAYS[way](subject, inputs), added)
 
@@ -146,7 +158,8 @@ class RoundingTest:
         runs = []
         for seed in range(NUDGES):
             with nudged(subject, epsilon, seed):
-                runs.append(by_key(self._answers(subject, way, self.mask)))
+                answers = self._answers(subject, way, self.mask, dtype=WIDE if wide else None)
+                runs.append(by_key(answers))
 
         def allowed(key: object, index: int, rows: Tensor) -> Tensor:
             noises = [largest(rows - as_rows(nudge[key][index])) for nudge in runs]
@@ -218,16 +231,66 @@ def nudged(model: nn.Module, epsilon: float, seed: int) -> Generator[None]:
 
 
 def in_float64(model: PreTrainedModel) -> PreTrainedModel:
-    """A copy with all its numbers in float64, made without another copy in between."""
-    memo: dict[int, object] = {}
-    for tensor in chain(model.parameters(), model.buffers()):
+    """A copy that computes in float64.
+
+    That of a small model has all its numbers in float64. That of a larger one shares the model's
+    weights, and every module makes its own wide as it reads them.
+    """
+    weights = [tensor for tensor in model.parameters() if tensor.is_floating_point()]
+    large = sum(tensor.numel() for tensor in weights) * WIDE.itemsize > COPIED
+    memo: dict[int, object] = {id(tensor): tensor for tensor in weights} if large else {}
+    for tensor in chain(() if large else weights, model.buffers()):
         if tensor.is_floating_point():
             double = tensor.detach().double()
             parameter = isinstance(tensor, nn.Parameter)
             memo[id(tensor)] = nn.Parameter(double, tensor.requires_grad) if parameter else double
     wide = copy.deepcopy(model, memo)
+    if large:
+        for module in wide.modules():
+            module.__class__ = _wide_class(type(module))
+    # not looked for there: a weight that is read is another tensor every time
     known_of(wide, model, "sites")
     return wide
+
+
+class Wide(nn.Module):
+    """A module in front of whose own class this stands: its weights are read in float64."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = super().__getattr__(name)
+        if name in self._parameters and isinstance(value, Tensor) and value.is_floating_point():
+            return value.detach().double()
+        return value
+
+
+class WideLinear(Wide):
+    """A linear layer: of a large one, as words have, only some rows are wide at a time."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x Wᵀ + b"""
+        weight = cast_to(Tensor, self._parameters["weight"])
+        parts = weight.detach().split(ROWS)
+        out = torch.cat([nn.functional.linear(x, part.double()) for part in parts], -1)
+        return out if self._parameters["bias"] is None else out + self.bias
+
+
+class WideEmbedding(Wide):
+    """A table: what is looked up is made wide."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """The rows of `ids`."""
+        weight = cast_to(Tensor, self._parameters["weight"])
+        return nn.functional.embedding(ids, weight.detach()).double()
+
+
+@cache
+def _wide_class(base: type[nn.Module]) -> type[nn.Module]:
+    """`base` with its weights read in float64, looking like `base` to everyone who asks."""
+    plain = {nn.Linear: WideLinear, nn.Embedding: WideEmbedding}
+    body: dict[str, object] = {"__module__": base.__module__, "__qualname__": base.__qualname__}
+    if hasattr(base, "dtype"):
+        body["dtype"] = WIDE
+    return type(base.__name__, (plain.get(base, Wide), base), body)
 
 
 def cast(inputs: Mapping[str, object], dtype: torch.dtype) -> dict[str, object]:
@@ -236,14 +299,3 @@ def cast(inputs: Mapping[str, object], dtype: torch.dtype) -> dict[str, object]:
         name: value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
         for name, value in inputs.items()
     }
-
-
-def _fits_in_float64(model: PreTrainedModel) -> bool:
-    """Whether there is memory for a copy in float64, and to spare."""
-    kinds = {parameter.device.type for parameter in model.parameters()}
-    needed = 8 * sum(parameter.numel() for parameter in model.parameters())
-    if kinds == {"cpu"}:
-        return needed < psutil.virtual_memory().available / 2
-    if kinds == {"cuda"} and len({parameter.device for parameter in model.parameters()}) == 1:
-        return needed < torch.cuda.mem_get_info(model.device)[0] / 2
-    return False

@@ -40,6 +40,7 @@ from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.instructions import set_biases
 from headcount.models.linear import has_bias, read_rows, write_rows
+from headcount.models.remove import make_own
 from headcount.models.residual import Addition, find_additions
 from headcount.models.sites import Site
 from headcount.models.stages import Stages, UnsteadyError
@@ -143,6 +144,8 @@ def recover_layers(
     if isinstance(data, Iterable):
         data = list(data)  # every layer goes through it, batch by batch in the same order
     parts = _parts(small, model, options)
+    for part in parts:  # they are written to
+        make_own(small.get_submodule(part.out), model)
     with torch.no_grad(), evaluating(small), evaluating(model):
         start = {part.out: read_rows(small.get_submodule(part.out)) for part in parts}
         biases = biases_in(small.config)

@@ -21,11 +21,12 @@ from headcount.base.errors import UsageError
 from headcount.base.options import defined, to_plain
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
-from headcount.models.remove import remove
+from headcount.models.remove import make_own, remove_sharing
 from headcount.pruning.function import FunctionMethod, notes_of
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.uniform import uniform
 from headcount.repair.finetune import Finetune, training_of
+from headcount.repair.recover import Recover
 from headcount.repair.repairs import Repair, RepairInputs, repair_name
 from headcount.runs.budget import Budget, CountedRows
 from headcount.runs.kinds.prune import NO_TARGET, Prune
@@ -183,14 +184,19 @@ class PruningRun:
     def cut(self, decision: Decision) -> tuple[PreTrainedModel, tuple[RepairStep, ...]]:
         """The model without the heads that go, repaired; and the steps of the repair."""
         trained = decision.learned is not None and self.options.learning is None
-        small, steps = remove(decision.model or self.subject.model, decision.mask), []
+        full = decision.model or self.subject.model
+        small, steps = remove_sharing(full, decision.mask), []
         for step in self.options.repair:
+            if not isinstance(step, Recover):  # which writes to weights of its own only
+                make_own(small, full)
             if trained and isinstance(step, Finetune):
                 # the gates had this training, so there is none after
                 name, options = repair_name(step), self._options(step)
                 steps.append(RepairStep(name=name, options=options, with_gates=True))
             else:
                 steps.append(self._repair(step, small, decision.mask))
+        if not self.subject.by_name:
+            make_own(small, full)
         return small, tuple(steps)
 
     def _options(self, step: Repair) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Subject:
     head_seed: int = 0
     """What a new task head was drawn by."""
     by_name: bool = False
-    """It was opened here, so nobody else holds the model."""
+    """It was opened here, so nobody else holds the model. What is pruned of it shares weights."""
     named: bool = False
     """Model, tokenizer and task were opened by their names: another process can open the same."""
     prepared: dict[str, Any] | None = None

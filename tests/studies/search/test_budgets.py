@@ -258,3 +258,14 @@ def test_uniform_layers_within_a_cache(share, kept):
     found = attempted(quiet(model, uniform=True), budget, prices, all_ways(layout, paths))
     counts = [attempt.mask.counts()["decoder"] for attempt in found]
     assert counts == ([(kept, kept)] if kept else [])
+
+
+def test_uniform_layers_of_one_group_save_no_cache():
+    model = LlamaForCausalLM(LlamaConfig(**LLAMA | {"num_key_value_heads": 1})).eval()
+    subject, none = quiet(model, uniform=True), ([0], np.ones(1))
+    paths = {("decoder", layer): none for layer in range(2)}
+    ways = all_ways(subject.subject.layout, paths, whole_groups=True)
+    prices = prices_module.cache_prices(model)
+    assert attempted(subject, CostBudget("cache", 0.5, True), prices, ways) == []
+    (all_heads,) = attempted(subject, CostBudget("cache", 1.0, True), prices, ways)
+    assert len(all_heads.mask) == 12

@@ -210,15 +210,19 @@ def attempted(
 
 def _alike(layout: Layout, ways: Mapping[Place, list[LayerChoice]]) -> list[list[int]]:
     """For every uniform number of heads, from the most, which of its ways each layer takes."""
-    shapes = [[(way.groups, len(way.heads)) for way in choices] for choices in ways.values()]
-    places = list(zip(ways, shapes, strict=True))
-    return [
+    numbers = [
+        {(way.groups, len(way.heads)): number for number, way in enumerate(choices)}
+        for choices in ways.values()
+    ]
+    every = [
         [
-            shape.index((level[stack][0], level[stack][0] * level[stack][1]))
-            for (stack, _), shape in places
+            known.get((level[stack][0], level[stack][0] * level[stack][1]))
+            for (stack, _), known in zip(ways, numbers, strict=True)
         ]
         for level in reversed(levels(layout))
     ]
+    # one group for all heads cannot be kept in part
+    return [[n for n in chosen if n is not None] for chosen in every if None not in chosen]
 
 
 def _largest(
