@@ -16,7 +16,8 @@ from headcount.base.errors import UsageError
 from headcount.models.batches import TOKENS, Batches, ModelBatch, batches_for, counted_tokens
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
-from headcount.models.linear import has_bias, read_rows
+from headcount.models.linear import has_bias, read_rows, weight_of
+from headcount.models.probe import text_config
 from headcount.models.sites import Site
 from headcount.models.watch import watching
 from headcount.sensitivity.gradients import answers_of, example_losses, frozen
@@ -27,15 +28,20 @@ DAMPING = 1e-3
 """What is added to A's diagonal, as a share of its mean, so that A has an inverse."""
 
 
+LOGITS = 2**26
+"""Logits that a batch may have, where that is fewer tokens than usual."""
+
+
 class LayerSums:
-    """Σ zzᵀ and Σ ggᵀ of one layer over tokens, and its projection's rows."""
+    """Σ zzᵀ and Σ ggᵀ of one layer over tokens, and its projection."""
 
     def __init__(self, out: nn.Module, heads: int, groups: int) -> None:
-        self.rows = read_rows(out)  # (input, output)
-        self.has_bias = has_bias(out)
+        self.out, self.has_bias = out, has_bias(out)
         self.heads, self.groups = heads, groups
-        self.zz = torch.zeros(len(self.rows), len(self.rows), dtype=torch.float64)
-        self.gg = torch.zeros(*[self.rows.shape[1]] * 2, dtype=torch.float64)
+        inputs, outputs = weight_of(out).shape
+        inputs += self.has_bias
+        self.zz = torch.zeros(inputs, inputs, dtype=torch.float64)
+        self.gg = torch.zeros(outputs, outputs, dtype=torch.float64)
         self.tokens = 0
 
     def add(self, z: Tensor, g: Tensor) -> None:  # (token, input), (token, output)
@@ -52,7 +58,7 @@ class LayerSums:
         if not (torch.isfinite(self.zz).all() and torch.isfinite(self.gg).all()):
             raise UsageError("The loss or its gradient is not a number (NaN or infinite).")
         count = max(self.tokens, 1)
-        return (self.zz / count).numpy(), (self.gg / count).numpy(), self.rows.numpy()
+        return (self.zz / count).numpy(), (self.gg / count).numpy(), read_rows(self.out).numpy()
 
 
 def greedy_path(
@@ -106,8 +112,11 @@ def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str
     outs = [(site, out) for site in sites for _, out in site.places]
     name = getattr(data, "kind", None)
     kind = None if name is None else task_kind(name)
+    # a word has as many logits as there are words: of some models they outweigh all else
+    words = int(getattr(text_config(bare.config), "vocab_size", None) or 1)
+    tokens = max(1, min(TOKENS, LOGITS // words))
     with evaluating(bare), frozen(bare):
-        for batch in batches_for(bare, data, tokens=TOKENS):
+        for batch in batches_for(bare, data, tokens=tokens):
             seen: list[tuple[Site, Tensor, Tensor]] = []
 
             def take(site: Site, args: tuple[Tensor, ...], output: Tensor) -> Tensor:

@@ -71,13 +71,13 @@ def paths(
     """
     from headcount.pruning.second_order import collect, greedy_path
 
-    layers = collect(model, data, seed=seed)
-    done = {
-        key: greedy_path(*sums.normal(), sums.groups if groups else sums.heads)
-        for key, sums in layers.items()
-    }
-    # the loss is of all tokens of an example: an encoder of sound has hundreds for each word
-    return {key: (path, costs * layers[key].tokens) for key, (path, costs) in done.items()}
+    layers, done = collect(model, data, seed=seed), {}
+    for key in list(layers):
+        sums = layers.pop(key)
+        path, costs = greedy_path(*sums.normal(), sums.groups if groups else sums.heads)
+        # the loss is of all tokens of an example: an encoder of sound has hundreds for each word
+        done[key] = path, costs * sums.tokens
+    return done
 
 
 def merged(layout: Layout, removed: dict[Place, tuple[list[int], np.ndarray]]) -> tuple[float, ...]:
