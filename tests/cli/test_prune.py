@@ -188,7 +188,7 @@ def test_a_file_of_inputs_without_a_line_of_text_is_refused(cli, folder, tmp_pat
     more = ("--ratio", 0.5, "--calibration", tmp_path / "blank.txt", "--out", tmp_path / "small")
     ran = cli("prune", folder, *more)
     assert ran.code == 2
-    assert "not a single line of text" in ran.err
+    assert "has no lines with text" in ran.err
 
 
 def test_a_folder_that_is_there_is_refused_before_any_work(cli, folder):

@@ -556,6 +556,30 @@ def _read_choices(path: Path) -> None:
             encode(task, rows, letters, max_length=2**20)
 
 
+def _write_conversations(folder: Path, rng: Random) -> Path:
+    rows = [
+        {"messages": [{"role": "user", "content": f"a {n}"}, {"role": "assistant", "content": "b"}]}
+        for n in range(5)
+    ]
+    (folder / "chat.jsonl").write_bytes(damage.json_lines(rows, rng))
+    return folder / "chat.jsonl"
+
+
+def _read_conversations(path: Path) -> None:
+    from transformers import ByT5Tokenizer
+
+    from headcount.tasks import open_task
+    from headcount.tasks.conversations import calibration_texts
+    from headcount.tasks.encoding import encode, encode_texts
+
+    letters = ByT5Tokenizer()
+    letters.chat_template = "{% for m in messages %}{{ m['role'] }}{{ m['content'] }}{% endfor %}"
+    for window in (None, 8):
+        task = open_task("causal-lm", train=path, dev=path, window=window)
+        encode(task, task.load(), letters)
+    encode_texts(calibration_texts(path), letters)
+
+
 def _write_modules(folder: Path, rng: Random) -> Path:
     from safetensors.numpy import save
 
@@ -1068,6 +1092,7 @@ READERS = (
     Reader("tagged", 3, _write_tagged, _read_tagged),
     Reader("retrieval", 3, _write_retrieval, _read_retrieval),
     Reader("choices", 3, _write_choices, _read_choices),
+    Reader("conversations", 3, _write_conversations, _read_conversations),
     Reader("modules", 3, _write_modules, _read_modules),
     Reader("glue", 3, _write_glue, _read_glue),
     Reader("parallel", 3, _write_parallel, _read_parallel),

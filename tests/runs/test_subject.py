@@ -97,13 +97,13 @@ def test_given_rows_are_known_by_what_is_in_them(model, tokenizer):
 
 
 def test_texts_that_cannot_be_read_are_refused(model, tokenizer, tmp_path):
-    with pytest.raises(NotFoundError, match=r"Cannot read the file of inputs .*no\.txt: No such"):
+    with pytest.raises(NotFoundError, match=r"Cannot read the file of texts .*no\.txt: No such"):
         read_texts(tmp_path / "no.txt", model, tokenizer, 16)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\xff")
-    with pytest.raises(UsageError, match="is no file of inputs: it is not UTF-8 text"):
+    with pytest.raises(UsageError, match="is no file of texts: it is not UTF-8 text"):
         read_texts(tmp_path / "bytes", model, tokenizer, 16)
     (tmp_path / "empty").write_text("\n \n")
-    with pytest.raises(UsageError, match="not a single line of text"):
+    with pytest.raises(UsageError, match="has no lines with text"):
         read_texts(tmp_path / "empty", model, tokenizer, 16)
     (tmp_path / "texts").write_text("a cat\n")
     with pytest.raises(UsageError, match="need the model's tokenizer: pass --tokenizer"):

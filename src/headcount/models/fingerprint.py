@@ -104,6 +104,8 @@ def tokenizer_fingerprint(tokenizer: Any) -> str:
         {name: getattr(tokenizer, name, None) for name in settings},
         {name: str(token) for name, token in tokenizer.special_tokens_map.items()},
     ]
+    if template := getattr(tokenizer, "chat_template", None):
+        content.append(template)
     text = json.dumps(content, sort_keys=True, default=str)
     return f"{len(tokenizer)} tokens {digest(text)}"
 

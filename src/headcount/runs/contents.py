@@ -16,7 +16,7 @@ from headcount.base.digest import digest, plain_digest
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import expanded
 
-MODEL = (".safetensors", ".bin", ".json", ".txt", ".model", ".spm", ".py")
+MODEL = (".safetensors", ".bin", ".json", ".txt", ".model", ".spm", ".py", ".jinja")
 """Endings of the files of a model that a result depends on."""
 FILE = {"file": True}
 """Metadata of a field of options whose text may name a file or folder."""

@@ -14,8 +14,13 @@ from typing import Any
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import seen_rows
 from headcount.runs.subject import Subject
+from headcount.tasks.conversations import (
+    calibration_texts,
+    conversation,
+    is_conversation,
+    written,
+)
 from headcount.tasks.encoding import EncodedRows
-from headcount.tasks.files import read_lines
 from headcount.tasks.parts import read_half
 from headcount.tasks.task import Examples, Task
 from headcount.training.scoring import Scoring
@@ -87,10 +92,13 @@ def used_keys(task: Task, used: Mapping[str, Mapping[str, Any]]) -> dict[str, Ke
 def given_keys(inputs: object) -> Keys:
     """The texts that were given in place of a task's rows; none where they came as tokens."""
     if isinstance(inputs, str | Path):
-        inputs = read_lines(Path(inputs).expanduser())
+        inputs = calibration_texts(Path(inputs).expanduser())
     if isinstance(inputs, EncodedRows) or not isinstance(inputs, list | tuple):
         return []
-    rows = [(item,) if isinstance(item, str) else item for item in inputs]
+    rows: list[Any] = [
+        written(conversation(row, "A row")) if is_conversation(row) else row for row in inputs
+    ]
+    rows = [(item,) if isinstance(item, str) else item for item in rows]
     texts = [row for row in rows if isinstance(row, list | tuple) and _are_texts(row)]
     return [tuple(" ".join(text.split()) for text in row) for row in texts]
 

@@ -15,7 +15,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from headcount.base.errors import UsageError
-from headcount.base.files import LINES, expanded, read_text
+from headcount.base.files import expanded
 from headcount.heads import Layout
 from headcount.models import fingerprint
 from headcount.models.find import layout
@@ -26,6 +26,7 @@ from headcount.tasks import Task
 from headcount.tasks.as_rows import are_rows, as_rows
 from headcount.tasks.calibration import Calibration
 from headcount.tasks.catalog import open_task, read_task
+from headcount.tasks.conversations import calibration_texts
 from headcount.tasks.encoding import EncodedRows, encode_texts, examples_fingerprint
 from headcount.tasks.inputs import media_files, media_rows
 from headcount.tasks.kinds import task_kind
@@ -228,14 +229,11 @@ class Subjects:
 
 
 def read_texts(path: Path, model: PreTrainedModel, tokenizer: Any, max_length: int) -> EncodedRows:
-    """A text file's lines as rows of tokens; files, for a model of images or sound."""
+    """Texts or conversations of a file as rows of tokens; files, for images or sound."""
     if not reads_text(type(model)):
         return media_rows(model, media_files(model, path), tokenizer)
-    lines = [line.strip() for line in read_text(path, "file of inputs", LINES).splitlines()]
-    lines = [line for line in lines if line]
-    if not lines:
-        raise UsageError(f"There is not a single line of text in {path}.")
+    texts = calibration_texts(path)
     if tokenizer is None:
         raise UsageError("Texts need the model's tokenizer: pass --tokenizer.")
     match(model, tokenizer)
-    return encode_texts(lines, tokenizer, max_length=room(model, max_length))
+    return encode_texts(texts, tokenizer, max_length=room(model, max_length))

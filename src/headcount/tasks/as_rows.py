@@ -1,8 +1,8 @@
 """Data in any form, coerced to rows of tokens or to batches.
 
-Wherever headcount reads data it takes a list of texts or of pairs of texts (with a tokenizer), a
-list of tokenised rows, a `datasets.Dataset`, a DataLoader or other batches of tensors, a task or
-its name. Anything else gets one sentence.
+Wherever headcount reads data it takes a list of texts, of pairs of texts or of conversations (with
+a tokenizer), a list of tokenised rows, a `datasets.Dataset`, a DataLoader or other batches of
+tensors, a task or its name. Anything else gets one sentence.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from transformers import PreTrainedTokenizerBase
 from headcount.base.errors import UsageError
 from headcount.base.names import did_you_mean
 from headcount.tasks.catalog import TASKS, open_task
+from headcount.tasks.conversations import MESSAGES, is_conversation
 from headcount.tasks.encoding import EncodedRows, encode_texts, pad_token
 from headcount.tasks.loading import match, processor_of
 from headcount.tasks.rows import labelled_rows, rows_of
@@ -87,7 +88,8 @@ def are_rows(data: Data) -> bool:
     if isinstance(data, Mapping):
         return any(isinstance(value, Tensor) for value in data.values())
     if isinstance(data, Sequence):
-        return bool(len(data)) and isinstance(data[0], Mapping) and not _is_row(data[0])
+        first = data[0] if len(data) else None
+        return isinstance(first, Mapping) and not (_is_row(first) or is_conversation(first))
     return not hasattr(data, "column_names")  # a DataLoader
 
 
@@ -100,9 +102,8 @@ def _of_items(data: Iterable[Any], tokenizer: Tokenizer, max_length: int) -> Row
     if not len(data):
         raise UsageError("There is no data: not a single row or batch.")
     first = data[0]
-    if isinstance(first, str) or (
-        isinstance(first, tuple | list) and first and isinstance(first[0], str)
-    ):
+    pair = isinstance(first, tuple | list) and first and isinstance(first[0], str)
+    if isinstance(first, str) or pair or is_conversation(first):
         return encode_texts(list(data), tokenizer, max_length=max_length)
     if isinstance(first, Mapping):
         if not _is_row(first):
@@ -134,6 +135,8 @@ def _of_columns(data: Mapping[Any, Any], tokenizer: Tokenizer, max_length: int) 
         return [data]
     if "input_ids" in data:
         return _encoded(data, tokenizer)
+    if MESSAGES in data:
+        return encode_texts(data[MESSAGES], tokenizer, max_length=max_length)
     texts = [column for column in data.values() if len(column) and isinstance(column[0], str)]
     if not 1 <= len(texts) <= 2:
         raise UsageError(

@@ -20,7 +20,8 @@ class Calibration:
     """Calibration rows: never those that are scored, where there are others."""
 
     rows: Any = field(default=None, metadata={"typed": Path, "names": "--calibration"})
-    """A file of texts, one per line, instead of the task's rows."""
+    """A file of texts, one per line, or of conversations (JSON lines with `messages`), instead of
+    the task's rows."""
     samples: int = field(default=512, metadata={"names": "--calibration-samples"})
     """Calibration rows, drawn from the train split."""
 
@@ -37,7 +38,8 @@ class InputOptions:
     """Inputs without labels: lines of a file, texts of a task, or random tokens."""
 
     rows: Path | None = field(default=None, metadata={"names": "--calibration"})
-    """Calibration texts: a file with one per line."""
+    """Calibration texts: a file with one per line, or of conversations (JSON lines with
+    `messages`)."""
     random: int | None = None
     """Use this many rows of random tokens; 1000 if no other inputs are given."""
     split: str | None = None

@@ -17,13 +17,12 @@ import numpy as np
 from headcount.base.errors import NotFoundError, UsageError
 from headcount.base.files import parse_json
 from headcount.base.text import short
-from headcount.tasks.files import Table, read_lines, read_table
+from headcount.tasks.files import JSON, Table, read_lines, read_table
 from headcount.tasks.own import evaluated, find_splits, origin, read_splits, test_as_dev
 from headcount.tasks.parts import apart
 from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Task
 
-JSON = (".jsonl", ".json")
 Row = tuple[str, list[str], object]
 """Prompt, choices, and the number of the right one, from 0; None where another file has it."""
 

@@ -24,6 +24,7 @@ from headcount.base.errors import UnsupportedError, UsageError
 from headcount.base.text import line
 from headcount.models.processors import Processor
 from headcount.models.tokenizers import tokenizing
+from headcount.tasks.conversations import conversation, is_conversation, rendered
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.task import Examples, Task
 
@@ -181,6 +182,8 @@ class RowOptions:
     """Names of the task's classes, in the order of their numbers."""
     decoder: bool = False
     """The model writes with a decoder beside an encoder that reads."""
+    chat: bool = False
+    """Texts are conversations, as JSON, for the tokenizer's chat template."""
     stride: int | None = None
     """The whole text is cut into windows of `length` tokens, so many apart, instead of blocks."""
 
@@ -278,6 +281,7 @@ def encode(
         packed=task.packed,
         classes=task.labels,
         decoder=decoder,
+        chat=task.chat,
         stride=task.stride or task.window,
     )
     return replace(task_kind(task.kind).encode(examples, processor, options), kind=task.kind)
@@ -287,9 +291,13 @@ def encode(
 def encode_texts(
     texts: Sequence[Any], tokenizer: PreTrainedTokenizerBase | None, *, max_length: int = 128
 ) -> EncodedRows:
-    """Texts, or pairs of texts, as rows of tokens."""
+    """Texts, pairs of texts, or conversations, as rows of tokens."""
     if tokenizer is None:
         raise UsageError("Texts need the model's tokenizer: pass tokenizer=.")
+    length = _limit(tokenizer, max_length)
+    if is_conversation(texts[0]):
+        talks = [conversation(row, f"Row {n}") for n, row in enumerate(texts, start=1)]
+        return tokenized(tokenizer, rendered(tokenizer, talks), length=length, special=False)
     paired = isinstance(texts[0], tuple | list)
     for text in texts:
         parts = text if paired else (text,)
@@ -298,7 +306,7 @@ def encode_texts(
             kind = "pairs of texts" if paired else "texts"
             raise UsageError(f"The inputs begin as {kind}, but one is {text!r:.60}.")
     columns = [list(column) for column in zip(*texts, strict=True)] if paired else [texts]
-    return tokenized(tokenizer, *columns, length=_limit(tokenizer, max_length))
+    return tokenized(tokenizer, *columns, length=length)
 
 
 def _limit(processor: Processor, max_length: int) -> int:
@@ -314,11 +322,18 @@ def tokenized(
     *,
     length: int,
     labels: np.ndarray | list[list[int]] | None = None,
+    special: bool = True,
 ) -> EncodedRows:
     """Rows of at most so many tokens; a second text of None makes the row a single one."""
 
     def call(*texts: Any) -> dict[str, list[list[int]]]:
-        out = tokenizer(*texts, truncation=True, max_length=length, return_attention_mask=False)
+        out = tokenizer(
+            *texts,
+            truncation=True,
+            max_length=length,
+            return_attention_mask=False,
+            add_special_tokens=special,
+        )
         return {name: out[name] for name in out if name in ("input_ids", "token_type_ids")}
 
     return padded_rows(_columns(call, first, second), labels, tokenizer)

@@ -20,13 +20,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Table = dict[str, list[str]]
+JSON = (".jsonl", ".json")
 SUFFIXES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
+ONE_VALUE = ", and a text or a label is one value: write it as a column of its own."
 ROWS = 2**14
 """Rows of a Parquet file that are read at once."""
 
 
-def read_table(path: Path, columns: Sequence[str]) -> Table:
-    """The named columns of a CSV, TSV, JSON-lines or Parquet file, as text."""
+def read_table(path: Path, columns: Sequence[str], *, nested: bool = False) -> Table:
+    """The named columns of a CSV, TSV, JSON-lines or Parquet file, as text.
+
+    Lists are refused, or, where values may be `nested`, as they are.
+    """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError(
@@ -34,9 +39,9 @@ def read_table(path: Path, columns: Sequence[str]) -> Table:
         )
     _must_exist(path)
     if suffix == ".parquet":
-        table = _parquet(path, columns)
-    elif suffix in (".jsonl", ".json"):
-        table = _json_lines(path, columns)
+        table = _parquet(path, columns, nested)
+    elif suffix in JSON:
+        table = _json_lines(path, columns, nested)
     else:
         quoting = csv.QUOTE_MINIMAL if suffix == ".csv" else csv.QUOTE_NONE
         table = read_delimited(path, columns, "," if suffix == ".csv" else "\t", quoting=quoting)
@@ -51,16 +56,19 @@ def check_columns(path: Path, columns: Sequence[str]) -> None:
     What is wrong with the rest of it is for those who read it all.
     """
     _must_exist(path)
-    try:
-        names = _column_names(path)
-    except (OSError, ValueError, RecursionError, csv.Error):
-        return
-    if names is not None:
+    if (names := column_names(path)) is not None:
         _must_have(columns, names, path)
 
 
-def _column_names(path: Path) -> list[str] | None:
+def column_names(path: Path) -> list[str] | None:
     """What the first line or the schema of a table says; None where it is no table."""
+    try:
+        return _names_in(path)
+    except (OSError, ValueError, RecursionError, csv.Error):
+        return None
+
+
+def _names_in(path: Path) -> list[str] | None:
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         import pyarrow.parquet as pq
@@ -175,7 +183,7 @@ def _rows(
         )
 
 
-def _json_lines(path: Path, columns: Sequence[str]) -> Table:
+def _json_lines(path: Path, columns: Sequence[str], nested: bool) -> Table:
     table: Table = {column: [] for column in columns}
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
@@ -185,11 +193,14 @@ def _json_lines(path: Path, columns: Sequence[str]) -> Table:
             raise UsageError(f"'{path}' line {number} is not a JSON object.")
         _must_have(columns, list(row), path)
         for column in columns:
+            if isinstance(row[column], list | dict) and not nested:
+                raise UsageError(f"'{path}' line {number} has a list in '{column}'{ONE_VALUE}")
             table[column].append(_text(row[column]))
     return table
 
 
-def _parquet(path: Path, columns: Sequence[str]) -> Table:
+def _parquet(path: Path, columns: Sequence[str], nested: bool) -> Table:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     table: Table = {column: [] for column in columns}
@@ -199,12 +210,14 @@ def _parquet(path: Path, columns: Sequence[str]) -> Table:
         with pq.ParquetFile(path) as file:
             about = file.metadata
             _must_have(columns, file.schema_arrow.names, path)
-            at_once = _rows_at_once([file.schema_arrow.field(column) for column in columns], path)
+            fields = [file.schema_arrow.field(column) for column in columns]
+            at_once = _rows_at_once(fields, path, nested)
+            plain = [field.name for field in fields if not pa.types.is_nested(field.type)]
         # the metadata of a single column is not asked for: Arrow ends the process where it is
         # damaged (ColumnChunk is declared not to raise), while its readers raise
         if sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)) > most:
             raise UsageError(too_large)
-        with pq.ParquetFile(path, metadata=about, read_dictionary=list(columns)) as file:
+        with pq.ParquetFile(path, metadata=about, read_dictionary=plain) as file:
             for batch in file.iter_batches(at_once, columns=list(columns)):
                 for column in columns:
                     texts = _column_texts(batch.column(column))
@@ -220,15 +233,14 @@ def _parquet(path: Path, columns: Sequence[str]) -> Table:
     return table
 
 
-def _rows_at_once(fields: Sequence[pa.Field], path: Path) -> int:
+def _rows_at_once(fields: Sequence[pa.Field], path: Path, nested: bool) -> int:
     """Rows of a batch: few where each is wide; refuses columns whose values have parts."""
     import pyarrow as pa
 
     for field in fields:
-        if pa.types.is_nested(field.type):
+        if pa.types.is_nested(field.type) and not nested:
             raise UsageError(
-                f"'{path}' has a {field.type} in every row of '{field.name}', and a text or a "
-                "label is one value: write it as a column of its own."
+                f"'{path}' has a {field.type} in every row of '{field.name}'{ONE_VALUE}"
             )
     widest = max(f.type.byte_width if pa.types.is_fixed_size_binary(f.type) else 1 for f in fields)
     return max(1, min(ROWS, 2**26 // max(1, widest)))
@@ -250,6 +262,8 @@ def _column_texts(column: pa.Array) -> list[str]:
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list | dict):
+        return value  # pyright: ignore[reportReturnType]
     if isinstance(value, bytes):
         return value.decode("utf-8")  # as some writers leave their texts
     return "" if value is None else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headcount.base.errors import NotFoundError
 from headcount.base.names import unknown
@@ -49,12 +49,17 @@ def split_names(name: str, config: str | None, task: str) -> dict[str, str]:
     return splits
 
 
-def columns(rows: Dataset, names: Sequence[str], where: str) -> dict[str, list[str]]:
-    """The named columns as text; class numbers become their names, nested columns are `a.b`."""
+def columns(
+    rows: Dataset, names: Sequence[str], where: str, *, nested: bool = False
+) -> dict[str, list[Any]]:
+    """The named columns as text; class numbers become their names, nested columns are `a.b`.
+
+    Lists are text as well, unless values may be `nested`.
+    """
     from datasets import ClassLabel
 
     flat = rows.flatten()
-    table: dict[str, list[str]] = {}
+    table: dict[str, list[Any]] = {}
     for name in names:
         if name not in flat.column_names:
             says = f"'{where}' has no column '{name}'"
@@ -64,5 +69,8 @@ def columns(rows: Dataset, names: Sequence[str], where: str) -> dict[str, list[s
         if isinstance(feature, ClassLabel):
             table[name] = [str(feature.int2str(value)) for value in values]
         else:
-            table[name] = ["" if value is None else str(value) for value in values]
+            table[name] = [
+                value if nested and isinstance(value, list) else "" if value is None else str(value)
+                for value in values
+            ]
     return table

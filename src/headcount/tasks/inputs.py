@@ -14,8 +14,9 @@ from headcount.models.find import unwrap
 from headcount.models.probe import MEDIA, probe_inputs, reads_text, takes
 from headcount.tasks.audio import SOUNDS, encode_sounds, with_own_texts
 from headcount.tasks.calibration import InputOptions
+from headcount.tasks.conversations import calibration_texts
 from headcount.tasks.encoding import EncodedRows, encode_texts
-from headcount.tasks.files import SUFFIXES, read_lines, read_table
+from headcount.tasks.files import SUFFIXES, read_table
 from headcount.tasks.images import encode_images
 from headcount.tasks.loading import match, require_readable, room
 from headcount.tasks.masking import random_tokens
@@ -48,9 +49,7 @@ def read_inputs(
             return rows, input_options.rows.name
         return noise(model, input_options.count, input_options.seed), "noise"
     if input_options.rows is not None:
-        lines = [line for line in read_lines(input_options.rows) if line.strip()]
-        if not lines:
-            raise UsageError(f"'{input_options.rows}' has no lines with text.")
+        lines = calibration_texts(input_options.rows)
         chosen = sample(len(lines), POOL * input_options.count, input_options.seed)
         texts = [lines[number] for number in chosen]
         return encode_texts(texts, tokenizer, max_length=longest), input_options.rows.name

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from headcount.base.errors import NotFoundError, UsageError
-from headcount.tasks.files import listing, read_lines
+from headcount.tasks.conversations import MESSAGES, conversation, written
+from headcount.tasks.files import JSON, column_names, listing, read_lines
 from headcount.tasks.own import (
     STEMS,
     evaluated,
@@ -34,18 +35,33 @@ def causal_lm(source: Source) -> Task:
 
 
 def text_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bool) -> Task:
-    """A task on the lines of text files, or on a column of tables; a single file is split."""
+    """A task on the lines of text files, or on a column of tables; a single file is split.
+
+    JSON lines without a column named have conversations; of those, no two are packed.
+    """
     if len(source.columns) > 1:
         raise UsageError(f"Task '{kind}' has texts of one column: pass --columns COLUMN.")
-    tables = read_splits(source, list(source.columns), kind) if source.columns else {}
-    files = {split: path for split, (path, _) in tables.items()} or find_splits(source, SUFFIXES)
+    files = {} if source.columns else find_splits(source, (*SUFFIXES, *JSON))
+    column = next(iter(source.columns), "")
+    if rows := [path for path in files.values() if path.suffix.lower() in JSON]:
+        column = MESSAGES
+        _require_messages(rows, kind, packed)
+    causal = packed
+    tables = read_splits(source, [column], kind, nested=causal) if column else {}
+    files = {split: path for split, (path, _) in tables.items()} or files
     if not files:
         raise UsageError(
             f"Task '{kind}' needs a text file: pass --data FILE, or --train and --dev."
         )
+    chat = any(not isinstance(row, str) for _, table in tables.values() for row in table[column])
+    packed = packed and not chat
 
     def read(split: str) -> Examples:
-        lines = tables[split][1][source.columns[0]] if tables else read_lines(files[split])
+        if chat:
+            rows = enumerate(tables[split][1][column], start=1)
+            talks = [conversation(row, f"Row {n} of '{files[split]}'") for n, row in rows]
+            return Examples((list(map(written, talks)),))
+        lines = tables[split][1][column] if tables else read_lines(files[split])
         if not any(line.strip() for line in lines):
             raise NotFoundError(f"'{files[split]}' has no text.")
         if not packed or source.window is None:
@@ -68,9 +84,20 @@ def text_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bo
         parts=parts,
         notes=test_as_dev(files, source),
         packed=packed,
-        window=source.window if packed else None,
-        stride=source.stride if packed and source.window is not None else None,
+        chat=chat,
+        window=source.window if causal else None,
+        stride=source.stride if causal and source.window is not None else None,
     )
+
+
+def _require_messages(paths: Sequence[Path], kind: str, chat: bool) -> None:
+    """Refuse JSON lines that are no conversations, or that the task does not read as such."""
+    for path in paths:
+        if not chat or MESSAGES not in (column_names(path) or (MESSAGES,)):
+            what = " or conversations in 'messages'" if chat else ""
+            raise UsageError(
+                f"'{path}' is a table, and task '{kind}' has texts{what}: pass --columns COLUMN."
+            )
 
 
 Loaders = dict[str, Callable[[], Examples]]

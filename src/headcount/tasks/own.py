@@ -94,19 +94,25 @@ def find_splits(source: Source, suffixes: tuple[str, ...] | None = None) -> dict
     return present
 
 
-def read_splits(source: Source, columns: list[str], kind: str) -> dict[str, tuple[Path, Table]]:
+def read_splits(
+    source: Source, columns: list[str], kind: str, *, nested: bool = False
+) -> dict[str, tuple[Path, Table]]:
     """The named columns of every split there is, from files or from the hub."""
     if source.hub is not None:
         name, _, config = source.hub.partition(":")
         return {
             split: (
                 Path(name) / hub_split,
-                hub.columns(hub.fetch(name, config or None, hub_split, kind), columns, name),
+                hub.columns(
+                    hub.fetch(name, config or None, hub_split, kind), columns, name, nested=nested
+                ),
             )
             for split, hub_split in hub.split_names(name, config or None, kind).items()
         }
     files = _files(source, kind)
-    return {split: (path, read_table(path, columns)) for split, path in files.items()}
+    return {
+        split: (path, read_table(path, columns, nested=nested)) for split, path in files.items()
+    }
 
 
 def _files(source: Source, kind: str) -> dict[str, Path]:

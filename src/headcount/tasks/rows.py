@@ -65,23 +65,24 @@ def rows_of(
     if not task_kind(task.kind).asks_tokens or rows.labels is None:
         return examples, rows
     kept = _with_labels(rows)
-    if len(kept) < len(rows) and limit is not None:
+    if len(kept) < rows.count and limit is not None:
         # others replace those without a token to predict
         whole = task.load(split)
         every = encoded(whole)
         useful = _with_labels(every)
-        kept = useful[sample(len(useful), len(rows), seed)] if len(useful) else useful
+        kept = useful[sample(len(useful), rows.count, seed)] if len(useful) else useful
         examples, rows = whole, every
     if not len(kept):
         raise UsageError("No row has a token to predict.")
-    return (examples, rows) if len(kept) == len(rows) else (examples.take(kept), rows.take(kept))
+    return (examples, rows) if len(kept) == rows.count else (examples.take(kept), rows.take(kept))
 
 
 def _with_labels(rows: EncodedRows) -> np.ndarray:
-    """Rows with a token to predict: a masked-LM row of special tokens only has none."""
+    """Examples with a token to predict: a masked-LM row of special tokens only has none."""
     labels = rows.labels if isinstance(rows.labels, list) else []
     useful = [row for row, tokens in enumerate(labels) if any(label >= 0 for label in tokens)]
-    return np.array(useful, dtype=np.int64)
+    numbers = np.array(useful, dtype=np.int64)
+    return numbers if rows.examples is None else np.unique(rows.examples[numbers])
 
 
 def _blocks(

@@ -98,6 +98,8 @@ class Task:
     """Tokens from one window, or row of one context, to the next; the window when left out."""
     choices: bool = False
     """Its rows are prompts with choices."""
+    chat: bool = False
+    """Its texts are conversations, as JSON, for the tokenizer's chat template."""
     normalizer: str = ""
     """Speech: a name of `transcripts.NORMALIZERS`, how texts are compared."""
     packed: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -13,7 +14,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch
-from headcount.tasks.encoding import IGNORED, EncodedRows, RowOptions, padded_rows
+from headcount.tasks.conversations import rendered
+from headcount.tasks.encoding import IGNORED, EncodedRows, RowOptions, padded_rows, tokenized
 from headcount.tasks.kinds.kind import PredictionTable, TokenKind, draw_classes, where_labelled
 from headcount.tasks.metrics import Outcome
 from headcount.tasks.rows import ScoredRows
@@ -40,8 +42,13 @@ class CausalLM(TokenKind):
         self, examples: Examples, processor: PreTrainedTokenizerBase, options: RowOptions
     ) -> EncodedRows:
         """A line a row; packed, all lines are joined and cut into blocks."""
+        if options.chat:
+            return _conversations(examples, processor, options)
         if options.packed and options.stride is not None:
-            return _windows("\n".join(map(str, examples.texts[0])), processor, options)
+            text = "\n".join(map(str, examples.texts[0]))
+            if not (windows := _windows(*_stream(text, processor), options)):
+                raise UsageError("The text is too short: at least two tokens are needed.")
+            return _rows(windows, processor)
         if options.packed:
             columns = {"input_ids": _blocks(examples.texts[0], processor, options.length)}
             return _with_labels(padded_rows(columns, None, processor))
@@ -76,16 +83,19 @@ class CausalLM(TokenKind):
 
     def score(self, kept: np.ndarray, scored: ScoredRows) -> tuple[Outcome, PredictionTable]:
         """In windows, with the bytes of the text that they score."""
-        outcome, table = super().score(kept, scored)
         columns, labels = scored.rows.columns, scored.rows.labels
         if BYTES not in columns or not isinstance(labels, list):
-            return outcome, table
-        sizes = [
+            return super().score(kept, scored)
+        sizes = np.array([
             sum(size for size, label in zip(row[1:], targets[1:], strict=True) if label != IGNORED)
             for row, targets in zip(columns[BYTES], labels, strict=True)
-        ]
+        ])  # fmt: skip
+        # the windows of a conversation are one example
+        groups = scored.rows.rows_of(range(len(scored)))
+        kept, sizes = (np.array([part[rows].sum(0) for rows in groups]) for part in (kept, sizes))
+        outcome, table = super().score(kept, scored)
         predictions = np.column_stack([np.asarray(outcome.predictions), sizes])
-        return Outcome(predictions, outcome.labels), table | {BYTES: np.array(sizes)}
+        return Outcome(predictions, outcome.labels), table | {BYTES: sizes}
 
 
 def is_causal(model: nn.Module) -> bool:
@@ -119,32 +129,64 @@ def _blocks(
     return blocks
 
 
-def _windows(text: str, tokenizer: PreTrainedTokenizerBase, options: RowOptions) -> EncodedRows:
+Window = tuple[list[int], list[int], list[int]]
+"""Tokens, their labels, and the bytes of each."""
+
+
+def _conversations(
+    examples: Examples, tokenizer: PreTrainedTokenizerBase, options: RowOptions
+) -> EncodedRows:
+    """A conversation a row, or, with a stride, in windows that are its own.
+
+    It begins as its chat template says; where that is with the token that the tokenizer adds
+    before a text, every window does.
+    """
+    talks = [json.loads(str(text)) for text in examples.texts[0]]
+    texts = rendered(tokenizer, talks)
+    if options.stride is None:
+        return _with_labels(tokenized(tokenizer, texts, length=options.length, special=False))
+    windows: list[Window] = []
+    numbers: list[int] = []
+    for number, text in enumerate(texts):
+        begin, ids, sizes = _stream(text, tokenizer)
+        if begin and ids[:1] == begin:
+            ids, sizes = ids[1:], sizes[1:]
+        else:
+            begin = []
+        part = _windows(begin, ids, sizes, options)
+        if not part:
+            raise UsageError(f"Conversation {number + 1} has fewer than two tokens.")
+        windows += part
+        numbers += [number] * len(part)
+    return replace(_rows(windows, tokenizer), examples=np.array(numbers))
+
+
+def _windows(
+    begin: list[int], ids: list[int], sizes: list[int], options: RowOptions
+) -> list[Window]:
     """Windows over a text, each token scored once, in the first window that has it.
 
     Every window begins with the tokenizer's first token where it adds one; without, the first
     token of the text, or with no overlap of every window, is predicted from nothing: no label.
     """
-    begin, ids, sizes = _stream(text, tokenizer)
     size = options.length - len(begin)
     stride = min(options.stride or size, size)
-    if len(begin) + len(ids) < 2:
-        raise UsageError("The text is too short: at least two tokens are needed.")
-    columns: dict[str, list[list[int]]] = {"input_ids": [], BYTES: []}
-    labels, scored = [], 0
+    windows, scored = [], 0
     for first in range(0, len(ids), stride):
         end = min(first + size, len(ids))
-        context = scored - first
-        window = [*begin, *ids[first:end]]
-        targets = [IGNORED] * (len(begin) + context) + ids[scored:end]
+        targets = [IGNORED] * (len(begin) + scored - first) + ids[scored:end]
         if any(label != IGNORED for label in targets[1:]):  # of a single last token there is none
-            columns["input_ids"].append(window)
-            columns[BYTES].append([0] * len(begin) + sizes[first:end])
-            labels.append(targets)
+            count = [0] * len(begin) + sizes[first:end]
+            windows.append(([*begin, *ids[first:end]], targets, count))
         scored = end
         if end == len(ids):
             break
-    return padded_rows(columns, labels, tokenizer)
+    return windows
+
+
+def _rows(windows: Sequence[Window], tokenizer: PreTrainedTokenizerBase) -> EncodedRows:
+    ids, labels, sizes = (list(column) for column in zip(*windows, strict=True))
+    return padded_rows({"input_ids": ids, BYTES: sizes}, labels, tokenizer)
 
 
 def _stream(
