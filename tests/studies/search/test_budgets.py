@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -203,6 +204,28 @@ def test_a_cache_goes_with_whole_groups(tokenizer):
         kept = found.mask.indices("decoder", layer)
         assert kept in ((), (0, 1, 2), (3, 4, 5), (0, 1, 2, 3, 4, 5))
     assert found.data["higher_is_better"] is False
+
+
+def test_a_cache_is_also_said_for_users_at_a_context(tokenizer):
+    model = LlamaForCausalLM(LlamaConfig(**{**LLAMA, "vocab_size": len(tokenizer)})).eval()
+    how = {"max_cache": "0.5x", "tokenizer": tokenizer, **HOW}
+    options = replace(FAST, context=32, batch=4)
+    found = hc.search(model, text_task(), search_options=options, **how)
+    cache = found.data["cache"]
+    assert (cache["context"], cache["batch"]) == (32, 4)
+    for when in ("before", "after"):
+        assert cache["bytes"][when] == 4 * 32 * cache[when]
+        assert cache["users_per_gib"][when] == pytest.approx(2**30 / (32 * cache[when]))
+    assert cache["share"]["before"] > cache["share"]["after"]
+    sizes = [f"{cache['bytes'][when] / 2**20:,.1f}" for when in ("before", "after")]
+    assert f", at 4 × 32 tokens {sizes[0]} → {sizes[1]} MiB of cache, " in found.sentence
+    assert f"{cache['users_per_gib']['after']:,.1f} users per GiB" in found.sentence
+    with pytest.raises(UsageError, match="takes 64 tokens, not 65"):
+        hc.search(model, text_task(), search_options=replace(FAST, context=65), **how)
+    with pytest.raises(UsageError, match="goes with --max-cache"):
+        hc.search(model, text_task(), max_drop="1%", search_options=options, tokenizer=tokenizer)
+    with pytest.raises(UsageError, match="at least 1 token, not 0"):
+        hc.SearchOptions(context=0)
 
 
 def test_an_encoder_has_no_cache_to_save(model, task, tokenizer):

@@ -17,6 +17,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from headcount.costs.cost import cost
+from headcount.costs.serving import ServingCost, serving_cost
 from headcount.costs.shapes import shapes_of
 from headcount.heads import Layout, Mask
 from headcount.heads.uniform import levels
@@ -102,8 +103,11 @@ def within_budget(
 ) -> SearchResult:
     """The pruning with the least predicted loss that is measured to be within a budget."""
     options, model = request.search_options, request.subject.model
-    request.report(f"pricing heads: {budget.kind}")
     (batch, length), *_ = shapes_of(options.batch, options.length or mean_length(request))
+    whole = None  # refused here, before anything is measured, where the context is too long
+    if options.context is not None:
+        whole = serving_cost(model, context=options.context, batch=batch)
+    request.report(f"pricing heads: {budget.kind}")
     prices = prices_of(
         budget, model, batch=batch, length=length or 0, rounds=options.repeats, seed=request.seed
     )
@@ -152,10 +156,23 @@ def within_budget(
             data["free"] = compared.free_choice(free.mask, after).to_json()
     if budget.kind == "cache":
         data["cache"] = {"before": round(best.before), "after": round(best.amount.value)}
+        if whole is not None:
+            small = serving_cost(pruned_model.model, context=whole.context, batch=batch)
+            data["cache"] |= {"context": whole.context, "batch": batch, **_served(whole, small)}
     if best.speedup is None and options.bench:
         data |= speed_of(timed(request, pruned_model.mask, pruned_model.model))
     data["sentence"] = sentence_of(data)
     return SearchResult(data, pruned_model.model, pruned_model.mask)
+
+
+def _served(whole: ServingCost, small: ServingCost) -> dict[str, dict[str, float | None]]:
+    """Bytes of all users, their share of the bytes read for a token, and users per GiB."""
+    sides = {"before": whole, "after": small}
+    return {
+        "bytes": {name: side.cache for name, side in sides.items()},
+        "share": {name: side.share for name, side in sides.items()},
+        "users_per_gib": {name: side.users_per_gib for name, side in sides.items()},
+    }
 
 
 def _best(attempts: Sequence[Attempt], budget: CostBudget) -> Attempt | None:

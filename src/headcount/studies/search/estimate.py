@@ -81,11 +81,26 @@ def sentence_of(data: Mapping[str, Any]) -> str:
         parts[-1] += (
             f" ({_relative(cache['before'], cache['after'])[2:]})" if cache["before"] else ""
         )
+        parts += _served(cache) if "context" in cache else []
     best = f", the best of {len(data['seeds'])}" if len(data["seeds"]) > 1 else ""
     selected = f"heads by {data['method']}, seed {data['seed']}{best}"
     if data.get("free"):
         selected += f"; layers free to differ: {data['free']['score']['score']:.{digits}f}"
     return f"{text}; {selected}{random_words(data)}; {', '.join(parts)}."
+
+
+def _served(cache: Mapping[str, Any]) -> list[str]:
+    """What the cache takes at a context, for a batch of users."""
+    size, share, users = (
+        [cache[name][when] for when in ("before", "after")]
+        for name in ("bytes", "share", "users_per_gib")
+    )
+    fitting = " → ".join("any number of" if some is None else f"{some:,.1f}" for some in users)
+    return [
+        f"at {cache['batch']} × {cache['context']:,} tokens {size[0] / 2**20:,.1f} → "
+        f"{size[1] / 2**20:,.1f} MiB of cache, {100 * share[0]:.0f} → {100 * share[1]:.0f} % of "
+        f"the bytes read for a token, {fitting} users per GiB"
+    ]
 
 
 def random_words(data: Mapping[str, Any]) -> str:

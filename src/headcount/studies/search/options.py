@@ -43,6 +43,8 @@ class SearchOptions:
     """Timing: examples in a forward pass; each of several numbers is timed."""
     length: int | tuple[int, ...] | None = field(default=None, metadata=SEVERAL)
     """Timing: tokens of each example; by default the mean of the scored rows."""
+    context: int | None = None
+    """With --max-cache: tokens of a user; says what the cache of --batch of them takes."""
     repeats: int = 15
     """Timing: minimum number of rounds, 6 or more."""
     timing_seconds: float = 30.0
@@ -57,6 +59,8 @@ class SearchOptions:
         for name in ("batch", "length"):
             object.__setattr__(self, name, unlisted(getattr(self, name)))
         check_timing(self.timing_seconds)
+        if self.context is not None and self.context < 1:
+            raise UsageError(f"A context is at least 1 token, not {self.context}.")
         for name, least in (("seeds", 1), ("first_rows", 1), ("repeats", 6)):
             if getattr(self, name) < least:
                 text = name.replace("_", "-")
@@ -97,6 +101,13 @@ def quickened(
     text = f"--quick takes {', '.join(less)}." if less else "--quick has nothing to leave out."
     text += " The answer is a first one: leave --quick out for one to rely on."
     return search_options, like, replace(held_out, **few), text
+
+
+def check_context(context: int | None, bound: Bound | None) -> None:
+    """Refuse a context where no cache is the budget."""
+    cache = not isinstance(bound, MaxDrop) and bound is not None and bound.kind == "cache"
+    if context is not None and not cache:
+        raise UsageError("--context says what a cache takes: it goes with --max-cache.")
 
 
 def check_methods(names: Sequence[str], bound: Bound | None) -> None:

@@ -42,7 +42,13 @@ from headcount.studies.search.estimate import SearchResult
 from headcount.studies.search.judging import BoundVerdict, Cut, Judge, rows_line
 from headcount.studies.search.kept import FULL, RESULTS, keep_answer, kept_answer
 from headcount.studies.search.knee import find_knee, worth_of
-from headcount.studies.search.options import METHODS_TRIED, SearchOptions, check_methods, quickened
+from headcount.studies.search.options import (
+    METHODS_TRIED,
+    SearchOptions,
+    check_context,
+    check_methods,
+    quickened,
+)
 from headcount.studies.search.pace import estimate, pace_of
 from headcount.studies.search.trials import Candidate, Trials, candidate_plan
 from headcount.tasks.calibration import Calibration
@@ -100,6 +106,7 @@ def search(
     steps = None if repair is None else as_repairs(repair)
     trains = any(step.needs == "training" for step in steps or ())
     search_options, scoring = search_options or SearchOptions(), scoring or Scoring(seed=seed)
+    check_context(search_options.context, bound)
     subject = open_study(model, task, tokenizer, trains=trains, seed=seed)
     steps = usual_repair(subject, chosen, note) if steps is None else steps
     selection, held_out = rows_to_search(subject, scoring, search_options)
