@@ -119,6 +119,7 @@ def test_what_makes_no_sense_is_refused(call, says):
 def many(monkeypatch):
     """Twelve heads are many, and a hundred too many: what holds for thousands, quickly."""
     monkeypatch.setattr(clusters, "EXACT", 12)
+    monkeypatch.setattr(clusters, "LARGE", 12)
     monkeypatch.setattr(clusters, "MOST", 100)
     # what takes minutes for thousands of heads must not be asked
     monkeypatch.delattr(clusters, "SpectralClustering")

@@ -5,8 +5,8 @@
 
 On Attention Redundancy (NAACL 2021), section 7.1. For a number of clusters the clustering is
 spectral; without one, affinity propagation or HDBSCAN finds the number itself. Above `EXACT` heads
-the spectral clustering is `spectral_labels`, and affinity propagation has fewer steps; above
-`MOST` nothing is clustered.
+the spectral clustering is `spectral_labels`, above `LARGE` affinity propagation has fewer steps,
+and above `MOST` nothing is clustered.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from headcount.likeness.agreement import Matrix, as_matrix
 COUNTERS = ("affinity", "hdbscan")
 """Clusterings that find the number of clusters themselves."""
 REPRESENTATIVES = ("silhouette", "medoid")
-EXACT = 1536
-"""Heads of a stack that scikit-learn clusters in under half a minute; 4,096 take it many."""
+EXACT = 512
+"""Heads of a stack that scikit-learn clusters in a second or two; 1,536 take it half a minute."""
+LARGE = 1536
+"""Heads of a stack above which the time is noted, and affinity propagation has fewer steps."""
 MOST = 8192
 """Heads of a stack that are clustered at all: time goes with the cube of the heads, memory with the
 square, four matrices of 0.5 GB here."""
 MESSAGES = 3000
-"""Steps of affinity propagation, at most; for more than `EXACT` heads as many as take as long."""
+"""Steps of affinity propagation, at most; for more than `LARGE` heads as many as take as long."""
 SECONDS = {"spectral": 20, "affinity": 90}
 """What 4,096 heads take on one core, at most about; affinity propagation has no more for others."""
 
@@ -106,7 +108,7 @@ def _say_cost(heads: int, seconds: float) -> None:
             f"{heads:,} heads of one stack are too many to cluster: {MOST:,} take minutes, and the "
             "time grows with the cube of their number. Use another method, such as importance."
         )
-    if heads > EXACT:
+    if heads > LARGE:
         talk.warning(
             "Clustering %s heads takes up to %.0f s of one core.", f"{heads:,}", max(1, seconds)
         )
@@ -151,7 +153,7 @@ def _width(values: Matrix, group: np.ndarray) -> float:
 
 def _affinity(values: Matrix, seed: int) -> np.ndarray:
     _say_cost(len(values), SECONDS["affinity"])
-    steps = int(MESSAGES * min(1, (EXACT / len(values)) ** 2))
+    steps = int(MESSAGES * min(1, (LARGE / len(values)) ** 2))
     # damped messages change slowly: after the usual 15 steps without a change they still may
     model = AffinityPropagation(
         affinity="precomputed", damping=0.9, convergence_iter=50, max_iter=steps, random_state=seed
