@@ -216,14 +216,25 @@ def test_importance_is_of_the_choices_cross_entropy(family: str, tokenizer: Any)
     np.testing.assert_allclose(result.values, total / 4, rtol=2e-3, atol=1e-6)
 
 
-def test_the_surgeons_fisher_is_that_of_a_drawn_choice(tokenizer: Any) -> None:
+PLACES = {
+    ("decoder", 1): ("llama", "model.layers.1.self_attn.o_proj"),
+    ("cross", 0): ("t5", "decoder.block.0.layer.1.EncDecAttention.o"),
+    ("encoder", 1): ("t5", "encoder.block.1.layer.0.SelfAttention.o"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_surgeons_fisher_is_that_of_a_drawn_choice(
+    place: tuple[str, int], tokenizer: Any
+) -> None:
     """Brute force: the gradient for every choice, drawn as often as the model would choose it."""
-    model = make("llama", tokenizer)
+    family, path = PLACES[place]
+    model = make(family, tokenizer)
     examples = Examples((["the small cat is a"], ['["cat", "dog", "king"]']), np.array([0]))
     rows = labelled_rows(model, replace(TASK, loader=lambda _: examples), tokenizer)
     with torch.no_grad():
         model.lm_head.weight *= 0.2  # or one of the choices is hardly ever drawn
-    layer = model.model.layers[1].self_attn.o_proj
+    layer = model.get_submodule(path)
     values, outputs = [], []
     for number in range(3):
         one = replace(rows, columns={name: [c[number]] for name, c in rows.columns.items()})
@@ -238,7 +249,7 @@ def test_the_surgeons_fisher_is_that_of_a_drawn_choice(tokenizer: Any) -> None:
     assert (exact[0] - exact[1]).abs().max() > 1e-3 * exact[0].abs().max()
     drawn = np.zeros(3)
     for seed in range(60):
-        fisher = collect(model, replace(rows, labels=None), seed=seed)["decoder", 1].gg
+        fisher = collect(model, replace(rows, labels=None), seed=seed)[place].gg
         (which,) = [
             at for at in range(3) if torch.allclose(fisher, exact[at], rtol=1e-2, atol=1e-9)
         ]

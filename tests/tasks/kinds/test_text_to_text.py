@@ -92,7 +92,7 @@ def norm_of(self: Any, states: torch.Tensor) -> torch.Tensor:
     return self.weight * states * scale
 
 
-@pytest.mark.parametrize("family", ["bart", "t5"])
+@pytest.mark.parametrize("family", ["bart", "t5", "pegasus"])
 def test_importance_is_of_the_decoders_mean_loss(
     family: str, words: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +161,7 @@ def test_the_surgeon_draws_words_of_the_decoder(words: Any) -> None:
         assert found[place].gg.abs().max() > 1e-7
 
 
-@pytest.mark.parametrize("family", ["t5", "bart"])
+@pytest.mark.parametrize("family", ["t5", "bart", "pegasus"])
 def test_masked_is_removed_and_both_are_pruned_and_repaired(family: str, words: Any) -> None:
     model = tiny(words, family)
     scoring = hc.Scoring(bootstrap=0, max_length=16)
