@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from torch import Tensor
 from transformers import AutoModel, BertModel, MarianModel
 
 import headcount as hc
-from headcount.base.errors import NotFoundError
+from headcount.base.errors import NotFoundError, UsageError
 from headcount.models.find import layout
 from headcount.models.fingerprint import weights_fingerprint
 from headcount.models.load import load
@@ -208,3 +209,24 @@ def test_buffers_of_older_versions_are_no_weights(
     assert notes(caplog) == []
     inputs = probe_inputs(model)
     assert relative_difference(run(model, inputs), run(again, inputs)) == 0
+
+
+def little(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free))
+
+
+def test_weights_that_do_not_fit_into_memory_are_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = build("bert")
+    model.save_pretrained(tmp_path)
+    needed = 4 * sum(parameter.numel() for parameter in model.parameters())
+    little(monkeypatch, needed)
+    load(tmp_path)
+    little(monkeypatch, needed - 1)
+    monkeypatch.setattr(type(model), "from_pretrained", None)  # it must not come to that
+    with pytest.raises(UsageError, match=r"in float32 take 0\.0 GiB .* pass --dtype bfloat16"):
+        load(tmp_path)
+    little(monkeypatch, needed // 2 - 1)
+    with pytest.raises(UsageError, match=r"in bfloat16 take .* are free: free some"):
+        load(tmp_path, dtype="bfloat16")

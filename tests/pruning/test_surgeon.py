@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -87,11 +88,16 @@ def test_a_group_of_heads_goes_at_once():
             total = after[group]
 
 
-def test_refusals():
+def test_refusals(monkeypatch):
     with pytest.raises(UsageError, match="needs calibration rows: pass a task or inputs"):
         select(build("bert"), "surgeon", 0.5)
     with pytest.raises(UsageError, match="There is no data"):
         surgeon(build("bert"), data=[])
     model = build("bert", num_labels=3)
+    sums = 8 * sum((rows + 1) ** 2 + rows**2 for rows in [32] * 4)  # 4 layers of width 32
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=sums - 1))
+    with pytest.raises(UsageError, match=r"surgeon's sums take 0\.0 GiB of memory"):
+        surgeon(model, data=data(model))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=sums))
     with pytest.raises(UsageError, match="needs a ratio"):
         surgeon(model, data=data(model))(None, 0)

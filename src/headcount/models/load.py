@@ -32,6 +32,7 @@ from headcount.models.weights import (
     require_fitting,
     require_own_weights,
     require_plain_weights,
+    require_room,
     require_weights,
 )
 
@@ -67,7 +68,10 @@ def load(
         require_fitting(name, require_instructions(config, kind, _saved_class(config, kind)))
         kind = pruned_class(kind)
     else:
-        require_fitting(name, plain_skeleton(config, kind))
+        bones = plain_skeleton(config, kind)
+        require_fitting(name, bones)
+        if options.get("device_map") in (None, "cpu"):
+            require_room(name, bones, options.get("dtype"))
         if getattr(config, "pruned_heads", None):
             config.headcount = from_pruned_heads(kind, config)
             kind = pruned_class(kind)

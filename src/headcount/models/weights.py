@@ -16,6 +16,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
+import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
@@ -62,6 +64,28 @@ def require_fitting(name: str, bones: PreTrainedModel) -> None:
             f"The config of '{name}' describes a model of {needed:,} weights, and its files have "
             f"{room:,} bytes: take the config.json that was saved with them."
         )
+
+
+def require_memory(what: str, needed: int, advice: str) -> None:
+    """Refuse, before it starts, what needs more memory than is free."""
+    free = psutil.virtual_memory().available
+    if needed > free:
+        raise UsageError(
+            f"{what} take {needed / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are free: "
+            f"{advice}."
+        )
+
+
+def require_room(name: str, bones: PreTrainedModel, dtype: object) -> None:
+    """Refuse weights that do not fit into memory in this dtype, before they are read."""
+    dtype = getattr(bones.config, "dtype", None) if dtype in (None, "auto") else dtype
+    if isinstance(dtype, str):
+        dtype = getattr(torch, dtype, None)
+    kind = dtype if isinstance(dtype, torch.dtype) else torch.float32
+    needed = kind.itemsize * sum(parameter.numel() for parameter in bones.parameters())
+    short = str(kind).removeprefix("torch.")
+    narrower = "" if kind.itemsize <= 2 else "pass --dtype bfloat16 (dtype='bfloat16'), or "
+    require_memory(f"The weights of '{name}' in {short}", needed, f"{narrower}free some")
 
 
 def require_own_weights(name: str, allow_pickle: bool) -> None:

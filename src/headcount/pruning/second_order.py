@@ -20,6 +20,7 @@ from headcount.models.linear import has_bias, read_rows, weight_of
 from headcount.models.probe import text_config
 from headcount.models.sites import Site
 from headcount.models.watch import watching
+from headcount.models.weights import require_memory
 from headcount.sensitivity.gradients import answers_of, example_losses, frozen
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.kinds.kind import TaskKind
@@ -104,6 +105,9 @@ def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str
     """(stack, layer) -> its sums over all tokens that count, in one pass."""
     bare = unwrap(model)
     sites = sites_of(bare)
+    sizes = [weight_of(bare.get_submodule(site.out)).shape for site in sites]
+    needed = 8 * sum((rows + 1) ** 2 + columns**2 for rows, columns in sizes)
+    require_memory("The surgeon's sums", needed, "take another method, such as magnitude")
     sums = {
         (site.stack, site.layer): LayerSums(bare.get_submodule(site.out), site.heads, site.groups)
         for site in sites
