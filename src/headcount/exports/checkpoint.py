@@ -28,10 +28,13 @@ from headcount.base.errors import UnsupportedError, UsageError
 from headcount.exports.formats import ExportFormat, ReadBack
 from headcount.exports.inputs import Probes
 from headcount.models import cut
+from headcount.models.find import sites_of
 from headcount.models.probe import TOLERANCE, relative_difference, run
 from headcount.models.weights import adopt_pooler
 
 MODELLING = "modeling_headcount"
+PER_LAYER = ("num_attention_heads", "num_key_value_heads")
+"""What a config of transformers may have another number of in each layer."""
 FOOTER = """
 
 # The classes of this model, written by headcount {version} (Apache-2.0) and verified with
@@ -164,16 +167,51 @@ class Standalone(ExportFormat):
             )
         autos = dict.fromkeys(auto_names(model.config, base) or ["AutoModel"], base)
         autos.setdefault("AutoModel", next(iter(_classes(AutoModel, model.config)), base))
+        stored = self.stored(model)
         named = {name: f"{MODELLING}.{kind.__name__}" for name, kind in autos.items()}
         with quiet():
-            cut.Pruned.save_pretrained(model, folder)  # pyright: ignore[reportArgumentType]
+            cut.Pruned.save_pretrained(stored, folder)  # pyright: ignore[reportArgumentType]
             file = folder / "config.json"
-            config = json.loads(file.read_text(encoding="utf-8")) | {"auto_map": named}
+            config = json.loads(file.read_text(encoding="utf-8"))
+            config |= {"auto_map": named, **per_layer_numbers(stored)}
             file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
             modelling = folder / f"{MODELLING}.py"
             modelling.write_text(_source(set(autos.values())), encoding="utf-8")
             with _imported(modelling) as module:
                 return verified_again(model, getattr(module, base.__name__), folder, probes)
+
+    def stored(self, model: PreTrainedModel) -> PreTrainedModel:
+        """What is saved in place of the model, and must answer as it does."""
+        return model
+
+
+def serves_per_layer(model: PreTrainedModel) -> bool:
+    """Whether it is a language model whose config may have other numbers of heads in each layer."""
+    stacks = {site.stack for site in sites_of(model)}
+    return (
+        stacks == {"decoder"}
+        and model.can_generate()
+        and all(isinstance(getattr(model.config, name, None), int) for name in PER_LAYER)
+    )
+
+
+def per_layer_numbers(model: PreTrainedModel) -> dict[str, object]:
+    """What a config says for those who must know the heads of every layer, such as vLLM."""
+    if not serves_per_layer(model):
+        return {}
+    sites, whole = sites_of(model), [getattr(model.config, name) for name in PER_LAYER]
+    numbers = {
+        str(model.get_submodule(site.path).layer_idx): dict(
+            zip(PER_LAYER, (site.heads, site.groups), strict=True)
+        )
+        for site in sites
+        if [site.heads, site.groups] != whole
+    }
+    return {
+        "head_dim": sites[0].head_dim,
+        "per_layer_config": numbers,
+        "allow_global_per_layer_attribute_access": True,
+    }
 
 
 def auto_names(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> list[str]:

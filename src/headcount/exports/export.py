@@ -3,6 +3,7 @@
     hc.export(small, "zeroed", "out")         # full size, loads with plain transformers
     hc.export(small, "standalone", "out")     # small, loads with trust_remote_code=True
     hc.export(small, "stock", "out")          # small, layers alike: loads with plain transformers
+    hc.export(small, "vllm", "out")           # small, for vLLM's transformers backend
     hc.export(small, "onnx", "out")           # model.onnx, any batch and length
     hc.export(small, "torch-export", "out")   # model.pt2, any batch and length
     hc.export(small, "gguf", "out")           # model.gguf, for llama.cpp

@@ -83,7 +83,17 @@ for _name, _where, _summary in (
         "headcount.exports.stock:Stock",
         "small, as many heads in every layer: loads with plain transformers and its servers",
     ),
+    (
+        "vllm",
+        "headcount.exports.vllm:Vllm",
+        "standalone with the numbers that vLLM reads, and a head of zeros in an emptied layer",
+    ),
     ("onnx", "headcount.exports.onnx:Onnx", "model.onnx for onnxruntime, any batch and length"),
+    (
+        "onnx-cache",
+        "headcount.exports.onnx_cache:OnnxCache",
+        "model.onnx of a decoder with past keys and values, for generating token by token",
+    ),
     (
         "torch-export",
         "headcount.exports.graph:TorchExport",

@@ -50,7 +50,7 @@ class Onnx(ExportFormat):
             assert onnx is not None  # it is where dynamo is asked for
             onnx.rename_axes(_axis_names(onnx, inputs))
             if model.dtype != torch.bfloat16:
-                _compute_wide(onnx.model.graph)
+                compute_wide(onnx.model.graph)
             onnx.save(file)
             session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
 
@@ -85,7 +85,7 @@ def _axis_names(onnx: torch.onnx.ONNXProgram, inputs: Feeds) -> dict[Any, str]:
     return words
 
 
-def _compute_wide(graph: Any) -> None:
+def compute_wide(graph: Any) -> None:
     """Let what a float32 model does in bfloat16 run in float32, each result rounded as before.
 
     Falcon computes its position slopes in bfloat16, in which onnxruntime cannot compute on CPUs.

@@ -95,6 +95,13 @@ def load_config(
     if not trust_remote_code:
         require_plain_attention(name, config)
     _require_parts(name, config)
+    if getattr(config, "headcount", None) is not None:
+        for numbers in (
+            "_heterogeneity_spec",
+            "per_layer_config",
+            "allow_global_per_layer_attribute_access",
+        ):
+            vars(config).pop(numbers, None)  # of exports: what servers read in place of ours
     # answers are asked for by name; attention is asked for where it is needed
     config.return_dict = True
     if config.output_attentions:

@@ -389,8 +389,12 @@ class Pruned(Mixin):
     """A model with heads missing. Made by `pruned_class`; looks like its base class."""
 
     def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
-        # mixed_class() wraps forward only; the base's own __init__ builds the full model
+        # mixed_class() wraps forward only; the base's own __init__ builds the full model, for which
+        # the numbers per layer that servers read (`per_layer_config`) do not hold
+        per_layer = vars(config).pop("_heterogeneity_spec", None)
         self.base_class.__init__(self, config, *args, **kwargs)
+        if per_layer is not None:
+            config._heterogeneity_spec = per_layer
         cut_model(self, sites_in(config))
         add_biases(self, biases_in(config))
 
