@@ -1,22 +1,27 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from transformers import AutoTokenizer, ResNetConfig, ResNetModel
 
 from headcount.base.errors import UnsupportedError, UsageError
-from headcount.changes.maps import HeadUse
+from headcount.changes.maps import HeadUse, Picture
 from headcount.changes.sentence import attention
 from headcount.heads import Head, Mask
 from headcount.models.capture import AttentionSource, collect
 from headcount.models.find import layout
 from headcount.models.gates import gate
+from headcount.models.load import load
+from headcount.models.patches import PatchGrid
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
 from models.zoo import build, masks
+from tasks.media import write_images, write_vit
 from training.conftest import tiny, tokenizer
 
 __all__ = ["tokenizer"]
@@ -159,3 +164,65 @@ def test_attention_that_is_no_number(tokenizer: Any) -> None:
         model.bert.encoder.layer[1].attention.self.query.weight[0] = float("nan")
     with pytest.raises(UsageError, match=r"head encoder\.1\.0 is not all numbers"):
         attention(model, TEXT, tokenizer=tokenizer)
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("seen")
+    write_images(folder / "images", train=1, dev=1)
+    write_vit(folder / "vit")
+    return folder
+
+
+def test_maps_of_an_image_are_those_the_model_computes(images: Path) -> None:
+    model, file = load(images / "vit"), images / "images/dev/ring/0.png"
+    small = remove(model, Mask.parse("21", layout(model)))
+    found = attention(model, image=file, pruned=small)
+    with Image.open(file) as opened:
+        colours = np.asarray(opened)
+    pixels = (colours.transpose(2, 0, 1).astype(np.float32) / 255 - 0.5) / 0.5
+    inputs = {"pixel_values": torch.from_numpy(pixels)[None]}
+    full = collect(model, inputs)
+    for (head, _), values in found.before.items():
+        wanted = full[AttentionSource(head.stack, head.layer, 0)][0, head.index]
+        np.testing.assert_allclose(values, wanted, atol=1e-5)
+    assert found.after is not None
+    assert len(found.after) == 3
+    assert found.tokens["encoder"].keys[:6] == ("[CLS]", "0,0", "0,1", "0,2", "0,3", "1,0")
+    assert found.picture is not None
+    np.testing.assert_array_equal(found.picture.pixels, colours)
+    assert found.to_json()["picture"] == {"rows": 4, "columns": 4, "start": 1}
+    assert found.text == "0.png"
+    for row, values in zip(found.rows(), found.before.values(), strict=True):
+        far = 0.0  # from every patch to every patch, in a straight line
+        for query in range(16):
+            for key in range(16):
+                apart = np.hypot(query // 4 - key // 4, query % 4 - key % 4)
+                far += values[1 + query, 1 + key] * apart / 16
+        assert row["distance"] == pytest.approx(far, rel=1e-5)
+        assert found.picture.over(values)[2, 3] == values[0, 1 + 2 * 4 + 3]
+
+
+def test_a_picture_without_a_class_token_has_the_mean_of_its_patches() -> None:
+    rng = np.random.default_rng(0)
+    picture = Picture(pixels=np.zeros((4, 6, 3), np.uint8), grid=PatchGrid(2, 3, 0))
+    values = rng.dirichlet(np.ones(6), 6).astype(np.float32)
+    np.testing.assert_allclose(picture.over(values)[1, 2], values[:, 5].mean(), rtol=1e-6)
+    assert picture.tokens == ("0,0", "0,1", "0,2", "1,0", "1,1", "1,2")
+    registers = Picture(pixels=picture.pixels, grid=PatchGrid(1, 1, 3))
+    assert registers.tokens == ("[CLS]", "[1]", "[2]", "0,0")
+
+
+def test_images_that_cannot_be_looked_at(images: Path, tokenizer: Any, tmp_path: Path) -> None:
+    model, file = load(images / "vit"), images / "images/dev/ring/0.png"
+    with pytest.raises(UsageError, match="one text or one image"):
+        attention(model)
+    with pytest.raises(UsageError, match="one text or one image"):
+        attention(model, TEXT, image=file)
+    with pytest.raises(UnsupportedError, match="Of a model of images pass an image"):
+        attention(model, TEXT)
+    with pytest.raises(UnsupportedError, match="reads no images"):
+        attention(tiny(tokenizer), image=file, tokenizer=tokenizer)
+    (tmp_path / "x.png").write_bytes(b"x")
+    with pytest.raises(UsageError, match="is no image that can be read"):
+        attention(model, image=tmp_path / "x.png")

@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from transformers import AutoTokenizer, ResNetConfig, ResNetModel
 
 from headcount.base.header import header
@@ -14,6 +16,7 @@ from headcount.heads import Mask
 from headcount.models.find import layout
 from headcount.models.remove import remove
 from headcount.models.shipped import locate
+from tasks.media import write_images, write_vit
 from training.conftest import tiny
 
 TEXT = "the king near a cat"
@@ -102,7 +105,7 @@ def test_refusals(cli, folders, tmp_path):
     words = ("--tokenizer", big)
     for code, tokens, said in (
         (2, (big, "--text", " "), "The text is empty"),
-        (2, (big,), "--text"),
+        (2, (big,), "one text or one image"),
         (2, (small, big, "--text", TEXT), "which the first has not"),
         (2, (big, "pocket", "--text", TEXT), "different"),
         (2, (big, "--text", TEXT, "--layer", 3), "no layer 3: this model's heads per layer are"),
@@ -115,3 +118,33 @@ def test_refusals(cli, folders, tmp_path):
         ran = cli("attention", *tokens)
         assert (ran.code, ran.out) == (code, ""), ran.err
         assert said in ran.err
+
+
+def test_an_image_is_drawn_over(cli: Any, tmp_path: Path) -> None:
+    write_images(tmp_path / "images", train=1, dev=1)
+    write_vit(tmp_path / "vit")
+    image = tmp_path / "images/dev/ring/0.png"
+    ran = cli("remove", tmp_path / "vit", "--keep", "21", "--out", tmp_path / "small")
+    assert ran.code == 0, ran.err
+    ran = cli("attention", tmp_path / "vit", tmp_path / "small", "--image", image,
+              "--out", tmp_path / "maps", "--json")  # fmt: skip
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["picture"] == {"rows": 4, "columns": 4, "start": 1}
+    assert [row["after"] is None for row in found["heads"]] == [False, False, False, True]
+    with np.load(tmp_path / "maps" / "attention.npz") as arrays, Image.open(image) as opened:
+        np.testing.assert_array_equal(arrays["picture"], np.asarray(opened))
+    drawn = (tmp_path / "maps" / "attention.svg").read_text(encoding="utf-8")
+    assert "What the class token attends to, over 0.png." in drawn
+    ran = cli("attention", tmp_path / "vit", "--image", image, "--layer", 1, "--head", 0,
+              "--out", tmp_path / "one")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "layer 1, head 0" in (tmp_path / "one/attention.svg").read_text(encoding="utf-8")
+    for words, message in (
+        (("--image", image, "--text", "x"), "one text or one image"),
+        (("--image", image, "--target", "x"), "An image has no pair"),
+        (("--image", tmp_path / "none.png"), "There is no file"),
+    ):
+        ran = cli("attention", tmp_path / "vit", *words)
+        assert ran.code in (2, 4), (words, ran.err)
+        assert message in ran.err

@@ -346,7 +346,10 @@ def _transfer(path: Path, layout: Layout, model: str, task: str) -> None:
     ))  # fmt: skip
 
 
-def attention(folder: Path, layout: Layout, model: str, tokens: int = 9) -> None:
+def attention(
+    folder: Path, layout: Layout, model: str, tokens: int = 9, picture: bool = False
+) -> None:
+    """Of a text; or of a `picture` of 2 x 4 patches behind a class token."""
     rng, arrays, rows = np.random.default_rng(6), {}, []
     words = [f"word{place}" for place in range(tokens)]
     for place, head in enumerate(layout):
@@ -363,8 +366,13 @@ def attention(folder: Path, layout: Layout, model: str, tokens: int = 9) -> None
         else:
             row |= {"after": None, "divergence": None}
         rows.append(row)
+    more = {}
+    if picture:
+        words = ["[CLS]", *(f"{place // 4},{place % 4}" for place in range(8))]
+        more = {"picture": {"rows": 2, "columns": 4, "start": 1}}
+        arrays["picture"] = rng.integers(0, 256, (8, 16, 3), dtype=np.uint8)
     sides = {"queries": words, "keys": words}
-    write(folder / "attention.json", {
+    write(folder / "attention.json", more | {
         "model": model, "pruned": "small", "text": " ".join(words), "target": None, "cut": 0,
         "command": f"headcount attention {model} small",
         "tokens": {stack.name: sides for stack in layout.stacks}, "heads": rows,

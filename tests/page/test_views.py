@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from headcount.views.page.walk import walk
 from headcount.views.tables.amounts import parameters
 from page.chromium import Browser, Page
 from page.conftest import LAYOUT
-from page.made import cut, filed, study, write
+from page.made import attention, cut, filed, study, write
 
 HEADS = len(LAYOUT)
 EDGE = 30
@@ -393,6 +394,56 @@ def test_gates_and_drift_by_keyboard(page: Page) -> None:
         assert picked(page) == 5
         page.press("ArrowLeft")
         assert picked(page) == 4
+
+
+def test_attention_over_a_picture(browser: Browser, tmp_path: Path) -> None:
+    study(tmp_path / "study", LAYOUT)
+    shutil.rmtree(tmp_path / "study" / "attention")
+    attention(tmp_path / "study" / "attention", LAYOUT, "model", picture=True)
+    opened = browser.open(report(tmp_path / "study", out=tmp_path / "page.html").out)
+    opened.wait("document.querySelectorAll('#attention .look canvas').length === 2")
+    opened.choose("#attention .tools select", "1")
+    opened.wait("document.querySelectorAll('#attention .look canvas').length === 2")
+    assert "Attention in an image" in opened.text("#attention figcaption")
+    assert "mean distance 2 patches" in opened.text("#attention figcaption")
+    with np.load(tmp_path / "study" / "attention" / "attention.npz") as file:
+        maps = dict(file)
+    values = maps["before/encoder.0.1/0"].astype(float)
+    canvas = "#attention .look canvas"
+    side = opened.run(f"document.querySelector('{canvas}').clientWidth") - 2
+    opened.click(canvas, 2.5 * side / 4, 1.5 * side / 4)  # patch 1,2
+    opened.settle()
+    query = 1 + 4 + 2
+    assert opened.run(
+        "[...document.querySelectorAll('#attention .tools select')].at(-1).value"
+    ) == str(query)
+    said = opened.texts("#attention .look .map .rank")[0]
+    assert said == f"{values[query, 0]:.2f} of it goes to [CLS], which has no place in the image."
+    most = int(values[query, 1:].argmax())
+    inks = opened.run(
+        f"(() => {{ const c = document.querySelector('{canvas}'), s = {side};"
+        "const all = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        "const spot = (part) => Math.floor((part + 0.625) * s / 4);"
+        "return [...Array(8).keys()].map((at) => 4 * (spot(Math.floor(at / 4)) * c.width"
+        "+ spot(at % 4))).map((at) => [...all.slice(at, at + 3)]); })()"
+    )
+    pixels = maps["picture"].astype(float)
+    for at, seen in enumerate(inks):
+        below = pixels[(at // 4) * 4 + 2, (at % 4) * 4 + 2]
+        glow = (np.array(seen) - 0.4 * below) / 0.6
+        shades = np.array([[253, 231, 37], [68, 1, 84]])  # the highest and the lowest amount
+        if at == most:
+            np.testing.assert_allclose(glow, shades[0], atol=4)
+        elif values[query, 1 + at] < 0.001:
+            np.testing.assert_allclose(glow, shades[1], atol=25)
+    opened.choose("#attention .tools label:last-child select", "0")
+    opened.wait("document.querySelectorAll('#attention .look canvas').length === 2")
+    assert f"{values[0, 0]:.2f} of it goes" in opened.texts("#attention .look .map .rank")[0]
+    opened.choose("#attention .tools select", "2")
+    assert "This head is removed." in opened.text("#attention")
+    assert opened.complaints() == []
+    assert opened.requests() == []
+    opened.close()
 
 
 def test_attention_of_a_word(page: Page, files: Path) -> None:

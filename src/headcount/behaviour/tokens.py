@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,16 +14,11 @@ from headcount.base.errors import UnsupportedError
 from headcount.behaviour.patterns import Side
 from headcount.likeness.attention import padding_masks
 from headcount.likeness.inputs import Batch
-from headcount.models.batches import model_inputs
-from headcount.models.find import sites_of
-from headcount.models.memory import remembered
+from headcount.models.patches import patch_grid
 from headcount.models.processors import is_tokenizer
-from headcount.models.watch import watching
 
 NAMED = ("bos", "eos", "sep", "cls", "pad", "decoder_start")
 """Tokens that a config names."""
-FURTHER = 16
-"""Tokens of an image that are no patches, at most: a class token, and registers."""
 SPACES = ("##", "Ġ", "▁", "Ċ")
 """How vocabularies write what comes before a token."""
 READS = {"encoder": ("encoder", "encoder"), "decoder": ("decoder", "decoder")}
@@ -98,38 +92,11 @@ def marks_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) 
 
 def _patches(model: nn.Module, batch: Batch) -> Side:
     """The patches of images, row by row, behind the class token and others that are no patches."""
-    pixels = batch["pixel_values"]
-    size: Any = getattr(model.config, "patch_size", None)
-    grid = size if isinstance(size, list | tuple) else (size, size)
-    if pixels.ndim != 4 or len(grid) != 2 or not all(isinstance(side, int) for side in grid):
-        raise UnsupportedError(f"{type(model).__name__} does not say how it cuts images.")
-    rows, columns = pixels.shape[2] // grid[0], pixels.shape[3] // grid[1]
-    shape = tuple(pixels.shape[1:])
-    count = remembered(model, ("tokens of an image", shape), lambda: _tokens(model, batch))
-    start = count - rows * columns
-    if not 0 <= start <= FURTHER:
-        raise UnsupportedError(
-            f"{type(model).__name__} attends over {count} tokens, and an image has {rows} x "
-            f"{columns} patches: what its heads attend to has no place in the image."
-        )
-    device = next(model.parameters()).device
-    ids = torch.arange(count, device=device).expand(len(pixels), -1)
-    text = ids >= start
-    return Side(ids, torch.ones_like(text), text, ~text & (ids > 0), columns, start)
-
-
-def _tokens(model: nn.Module, batch: Batch) -> int:
-    """How many tokens the first layer attends over."""
-    counts: list[int] = []
-    outs = [(site, out) for site in sites_of(model)[:1] for _, out in site.places]
-    one = model_inputs(model, {name: value[:1] for name, value in batch.items()})
-
-    def count(_: object, args: tuple[Tensor, ...], __: object) -> None:
-        counts.append(args[0].shape[1])
-
-    with torch.no_grad(), watching(model, outs, count):
-        model(**one)
-    return counts[0]
+    grid, device = patch_grid(model, batch), next(model.parameters()).device
+    count = grid.start + grid.rows * grid.columns
+    ids = torch.arange(count, device=device).expand(len(batch["pixel_values"]), -1)
+    text = ids >= grid.start
+    return Side(ids, torch.ones_like(text), text, ~text & (ids > 0), grid.columns, grid.start)
 
 
 def _is_punctuation(word: str) -> bool:

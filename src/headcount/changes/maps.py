@@ -1,4 +1,4 @@
-"""Attention maps of one text as a value: every head's, of a model or of two, and what they say."""
+"""Attention maps of one text or image as a value: every head's, and what they say."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from headcount.base.errors import UsageError
 from headcount.base.text import line
 from headcount.changes.divergence import js_divergence
 from headcount.heads import Head, Layout, Mask, write_counts
+from headcount.models.patches import PatchGrid
 
 Map = NDArray[np.float32]  # (query, key)
 
@@ -30,6 +31,36 @@ class Tokens(NamedTuple):
 
     queries: tuple[str, ...]
     keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Picture:
+    """An image as the model sees it, cut into patches; before them are other tokens."""
+
+    pixels: NDArray[np.uint8]  # (row, column, colour)
+    grid: PatchGrid
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The class token, further ones by number, and patches by row and column, from 0."""
+        others = ("[CLS]", *(f"[{number}]" for number in range(1, self.grid.start)))
+        rows, columns, start = self.grid
+        patches = (f"{row},{column}" for row in range(rows) for column in range(columns))
+        return (*others[:start], *patches)
+
+    def over(self, attention: Map) -> Map:
+        """(row, column) what the class token attends to; without one, all patches on average."""
+        rows, columns, start = self.grid
+        looked = attention[0] if start else attention.mean(0)
+        return looked[start:].reshape(rows, columns)
+
+    def distances(self) -> NDArray[np.float64]:
+        """(token, token) the straight line between two patches; 0 to a token that is none."""
+        rows, columns, start = self.grid
+        places = np.indices((rows, columns)).reshape(2, -1).T
+        far = np.zeros((start + rows * columns,) * 2)
+        far[start:, start:] = np.linalg.norm(places[:, None] - places[None], axis=-1)
+        return far
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,6 +81,8 @@ class AttentionMaps:
     """What the decoder of an encoder–decoder reads."""
     cut: int = 0
     """Tokens at the end of the text that did not fit."""
+    picture: Picture | None = None
+    """What the model sees, where that is an image; `text` is then the name of its file."""
 
     def __repr__(self) -> str:
         sizes = ", ".join(
@@ -109,6 +142,8 @@ class AttentionMaps:
             },
             "heads": list(self.rows()),
         }
+        if self.picture is not None:
+            data["picture"] = self.picture.grid._asdict()
         if self.mask is not None:
             data["kept"] = self.mask.pattern
         return data
@@ -135,11 +170,15 @@ class AttentionMaps:
         entropy = -(p * np.log2(np.where(p > 0, p, 1))).sum(1).mean()
         # the positions of two different texts have no distance
         gaps = np.abs(np.flatnonzero(attends)[:, None] - np.arange(p.shape[1]))
+        counts = np.ones(len(p), dtype=bool)
+        if self.picture is not None:
+            gaps = self.picture.distances()[attends]
+            counts = np.flatnonzero(attends) >= self.picture.grid.start
         looked = p.mean(0)
         position, keys = int(looked.argmax()), self.tokens[stack].keys
         return {
             "entropy": float(entropy) + 0.0,
-            "distance": None if stack == "cross" else float((p * gaps).sum(1).mean()),
+            "distance": None if stack == "cross" else float((p * gaps)[counts].sum(1).mean()),
             "most_attended": {
                 "token": keys[position] if len(keys) == len(looked) else None,
                 "position": position,

@@ -15,8 +15,10 @@ from headcount.sensitivity.options import require_norm
 @dataclass(frozen=True, kw_only=True)
 @checked
 class Sentence:
-    """A text that a model reads, and the heads that are shown of it."""
+    """A text or an image that a model reads, and the heads that are shown of it."""
 
+    image: Path | None = None
+    """An image instead of a text, for models of images."""
     pair: str | None = None
     """A second text, for models of tasks with two."""
     target: str | None = None
@@ -33,8 +35,16 @@ class Sentence:
     def __post_init__(self) -> None:
         if self.stack is not None:
             require("stack", self.stack, STACKS)
+        if self.image is not None and (self.pair or self.target):
+            raise UsageError("An image has no pair, and no decoder reads a target beside it.")
         if self.max_length < 2:
             raise UsageError(f"max_length must be at least 2, not {self.max_length}.")
+
+
+def require_one(text: str | None, image: object) -> None:
+    """Refuse nothing to look at, and both."""
+    if (text is None) == (image is None):
+        raise UsageError("Attention is looked at on one text or one image: pass one of the two.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Look at the attention of one text, in one model or before and after pruning.
+"""Look at the attention of one text or image, in one model or before and after pruning.
 
 As AutoAttention shows it in §5.2, Figs 3 and 4.
 
@@ -9,6 +9,7 @@ maps.before[HeadUse(Head("encoder", 4, 11))]     # (query, key)
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UnsupportedError, UsageError
-from headcount.changes.maps import AttentionMaps, HeadUse, Map, Tokens
+from headcount.changes.maps import AttentionMaps, HeadUse, Map, Picture, Tokens
+from headcount.changes.options import require_one
 from headcount.changes.pair import mask_of_pair
 from headcount.heads import Head, Layout, Mask
 from headcount.likeness.inputs import Batch, open_stream
@@ -26,15 +28,19 @@ from headcount.models.capture import AttentionSource, capture
 from headcount.models.door import require_pretrained
 from headcount.models.find import layout, sites_of, unwrap
 from headcount.models.hooks import evaluating
+from headcount.models.patches import patch_grid
+from headcount.models.probe import reads_text, takes
 from headcount.tasks.encoding import EncodedRows, encode_texts
-from headcount.tasks.loading import match, room, tokenizer_of
+from headcount.tasks.images import encode_images, seen_pixels
+from headcount.tasks.loading import match, processor_of, require_readable, room, tokenizer_of
 from headcount.training.translate import translate
 
 
 def attention(
     model: PreTrainedModel,
-    text: str,
+    text: str | None = None,
     *,
+    image: str | Path | None = None,
     pruned: PreTrainedModel | None = None,
     pair: str | None = None,
     target: str | None = None,
@@ -43,6 +49,8 @@ def attention(
 ) -> AttentionMaps:
     """The maps of every head on `text` (with `pair` behind it, as a task of two texts has it).
 
+    A model of images sees the file `image` instead; `tokenizer` is then its image processor.
+
     `pruned` is the model with heads removed, and perhaps trained since. The decoder of an
     encoder–decoder reads `target`; left out, what the first model writes itself, greedily.
     """
@@ -50,14 +58,31 @@ def attention(
         if given is not None and not (isinstance(given, str) and given.strip()):
             raise UsageError(f"The {name} is empty: attention needs words to look at.")
     require_pretrained(unwrap(model), "hc.attention")
+    require_one(text, image)
     sites_of(model)
-    if not _reads_text(model):
-        raise UnsupportedError(f"{type(model).__name__} reads no text, or not only: no map of it.")
     mask = None if pruned is None else mask_of_pair(model, pruned)
+    heads = layout(model)
+    if image is not None:
+        batch, picture = _see(model, Path(image), tokenizer)
+        before = _maps(model, batch, Mask.full(heads), heads)
+        return AttentionMaps(
+            layout=heads,
+            tokens={name: Tokens(picture.tokens, picture.tokens) for name in _stacks(before)},
+            before=before,
+            after=None if pruned is None or mask is None else _maps(pruned, batch, mask, heads),
+            mask=mask,
+            text=Path(image).name,
+            picture=picture,
+        )
+    if not _reads_text(model):
+        raise UnsupportedError(
+            f"{type(model).__name__} reads no text, or not only: no map of it. Of a model of "
+            "images pass an image."
+        )
+    assert text is not None
     tokenizer = tokenizer if tokenizer is not None else tokenizer_of(model)
     match(model, tokenizer)
     batch, cut, target = _read(model, text, pair, target, tokenizer, room(model, max_length))
-    heads = layout(model)
     before = _maps(model, batch, Mask.full(heads), heads)
     return AttentionMaps(
         layout=heads,
@@ -69,6 +94,22 @@ def attention(
         target=target,
         cut=cut,
     )
+
+
+def _see(model: PreTrainedModel, path: Path, processor: Any) -> tuple[Batch, Picture]:
+    """An image as a batch, and as the model sees it."""
+    bare = unwrap(model)
+    if "pixel_values" not in takes(type(bare)) or reads_text(type(bare)):
+        raise UnsupportedError(f"{type(bare).__name__} reads no images, or not only.")
+    processor = processor_of(model) if processor is None else processor
+    rows = encode_images([path], processor)
+    require_readable(model, rows)
+    (batch,) = next(open_stream(model, rows).chunks)
+    return batch, Picture(pixels=seen_pixels(path, processor), grid=patch_grid(bare, batch))
+
+
+def _stacks(maps: dict[HeadUse, Map]) -> dict[str, None]:
+    return dict.fromkeys(run.head.stack for run in maps)
 
 
 def _reads_text(model: nn.Module) -> bool:
@@ -144,7 +185,7 @@ def _tokens(
         target = spelled(batch["decoder_input_ids"][0].tolist(), tokenizer)
     by_stack = {"encoder": Tokens(source, source), "cross": Tokens(target, source)}
     by_stack["decoder"] = Tokens(target, target)
-    return {name: by_stack[name] for name in dict.fromkeys(run.head.stack for run in maps)}
+    return {name: by_stack[name] for name in _stacks(maps)}
 
 
 def spelled(ids: list[int], tokenizer: Any) -> tuple[str, ...]:

@@ -16,16 +16,17 @@ def attention(
     pruned: Annotated[str | None, Parameter(help="The same model with heads removed.")] = None,
     /,
     *,
-    text: Annotated[str, Parameter(help="The text that the model reads.")],
+    text: Annotated[str | None, Parameter(help="The text that the model reads.")] = None,
     sentence: groups.SentenceFlags = groups.SENTENCE_FLAGS,
     out: Annotated[Path | None, Parameter(help="Write attention.json and figures here.")] = None,
     model_options: groups.ModelFlags = groups.MODEL_FLAGS,
     as_json: Json = False,
 ) -> None:
-    """Show the attention of one text: of all heads of a model, or before and after pruning.
+    """Show the attention of one text or image: of all heads, or before and after pruning.
 
     With --out the maps are drawn (PNG and SVG, a figure for each stack): all heads in a grid of
-    layers × heads, removed ones hatched; with --layer or --head large, with tokens.
+    layers × heads, removed ones hatched; with --layer or --head large, with tokens. With --image
+    they are drawn over the picture: what the class token attends to.
 
     For each head it prints the entropy of its attention in bits, the mean distance in tokens, and
     the token it attends to most; with two models also the Jensen–Shannon divergence in bits.
@@ -35,19 +36,26 @@ def attention(
     - `headcount attention ./mrpc ./small --text "The lawyer sees the judge." --out maps`
     - `headcount attention ./mrpc ./small --text "The lawyer sees the judge." --layer 5 --head 2
       --out head`
+    - `headcount attention ./vit ./small --image cat.png --out maps`
     - `headcount attention ./nmt --text "A dog runs." --target "Ein Hund läuft." --json`
     """
+    from headcount.changes.options import require_one
+
     figures = out is not None and can_draw()
     given = [model] if pruned is None else [model, pruned]
-    loaded, tokenizer = groups.open_several(given, model_options.on())
+    options = sentence.on()
+    require_one(text, options.image)
+    loaded, tokenizer = groups.open_several(
+        given, model_options.on(), images=options.image is not None
+    )
     from headcount.changes.sentence import attention as look
     from headcount.views.attention import save
     from headcount.views.tables.scores import attention_table
 
-    options = sentence.on()
     maps = look(
         loaded[0],
         text,
+        image=options.image,
         pruned=loaded[1] if pruned is not None else None,
         pair=options.pair,
         target=options.target,

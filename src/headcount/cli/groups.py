@@ -124,14 +124,14 @@ def open_model(
 
 
 def open_several(
-    names: Sequence[str], model_options: ModelOptions
+    names: Sequence[str], model_options: ModelOptions, *, images: bool = False
 ) -> tuple[list[PreTrainedModel], PreTrainedTokenizerBase]:
     """(models on their device, the tokenizer they share): two checkpoints of one model."""
     from headcount.tasks.loading import hush
     from headcount.tasks.opening import open_several as opened
 
     hush()
-    return opened(names, model_options)
+    return opened(names, model_options, images=images)
 
 
 @overload

@@ -23,6 +23,7 @@ from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Task
 
 if TYPE_CHECKING:
+    import numpy as np
     from PIL.Image import Image
 
     from headcount.tasks.encoding import EncodedRows
@@ -121,22 +122,36 @@ def read_image(path: Path) -> Image:
 
 def encode_images(files: Sequence[Path], processor: Any, labels: Any = None) -> EncodedRows:
     """Rows of pixels, as the model's own image processor makes them."""
-    import numpy as np
-
-    from headcount.models.config import silent
     from headcount.tasks.encoding import EncodedRows
 
     pixels: list[np.ndarray] = []
     for start in range(0, len(files), AT_ONCE):
         images = [read_image(path) for path in files[start : start + AT_ONCE]]
-        try:
-            with silent():
-                out = processor(images=images, return_tensors="np")
-            pixels += [np.asarray(row, dtype=np.float32) for row in out["pixel_values"]]
-        except Exception as error:  # a processor with settings that fit no image
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise UsageError(
-                f"The model's image processor fails ({reason[:200]}): is its "
-                "preprocessor_config.json damaged?"
-            ) from error
+        pixels += _processed(images, processor)
     return EncodedRows({"pixel_values": pixels}, labels)
+
+
+def seen_pixels(path: Path, processor: Any) -> np.ndarray:
+    """(row, column, colour) an image as the processor resizes and crops it, from 0 to 255."""
+    import numpy as np
+
+    (pixels,) = _processed([read_image(path)], processor, do_rescale=False, do_normalize=False)
+    colours = np.broadcast_to(pixels, (3, *pixels.shape[1:])) if len(pixels) == 1 else pixels[:3]
+    return np.rint(colours.transpose(1, 2, 0)).clip(0, 255).astype(np.uint8)
+
+
+def _processed(images: Sequence[Image], processor: Any, **settings: bool) -> list[np.ndarray]:
+    import numpy as np
+
+    from headcount.models.config import silent
+
+    try:
+        with silent():
+            out = processor(images=images, return_tensors="np", **settings)
+        return [np.asarray(row, dtype=np.float32) for row in out["pixel_values"]]
+    except Exception as error:  # a processor with settings that fit no image
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UsageError(
+            f"The model's image processor fails ({reason[:200]}): is its "
+            "preprocessor_config.json damaged?"
+        ) from error

@@ -130,16 +130,24 @@ def model_for(
 
 
 def open_several(
-    names: Sequence[str], model_options: ModelOptions, tasks: Sequence[Task | None] | None = None
+    names: Sequence[str],
+    model_options: ModelOptions,
+    tasks: Sequence[Task | None] | None = None,
+    *,
+    images: bool = False,
 ) -> tuple[list[PreTrainedModel], PreTrainedTokenizerBase]:
     """(models on their device, the tokenizer they share), such as before and after pruning.
 
-    A model with a task must have a head for it.
+    A model with a task must have a head for it. Of models of `images` it is the first one's image
+    processor.
     """
     device: Any = pick_device(model_options.device)
     pairs = zip(names, tasks or [None] * len(names), strict=True)
     loaded = [_load(name, model_options, task) for name, task in pairs]
-    tokenizer = shared_tokenizer(model_options, *names)
+    if images:
+        tokenizer = load_processor(names[0], model_options.tokenizer)
+    else:
+        tokenizer = shared_tokenizer(model_options, *names)
     return [model.to(device) for model in loaded], tokenizer
 
 

@@ -1,4 +1,4 @@
-"""Attention maps drawn: all heads small, or a few large with their tokens.
+"""Attention maps drawn: all heads small, or a few large with their tokens; or over a picture.
 
 As in AutoAttention, Figs 3 and 4.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-    from headcount.changes.maps import AttentionMaps, HeadUse, Map, Tokens
+    from headcount.changes.maps import AttentionMaps, HeadUse, Map, Picture, Tokens
 
 MAP = "viridis"
 REMOVED: dict[str, Any] = {
@@ -59,6 +59,8 @@ def save(
         for side, by_head in sides.items()
         for run, attention in by_head.items()
     }
+    if maps.picture is not None:
+        arrays["picture"] = maps.picture.pixels
     with whole(folder / "attention.npz") as partial:
         np.savez_compressed(partial, **arrays)
     write_json(folder / "attention.json", header("attention") | dict(data))
@@ -82,9 +84,9 @@ def overview(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:
         for run in runs:
             x = columns.index(run.head.index)
             y = step * rows.index((run.head.layer, run.run))
-            image = _small(axes, maps.before[run], x, y)
+            image = _small(axes, maps.before[run], x, y, maps.picture)
             if maps.after is not None:
-                image = _small(axes, maps.after.get(run), x, y + 1) or image
+                image = _small(axes, maps.after.get(run), x, y + 1, maps.picture) or image
         axes.set(xlim=(-0.05, len(columns)), ylim=(len(rows) * step, -0.05), aspect="equal")
         half = SIDE / 2
         axes.set_xticks([x + half for x in range(len(columns))], [str(x) for x in columns])
@@ -110,6 +112,8 @@ def closeup(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:
     runs = [run for run in maps.before if run.head.stack == stack]
     tokens = maps.tokens[stack]
     longest = max(len(tokens.queries), len(tokens.keys))
+    if maps.picture is not None:
+        longest = 24  # what it is attended over has no names
     two = maps.after is not None
     side = min(6.0, max(2.2, (0.16 if len(runs) <= 2 else 0.11) * longest))
     size = min(8.0, 72 * 0.8 * side / max(longest, 1))
@@ -122,12 +126,15 @@ def closeup(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:
         used, image = [], None
         for number, run in enumerate(runs):
             row, column = below * (number // columns), number % columns
-            image = _large(grid[row, column], maps.before[run], _name(run, "before" * two))
+            image = _large(
+                grid[row, column], maps.before[run], _name(run, "before" * two), maps.picture
+            )
             used.append(grid[row, column])
             if maps.after is not None:
                 beside = grid[row + 1, column] if below == 2 else grid[0, 1]
                 after = maps.after.get(run)
-                _large(beside, after, _name(run, "removed" if after is None else "after"))
+                which = "removed" if after is None else "after"
+                _large(beside, after, _name(run, which), maps.picture)
                 used.append(beside)
         for line in grid:
             drawn = [axes for axes in line if axes.images]
@@ -146,17 +153,32 @@ def _norm() -> PowerNorm:
     return PowerNorm(0.5, vmin=0, vmax=1)  # or all but the sharpest heads would look empty
 
 
-def _small(axes: Axes, attention: Map | None, x: float, y: float) -> AxesImage | None:
+def _small(
+    axes: Axes, attention: Map | None, x: float, y: float, picture: Picture | None
+) -> AxesImage | None:
     if attention is None:
         from matplotlib.patches import Rectangle
 
         axes.add_patch(Rectangle((x, y), SIDE, SIDE, **REMOVED))
         return None
-    extent = (x, x + SIDE, y + SIDE, y)
-    return axes.imshow(attention, MAP, norm=_norm(), extent=extent, interpolation="nearest")
+    return _drawn(axes, attention, picture, extent=(x, x + SIDE, y + SIDE, y))
 
 
-def _large(axes: Axes, attention: Map | None, title: str) -> AxesImage | None:
+def _drawn(axes: Axes, attention: Map, picture: Picture | None, **place: Any) -> AxesImage:
+    """A map of tokens, or what is attended to over a picture."""
+    if picture is None:
+        return axes.imshow(attention, MAP, norm=_norm(), interpolation="nearest", **place)
+    rows, columns, _ = picture.grid
+    place = {"extent": (-0.5, columns - 0.5, rows - 0.5, -0.5)} | place
+    axes.imshow(picture.pixels, **place)
+    return axes.imshow(
+        picture.over(attention), MAP, norm=_norm(), alpha=0.6, interpolation="nearest", **place
+    )
+
+
+def _large(
+    axes: Axes, attention: Map | None, title: str, picture: Picture | None
+) -> AxesImage | None:
     axes.set_title(title)
     if attention is None:
         from matplotlib.patches import Rectangle
@@ -164,7 +186,7 @@ def _large(axes: Axes, attention: Map | None, title: str) -> AxesImage | None:
         axes.add_patch(Rectangle((0, 0), 1, 1, transform=axes.transAxes, **REMOVED))
         axes.set(box_aspect=1)
         return None
-    return axes.imshow(attention, MAP, norm=_norm(), interpolation="nearest", aspect="auto")
+    return _drawn(axes, attention, picture, aspect="auto")
 
 
 def _name(run: HeadUse, which: str) -> str:
@@ -175,8 +197,8 @@ def _name(run: HeadUse, which: str) -> str:
 
 def _spell(axes: Axes, tokens: Tokens, size: float, *, with_queries: bool) -> None:
     """Tokens on the axes of a large map, where it has as many rows and columns as tokens."""
-    if not axes.images:
-        axes.set(xticks=[], yticks=[])
+    if len(axes.images) != 1:  # nothing, or a picture with what is over it
+        axes.set(xticks=[], yticks=[], box_aspect=1)
         return
     axes.set_box_aspect(1)
     queries, keys = axes.images[0].get_size()
@@ -204,7 +226,11 @@ def _entitle(
         kept = sum(head in maps.mask for head in heads)
         title += f", and pruned: {names[1]} ({kept} of {len(heads)} heads)"
     figure.suptitle(textwrap.fill(title, int(width * 12)), x=0.01, ha="left")
-    if listed:
+    if maps.picture is not None:
+        who = "the class token attends" if maps.picture.grid.start else "all patches attend"
+        text = f"What {who} to, over {maps.text}."
+        figure.supxlabel(textwrap.fill(text, int(width * 16)), x=0.01, ha="left", fontsize=7)
+    elif listed:
         tokens = maps.tokens[stack]
         lines = [f"rows, queries: {' '.join(tokens.queries)}"]
         lines += [f"columns, keys: {' '.join(tokens.keys)}"]

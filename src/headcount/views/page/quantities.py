@@ -192,15 +192,18 @@ def _attention(item: ReportItem, layout: Layout) -> list[HeadQuantity]:
     rows: dict[tuple[object, ...], Mapping[str, object]] = {
         (r["stack"], r["layer"], r["head"]): r for r in item.data["heads"] if not r.get("run")
     }
-    what = f"of its attention in one sentence: {text(item.data.get('text', ''))}"
+    picture = item.data.get("picture") is not None
+    named = text(item.data.get("text", ""))
+    where = "image" if picture else "sentence"
+    what = f"of its attention in one {where}: {named}"
     return [
         HeadQuantity(
-            key=f"{name} in a sentence",
+            key=f"{name} in {'an' if picture else 'a'} {where}",
             values=[number((rows.get(tuple(head)) or {}).get(name)) for head in layout],
             unit=unit,
             what=what,
         )
-        for name, unit in (("entropy", "bits"), ("distance", "tokens"))
+        for name, unit in (("entropy", "bits"), ("distance", "patches" if picture else "tokens"))
     ]
 
 

@@ -58,14 +58,27 @@ class HeadAttention:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PagePicture:
+    """An image as the model sees it, its colours in bytes, and the grid of its patches."""
+
+    shape: tuple[int, int]
+    data: Packed
+    rows: int
+    columns: int
+    start: int
+    """Tokens before the first patch."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PageSentence:
-    """One text, with the maps of its heads where these were kept."""
+    """One text or image, with the maps of its heads where these were kept."""
 
     text: str
     tokens: dict[str, dict[str, list[str]]]
     """Stack -> queries and keys."""
     heads: list[HeadAttention | None]
     maps: MapPair | None
+    picture: PagePicture | None
     command: str | None
 
 
@@ -98,19 +111,40 @@ def sentences(subject: PageSubject, report: ReportInput) -> list[PageSentence]:
     left, listed = BUDGET, []
     for item in subject.of("attention"):
         with report.careful(item):
-            maps = _maps(item, report, subject.layout)
+            maps, picture = _maps(item, report, subject.layout), _picture(item, report)
             if maps is not None:
                 both = [one for one in (*maps.before, *maps.after) if one]
                 used = sum(len(one.data) + len(one.places or "") for one in both)
+                used += len(picture.data) if picture else 0
                 if used > left:
                     report.skip(item.path, "its attention maps are too large to show.")
-                    maps, used = None, 0
+                    maps, picture, used = None, None, 0
                 left -= used
-            listed.append(_sentence(item, subject.layout, maps))
+            listed.append(_sentence(item, subject.layout, maps, picture))
     return listed
 
 
-def _sentence(item: ReportItem, layout: Layout, maps: MapPair | None) -> PageSentence:
+def _picture(item: ReportItem, report: ReportInput) -> PagePicture | None:
+    """The image that is attended over, from the file beside."""
+    arrays, grid = _arrays(item, report), item.data.get("picture")
+    pixels = (arrays or {}).get("picture")
+    if grid is None or pixels is None:
+        return None
+    if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8:
+        raise ValueError(f"a picture of the shape {pixels.shape}")
+    rows, columns, start = (int(grid[name]) for name in ("rows", "columns", "start"))
+    return PagePicture(
+        shape=pixels.shape[:2], data=packed(pixels, "u1"), rows=rows, columns=columns, start=start
+    )
+
+
+def _arrays(item: ReportItem, report: ReportInput) -> Mapping[str, np.ndarray] | None:
+    return next((maps.data for maps in report.of("maps") if maps.folder == item.folder), None)
+
+
+def _sentence(
+    item: ReportItem, layout: Layout, maps: MapPair | None, picture: PagePicture | None
+) -> PageSentence:
     data = item.data
     rows: dict[tuple[object, ...], Mapping[str, object]] = {
         (row["stack"], row["layer"], row["head"]): row
@@ -125,6 +159,7 @@ def _sentence(item: ReportItem, layout: Layout, maps: MapPair | None) -> PageSen
         },
         heads=[_head(rows.get(tuple(head))) for head in layout],
         maps=maps,
+        picture=picture,
         command=item.command,
     )
 
@@ -140,7 +175,7 @@ def _head(row: Mapping[str, Any] | None) -> HeadAttention | None:
 
 def _maps(item: ReportItem, report: ReportInput, layout: Layout) -> MapPair | None:
     """Every head's map, before and after, from the file beside."""
-    arrays = next((maps.data for maps in report.of("maps") if maps.folder == item.folder), None)
+    arrays = _arrays(item, report)
     if arrays is None:
         return None
     before, after = (

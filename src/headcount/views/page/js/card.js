@@ -7,7 +7,7 @@ import { errorOf, extent, nameOf, on, pick, shortName, shown } from "./state.js"
 
 const GROUPS = [
   ["Behaviour", ["previous", "next", "same", "first", "separator", "duplicate", "induction",
-    "entropy", "entropy_share", "reach", "entropy in a sentence", "distance in a sentence"]],
+    "entropy", "entropy_share", "reach", "entropy in a sentence", "distance in a sentence", "entropy in an image", "distance in an image"]],
   ["Importance", ["importance", "replaceable", "cost_alone", "cost_alone_repaired", "score_alone", "score_alone_repaired", "kept by"]],
   ["Cost", ["milliseconds", "kilobytes"]],
   ["Training", ["drift", "weight change", "gate"]],
