@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headcount.base.files import expanded
+from headcount.models.find import unwrap
+from headcount.models.probe import reads_text
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import seen_rows
 from headcount.runs.subject import Subject
@@ -21,6 +24,8 @@ from headcount.tasks.conversations import (
     written,
 )
 from headcount.tasks.encoding import EncodedRows
+from headcount.tasks.inputs import media_files
+from headcount.tasks.media import digests
 from headcount.tasks.parts import read_half
 from headcount.tasks.task import Examples, Task
 from headcount.training.scoring import Scoring
@@ -66,10 +71,16 @@ def shared_rows(
     split = scoring.split or task.evaluation
     if seen_rows({**used, "evaluation": {"split": split}}) is not None:
         return None
-    seen = used_keys(task, used)
+    seen, scored = used_keys(task, used), scored_keys(subject, scoring)
     if any(rows["split"] == "given" for rows in used.values()):
-        seen.setdefault("calibration", []).extend(given_keys(options.calibration.rows))
-    return shared_note(seen, scored_keys(subject, scoring), set_name(split))
+        given = options.calibration.rows
+        if isinstance(given, str | Path) and not reads_text(type(unwrap(subject.model))):
+            names = set(digests(media_files(subject.model, expanded(given))))
+            keys = [key for key in scored if key[0] in names]
+        else:
+            keys = given_keys(given)
+        seen.setdefault("calibration", []).extend(keys)
+    return shared_note(seen, scored, set_name(split))
 
 
 def scored_keys(subject: Subject, scoring: Scoring) -> Keys:
@@ -92,7 +103,7 @@ def used_keys(task: Task, used: Mapping[str, Mapping[str, Any]]) -> dict[str, Ke
 def given_keys(inputs: object) -> Keys:
     """The texts that were given in place of a task's rows; none where they came as tokens."""
     if isinstance(inputs, str | Path):
-        inputs = calibration_texts(Path(inputs).expanduser())
+        inputs = calibration_texts(expanded(inputs))
     if isinstance(inputs, EncodedRows) or not isinstance(inputs, list | tuple):
         return []
     rows: list[Any] = [
