@@ -164,15 +164,15 @@ def _small(
     return _drawn(axes, attention, picture, extent=(x, x + SIDE, y + SIDE, y))
 
 
-def _drawn(axes: Axes, attention: Map, picture: Picture | None, **place: Any) -> AxesImage:
+def _drawn(axes: Axes, attention: Map, picture: Picture | None, **settings: Any) -> AxesImage:
     """A map of tokens, or what is attended to over a picture."""
     if picture is None:
-        return axes.imshow(attention, MAP, norm=_norm(), interpolation="nearest", **place)
+        return axes.imshow(attention, MAP, norm=_norm(), interpolation="nearest", **settings)
     rows, columns, _ = picture.grid
-    place = {"extent": (-0.5, columns - 0.5, rows - 0.5, -0.5)} | place
-    axes.imshow(picture.pixels, **place)
+    settings = {"extent": (-0.5, columns - 0.5, rows - 0.5, -0.5)} | settings
+    axes.imshow(picture.pixels, **settings)
     return axes.imshow(
-        picture.over(attention), MAP, norm=_norm(), alpha=0.6, interpolation="nearest", **place
+        picture.over(attention), MAP, norm=_norm(), alpha=0.6, interpolation="nearest", **settings
     )
 
 
