@@ -52,6 +52,24 @@ def test_bert_base_from_its_config(cli: Cli, tmp_path: Path) -> None:
         assert " ".join(lines[-1].split()) == "whole model 109 M 438 MB 22.3 G"
 
 
+def test_what_heads_could_save_where_they_serve(cli: Cli, folder: Callable[..., Path]) -> None:
+    path = folder("llama")
+    ran = cli("inspect", path, "--context", 40, "--batch", 3)
+    assert ran.code == 0
+    assert "At 40 tokens: " in ran.out
+    assert "For 3 users of 40 tokens: " in ran.out
+    found = hc.inspect(path, context=40, batch=3).serving
+    assert found is not None
+    assert found.verdict in ran.out
+    data = json.loads(cli("inspect", path, "--context", 40, "--batch", 3, "--json").out)
+    assert data["serving"]["cache"] == found.cache
+    assert data["serving"]["most"]["all heads"]["cache"] == 1
+    assert "serving" not in json.loads(cli("inspect", path, "--json").out)
+    ran = cli("inspect", path, "--context", 65)
+    assert (ran.code, ran.out) == (2, "")
+    assert "takes 64 tokens, not 65" in ran.err
+
+
 def test_images_and_sound_are_counted_as_such(cli: Cli, folder: Callable[..., Path]) -> None:
     path = folder("vit")
     ran = cli("inspect", path)

@@ -26,6 +26,7 @@ from headcount.base import html
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.base.text import line
 from headcount.costs.flops import FlopCount, count_flops, fitting_length, inputs_at
+from headcount.costs.serving import ServingCost, serving_of
 from headcount.heads import Layout, Mask
 from headcount.models.cut import sites_in
 from headcount.models.door import require_pretrained
@@ -107,6 +108,8 @@ class Cost:
     """The heads that are left, of those it had at first; None where all are."""
     name: str | None = None
     """The folder, file or name that was asked for; None for a model in memory."""
+    serving: ServingCost | None = None
+    """What it takes at the context and batch that were asked for."""
 
     @cached_property
     def layout(self) -> Layout:
@@ -197,31 +200,54 @@ class Cost:
                 "ceiling": self.ceiling,
             },
             "modules": [item.to_json() for item in self.sites],
+            **({} if self.serving is None else {"serving": self.serving.to_json()}),
         }
 
 
-def inspect(model: str | os.PathLike[str] | PreTrainedModel, *, length: int | None = None) -> Cost:
+def inspect(
+    model: str | os.PathLike[str] | PreTrainedModel,
+    *,
+    length: int | None = None,
+    context: int | None = None,
+    batch: int = 1,
+) -> Cost:
     """Which heads a model has and what they cost: the layout, parameters, memory, FLOPs.
 
     `model` is a model, its folder, a config.json or a name; of these the config alone is read.
     FLOPs count every matrix product of one example of `length` tokens (128, or what fits), two
     for each multiply-add; memory is that of the parameters in the dtype the model was saved in.
+    With a `context`, `serving` has what `batch` users of so many tokens take of a decoder, and
+    what could be saved of it at most; `length` is then the context.
     """
+    length = context if length is None else length
     if isinstance(model, str | os.PathLike):
         name = os.fspath(model)
-        counted = replace(cost_of(*read_config(name), length=length), name=name)
+        counted = cost_of(*read_config(name), length=length, context=context, batch=batch)
+        counted = replace(counted, name=name)
     else:
-        counted = cost(require_pretrained(model, "hc.inspect"), length=length)
+        model = require_pretrained(model, "hc.inspect")
+        counted = cost(model, length=length, context=context, batch=batch)
     if length is not None and "tokens" not in counted.reads:
         raise UsageError(f"{counted.model} reads {counted.reads}, not tokens: leave out --length.")
     return counted
 
 
-def cost(model: PreTrainedModel, *, length: int | None = None) -> Cost:
+def cost(
+    model: PreTrainedModel, *, length: int | None = None, context: int | None = None, batch: int = 1
+) -> Cost:
     """What the heads of `model` cost at `length` tokens (128, or what fits); no weight is used."""
     # a pruned model's class is made on the fly; `skeleton` makes it again from the config
     kind = getattr(type(model), "base_class", type(model))
-    return cost_of(model.config, kind, length=length, dtype=model.dtype)
+    return cost_of(
+        model.config, kind, length=length, dtype=model.dtype, context=context, batch=batch
+    )
+
+
+def serving_cost(model: PreTrainedModel, *, context: int, batch: int = 1) -> ServingCost:
+    """What `model` takes with `batch` users of `context` tokens, refused where it has no room."""
+    found = cost(model, context=context, batch=batch).serving
+    assert found is not None  # it was asked for
+    return found
 
 
 def cost_of(
@@ -230,9 +256,13 @@ def cost_of(
     *,
     length: int | None = None,
     dtype: torch.dtype | None = None,
+    context: int | None = None,
+    batch: int = 1,
 ) -> Cost:
     """The cost of the model that `config` describes, in the dtype it was saved in."""
     length = fitting_length(config, length)
+    if context is not None:
+        fitting_length(config, context)
     config = copy.deepcopy(config)
     # the ways of computing that torch can count on tensors without data
     config._attn_implementation = "eager"
@@ -249,6 +279,10 @@ def cost_of(
     except UnsupportedError as error:
         uncounted = str(error)
     parameters = sum(parameter.numel() for parameter in model.parameters())
+    costs = tuple(_site_cost(model, site, counted, dtype) for site in sites)
+    serving = None
+    if context is not None:
+        serving = serving_of(model, costs, dtype.itemsize, context=context, batch=batch)
     return Cost(
         model=kind.__name__,
         model_type=config.model_type,
@@ -257,7 +291,8 @@ def cost_of(
         length=length,
         reads=_reads(model, length),
         dtype=str(dtype).removeprefix("torch."),
-        sites=tuple(_site_cost(model, site, counted, dtype) for site in sites),
+        sites=costs,
+        serving=serving,
         parameters=parameters,
         memory=parameters * dtype.itemsize,
         flops=counted.total if counted else None,

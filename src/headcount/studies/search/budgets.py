@@ -16,8 +16,8 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
-from headcount.costs.cost import cost
-from headcount.costs.serving import ServingCost, serving_cost
+from headcount.costs.cost import cost, serving_cost
+from headcount.costs.serving import ServingCost
 from headcount.costs.shapes import shapes_of
 from headcount.heads import Layout, Mask
 from headcount.heads.uniform import levels

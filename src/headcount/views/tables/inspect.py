@@ -14,6 +14,7 @@ from headcount.views.tables.grid import kept_grid
 
 if TYPE_CHECKING:
     from headcount.costs.cost import Cost, SiteCost
+    from headcount.costs.serving import ServingCost
 
 
 def cost_table(cost: Cost) -> Group:
@@ -55,6 +56,24 @@ def summary(cost: Cost) -> Iterator[str]:
     cache = sum(item.cache for item in cost.sites if item.site.stack == "decoder")
     if cache:
         yield f"Key-value cache: {amount(cache, 'B')} for each token"
+    if cost.serving is not None:
+        yield from serving(cost.serving)
+
+
+def serving(taken: ServingCost) -> Iterator[str]:
+    """What serving takes, what could be saved of it at most, and whether that is worth it."""
+    users = f"{taken.batch} user{'s' * (taken.batch != 1)} of {taken.context} tokens"
+    yield ""
+    yield (
+        f"For {users}: {amount(taken.cache, 'B')} of cache and {amount(taken.weights_read, 'B')} "
+        f"of weights are read for a token; the cache is {percent(taken.share)} of it"
+    )
+    for name, saving in taken.most.items():
+        yield (
+            f"  {name}: at most {percent(saving.weights)} of the weights, {percent(saving.cache)} "
+            f"of the cache, {percent(saving.read)} of the bytes read"
+        )
+    yield taken.verdict
 
 
 def columns_of(cost: Cost) -> list[Column]:
