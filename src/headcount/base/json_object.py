@@ -24,6 +24,9 @@ from headcount.base.errors import UsageError
 from headcount.base.options import convert, default_of, needed_of, types_of
 from headcount.base.text import short
 
+JsonDict = dict[str, Any]
+"""A JSON object as it is read and written, where it has no type of its own."""
+
 
 class JsonObject:
     """What is written as a JSON object, field by field; derived classes are frozen dataclasses."""
@@ -32,7 +35,7 @@ class JsonObject:
     rest: ClassVar[str] = ""
     """The field with all keys that are no other field, where a class has one."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """A plain dict; a field that has its default is left out where that says nothing."""
         needed, data = needed_of(type(self)), {}
         for field in fields(self):
@@ -49,7 +52,7 @@ class JsonObject:
         if not isinstance(data, Mapping):
             raise UsageError(f"{short(data)} is no object.")
         types = {key_of(name): (name, wanted) for name, wanted in types_of(cls).items()}
-        values: dict[str, Any] = {}
+        values: JsonDict = {}
         if cls.rest:
             values[cls.rest] = {key: value for key, value in data.items() if key not in types}
         for key, (name, wanted) in types.items():

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from transformers import PreTrainedTokenizerBase
 
 from headcount.base.errors import UnsupportedError
+from headcount.base.json_object import JsonDict
 
 if TYPE_CHECKING:
     from gguf import GGUFWriter
 
-JsonDict = dict[str, Any]
-"""A part of `tokenizer.json`."""
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _BYTES = {"type": "ByteLevel", "add_prefix_space": False}

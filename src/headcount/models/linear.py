@@ -16,7 +16,12 @@ def has_bias(out: object) -> bool:
 
 def weight_of(layer: Any) -> Tensor:  # -> (input, output)
     """The weights, inputs first; a view, not a copy."""
-    return layer.weight if isinstance(layer, Conv1D) else layer.weight.T
+    return inputs_first(layer, layer.weight)
+
+
+def inputs_first(layer: object, weight: Tensor) -> Tensor:
+    """(input, output) what has the shape of the layer's weight, such as its gradient."""
+    return weight if isinstance(layer, Conv1D) else weight.T
 
 
 def read_rows(out: Any) -> Tensor:  # -> (input + bias, output)

@@ -121,16 +121,14 @@ def _products(
     model: nn.Module, site: Site, parts: list[tuple[str, str, Tensor]]
 ) -> Iterator[float]:
     """(head,) ‖∂Q‖ ‖∂K‖ ‖∂V‖."""
-    from transformers.pytorch_utils import Conv1D
-
     from headcount.models.cut import rows_of
+    from headcount.models.linear import inputs_first
 
     module = model.get_submodule(site.path)
     for head in range(site.heads):
         squares = [0.0, 0.0, 0.0]
         for child, kind, gradient in parts:
-            if isinstance(getattr(module, child), Conv1D):
-                gradient = gradient.T
+            gradient = inputs_first(getattr(module, child), gradient).T
             if kind == "fused":
                 kind = "grouped" if child == "query_key_value" else "qkv"
             rows = rows_of(kind, [head], site.heads, site.groups, site.head_dim)

@@ -11,11 +11,11 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from headcount.base.digest import plain_digest
 from headcount.base.errors import UsageError
 from headcount.base.files import LARGEST, parse_json, read_text
+from headcount.base.json_object import JsonDict
 from headcount.base.options import changed, to_plain
 from headcount.base.plugins import plugin_code
 from headcount.likeness.distances import DISTANCES
@@ -37,7 +37,7 @@ AGAIN = "delete it to have it made again, or pass --overwrite to start anew"
 
 def identity(
     subject: Subject, options: Prune, methods: Sequence[Method] = (), **more: object
-) -> dict[str, Any]:
+) -> JsonDict:
     """Everything prunings depend on; `methods` are those of a study, `more` what else it asks.
 
     The ratios and seeds of a study belong to its runs.
@@ -80,7 +80,7 @@ def own_options(method: Method) -> dict[str, str]:
     }
 
 
-def _options(subject: Subject, options: Prune) -> dict[str, Any]:
+def _options(subject: Subject, options: Prune) -> JsonDict:
     """Every option but those that stand in an identity in another form, so none is forgotten."""
     scoring = to_plain(options.scoring)
     if subject.task is None:  # nothing is scored
@@ -92,7 +92,7 @@ def _options(subject: Subject, options: Prune) -> dict[str, Any]:
     }
 
 
-def _but(options: Prune | Calibration, names: Set[str]) -> dict[str, Any]:
+def _but(options: Prune | Calibration, names: Set[str]) -> JsonDict:
     """All fields with other names."""
     rest = [field.name for field in fields(options) if field.name not in names]
     return {name: to_plain(getattr(options, name)) for name in rest}
@@ -145,7 +145,7 @@ def seal(data: Mapping[str, object], id: str) -> dict[str, object]:
     return plain | {"sum": plain_digest(plain)}
 
 
-def read_sealed(path: Path, kind: str, id: str, largest: int = LARGEST) -> dict[str, Any]:
+def read_sealed(path: Path, kind: str, id: str, largest: int = LARGEST) -> JsonDict:
     """A result that `seal` made for this question; refuse one of another, and a changed one."""
     complaint = f"{path} is no {kind} ({AGAIN})"
     data = parse_json(read_text(path, kind, largest), complaint)

@@ -26,6 +26,7 @@ from headcount.base.digest import digest
 from headcount.base.errors import UsageError
 from headcount.base.files import as_path, expanded, read_json, require_fields, write_json
 from headcount.base.header import header, require_header
+from headcount.base.json_object import JsonDict
 from headcount.base.options import defined, types_of
 from headcount.runs.kinds import KINDS
 from headcount.runs.results import RecordFields, Result
@@ -62,7 +63,7 @@ class Record(Mapping[str, Any]):
         """A short name for everything the result depends on."""
         return id_of(self.identity)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """The object of `record.json`; what is undefined is None."""
         start = header(self.run.kind) | {"id": self.id}
         context = {

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from headcount.base.digest import plain_digest
 from headcount.base.errors import UsageError
 from headcount.base.files import expanded
+from headcount.base.json_object import JsonDict
 from headcount.base.names import nearest
 from headcount.base.options import Mistakes, OptionsError, read, to_plain
 from headcount.base.plugins import plugin_code
@@ -50,7 +51,7 @@ class Best:
 
     runs: tuple[Run, ...]
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> JsonDict:
         """Plain data; `read_model` gives it back."""
         return {"best": [run.to_plain() for run in self.runs]}
 
@@ -67,7 +68,7 @@ class InMemory:
     name: str = field(default="", compare=False)
     """What it is called in tables and records."""
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> JsonDict:
         """Plain data; `read_model` gives it back."""
         return {"in_memory": self.fingerprint, "name": self.name}
 
@@ -162,7 +163,7 @@ class Run:
         options = _options(KINDS[self.kind], plain, "options")
         return replace(self, model=model, options=options, option_runs=())
 
-    def to_plain(self, *, deep: bool = True) -> dict[str, Any]:
+    def to_plain(self, *, deep: bool = True) -> JsonDict:
         """Plain data; `read` gives the run back. Not `deep`, it leaves out the runs inside."""
         options = to_plain(_with_seed(self.options, self.seed))
         if deep:
@@ -184,7 +185,7 @@ class Run:
         """The run that `to_plain` wrote; all its mistakes are told at once."""
         if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
             raise UsageError(f"{where} names no kind of run.")
-        mistakes, parts, name = Mistakes(), dict[str, Any](), data["kind"]
+        mistakes, parts, name = Mistakes(), JsonDict(), data["kind"]
         with mistakes.at("kind"):
             _named(name, where)
         for strange in (part for part in data if part not in PARTS):

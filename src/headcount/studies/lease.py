@@ -23,9 +23,10 @@ from typing import Any
 from headcount.base.errors import HeadcountError
 from headcount.base.faults import danger
 from headcount.base.files import cannot_write, read_json, require_fields
+from headcount.base.json_object import JsonDict
 
 NAME = re.compile(r"(lease|failed|again)-([0-9]{6,12})\.json")
-HOLDER: dict[str, Any] = {
+HOLDER: JsonDict = {
     "host": str,
     "machine": str,
     "pid": int,
@@ -49,7 +50,7 @@ def machine() -> str:
     return " ".join(parts)
 
 
-def me() -> dict[str, Any]:
+def me() -> JsonDict:
     """Who asks for a lease."""
     slurm = os.environ.get("SLURM_JOB_ID")
     job = None
@@ -77,7 +78,7 @@ def _began(pid: int) -> float | None:
         return None
 
 
-def read_holder(path: Path) -> dict[str, Any] | None:
+def read_holder(path: Path) -> JsonDict | None:
     """Who holds the lease in this file; None where it is damaged or gone."""
     try:
         data = read_json(path, "lease")

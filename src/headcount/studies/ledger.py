@@ -26,6 +26,7 @@ from headcount.base.errors import HeadcountError, UsageError
 from headcount.base.faults import danger
 from headcount.base.files import LOCK, cannot_write, discard, expanded, read_json, write_json
 from headcount.base.header import require_header
+from headcount.base.json_object import JsonDict
 from headcount.runs.record import FILE
 from headcount.studies.lease import NAME, Lease, is_gone, read_holder, take
 
@@ -237,7 +238,7 @@ class Ledger:
         discard(self.folder_of(key))
         self.tidy(key)
 
-    def record(self, key: str) -> dict[str, Any]:
+    def record(self, key: str) -> JsonDict:
         """The record of a run that is done, as it is in its file."""
         data = read_json(self.folder_of(key) / FILE, "record")
         where = str(self.folder_of(key) / FILE)
@@ -280,7 +281,7 @@ def _names(folder: Path) -> set[str]:
         return set()
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> JsonDict | None:
     """A small file that may be half written."""
     with suppress(HeadcountError, OSError):
         data = read_json(path, "claim")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from headcount.base.errors import UsageError
 from headcount.base.files import discard, expanded, read_json, write_json
 from headcount.base.header import header
+from headcount.base.json_object import JsonDict
 from headcount.runs.notes import log
 from headcount.runs.run import InMemory
 from headcount.studies.driver import Again, Driver, DriveResult, Progress
@@ -306,7 +307,7 @@ class Study:
         note(f"The study goes on with another file: {changes}.")
         return True
 
-    def _written(self) -> dict[str, Any] | None:
+    def _written(self) -> JsonDict | None:
         """What the folder says of the study of this name."""
         if not self._file.is_file():
             return None
@@ -320,7 +321,7 @@ class Study:
         return self.folder / STUDIES / f"{self.planned.name}.json"
 
     @cached_property
-    def _now(self) -> dict[str, Any]:
+    def _now(self) -> JsonDict:
         """What the study file asks for."""
         return header("plan") | {
             "name": self.planned.name,

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from headcount.base.errors import HeadcountError, StudyError, disk_is_full, in_words
 from headcount.base.faults import danger
 from headcount.base.files import write_json
+from headcount.base.json_object import JsonDict
 from headcount.base.plugins import load_plugin, loaded_plugins
 from headcount.runs.execute import execute
 from headcount.runs.kinds.kind import RunContext, RunResult
@@ -73,7 +74,7 @@ class Job:
         """The run, with a key that is computed anew."""
         return replace(self.run) if isinstance(self.run, Run) else Run.read(self.run)
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> JsonDict:
         """Plain data; `Job(**plain)` gives it back."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return plain | {"run": self.read().to_plain()}
@@ -90,9 +91,7 @@ class Bench(Protocol):
         ...
 
 
-def work(
-    folder: str | Path, job: Job | Mapping[str, Any], bench: Bench | None = None
-) -> dict[str, Any]:
+def work(folder: str | Path, job: Job | Mapping[str, Any], bench: Bench | None = None) -> JsonDict:
     """Carry a run out, unless it is done or another worker's; how that ended."""
     job = job if isinstance(job, Job) else Job(**job)
     for script in job.plugins:
@@ -144,7 +143,7 @@ def _undisturbed() -> Generator[None]:
             signal.raise_signal(number)
 
 
-def _failed(ledger: Ledger, key: str, lease: Lease, error: BaseException) -> dict[str, Any]:
+def _failed(ledger: Ledger, key: str, lease: Lease, error: BaseException) -> JsonDict:
     text = str(error) if isinstance(error, HeadcountError) else in_words(error)
     if disk_is_full(error, quoted=True):  # that is nothing about the run
         lease.release()

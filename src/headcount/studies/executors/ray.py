@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount.base.errors import HeadcountError, in_words, need_extra
+from headcount.base.json_object import JsonDict
 from headcount.studies.executors.protocol import ExecutorOptions, JobEnd
 from headcount.studies.worker import Job, work
 
@@ -29,7 +30,7 @@ STARTS = 3
 """How often a cluster of this machine is started: Ray gives up on a node after 30 seconds."""
 
 
-def carry_out(settings: dict[str, str], folder: str, job: dict[str, Any]) -> dict[str, Any]:
+def carry_out(settings: dict[str, str], folder: str, job: JsonDict) -> JsonDict:
     """What runs on the cluster; nothing that reads the settings is imported before it."""
     os.environ.update(settings)
     return work(folder, job)
@@ -100,7 +101,7 @@ def _connect(ray: Any, executor_options: ExecutorOptions) -> None:
     address = executor_options.address
     if address is None:
         processors = max(1, round(executor_options.workers * executor_options.cpus))
-        options: dict[str, Any] = {"num_cpus": processors, "include_dashboard": False}
+        options: JsonDict = {"num_cpus": processors, "include_dashboard": False}
     else:
         _require_answer(address)
         options = {"address": address}

@@ -20,6 +20,7 @@ from typing import Any
 
 from headcount.base.errors import HeadcountError, in_words, need_extra
 from headcount.base.files import read_json, write_json
+from headcount.base.json_object import JsonDict
 from headcount.runs.run import Run
 from headcount.studies.executors.protocol import ExecutorOptions, JobEnd
 from headcount.studies.ledger import Ledger
@@ -39,7 +40,7 @@ EVERY = 5.0
 class SlurmJob:
     """A job as submitit takes it: it can be put back into the queue at any time."""
 
-    def __call__(self, folder: str, job: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, folder: str, job: JsonDict) -> JsonDict:
         """Carry the run out, once everything it starts from is there."""
         ledger, run = Ledger(folder, job["lease"]), Run.read(job["run"])
         # of a run on other files than were planned with, `work` says that it failed
@@ -52,7 +53,7 @@ class SlurmJob:
         _leave_when_preempted()
         return work(folder, job)
 
-    def checkpoint(self, folder: str, job: dict[str, Any]) -> Any:
+    def checkpoint(self, folder: str, job: JsonDict) -> Any:
         """What is asked again after preemption: the same."""
         from submitit.helpers import DelayedSubmission
 
@@ -91,7 +92,7 @@ class OnSlurm:
         self.folder, self.executor_options, self.threads = folder, executor_options, threads
         self.leaves = not executor_options.wait and not self.local
         self.taken: dict[str, tuple[Job, list[str]]] = {}
-        self.jobs: dict[str, Any] = {}
+        self.jobs: JsonDict = {}
         self.queued = {} if self.local else queued(folder)
         self.looked = time.monotonic()
 
@@ -182,7 +183,7 @@ class OnSlurm:
             local_max_num_timeout=TIMEOUTS,
             slurm_max_num_timeout=TIMEOUTS,
         )
-        slurm: dict[str, Any] = {
+        slurm: JsonDict = {
             "slurm_cpus_per_task": max(1, round(options.cpus)),
             "slurm_setup": [f"export OMP_NUM_THREADS={self.threads}"],
             "slurm_partition": options.partition,

@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from transformers import PreTrainedModel
 
 from headcount.base.text import as_fast, line
 from headcount.heads import Mask
-from headcount.studies.search.answer_card import AnswerCard, answer_card
+from headcount.studies.search.answer_card import AnswerCard, SearchData, answer_card
 from headcount.tasks.metrics import Difference
 
 
@@ -20,7 +19,7 @@ from headcount.tasks.metrics import Difference
 class SearchResult:
     """How many heads a model needs, what that was seen on, and the model."""
 
-    data: Mapping[str, Any]
+    data: SearchData
     """What is in `search.json`."""
     model: PreTrainedModel | None = field(default=None, repr=False)
     """The model without the other heads; None where none was selected."""
@@ -56,7 +55,7 @@ class SearchResult:
         return line(f"SearchResult({kept} on {self.data['task']})")
 
 
-def sentence_of(data: Mapping[str, Any]) -> str:
+def sentence_of(data: SearchData) -> str:
     """The sentence of a search that selected a model, from what is in `search.json`."""
     name, task, metric = Path(str(data["model"])).name, data["task"], data["metric"]
     lost = Difference(metric=metric, **data["difference"])
@@ -89,7 +88,7 @@ def sentence_of(data: Mapping[str, Any]) -> str:
     return f"{text}; {selected}{random_words(data)}; {', '.join(parts)}."
 
 
-def _served(cache: Mapping[str, Any]) -> list[str]:
+def _served(cache: SearchData) -> list[str]:
     """What the cache takes at a context, for a batch of users."""
     size, share, users = (
         [cache[name][when] for when in ("before", "after")]
@@ -103,7 +102,7 @@ def _served(cache: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def random_words(data: Mapping[str, Any]) -> str:
+def random_words(data: SearchData) -> str:
     """What as many heads at random score on the same rows; empty where none were drawn."""
     drawn = data["random"]
     if not drawn:
@@ -127,7 +126,7 @@ def _relative(before: float, after: float) -> str:
     return f", {change:+.1f} %".replace("-", "−") if change else ", 0.0 %"
 
 
-def unmet_sentence(data: Mapping[str, Any]) -> str:
+def unmet_sentence(data: SearchData) -> str:
     """How close a search came that found no pruning within its bound."""
     name, task = Path(str(data["model"])).name, data["task"]
     near = data["nearest"]
@@ -142,7 +141,7 @@ def unmet_sentence(data: Mapping[str, Any]) -> str:
     )
 
 
-def over_budget_sentence(data: Mapping[str, Any]) -> str:
+def over_budget_sentence(data: SearchData) -> str:
     """How close a search came whose budget no pruning meets."""
     near = data["nearest"]
     share = near["amount"] / near["before"]
@@ -154,7 +153,7 @@ def over_budget_sentence(data: Mapping[str, Any]) -> str:
     )
 
 
-def _why(data: Mapping[str, Any]) -> str:
+def _why(data: SearchData) -> str:
     if data["by"] == "knee":
         return " (no bound was given: this is the knee of its curve)"
     if data["by"] != "budget":
@@ -168,7 +167,7 @@ def _why(data: Mapping[str, Any]) -> str:
     return f" at {measured}, of which only the interval is within {data['bound']}"
 
 
-def _guessing(data: Mapping[str, Any]) -> str:
+def _guessing(data: SearchData) -> str:
     """Whether all heads, or those that stay, do no better than guessing; empty where they do."""
     guess = data.get("guess")
     if guess is None:
@@ -182,7 +181,7 @@ def _guessing(data: Mapping[str, Any]) -> str:
     return ""
 
 
-def _times(data: Mapping[str, Any]) -> list[str]:
+def _times(data: SearchData) -> list[str]:
     """How fast it is on inputs of every shape, and what FLOPs allow there."""
     if data["speedup"] is None:
         return ["its time was not measured"]
