@@ -96,6 +96,15 @@ def test_all_heads_gone_everywhere(tmp_path):
             assert export(small, to, tmp_path / family / to).difference <= 1e-5
 
 
+@pytest.mark.parametrize("family", ["swin", "swinv2", "beit-relative"])
+def test_position_biases_of_a_child_are_exported(tmp_path, family):
+    model = build(family)
+    for pattern in ("uneven", "alternate layers emptied"):
+        small = remove(model, masks(layout(model))[pattern])
+        for to in ("zeroed", "standalone"):
+            assert export(small, to, tmp_path / pattern / to).difference <= 1e-5
+
+
 def test_zeroed_has_zeros_where_heads_were(tmp_path):
     model = build("bert")
     small = remove(model, Mask.full(layout(model)).drop([("encoder", 1, 2)]))

@@ -10,6 +10,7 @@ from headcount.models import cut
 from headcount.models.cached import run_cached
 from headcount.models.find import layout
 from headcount.models.gates import gate
+from headcount.models.load import load
 from headcount.models.probe import find_probe, probe_inputs, relative_difference, run
 from headcount.models.remove import make_own, remove, remove_sharing
 from headcount.models.sites import find_sites
@@ -255,6 +256,29 @@ def test_i_bert_whose_projections_return_two_things():
     with gate(model, mask):
         expected = run(model, inputs)
     assert relative_difference(expected, run(small, inputs)) < 1e-5
+
+
+BIASED = ["swin", "swinv2", "swin2sr", "donut-swin", "beit-relative", "beit-shared"]
+
+
+@pytest.mark.parametrize("pattern", ["uneven", "alternate layers emptied", "all emptied"])
+@pytest.mark.parametrize("family", [*BIASED, "data2vec-relative"])
+def test_position_biases_of_a_child_are_cut_with_the_heads(tmp_path, family, pattern):
+    """Swin, BEiT: the bias of two patches for every head is a parameter of a module below."""
+    model = build(family)
+    mask = masks(layout(model))[pattern]
+    small = remove(model, mask)
+    image = {"pixel_values": torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(5))}
+    with gate(model, mask):
+        expected = run(model, image)
+    assert relative_difference(expected, run(small, image)) < 1e-5
+    small.save_pretrained(tmp_path)
+    again = load(tmp_path, head=None)
+    assert relative_difference(run(small, image), run(again, image)) == 0
+    left = layout(again)
+    if len(left):
+        further = Mask.full(left).drop([next(iter(left))])
+        assert len(layout(remove(again, further))) == len(left) - 1
 
 
 def test_a_probe_that_does_not_run_is_told_in_one_sentence():

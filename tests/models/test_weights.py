@@ -144,6 +144,18 @@ def test_heads_that_are_left_over_are_told_once(
     ]
 
 
+def test_a_pooler_without_weights_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Swin's takes the mean of the patches: nothing of it can be missing from a file."""
+    model = build("donut-swin")
+    model.save_pretrained(tmp_path)
+    with caplog.at_level(logging.WARNING, "headcount"):
+        loaded = load(tmp_path)
+    assert not notes(caplog)
+    image = {"pixel_values": torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(0))}
+    assert relative_difference(run(model, image), run(loaded, image)) == 0
+    assert loaded(**image).pooler_output is not None
+
+
 @pytest.mark.parametrize("family", ["bert", "albert"])
 def test_a_bare_encoder_without_a_pooler_is_loaded_without_one(
     family: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -215,7 +215,35 @@ XCODEC = {
     | {"model_type": "hubert", "conv_dim": [8] * 7}
     | {"num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2},
 }
+SWIN = {
+    "image_size": 32,
+    "patch_size": 2,
+    "embed_dim": 16,
+    "depths": [2, 2],
+    "num_heads": [2, 4],
+    "window_size": 4,
+}
+BEIT = TOWER | {"num_attention_heads": 4, "image_size": 32}
 ODD: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "swin": ("Swin", "ForImageClassification", SWIN),
+    "swinv2": ("Swinv2", "ForImageClassification", SWIN),
+    "swin2sr": ("Swin2SR", "Model", SWIN | {"patch_size": 1}),
+    "donut-swin": ("DonutSwin", "Model", SWIN),
+    "beit-relative": (
+        "Beit",
+        "ForImageClassification",
+        BEIT | {"use_relative_position_bias": True},
+    ),
+    "beit-shared": (
+        "Beit",
+        "ForImageClassification",
+        BEIT | {"use_shared_relative_position_bias": True},
+    ),
+    "data2vec-relative": (
+        "Data2VecVision",
+        "ForImageClassification",
+        BEIT | {"use_relative_position_bias": True},
+    ),
     "wavlm": (
         "WavLM",
         "Model",

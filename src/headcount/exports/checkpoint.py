@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,7 @@ def _places(
                 yield id(layer.bias), [(0, rows)]
         yield id(out.weight), [(1 - _output_axis(out), cut.rows_of("q", *counts))]
         for name, axis in site["parameters"].items():
-            yield id(getattr(module, name)), [(axis, site["kept"])]
+            yield id(attrgetter(name)(module)), [(axis, site["kept"])]
 
 
 def _output_axis(layer: object) -> int:

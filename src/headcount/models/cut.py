@@ -9,7 +9,7 @@ and `config.headcount["sites"]` holds, for each attention module that lost heads
     projections     [child, kind] pairs; kind says which rows of a child belong to which head
     head_dim, heads, groups, kept
     attributes      numbers on the module to set to their new values
-    parameters      {name: axis} of parameters with one entry per head
+    parameters      {name: axis} of parameters, the module's or a child's, with one entry per head
     share           "share" when the model lends the layer something per head of the full model,
                     "relative-share" when that is T5's position bias, else ""
     empty           for a layer without heads "skip" or "relative-skip", "" to run it as it is
@@ -159,15 +159,17 @@ def cut_site(model: nn.Module, site: dict[str, Any], empty: dict[int, torch.Tens
         drop_weights(find_module(model, above), name, 1, empty)
         for child, _ in site["projections"]:
             drop_weights(module, child, 0, empty)
-    for name, axis in site["parameters"].items():
-        tensor = getattr(module, name)
+    for path, axis in site["parameters"].items():
+        above, _, name = path.rpartition(".")
+        owner = module.get_submodule(above)
+        tensor: Any = getattr(owner, name)
         index = torch.tensor(kept, dtype=torch.long, device=tensor.device)
         if kept:
-            _replace(module, name, tensor.index_select(axis, index))
+            _replace(owner, name, tensor.index_select(axis, index))
         elif isinstance(tensor, nn.Parameter):
-            delattr(module, name)
+            delattr(owner, name)
             none = tensor.detach().index_select(axis, index)
-            module.register_buffer(name, none, persistent=False)
+            owner.register_buffer(name, none, persistent=False)
     for name, value in site["attributes"].items():
         setattr(module, name, value)
     module.kept_heads, module.full_heads = tuple(site["kept"]), heads

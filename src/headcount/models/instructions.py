@@ -130,10 +130,10 @@ def attributes(module: nn.Module, site: Site, kept: list[int], widths: bool) -> 
 
 
 def parameters(module: nn.Module, site: Site) -> dict[str, int]:
-    """The module's parameters with one entry per head, and the axis it lies on."""
+    """The module's and its children's parameters with one entry per head, and its axis."""
+    shapes = {name: parameter.shape for name, parameter in module.named_parameters()}
     return {
         name: axis
         for name, axis in PER_HEAD_PARAMETERS.items()
-        if isinstance(getattr(module, name, None), nn.Parameter)
-        and getattr(module, name).shape[axis] == site.heads
+        if name in shapes and shapes[name][axis] == site.heads
     }

@@ -36,12 +36,15 @@ OUT = (
 )
 # further projections of DeBERTa, conformers and LUKE whose rows belong to heads like the queries'
 PER_HEAD = ("pos_key_proj", "pos_query_proj", "linear_pos", "w2e_query", "e2w_query", "e2e_query")
-# parameters with one entry per head, and the axis it lies on
+# parameters of a module or of a child with one entry per head, and the axis it lies on
 PER_HEAD_PARAMETERS = {
     "sinks": 0,
     "pos_bias_u": 0,
     "pos_bias_v": 0,
     "relative_position_bias_table": 1,
+    "relative_position_bias.relative_position_bias_table": 1,
+    "logit_scale": 0,
+    "continuous_position_bias_mlp.2.weight": 0,
 }
 
 HEAD_DIM = ("head_dim", "attention_head_size", "head_size", "key_value_proj_dim", "dim_per_head")

@@ -210,8 +210,9 @@ def _about_calls(entry: dict[str, Any], seen: SiteProbe | None) -> str:
 
 
 def _about_parameters(entry: dict[str, Any], site: Site, module: nn.Module) -> str:
+    parameters = dict(module.named_parameters())
     for name, axis in entry["parameters"].items():
-        tensor = getattr(module, name, None) if name in PER_HEAD_PARAMETERS else None
+        tensor = parameters.get(name) if name in PER_HEAD_PARAMETERS else None
         if tensor is None or axis != PER_HEAD_PARAMETERS[name] or tensor.shape[axis] != site.heads:
             return f"it has no parameter {_short(name)} with heads on axis {_short(axis)}"
     return ""

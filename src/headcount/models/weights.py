@@ -174,7 +174,8 @@ def drop_pooler(model: PreTrainedModel, missing: Collection[str]) -> bool:
     kind = getattr(type(model), "base_class", type(model))
     pooler = getattr(model, "pooler", None)
     if (
-        model.base_model is not model
+        not missing  # Swin's pooler has no weights
+        or model.base_model is not model
         or "add_pooling_layer" not in inspect.signature(kind.__init__).parameters
         or not isinstance(pooler, nn.Module)
         or set(missing) != {f"pooler.{name}" for name in pooler.state_dict()}
