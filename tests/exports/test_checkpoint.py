@@ -21,13 +21,17 @@ from headcount.base.errors import UnsupportedError, UsageError
 from headcount.exports import checkpoint as export_checkpoint
 from headcount.exports.checkpoint import auto_names, plain_class
 from headcount.exports.export import export
+from headcount.exports.formats import FORMATS
+from headcount.exports.inputs import find_probes
 from headcount.heads import Mask
 from headcount.models import cut
 from headcount.models.find import layout
-from headcount.models.instructions import set_biases
+from headcount.models.instructions import set_biases, set_paths
 from headcount.models.load import load
-from headcount.models.probe import relative_difference, run
+from headcount.models.probe import probe_inputs, relative_difference, run
 from headcount.models.remove import remove
+from headcount.repair.recover import Recover
+from headcount.repair.recovery import recover
 from models.zoo import FAMILIES, build, masks, mixed, removed
 
 FRESH = Path(__file__).parent / "fresh.py"
@@ -204,3 +208,35 @@ def test_biases_that_recovery_added_are_exported_or_refused(tmp_path):
     export(t5, "standalone", tmp_path / "t5")
     with pytest.raises(UnsupportedError, match=r"SelfAttention\.o got a bias by recovery"):
         export(t5, "zeroed", tmp_path / "t5-zeroed")
+
+
+def test_linear_paths_are_in_a_standalone_file_and_refused_by_plain_ones(tmp_path):
+    for family in ("llama", "bert"):
+        model = build(family)
+        small = remove(model, mixed(layout(model)))
+        batches = [probe_inputs(model, batch=4, length=10, seed=seed) for seed in range(3)]
+        recover(small, model, batches, options=Recover(path_rank=4, linear=True))
+        folder = tmp_path / family
+        export(small, "standalone", folder)  # which compares the answers
+        assert "class LinearPath" in (folder / "modeling_headcount.py").read_text()
+        for to, words in (("zeroed", "a plain checkpoint"), ("stock", "a plain checkpoint")):
+            with pytest.raises(UnsupportedError, match=f"got a linear path by recovery.*{words}"):
+                export(small, to, tmp_path / to)
+            assert not (tmp_path / to).exists()
+    llama = remove(build("llama"), mixed(layout(build("llama"))))
+    entry = {"path": "model.layers.1.self_attn", "out": "model.layers.1.self_attn.o_proj"}
+    set_paths(llama, [{**entry, "width": 32, "rank": 4}])
+    for to, words in (("vllm", "vLLM"), ("gguf", "GGUF")):
+        with pytest.raises(UnsupportedError, match=rf"layers\.1\.self_attn got .*{words} cannot"):
+            FORMATS[to]().write(llama, tmp_path, find_probes(llama, None, ()))
+
+
+@pytest.mark.parametrize("family", ["llama", "bert", "t5"])
+def test_linear_paths_are_in_a_graph(family, tmp_path):
+    pytest.importorskip("onnxruntime")
+    model = build(family)
+    small = remove(model, mixed(layout(model)))
+    batches = [probe_inputs(model, batch=4, length=10, seed=seed) for seed in range(3)]
+    recover(small, model, batches, options=Recover(path_rank=4, linear=True))
+    for to in ("onnx", "torch-export"):
+        assert export(small, to, tmp_path / to).difference < 1e-4

@@ -41,7 +41,7 @@ def test_the_best_on_held_back_rows_is_what_the_model_gets(family):
     told = made.to_json()
     assert (told["held_back"], count) == (8, 8)
     assert told["trials"][0] == {"options": None, "divergence": left}
-    names = {"ridge", "target", "feed_forward", "bias", "scales"}
+    names = {"ridge", "target", "feed_forward", "bias", "path_rank", "linear", "scales"}
     assert all(set(trial["options"]) == names for trial in told["trials"][1:])
 
 
@@ -124,6 +124,35 @@ def test_a_bias_that_was_tried_and_not_chosen_is_gone(monkeypatch):
     made = choose(small, model, batches, options=OPTIONS)
     assert any(trial.options and trial.options.bias for trial in made.trials)
     assert "biases" not in small.config.headcount
+    learnt, _, _ = _split(batches, 0.25)
+    recover_layers(other, model, learnt)
+    assert [n for n, _ in small.named_parameters()] == [n for n, _ in other.named_parameters()]
+    assert all(map(torch.equal, other.parameters(), small.parameters()))
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_paths_are_tried_where_they_are_asked_for_and_gone_where_they_do_not_win(
+    family, monkeypatch
+):
+    model = build(family)
+    batches = data(model)
+    asked = Recover(choose=True, hold_back=0.25, path_rank=4, linear=True)
+    small = remove(model, mixed(layout(model)))
+    made = choose(small, model, batches, options=asked)
+    tried = [(trial.options.path_rank, trial.options.linear) for trial in made.trials[1:]]
+    assert tried[0] == (0, False)
+    assert any(rank for rank, _ in tried)
+    assert any(linear for _, linear in tried)
+    _, held, _ = _split(batches, 0.25)
+    assert divergence(small, model, held) <= made.chosen.divergence
+    chosen = made.chosen.options
+    assert ("linear" in small.config.headcount) == bool(chosen.path_rank or chosen.linear)
+    small, other = (remove(model, mixed(layout(model))) for _ in range(2))
+    distances = iter([3.0, 1.0, *[2.0] * 20])
+    monkeypatch.setattr(module, "divergence", lambda *_: next(distances))
+    made = choose(small, model, batches, options=asked)
+    assert any(trial.options and trial.options.path_rank for trial in made.trials)
+    assert "linear" not in small.config.headcount
     learnt, _, _ = _split(batches, 0.25)
     recover_layers(other, model, learnt)
     assert [n for n, _ in small.named_parameters()] == [n for n, _ in other.named_parameters()]

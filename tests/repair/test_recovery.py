@@ -9,6 +9,8 @@ import torch
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Mask
 from headcount.models.find import layout
+from headcount.models.instructions import set_paths
+from headcount.models.linear import write_path
 from headcount.models.load import load
 from headcount.models.probe import probe_inputs, run
 from headcount.models.remove import remove
@@ -321,3 +323,125 @@ def test_a_bias_is_that_of_least_squares_from_zero():
     out = small.get_submodule(path)
     assert np.abs(out.weight.T.detach().numpy() - solved[:-1]).max() < 1e-8
     assert np.abs(out.bias.detach().numpy() - solved[-1]).max() < 1e-8
+
+
+def ridged(x, y, start, on_path, rank, share=1e-3):
+    """Least squares over stored rows with a ridge for the path's columns and one for the others;
+    at a low rank by going back and forth between the two factors of the path."""
+    ridge, squares = np.zeros(x.shape[1]), np.diag(x.T @ x)
+    for part in (on_path, ~on_path):
+        ridge[part] = share * squares[part].mean() if part.any() else 0
+    root = np.sqrt(ridge)
+    x = np.concatenate([x, np.diag(root)])
+    y = np.concatenate([y, root[:, None] * start])
+    w = np.linalg.lstsq(x, y, rcond=None)[0]
+    if rank >= on_path.sum():
+        return w
+    kept = x[:, ~on_path]
+    beside = x[:, on_path] - kept @ np.linalg.lstsq(kept, x[:, on_path], rcond=None)[0]
+    left = y - kept @ np.linalg.lstsq(kept, y, rcond=None)[0]
+    down = np.linalg.svd(w[on_path])[0][:, :rank]
+    for _ in range(4000):
+        up = np.linalg.lstsq(beside @ down, left, rcond=None)[0]
+        down = np.linalg.lstsq(beside, left @ np.linalg.pinv(up), rcond=None)[0]
+    w[on_path] = down @ np.linalg.lstsq(beside @ down, left, rcond=None)[0]
+    w[~on_path] = np.linalg.lstsq(kept, y - x[:, on_path] @ w[on_path], rcond=None)[0]
+    return w
+
+
+@pytest.mark.parametrize("target", ["output", "stream"])
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_a_linear_path_is_that_of_least_squares_over_stored_activations(family, target):
+    """The oracle keeps what goes into each module, and gives the model its own path to go on."""
+    model = build(family).double()
+    keep = Mask.parse("4220" if family == "llama" else "3204", layout(model))
+    small = remove(model, keep)
+    batches = data(model)
+    options = Recover(path_rank=2, linear=True, target=target)
+    oracle, sites = remove(model, keep), layout(model)
+    names = {
+        "bert": ("bert.encoder.layer.{}.attention.", "self", "output.dense", "self"),
+        "llama": ("model.layers.{}.", "self_attn", "self_attn.o_proj", "input_layernorm"),
+    }
+    base, *parts = names[family]
+    for number in range(1 if family == "llama" else 0, 4):
+        attention, projection, stream = (base.format(number) + part for part in parts)
+        # what the module reads: of BERT the stream, of Llama its norm
+        reads = attention if family == "bert" else stream
+        side = "in" if family == "bert" else "out"
+        emptied = not keep.indices(sites.stacks[0].name, number)
+        out = oracle.get_submodule(projection)
+        y = stacked(model, projection, batches, "out")
+        if target == "stream":
+            y = y + stacked(model, stream, batches, "in") - stacked(oracle, stream, batches, "in")
+        x = stacked(oracle, reads, batches, side)
+        z = x[:, :0] if emptied else stacked(oracle, projection, batches, "in")
+        ones = np.ones((len(x), 1 if out.bias is not None else 0))
+        start = np.zeros((z.shape[1] + 32 + ones.shape[1], 32))
+        start[: z.shape[1]] = out.weight.T.detach().numpy()[: z.shape[1]]
+        if ones.shape[1]:
+            start[-1] = out.bias.detach().numpy()
+        regressors = np.concatenate([z, x, ones], 1)
+        at = np.arange(len(start))
+        on_path = (at >= z.shape[1]) & (at < z.shape[1] + 32)
+        rank = 32 if emptied else 2
+        solved = ridged(regressors, y, start, on_path, rank)
+        entry = {"path": attention, "out": projection, "width": 32, "rank": rank}
+        set_paths(oracle, [*oracle.config.headcount.get("linear", []), entry])
+        with torch.no_grad():
+            out.weight.copy_(torch.from_numpy(solved[: z.shape[1]].T.copy()))
+            if ones.shape[1]:
+                out.bias.copy_(torch.from_numpy(solved[-1]))
+            path = oracle.get_submodule(attention).linear_path
+            write_path(path, torch.from_numpy(solved[on_path]))
+    fits = recover_layers(small, model, batches, options=options)
+    assert small.config.headcount["linear"] == oracle.config.headcount["linear"]
+    assert all(fit.after <= fit.before for fit in fits)
+    for batch in batches:
+        assert torch.allclose(run(small, batch)[0], run(oracle, batch)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_takes_a_linear_path_or_goes_without(family, tmp_path):
+    model = build(family)
+    small, plain = (remove(model, mixed(layout(model))) for _ in range(2))
+    batches = data(model)
+    fits = recover_layers(small, model, batches, options=Recover(path_rank=4, linear=True))
+    without = recover_layers(plain, model, batches)
+    assert all(fit.after <= fit.before for fit in fits)
+    linear = small.config.headcount["linear"]
+    assert len(linear) == len(fits) >= len(without)
+    # the layers above stand on others then; one without heads has nothing to solve without a path
+    if (fits[0].stack, fits[0].layer) == (without[0].stack, without[0].layer):
+        assert fits[0].after <= without[0].after + 1e-9
+    small.save_pretrained(tmp_path / "small")
+    again = load(tmp_path / "small")
+    assert torch.allclose(run(small, batches[0])[0], run(again, batches[0])[0], atol=1e-6)
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+def test_a_path_that_is_there_is_solved_again_or_left_to_the_factors():
+    model = build("bert")
+    small = remove(model, mixed(layout(model)))
+    batches = data(model)
+    recover_layers(small, model, batches, options=Recover(path_rank=4))
+    linear = small.config.headcount["linear"]
+    far = [run(small, batch)[0] - run(model, batch)[0] for batch in batches]
+    again = recover_layers(small, model, batches)
+    assert small.config.headcount["linear"] == linear
+    # it begins where the last one ended, and its own ridge lets it go on
+    assert all(fit.after <= fit.before < 0.999 for fit in again)
+    nearer = [run(small, batch)[0] - run(model, batch)[0] for batch in batches]
+    assert sum(d.square().sum() for d in nearer) < 1.05 * sum(d.square().sum() for d in far)
+    paths = {n: p.clone() for n, p in small.named_parameters() if "linear_path" in n}
+    recover_layers(small, model, batches, options=Recover(scales=True))
+    assert all(torch.equal(small.get_parameter(n), p) for n, p in paths.items())
+    assert len(paths) == 2 * len(linear)
+
+
+def test_a_rank_that_costs_more_than_one_matrix_is_one():
+    model = build("bert")
+    small = remove(model, mixed(layout(model)))
+    recover_layers(small, model, data(model), options=Recover(path_rank=16))
+    assert {entry["rank"] for entry in small.config.headcount["linear"]} == {32}
+    assert small.bert.encoder.layer[1].attention.self.linear_path.down is None

@@ -77,3 +77,82 @@ def test_scales_are_the_least_squares_solution_over_one_factor_a_head():
         # a strong ridge keeps the factors at 1
         near = sums.solve_scales(start, 3, 1e9, "here").numpy()
         assert np.allclose(near[:6], w, atol=1e-6)
+
+
+def least(x, y, start, ridges):
+    """‖x W - y‖² + Σ ridge ‖W - W₀‖², as a function of W."""
+    return lambda w: float(
+        np.square(x @ w - y).sum() + (ridges[:, None] * np.square(w - start)).sum()
+    )
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kept", [3, 0])
+def test_a_path_of_low_rank_is_the_best_of_its_rank(bias, kept):
+    """The oracle goes back and forth between the factors of the path, each by least squares over
+    the stored rows, from many beginnings; at full rank it is one least squares."""
+    random = np.random.default_rng(5)
+    x = random.normal(size=(60, kept + 5)) @ random.normal(size=(kept + 5, kept + 5)) + 0.3
+    y = x[:, kept:] @ random.normal(size=(5, 4)) + random.normal(size=(60, 4))
+    full = np.concatenate([x, np.ones((60, 1))], 1) if bias else x
+    start = random.normal(size=(full.shape[1], 4))
+    on_path = np.isin(np.arange(full.shape[1]), np.arange(kept, kept + 5))
+    squares, ridges = np.diag(full.T @ full), np.zeros(full.shape[1])
+    for part in (on_path, ~on_path):
+        ridges[part] = 0.05 * squares[part].mean() if part.any() else 0
+    target = least(full, y, start, ridges)
+    root = np.sqrt(ridges)
+    above = np.concatenate([full, np.diag(root)])
+    wanted = np.concatenate([y, root[:, None] * start])
+
+    def found(rank):
+        sums = NormalEquations(kept + 5, 4, bias=bias, path=5, rank=rank)
+        sums.add(torch.from_numpy(x), torch.from_numpy(y))
+        return sums.solve(torch.from_numpy(start), 0.05, "here").numpy()
+
+    assert found(5) == pytest.approx(np.linalg.lstsq(above, wanted, rcond=None)[0], abs=1e-9)
+
+    def alternating(rank):
+        down = random.normal(size=(5, rank))
+        for _ in range(600):
+            by_down = np.concatenate([above[:, ~on_path], above[:, on_path] @ down], 1)
+            rows = np.linalg.lstsq(by_down, wanted, rcond=None)[0]
+            others, up = rows[: (~on_path).sum()], rows[(~on_path).sum() :]
+            # the other factor: vec(x D U) = (Uᵀ ⊗ x) vec(D)
+            left = wanted - above[:, ~on_path] @ others
+            kron = np.kron(up.T, above[:, on_path])
+            down = np.linalg.lstsq(kron, left.T.ravel(), rcond=None)[0].reshape(rank, 5).T
+            down = np.linalg.qr(down)[0]
+        by_down = np.concatenate([above[:, ~on_path], above[:, on_path] @ down], 1)
+        rows = np.linalg.lstsq(by_down, wanted, rcond=None)[0]
+        w = np.zeros_like(start)
+        w[~on_path], w[on_path] = rows[: (~on_path).sum()], down @ rows[(~on_path).sum() :]
+        return w
+
+    for rank in (1, 2):
+        mine = found(rank)
+        assert np.linalg.matrix_rank(mine[on_path], tol=1e-8) == rank
+        best = min((alternating(rank) for _ in range(3)), key=target)
+        assert target(mine) == pytest.approx(target(best), rel=1e-9)
+        assert mine == pytest.approx(best, abs=1e-4)
+
+
+def test_scales_leave_a_path_as_it_is():
+    random = np.random.default_rng(7)
+    x, y = random.normal(size=(50, 9)), random.normal(size=(50, 4))
+    start = torch.from_numpy(random.normal(size=(10, 4)))
+    sums = NormalEquations(9, 4, bias=True, path=3, rank=3)
+    sums.add(torch.from_numpy(x), torch.from_numpy(y))
+    solved = sums.solve_scales(start, 3, 1e-3, "here")
+    without = NormalEquations(6, 4, bias=True)
+    path = torch.from_numpy(x[:, 6:]) @ start[6:9]
+    without.add(torch.from_numpy(x[:, :6]), torch.from_numpy(y) - path)
+    rows = torch.cat([start[:6], start[9:]])
+    expected = without.solve_scales(rows, 3, 1e-3, "here")
+    assert torch.allclose(solved[[0, 1, 2, 3, 4, 5, 9]], expected)
+    assert torch.equal(solved[6:9], start[6:9])
+    # and where no head is left
+    alone = NormalEquations(3, 4, bias=True, path=3, rank=3)
+    alone.add(torch.from_numpy(x[:, 6:]), torch.from_numpy(y))
+    mean = (torch.from_numpy(y) - path).mean(0)
+    assert torch.allclose(alone.solve_scales(start[6:], 3, 0.0, "here")[3], mean)

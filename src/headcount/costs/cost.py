@@ -334,7 +334,11 @@ def _site_cost(
 
 
 def _site_flops(site: Site, flops: Mapping[str, int]) -> int:
-    inside = sum(flops.get(path, 0) for path, _ in site.places)
+    # a linear path goes with no head; one whose projection stands outside runs outside
+    inside = sum(
+        flops.get(path, 0) - (out.startswith(path + ".") and flops.get(f"{path}.linear_path", 0))
+        for path, out in site.places
+    )
     # BERT's output projection stands outside its attention module
     beside = (out for path, out in site.places if not out.startswith(path + "."))
     return inside + sum(flops.get(out, 0) for out in beside)

@@ -55,6 +55,15 @@ def _pruned(base: Any) -> Any:
 """
 
 
+def require_no_paths(model: PreTrainedModel, to: str) -> None:
+    """Refuse linear paths beside heads where what is written has no place for them."""
+    for entry in cut.paths_in(model.config):
+        raise UnsupportedError(
+            f"{entry['path']} got a linear path by recovery, which {to} cannot hold: export to "
+            "standalone or onnx, or recover without --path-rank and --linear."
+        )
+
+
 def plain_class(model: PreTrainedModel) -> type[PreTrainedModel]:
     """The transformers class of a model, without what headcount put in front of it."""
     return getattr(type(model), "base_class", type(model))
@@ -68,6 +77,7 @@ class Zeroed(ExportFormat):
 
     def write(self, model: PreTrainedModel, folder: Path, probes: Probes) -> ReadBack:
         """All weights, each in its place."""
+        require_no_paths(model, "a plain checkpoint")
         with quiet():
             _at_full_size(model).save_pretrained(folder)
             return verified_again(model, plain_class(model), folder, probes)

@@ -23,7 +23,7 @@ from transformers import PreTrainedModel
 
 from headcount import __version__
 from headcount.base.errors import UnsupportedError, UsageError
-from headcount.exports.checkpoint import plain_class
+from headcount.exports.checkpoint import plain_class, require_no_paths
 from headcount.exports.formats import ExportFormat, ReadBack
 from headcount.exports.gguf_tokenizer import add_tokenizer
 from headcount.exports.inputs import Probes
@@ -132,6 +132,7 @@ def _require_block(model: PreTrainedModel) -> list[tuple[int, int]]:
             f"headcount cannot export {kind} ('{config.model_type}') to GGUF: {reason}."
         )
 
+    require_no_paths(model, "GGUF")
     if kind not in MODELS:
         raise refused(f"it writes {', '.join(MODELS)}")
     window = getattr(config, "sliding_window", None)

@@ -15,7 +15,7 @@ import torch
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.base.errors import UnsupportedError, UsageError
-from headcount.exports.checkpoint import plain_class, quiet, verified_again
+from headcount.exports.checkpoint import plain_class, quiet, require_no_paths, verified_again
 from headcount.exports.formats import ExportFormat, ReadBack
 from headcount.exports.inputs import Probes
 from headcount.models import cut
@@ -44,6 +44,7 @@ class Stock(ExportFormat):
                 f"This {plain_class(model).__name__} has all its heads: plain transformers loads "
                 "it as it is."
             )
+        require_no_paths(model, "a plain checkpoint")
         with quiet():
             _plain(model).save_pretrained(folder)
             return verified_again(model, plain_class(model), folder, probes)

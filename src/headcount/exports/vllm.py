@@ -15,12 +15,18 @@ import torch
 from transformers import PreTrainedModel
 
 from headcount.base.errors import UnsupportedError
-from headcount.exports.checkpoint import PER_LAYER, Standalone, plain_class, serves_per_layer
+from headcount.exports.checkpoint import (
+    PER_LAYER,
+    Standalone,
+    plain_class,
+    require_no_paths,
+    serves_per_layer,
+)
 from headcount.exports.formats import ReadBack
 from headcount.exports.inputs import Probes
 from headcount.models import cut
 from headcount.models.find import sites_of
-from headcount.models.instructions import MAYBE_WIDTH, attributes, with_biases
+from headcount.models.instructions import MAYBE_WIDTH, attributes, with_parts
 from headcount.models.pruned import pruned_class
 
 
@@ -40,6 +46,7 @@ class Vllm(Standalone):
                 f"('{model.config.model_type}') to vllm: it writes language models of one decoder "
                 f"whose config has {' and '.join(PER_LAYER)}. Export to standalone or onnx."
             )
+        require_no_paths(model, "vLLM")
         answered = super().write(model, folder, probes)
         empty = sum(not site.heads for site in sites_of(model))
         ways = math.gcd(*(max(site.groups, 1) for site in sites_of(model)))
@@ -71,7 +78,7 @@ def with_heads(model: PreTrainedModel) -> PreTrainedModel:
                 widths = not before["attributes"].keys().isdisjoint(MAYBE_WIDTH)
                 site["attributes"] = attributes(module, sites[site["path"]], [0], widths)
         plan = dict(config.headcount) | {"sites": written}
-        config.headcount = with_biases(plan, cut.biases_in(config))
+        config.headcount = with_parts(plan, cut.biases_in(config), cut.paths_in(config))
         filled = pruned_class(plain_class(model))(config)
     state = model.state_dict()
     zeros = {

@@ -3,7 +3,8 @@
 This file stands alone on torch and transformers: `headcount export --to standalone` ships it
 beside the weights. `config.headcount["base"]` names the model that heads were removed from,
 `config.headcount["biases"]` the projections that got a bias, which the class does not give them,
-and `config.headcount["sites"]` holds, for each attention module that lost heads:
+`config.headcount["linear"]` {path, out, width, rank} of each attention module that got a linear
+path beside its heads, and `config.headcount["sites"]` holds, for each one that lost heads:
 
     path, out       the attention module and its output projection
     projections     [child, kind] pairs; kind says which rows of a child belong to which head
@@ -21,10 +22,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 from transformers import Cache
 
@@ -177,6 +180,7 @@ def cut_site(model: nn.Module, site: dict[str, Any], empty: dict[int, torch.Tens
     module.own_out = site["out"][len(site["path"]) + 1 :] if own_out else None
     module.crosses = site["stack"] == "cross"
     module.returns, module.batch_axis = site.get("returns", 2), site.get("batch_axis", 0)
+    module.linear_path = getattr(module, "linear_path", None)
     mixin = site["empty"] or site["share"]
     if mixin:
         become(module, MIXINS[mixin])
@@ -219,6 +223,7 @@ class Mixin:
     crosses: bool
     returns: int
     batch_axis: int
+    linear_path: LinearPath | None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         mixed = type(self)
@@ -228,6 +233,43 @@ class Mixin:
         """The call's arguments by name."""
         names = list(inspect.signature(self.base_class.forward).parameters)[1:]
         return dict(zip(names, args, strict=False)) | kwargs
+
+
+class LinearPath(nn.Module):
+    """Added to an attention module's output: a linear map of its own input, of this rank.
+
+    It is a child of the module, which is seen to be called; the output projection's answer, which
+    may be a module beside it, gets what it gives.
+    """
+
+    def __init__(self, width: int, outputs: int, rank: int) -> None:
+        super().__init__()
+        self.down = nn.Parameter(torch.zeros(rank, width)) if rank < width else None
+        self.up = nn.Parameter(torch.zeros(outputs, rank))
+        self.inputs: dict[int, torch.Tensor] = {}
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """What is added."""
+        return F.linear(states if self.down is None else F.linear(states, self.down), self.up)
+
+    def see(self, module: nn.Module, args: tuple[Any, ...], kwargs: Arguments) -> None:
+        """Take what the attention module was called with."""
+        self.inputs[_thread()] = hidden_states(kwargs, args)
+
+    def add(self, module: Any, args: Any, output: torch.Tensor) -> torch.Tensor:
+        """The projection's answer with the path's."""
+        states = self.inputs.pop(_thread())
+        if states.shape[:-1] != output.shape[:-1]:
+            raise ValueError("A linear path needs an attention output for each of its inputs.")
+        return output + self(states)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"inputs": {}}
+
+
+def _thread() -> int:
+    # what is compiled or traced runs in one thread, and torch cannot trace the question
+    return 0 if torch.compiler.is_compiling() else threading.get_ident()
 
 
 class Shared(Mixin):
@@ -268,6 +310,8 @@ class Skipped(Mixin):
             bias = getattr(getattr(self, self.own_out), "bias", None)
             if bias is not None:
                 out = out + bias
+            if self.linear_path is not None:
+                out = self.linear_path.add(self, (), out)
             if call.get("residual") is not None:
                 out = out + call["residual"]
         if not self.returns:
@@ -283,9 +327,9 @@ class Skipped(Mixin):
         return [hidden.new_zeros(batch, 0, queries, keys) for keys in lengths]
 
 
-def hidden_states(call: Arguments) -> torch.Tensor:
-    """The layer's input: named so, or first."""
-    return call.get("hidden_states", next(iter(call.values())))
+def hidden_states(call: Arguments, args: tuple[Any, ...] = ()) -> torch.Tensor:
+    """The layer's input: named so, or first; `args` are what was given without a name."""
+    return call.get("hidden_states", next(iter((*args, *call.values()))))
 
 
 def remember(module: Any, call: Arguments, hidden: torch.Tensor) -> tuple[Any, ...]:
@@ -376,6 +420,8 @@ class RelativeSkipped(Mixin):
         out = torch.zeros_like(hidden)
         if self.own_out is not None and getattr(self, self.own_out).bias is not None:
             out = out + getattr(self, self.own_out).bias
+        if self.linear_path is not None:
+            out = self.linear_path.add(self, (), out)
         return out, bias, weights
 
 
@@ -398,7 +444,7 @@ class Pruned(Mixin):
         if per_layer is not None:
             config._heterogeneity_spec = per_layer
         cut_model(self, sites_in(config))
-        add_biases(self, biases_in(config))
+        add_parts(self, config)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The base's forward pass, without what transformers 5 takes and ignores."""
@@ -435,6 +481,44 @@ def sites_in(config: Any) -> list[dict[str, Any]]:
 def biases_in(config: Any) -> list[str]:
     """Paths of the projections that got a bias."""
     return (getattr(config, "headcount", None) or {}).get("biases", [])
+
+
+class WrittenPath(TypedDict):
+    """A linear path as the config says it: whose it is, and its sizes."""
+
+    path: str
+    out: str
+    width: int
+    rank: int
+
+
+def paths_in(config: Any) -> list[WrittenPath]:
+    """The linear paths beside heads: where, and how wide."""
+    return (getattr(config, "headcount", None) or {}).get("linear", [])
+
+
+def add_parts(model: Any, config: Any) -> None:
+    """Add what the class does not give the model: biases and linear paths, all zero."""
+    add_biases(model, biases_in(config))
+    add_paths(model, paths_in(config))
+
+
+def add_paths(model: Any, paths: Sequence[WrittenPath]) -> None:
+    """Give attention modules a linear path; one that is there goes on with the projection."""
+    for written in paths:
+        module, out = find_module(model, written["path"]), find_module(model, written["out"])
+        if module is None or out is None:
+            continue
+        path = getattr(module, "linear_path", None)
+        if path is None:
+            like = next(model.parameters())
+            outputs = out.nf if _is_transposed(out) else out.out_features
+            path = LinearPath(written["width"], outputs, written["rank"])
+            module.linear_path = path.to(like.device, like.dtype)
+            module.register_forward_pre_hook(path.see, with_kwargs=True)
+        # heads may have been removed since, and the projection with them
+        if not any(getattr(h, "__self__", None) is path for h in out._forward_hooks.values()):
+            out.register_forward_hook(path.add)
 
 
 def add_biases(model: Any, paths: Sequence[str]) -> None:

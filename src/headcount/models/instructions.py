@@ -10,7 +10,14 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from headcount.heads import Mask
-from headcount.models.cut import add_biases, biases_in, sites_in
+from headcount.models.cut import (
+    WrittenPath,
+    add_biases,
+    add_paths,
+    biases_in,
+    paths_in,
+    sites_in,
+)
 from headcount.models.origin import base_name
 from headcount.models.seen import SiteProbe
 from headcount.models.sites import PER_HEAD_PARAMETERS, Site
@@ -71,19 +78,27 @@ def instructions(
             entry["kept"] = [before["kept"][index] for index in kept]
         written.append(entry)
     plain: dict[str, Any] = {"version": VERSION, "base": base_name(model.config), "sites": written}
-    return with_biases(plain, biases_in(model.config))
+    return with_parts(plain, biases_in(model.config), paths_in(model.config))
 
 
-def with_biases(instructions: dict[str, Any], paths: list[str]) -> dict[str, Any]:
-    """The same instructions with exactly these projections that got a bias, and their check."""
+def with_parts(
+    instructions: dict[str, Any], biases: list[str], linear: list[WrittenPath]
+) -> dict[str, Any]:
+    """The same instructions with exactly these projections that got a bias and these linear paths,
+    and their check."""
     plain = {key: instructions[key] for key in ("version", "base", "sites")}
-    plain |= {"biases": paths} if paths else {}
-    return plain | {"check": checksum(plain["sites"], paths)}
+    plain |= {"biases": biases} if biases else {}
+    plain |= {"linear": linear} if linear else {}
+    return plain | {"check": checksum(plain["sites"], biases, linear)}
 
 
-def checksum(sites: list[dict[str, Any]], biases: list[str] | None = None) -> int:
+def checksum(
+    sites: list[dict[str, Any]],
+    biases: list[str] | None = None,
+    linear: list[WrittenPath] | None = None,
+) -> int:
     """A number over the instructions, by which a damaged file is noticed."""
-    written = [*sites, biases] if biases else sites
+    written = [*sites, *([biases] if biases else []), *(linear or [])]
     return zlib.crc32(json.dumps(written, sort_keys=True).encode())
 
 
@@ -97,7 +112,24 @@ def set_biases(model: nn.Module, paths: list[str]) -> None:
         if path not in paths:
             model.get_submodule(path).register_parameter("bias", None)
     add_biases(model, paths)
-    config.headcount = with_biases(config.headcount, paths)
+    config.headcount = with_parts(config.headcount, paths, paths_in(config))
+
+
+def set_paths(model: nn.Module, linear: list[WrittenPath]) -> None:
+    """Give attention modules of a pruned model exactly these linear paths; new ones are zero."""
+    config: Any = model.config
+    for written in paths_in(config):
+        if written not in linear:
+            module, out = (model.get_submodule(written[name]) for name in ("path", "out"))
+            path = module.linear_path
+            del module.linear_path
+            vars(module)["linear_path"] = None
+            for hooks in (module._forward_pre_hooks, out._forward_hooks):
+                for key, hook in [*hooks.items()]:
+                    if getattr(hook, "__self__", None) is path:
+                        del hooks[key]
+    add_paths(model, linear)
+    config.headcount = with_parts(config.headcount, biases_in(config), linear)
 
 
 def kind_of(module: nn.Module) -> str:

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from transformers.pytorch_utils import Conv1D
 
+from headcount.models.cut import LinearPath
+
 
 def has_bias(out: object) -> bool:
     """Whether the projection adds a bias."""
@@ -36,3 +38,21 @@ def write_rows(out: Any, rows: Tensor) -> None:
     out.weight.copy_(weight if isinstance(out, Conv1D) else weight.T)
     if has_bias(out):
         out.bias.copy_(rows[-1])
+
+
+def read_path(path: LinearPath) -> Tensor:  # -> (input, output)
+    """What a linear path multiplies its input with, in float64 on the CPU."""
+    up = path.up.detach().double().cpu().T
+    return up if path.down is None else path.down.detach().double().cpu().T @ up
+
+
+def write_path(path: LinearPath, matrix: Tensor) -> None:
+    """Set its weights to what `read_path` would give, for a matrix of no higher rank."""
+    if path.down is None:
+        path.up.copy_(matrix.T)
+        return
+    left, sizes, right = torch.linalg.svd(matrix, full_matrices=False)
+    rank = len(path.down)
+    root = sizes[:rank].sqrt()
+    path.down.copy_((left[:, :rank] * root).T)
+    path.up.copy_(right[:rank].T * root)

@@ -117,7 +117,7 @@ def skeleton(config: PreTrainedConfig, kind: type[PreTrainedModel]) -> PreTraine
     bones.__class__ = pruned_class(kind)
     with torch.device("meta"):
         cut.cut_model(bones, cut.sites_in(bones.config))
-        cut.add_biases(bones, cut.biases_in(bones.config))
+        cut.add_parts(bones, bones.config)
     return bones
 
 

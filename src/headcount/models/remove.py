@@ -175,6 +175,7 @@ def _cut(small: PreTrainedModel, *, tied: bool) -> str:
     """Carry out the instructions; why that failed, or an empty string."""
     try:
         cut.cut_model(small, cut.sites_in(small.config))
+        cut.add_paths(small, cut.paths_in(small.config))
         if tied:
             small.tie_weights()  # each place of the same weights was cut on its own
     except Exception as error:

@@ -80,9 +80,9 @@ class Stages:
     Sites come in the order they run. With the side "output" the model's weights stay as they are,
     and a block is computed once; with "input" those of a site change after it was asked for.
 
-    A site with an entry in `residuals`, the path of a module that runs before it in its block,
-    shows that module's input as well, (position, width): added to its output, or as further columns
-    of its input.
+    A site with an entry in `residuals`, paths of modules that run before it in its block, shows
+    those modules' inputs as well, (position, width): added to its output, or as further columns of
+    its input.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Stages:
         side: Side,
         *,
         recipes: Mapping[Block, Recipe] | None = None,
-        residuals: Mapping[str, str] | None = None,
+        residuals: Mapping[str, Sequence[str]] | None = None,
         whole: bool = False,
     ) -> None:
         self.model, self.sites, self.side = model, sites, side
@@ -214,29 +214,29 @@ class Stages:
     ) -> tuple[dict[str, list[Tensor]], object]:
         """What sites show, in the order they run, and the answer; not once each has run `uses`."""
         seen: dict[str, list[Tensor]] = {}
-        beside: dict[str, Tensor] = {}
+        beside: dict[tuple[str, str], Tensor] = {}
 
-        def take(key: tuple[str, bool], args: tuple[Any, ...], output: Tensor) -> None:
+        def take(key: tuple[str, str], args: tuple[Any, ...], output: Tensor) -> None:
             path, residual = key
             # the model goes on with these, and may write into them
             if residual:
-                beside[path] = args[0].clone().flatten(0, -2)
+                beside[key] = args[0].clone().flatten(0, -2)
                 return
             value = args[0] if self.side == "input" else output.clone()
             if path in self.residuals:
-                value, r = value.flatten(0, -2), beside[path]
-                value = torch.cat([value, r], -1) if self.side == "input" else value + r
+                parts = [value.flatten(0, -2), *(beside[path, r] for r in self.residuals[path])]
+                value = torch.cat(parts, -1) if self.side == "input" else sum(parts[1:], parts[0])
             seen.setdefault(path, []).append(value)
             if uses and all(len(seen.get(site.path, ())) >= uses for site in sites):
                 raise _Enough
 
         answer = None
-        places = [((site.path, False), site.out) for site in sites]
+        places = [((site.path, ""), site.out) for site in sites]
         # in front: a residual may be the input of the projection itself
         places[:0] = [
-            ((site.path, True), self.residuals[site.path])
+            ((site.path, module), module)
             for site in sites
-            if site.path in self.residuals
+            for module in self.residuals.get(site.path, ())
         ]
         with watching(self.model, places, take), suppress(_Enough):
             answer = call()

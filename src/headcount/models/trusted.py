@@ -12,7 +12,8 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.base.errors import HeadcountError, NotFoundError
 from headcount.heads import STACKS
-from headcount.models.config import describes_none, silent
+from headcount.models.config import LARGEST, describes_none, silent
+from headcount.models.cut import WrittenPath
 from headcount.models.instructions import VERSION, attributes, checksum
 from headcount.models.linear import has_bias
 from headcount.models.seen import SiteProbe, watch_lending
@@ -35,6 +36,8 @@ FIELDS: dict[str, type] = {
 }
 """What every site's instructions have; those of a skipped layer have the next two as well."""
 MORE: dict[str, type] = {"returns": int, "batch_axis": int}
+LINEAR: dict[str, type] = {"path": str, "out": str, "width": int, "rank": int}
+"""What every linear path has."""
 LONGEST = 300
 """Letters in the name of the model that heads were removed from."""
 KINDS = ({"q", "k", "v"}, {"q", "kv"}, {"qkv"}, {"grouped"})
@@ -68,6 +71,7 @@ def require_instructions(
     for entry in instructions["sites"]:
         _refuse(_about_site(entry, known, checked="check" in instructions))
     _refuse(_about_biases(instructions.get("biases", []), known))
+    _refuse(_about_linear(instructions.get("linear", []), known))
     return bones
 
 
@@ -85,7 +89,7 @@ def _about_form(instructions: object) -> str:
         return "it is not an object with a list of sites"
     if instructions.get("version") != VERSION or type(instructions["version"]) is not int:
         return f"its version is {_short(instructions.get('version'))}, not {VERSION}"
-    keys = {"version", "base", "sites", "biases", "check"}
+    keys = {"version", "base", "sites", "biases", "linear", "check"}
     if not {"version", "sites"} <= set(instructions) <= keys:
         return (
             f"it has {_short(sorted(map(str, instructions)))}, not version, base, sites and check"
@@ -93,6 +97,9 @@ def _about_form(instructions: object) -> str:
     biases = instructions.get("biases", [])
     if type(biases) is not list or not all(type(path) is str for path in biases):
         return f"its biases are {_short(biases)}, not a list of paths"
+    linear = instructions.get("linear", [])
+    if type(linear) is not list or not all(_is_linear(path) for path in linear):
+        return f"its linear paths are {_short(linear)}, not a list of path, out, width and rank"
     if type(instructions.get("base", "")) is not str or len(instructions.get("base", "")) > LONGEST:
         return f"its base is {_short(instructions['base'])}, not a model's name"
     for number, site in enumerate(instructions["sites"]):
@@ -101,9 +108,19 @@ def _about_form(instructions: object) -> str:
             return f"sites[{number}]{wrong}"
     if len({site["path"] for site in instructions["sites"]}) < len(instructions["sites"]):
         return "a path is there twice"
-    if "check" in instructions and instructions["check"] != checksum(instructions["sites"], biases):
+    if "check" in instructions and instructions["check"] != checksum(
+        instructions["sites"], biases, linear
+    ):
         return "its check number does not fit its sites"
     return ""
+
+
+def _is_linear(path: object) -> bool:
+    return (
+        isinstance(path, dict)
+        and {name: type(value) for name, value in path.items()} == LINEAR
+        and 0 < path["rank"] <= path["width"] <= LARGEST
+    )
 
 
 def _about_fields(site: object) -> str:
@@ -175,6 +192,21 @@ def _about_biases(paths: list[str], known: list[_Known]) -> str:
             fits |= out is not None and not has_bias(model.bones.get_submodule(out))
         if not fits:
             return f"{_short(path)} is no output projection without a bias"
+    return ""
+
+
+def _about_linear(linear: list[WrittenPath], known: list[_Known]) -> str:
+    """Which linear path is beside no attention layer, or an empty string."""
+    for entry in linear:
+        fits = False
+        for model in known:
+            site = model.site(entry["path"])
+            out = entry["out"].removeprefix(model.prefix)
+            fits |= site is not None and site.out.removeprefix(model.prefix) == out
+        if not fits:
+            return f"{_short(entry['path'])} with {_short(entry['out'])} is no attention layer"
+    if len({entry["path"] for entry in linear}) < len(linear):
+        return "a linear path is there twice"
     return ""
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
-from torch import nn
+from torch import Tensor, nn
 
+from headcount.models.cut import hidden_states
 from headcount.models.hooks import hooked
 
 Key = TypeVar("Key")
@@ -29,3 +31,28 @@ def watching(
 
     with hooked([hook(key, path) for key, path in modules]):
         yield
+
+
+@contextmanager
+def noting_widths(model: nn.Module, places: Iterable[tuple[str, str]]) -> Generator[dict[str, int]]:
+    """Inside, how wide the input of an attention module is, of (module, projection), each time it
+    runs; only where the projection answers every position of that input."""
+    given: dict[str, Tensor] = {}
+    widths: dict[str, int] = {}
+
+    def see(path: str, _: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+        given[path] = hidden_states(kwargs, args)
+
+    def answer(path: str, _: nn.Module, args: tuple[object, ...], output: object) -> None:
+        states = given.pop(path)
+        if isinstance(output, Tensor) and output.shape[:-1] == states.shape[:-1]:
+            widths[path] = states.shape[-1]
+
+    hooks: list[Callable[[], object]] = []
+    for path, out in places:
+        module, projection = model.get_submodule(path), model.get_submodule(out)
+        seen, answered = partial(see, path), partial(answer, path)
+        hooks.append(partial(module.register_forward_pre_hook, seen, with_kwargs=True))
+        hooks.append(partial(projection.register_forward_hook, answered))
+    with hooked(hooks):
+        yield widths

@@ -18,24 +18,26 @@ import torch
 from torch import Tensor, nn
 
 from headcount.models.batches import Batches
-from headcount.models.cut import biases_in
+from headcount.models.cut import WrittenPath, biases_in, paths_in
 from headcount.models.find import sites_of, unwrap
-from headcount.models.instructions import set_biases
+from headcount.models.instructions import set_biases, set_paths
 from headcount.models.linear import has_bias
 from headcount.repair.fidelity import divergence
 from headcount.repair.recover import Recover
 from headcount.repair.recovery import ENOUGH, Fit, recover_layers
 from headcount.tasks.encoding import EncodedRows
 
-CHANGES: tuple[Callable[[Recover], dict[str, object]], ...] = (
-    lambda _: {"feed_forward": True},
-    lambda _: {"target": "stream"},
-    lambda _: {"bias": True},
-    lambda best: {"ridge": best.ridge * 10},
-    lambda best: {"ridge": best.ridge / 10},
+CHANGES: tuple[Callable[[Recover, Recover], dict[str, object]], ...] = (
+    lambda _, options: {"linear": options.linear},
+    lambda _, options: {"path_rank": options.path_rank},
+    lambda *_: {"feed_forward": True},
+    lambda *_: {"target": "stream"},
+    lambda *_: {"bias": True},
+    lambda best, _: {"ridge": best.ridge * 10},
+    lambda best, _: {"ridge": best.ridge / 10},
 )
-"""What is tried on the best so far, in this order."""
-CHOSEN = ("ridge", "target", "feed_forward", "bias", "scales")
+"""What is tried on the best so far, in this order; paths where they were asked for."""
+CHOSEN = ("ridge", "target", "feed_forward", "bias", "path_rank", "linear", "scales")
 """Options that are chosen."""
 LEAST = 1e-3
 """Share of the distance by which a change must be better to stay."""
@@ -88,16 +90,19 @@ def choose(
     small, model = unwrap(small), unwrap(model)
     if isinstance(data, Iterable):
         data = list(data)
+    base = replace(options, choose=False, path_rank=0, linear=False)
     parts = _split(data, options.hold_back)
     if parts is None:
-        few = replace(options, scales=True, feed_forward=False, choose=False)
+        few = replace(base, scales=True, feed_forward=False)
         fits = tuple(recover_layers(small, model, data, options=few))
         trial = Trial(math.nan, few)
         note = "There are too few rows to hold any back, so recovery only scaled the kept heads."
         return RecoveryChoice(trial, (trial,), fits, 0, _enough(fits) or note)
     learnt, held, count = parts
     start = _weights(small)
-    lacking = [s.out for s in sites_of(small) if not has_bias(small.get_submodule(s.out))]
+    sites = sites_of(small)
+    lacking = [s.out for s in sites if not has_bias(small.get_submodule(s.out))]
+    emptied = any(not site.heads for site in sites)
     trials = [Trial(divergence(small, model, held))]
     best, kept, fits = trials[0], start, ()
 
@@ -112,14 +117,15 @@ def choose(
             best, kept, fits = trials[-1], _weights(small), solved
         return solved
 
-    base = replace(options, choose=False)
     note = _enough(attempt(base))
     if note is not None or best.options is None:
         attempt(replace(base, scales=True, feed_forward=False))
     for change in CHANGES:
         way = best.options or base
-        changed = replace(way, **change(way))
-        useless = (changed.bias and not lacking) or way.scales
+        if way.scales:
+            break
+        changed = replace(way, **change(way, options))
+        useless = (changed.bias and not lacking) or (changed.linear and not emptied)
         if changed not in [trial.options for trial in trials] and not useless:
             attempt(changed)
     _restore(small, kept)
@@ -197,19 +203,21 @@ def _take(batch: Mapping[str, object], which: np.ndarray) -> dict[str, object]:
     }
 
 
-Weights = tuple[list[str], dict[str, Tensor]]
-"""The projections that got a bias, and all parameters."""
+Weights = tuple[list[str], list[WrittenPath], dict[str, Tensor]]
+"""The projections that got a bias, the linear paths, and all parameters."""
 
 
 def _weights(model: nn.Module) -> Weights:
     parameters = {name: value.detach().clone() for name, value in model.named_parameters()}
-    return biases_in(model.config), parameters
+    return biases_in(model.config), paths_in(model.config), parameters
 
 
 def _restore(model: nn.Module, weights: Weights) -> None:
-    biases, parameters = weights
+    biases, paths, parameters = weights
     if biases != biases_in(model.config):
         set_biases(model, biases)
+    if paths != paths_in(model.config):
+        set_paths(model, paths)
     with torch.no_grad():
         for name, value in model.named_parameters():
             value.copy_(parameters[name])

@@ -34,6 +34,11 @@ class Recover:
     """Solve the second matrix of each feed-forward part as well."""
     bias: bool = False
     """Give a bias to the output projections of attention that have none."""
+    path_rank: int = 0
+    """Rank of a linear path from attention's input to its output beside the kept heads; heads pay
+    for it. With `choose` it is tried."""
+    linear: bool = False
+    """A linear map in place of attention where a layer has no heads. With `choose` it is tried."""
     scales: bool = False
     """One factor for each kept head instead of new weights: for very few rows."""
     choose: bool = False
@@ -48,6 +53,10 @@ class Recover:
             raise UsageError(f"A batch has at least one token, not {self.tokens}.")
         if self.target not in ("output", "stream"):
             raise UsageError(f"The target is output or stream, not {self.target!r}.")
+        if self.path_rank < 0:
+            raise UsageError(f"The rank of a path is not negative: {self.path_rank}.")
+        if self.scales and (self.path_rank or self.linear):
+            raise UsageError("With factors for the heads alone there is no path: leave one out.")
         if not 0 < self.hold_back < 1:
             raise UsageError(
                 f"The share of rows to hold back is above 0 and below 1, not {self.hold_back}."

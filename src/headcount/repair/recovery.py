@@ -16,8 +16,10 @@ depths together.
 With the target `stream`, y is the full model's stream behind the layer minus what the pruned
 model's output is added to (`models/residual.py`), so that drift from below is made up for. With
 `feed_forward` the second matrix of a block's feed-forward part is solved in the same way, in turn.
-With `bias` the output projections of attention that have no bias get one. With `scales` a head's
-rows keep their directions and get one factor.
+With `bias` the output projections of attention that have no bias get one. With `path_rank` z gets
+the layer's own input x beside it, with weights of that rank (`ridge.py`): a linear path beside the
+kept heads; with `linear` a layer without heads gets one of full rank in place of attention. A path
+that is there is solved again. With `scales` a head's rows keep their directions and get one factor.
 
 The inputs must be like those the model will see: solved on random tokens, models scored worse
 than without recovery in every case that was tried.
@@ -34,16 +36,22 @@ from torch import nn
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.batches import Batches, batches_for, counted_tokens
-from headcount.models.cut import biases_in
+from headcount.models.cut import (
+    LinearPath,
+    WrittenPath,
+    biases_in,
+    paths_in,
+)
 from headcount.models.door import require_model
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
-from headcount.models.instructions import set_biases
-from headcount.models.linear import has_bias, read_rows, write_rows
+from headcount.models.instructions import set_biases, set_paths
+from headcount.models.linear import has_bias, read_path, read_rows, write_path, write_rows
 from headcount.models.remove import make_own
 from headcount.models.residual import Addition, find_additions
 from headcount.models.sites import Site
 from headcount.models.stages import Stages, UnsteadyError
+from headcount.models.watch import noting_widths
 from headcount.repair.recover import Recover
 from headcount.repair.ridge import NormalEquations
 from headcount.tasks.as_rows import Data, as_rows
@@ -125,6 +133,10 @@ class _SolvedPart:
     feed_forward: bool = False
     residual: str | None = None
     """What module's input its output is added to, where that is to be looked at."""
+    path_width: int = 0
+    """Of the input that has a linear path beside the heads; 0 without one."""
+    rank: int = 0
+    """Of that path."""
 
     @property
     def name(self) -> str:
@@ -144,18 +156,24 @@ def recover_layers(
     if isinstance(data, Iterable):
         data = list(data)  # every layer goes through it, batch by batch in the same order
     parts = _parts(small, model, options)
-    for part in parts:  # they are written to
-        make_own(small.get_submodule(part.out), model)
+    written = [part.out for part in parts]
+    written += [f"{entry['path']}.linear_path" for entry in paths_in(small.config)]
+    for name in written:
+        make_own(small.get_submodule(name), model)
     with torch.no_grad(), evaluating(small), evaluating(model):
-        start = {part.out: read_rows(small.get_submodule(part.out)) for part in parts}
-        biases = biases_in(small.config)
+        start = {
+            f"{name}.{key}": value.clone()
+            for name in written
+            for key, value in small.get_submodule(name).named_parameters()
+        }
+        biases, paths = biases_in(small.config), paths_in(small.config)
         try:
             return _solve(small, model, parts, data, options, report)
         except UnsteadyError:
-            if options.bias:
-                set_biases(small, biases)
-            for path, rows in start.items():
-                write_rows(small.get_submodule(path), rows)
+            set_biases(small, biases)
+            set_paths(small, paths)
+            for name, value in start.items():
+                small.get_parameter(name).copy_(value)
             return _solve(small, model, parts, data, options, report, whole=True)
 
 
@@ -201,21 +219,11 @@ def _solve(
 ) -> list[Fit]:
     """Every part in turn; with `whole` each starts from the bottom again."""
     fits: list[Fit] = []
-    residuals = {part.path: part.residual for part in parts if part.residual is not None}
+    residuals = {part.path: (part.residual,) for part in parts if part.residual is not None}
     full = Stages(model, parts, "output", residuals=residuals, whole=whole)
-    uses = full.explore(next(batches_for(model, data, tokens=options.tokens)).inputs)
-    # a layer without heads may be skipped: what its output is added to is seen where that goes in
-    emptied = {part.path for part in parts if not part.heads}
-    seen = {
-        part.path: replace(part, out=part.residual)
-        if part.path in emptied and part.residual
-        else part
-        for part in parts
-    }
-    beside = {path: module for path, module in residuals.items() if path not in emptied}
-    pruned = Stages(
-        small, list(seen.values()), "input", recipes=full.recipes, residuals=beside, whole=whole
-    )
+    places = [(part.path, part.out) for part in parts if not part.feed_forward]
+    with noting_widths(model, places) as widths:
+        uses = full.explore(next(batches_for(model, data, tokens=options.tokens)).inputs)
     order = [part for path in uses for part in parts if part.path == path]
     smaller = [number for number, part in enumerate(order) if part.pruned]
     # what runs below the first missing head is as it was
@@ -227,6 +235,22 @@ def _solve(
             if not part.feed_forward and not has_bias(small.get_submodule(part.out))
         ]
         set_biases(small, [*biases_in(small.config), *added])
+    todo = _with_paths(small, todo, widths, options)
+    seen: dict[str, _SolvedPart] = {}
+    beside: dict[str, list[str]] = {}
+    for part in todo:
+        shown = [f"{part.path}.linear_path"] if part.rank else []
+        shown += [part.residual] if part.residual is not None else []
+        if shown and not part.heads:
+            # such a layer may be skipped: what goes in is seen there
+            seen[part.path] = replace(part, out=shown.pop(0))
+        else:
+            seen[part.path] = part
+        if shown:
+            beside[part.path] = shown
+    pruned = Stages(
+        small, list(seen.values()), "input", recipes=full.recipes, residuals=beside, whole=whole
+    )
     for done, part in enumerate(todo):
         given, uses_of = (pruned, seen[part.path]), uses[part.path]
         sums = _collect(given, (full, part), uses_of, data, options.tokens)
@@ -237,6 +261,29 @@ def _solve(
     if not (pruned.holds() and full.holds()):
         raise UnsteadyError
     return fits
+
+
+def _with_paths(
+    small: nn.Module, todo: list[_SolvedPart], widths: dict[str, int], options: Recover
+) -> list[_SolvedPart]:
+    """The parts with the linear paths that are there or asked for, which the model then has."""
+    linear = {entry["path"]: entry for entry in paths_in(small.config)}
+    for part in todo:
+        width = widths.get(part.path, 0)
+        outputs = read_rows(small.get_submodule(part.out)).shape[1]
+        rank = width if options.linear and not part.heads else options.path_rank
+        if rank * (width + outputs) >= width * outputs:
+            rank = width  # which has fewer weights then
+        if rank and not part.feed_forward:
+            entry = WrittenPath(path=part.path, out=part.out, width=width, rank=rank)
+            linear[part.path] = entry
+    set_paths(small, [*linear.values()])
+    return [
+        replace(part, path_width=entry["width"], rank=entry["rank"])
+        if (entry := linear.get(part.path)) is not None
+        else part
+        for part in todo
+    ]
 
 
 def _pairs(small: nn.Module, model: nn.Module) -> list[tuple[Site, Site]]:
@@ -270,16 +317,16 @@ def _collect(
     (small, source), (full, part) = shown, wanted
     out = small.model.get_submodule(part.out)
     bias = has_bias(out)
-    if not part.heads and not bias:
+    if not part.heads and not bias and not part.rank:
         return None
     weights = read_rows(out)
-    width = len(weights) - bias
-    sums = NormalEquations(width, weights.shape[1], bias=bias)
+    width = len(weights) - bias + part.path_width
+    sums = NormalEquations(width, weights.shape[1], bias=bias, path=part.path_width, rank=part.rank)
     for number, batch in enumerate(batches_for(full.model, data, tokens=tokens)):
         inputs = batch.inputs
         targets = full.run_to(part, uses, number, inputs)
         outputs = [None] * len(targets)
-        if part.heads or part.residual is not None:
+        if width or part.residual is not None:
             outputs = small.run_to(source, uses, number, inputs)
         for z, y in zip(outputs, targets, strict=True):
             y = y.reshape(-1, y.shape[-1])
@@ -295,14 +342,21 @@ def _collect(
 def _put(small: nn.Module, part: _SolvedPart, sums: NormalEquations, options: Recover) -> Fit:
     """Solve, and write the weights."""
     out = small.get_submodule(part.out)
-    start = read_rows(out)
+    rows = read_rows(out)
+    columns = len(rows) - sums.bias
+    path: LinearPath | None = getattr(small.get_submodule(part.path), "linear_path", None)
+    beside = rows[:0] if path is None else read_path(path)
+    start = torch.cat([rows[:columns], beside, rows[columns:]])
     if options.scales and not part.feed_forward:
         solved = sums.solve_scales(start, part.head_dim, options.ridge, part.name)
         unknowns = part.heads + sums.bias
     else:
         solved = options.solve(sums, start, part.name)
-        unknowns = len(start)
-    write_rows(out, solved)
+        on_path = part.rank * (1 + part.path_width / rows.shape[1])
+        unknowns = len(rows) + round(on_path if part.rank < part.path_width else part.rank)
+    write_rows(out, torch.cat([solved[:columns], solved[columns + len(beside) :]]))
+    if path is not None and not options.scales:
+        write_path(path, solved[sums.on_path])
     name = "feed-forward" if part.feed_forward else "attention"
     before, after = sums.error(start), sums.error(solved)
     return Fit(part.stack, part.layer, before, after, sums.rows, unknowns, name)
