@@ -276,7 +276,7 @@ class DistilTrainer(TaskTrainer):
         tokens = None if written is None else written != IGNORED
         if tokens is None or tokens.numel() != full.shape[:-1].numel():
             tokens = counted_tokens(batch.inputs, "decoder", full.shape[:-1].numel())
-        losses = row_distances(small, full, tokens, chances=kind.chances)
+        losses = row_distances(small, full, tokens, logits=kind.logits)
         if self.hidden:
             losses = losses + self.hidden * state_errors(outputs, wanted, batch.inputs, tokens)
         return (losses * counts).sum(), outputs
@@ -288,12 +288,12 @@ def counted_rows(labels: Tensor) -> Tensor:
 
 
 def row_distances(
-    small: Tensor, full: Tensor, counts: Tensor | None = None, *, chances: bool
+    small: Tensor, full: Tensor, counts: Tensor | None = None, *, logits: bool
 ) -> Tensor:
     """(row,) the mean over a row's answers that count of KL(full ‖ small), or of ‖small - full‖².
 
     >>> right, left = torch.tensor([[[0.0, 0.0]]]), torch.tensor([[[1.0, 0.0]]])
-    >>> row_distances(left, right, chances=True), row_distances(left, right, chances=False)
+    >>> row_distances(left, right, logits=True), row_distances(left, right, logits=False)
     (tensor([0.1201]), tensor([1.]))
     """
     rows = len(full)
@@ -303,7 +303,7 @@ def row_distances(
         counts = torch.ones(len(full), dtype=torch.bool, device=full.device)
     counts = counts.reshape(-1)
     small, full = small[counts].to(wide), full[counts].to(wide)  # no softmax over padding
-    if chances:
+    if logits:
         log_p, log_q = full.log_softmax(-1), small.log_softmax(-1)
         values = functional.kl_div(log_q, log_p, reduction="none", log_target=True).sum(-1)
     else:

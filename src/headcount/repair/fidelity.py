@@ -25,12 +25,12 @@ def divergence(small: nn.Module, full: nn.Module, data: Batches) -> float:
     total = weight = 0.0
     with torch.no_grad(), evaluating(small), evaluating(full):
         for batch in batches_for(full, data):
-            (left, chances), (right, _) = (_answers(m, batch, data) for m in (small, full))
+            (left, logits), (right, _) = (_answers(m, batch, data) for m in (small, full))
             left, right = (x.reshape(-1, x.shape[-1]) for x in (left, right))
             counts = counted_tokens(batch.inputs, "decoder", len(right))
             if counts is not None:
                 left, right = left[counts], right[counts]
-            if chances:
+            if logits:
                 total += _kl(right, left)
                 weight += len(right)
             else:
@@ -48,7 +48,7 @@ def _answers(model: nn.Module, batch: ModelBatch, data: Batches) -> tuple[Tensor
         kind, answers = answers_of(model, batch, None if name is None else task_kind(name))
     except UsageError:
         return run(model, batch.inputs)[0], False
-    return kind.distributions(answers, batch), kind.chances
+    return kind.distributions(answers, batch), kind.logits
 
 
 def _kl(right: Tensor, left: Tensor) -> float:

@@ -24,6 +24,7 @@ from headcount.base.errors import UsageError
 from headcount.heads import Mask
 from headcount.heads.as_mask import MaskLike, are_several
 from headcount.models.find import mask_for, unwrap
+from headcount.models.probe import text_config
 from headcount.tasks import Task, bleu, open_task
 from headcount.tasks.as_rows import Data
 from headcount.tasks.kinds import task_kind
@@ -40,8 +41,9 @@ from headcount.training.translate import translate
 
 TOKENS = {"cpu": 1024, "gpu": 16384}
 """Tokens per batch: on a CPU more no longer fit its caches, measured on MiniLM."""
-LOGITS = 2**25
-"""Most logits of a language model held at once: 128 MB in single precision."""
+LOGITS = {"cpu": 2**23, "gpu": 2**25}
+"""Logits of a language model held at once: 32 or 128 MB in single precision. On a CPU more are
+slower, measured with SmolLM2's 49,152 words."""
 
 
 @overload
@@ -138,8 +140,8 @@ def evaluate_rows(
     if tokenizer is not None:
         match(model, tokenizer)  # it need not be the model that the rows were made for
     require_finite(model)
-    if tokens is None:
-        tokens = TOKENS["cpu" if next(model.parameters()).device.type == "cpu" else "gpu"]
+    place = "cpu" if next(model.parameters()).device.type == "cpu" else "gpu"
+    tokens = TOKENS[place] if tokens is None else tokens
     started = time.monotonic()
     task, kind = scored.task, task_kind(scored.task.kind)
     if kind.generates(unwrap(model)):
@@ -149,11 +151,8 @@ def evaluate_rows(
         )
     else:
         if kind.asks_tokens or kind.writes:
-            # how many words it chooses from
-            words = (
-                model.config.get_text_config().vocab_size if tokenizer is None else len(tokenizer)
-            )
-            tokens = max(1, min(tokens, LOGITS // words))
+            words = int(getattr(text_config(model.config), "vocab_size", None) or 1)
+            tokens = max(1, min(tokens, LOGITS[place] // words))
         rows = scored.rows.with_corpus()
         kept = run_masks(model, rows, kind, masks, tokens=tokens, share=share, report=report)
         for table, mask in zip(kept, masks or [None], strict=True):

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from headcount.base.errors import UsageError
 from headcount.models.batches import ModelBatch
-from headcount.tasks import Examples, open_task
+from headcount.tasks import Examples, Task, open_task
 from headcount.tasks.encoding import RowOptions
 from headcount.tasks.kinds.causal_lm import CausalLM
 from headcount.training.evaluate import evaluate
@@ -109,6 +109,27 @@ def test_windows_are_those_of_a_plain_loop(bos: bool, stride: int | None, tmp_pa
     if bos:
         assert tokens == sum(found.predictions["bytes"]) == len(text.encode())
         assert bits.value == pytest.approx(nats / np.log(2) / len(text.encode()), rel=1e-5)
+
+
+def test_windows_are_scored_as_lm_eval_rolls_over_a_text() -> None:
+    """Its windows are given the token before them, and the first one the token of the beginning."""
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+
+    tokenizer = byte_tokenizer(bos=False)
+    model = build("gpt2", vocab_size=len(tokenizer), bos_token_id=0, eos_token_id=0)
+    text = "the cat sees the dog near a king, " * 3 + "and"
+    assert len(tokenizer(text).input_ids) == 7 * 15
+    task = Task(
+        name="text", kind="causal-lm", texts=("text",), metrics=("perplexity",), packed=True,
+        loader=lambda split: Examples(([f"<s>{text}"],)), window=16, stride=15,
+    )  # fmt: skip
+    found = evaluate(model, task, tokenizer=tokenizer, scoring=Scoring(bootstrap=0))
+    harness: Any = HFLM
+    writer = harness(pretrained=model, tokenizer=tokenizer, batch_size=2, max_length=15)
+    (theirs,) = writer.loglikelihood_rolling([Instance("loglikelihood_rolling", {}, (text,), 0)])
+    assert found.predictions["tokens"].tolist() == [15] * 7
+    assert found.scores[0].value == pytest.approx(np.exp(-theirs / 105), rel=1e-5)
 
 
 def test_labels_of_windows_are_the_tokens_that_no_window_has_had() -> None:

@@ -35,7 +35,7 @@ class Embedding(TaskKind):
     metrics: ClassVar = ("fidelity", f"neighbours@{NEIGHBOURS}")
     unit: ClassVar = "squared distance"
     nats: ClassVar = 0.5  # of a normal distribution with variance 1
-    chances: ClassVar = False
+    logits: ClassVar = False
     unlabelled: ClassVar = True
     compares: ClassVar = True
 

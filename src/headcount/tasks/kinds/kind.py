@@ -56,7 +56,7 @@ class TaskKind(Protocol):
     """Its data can be rows of a table or of JSON lines, and so what `hc.task` is given."""
     unlabelled: ClassVar[bool] = False
     """Labels of the loss are drawn from the model's own answers; no row has any."""
-    chances: ClassVar[bool] = True
+    logits: ClassVar[bool] = True
     """Answers are logits over their last axis: a probability for each class or word."""
     compares: ClassVar[bool] = False
     """Answers are scored beside those of the model that the rows were loaded for: texts alone are
@@ -203,8 +203,8 @@ def entropy_sum(logits: Tensor, labels: Tensor, smoothing: float, *, few: bool =
 
 def draw_classes(logits: Tensor, generator: torch.Generator) -> Tensor:
     """(row, …) classes or words drawn from the prediction."""
-    chances = logits.detach().softmax(-1).flatten(0, -2).cpu()
-    drawn = torch.multinomial(chances, 1, generator=generator).view(logits.shape[:-1])
+    probabilities = logits.detach().softmax(-1).flatten(0, -2).cpu()
+    drawn = torch.multinomial(probabilities, 1, generator=generator).view(logits.shape[:-1])
     return drawn.to(logits.device)
 
 
@@ -227,10 +227,12 @@ class TokenKind(TaskKind, Protocol):
         labels = batch.labels
         assert labels is not None
         counts = labels != IGNORED
-        right = answers[counts].argmax(-1) == labels[counts]
-        hits = torch.zeros_like(labels, dtype=torch.float64).masked_scatter(counts, right.double())
-        losses = entropies(answers.float(), labels).double()
-        return torch.stack([hits, losses, counts.double()], dim=-1).sum(1)
+        labelled, wanted = answers[counts].float(), labels[counts]
+        right = (labelled.argmax(-1) == wanted).double()
+        losses = functional.cross_entropy(labelled, wanted, reduction="none").double()
+        empty = torch.zeros_like(labels, dtype=torch.float64)
+        hits, nats = (empty.masked_scatter(counts, values) for values in (right, losses))
+        return torch.stack([hits, nats, counts.double()], dim=-1).sum(1)
 
     def score(self, kept: np.ndarray, scored: ScoredRows) -> tuple[Outcome, PredictionTable]:
         """Counts over tokens, row by row."""

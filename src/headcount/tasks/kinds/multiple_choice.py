@@ -85,24 +85,24 @@ class MultipleChoice(TaskKind):
         """(row,) cross-entropy of the choices, at the first row of an example."""
         labels = batch.labels
         assert labels is not None
-        chances, firsts, group = _log_chances(answers, batch)
+        logs, firsts, group = _log_probabilities(answers, batch)
         right = (firsts[group] + labels[firsts][group]) == torch.arange(
             len(labels), device=labels.device
         )
         weights = right * (1 - smoothing) + smoothing / torch.bincount(group)[group]
         counts = self.counts(labels)[firsts]
-        by_example = chances.new_zeros(len(firsts)).index_add(0, group, -chances * weights)
-        losses = torch.zeros_like(chances).index_put((firsts,), by_example * counts)
+        by_example = logs.new_zeros(len(firsts)).index_add(0, group, -logs * weights)
+        losses = torch.zeros_like(logs).index_put((firsts,), by_example * counts)
         return losses.sum() if total else losses
 
     def sample_labels(
         self, answers: Tensor, batch: ModelBatch, generator: torch.Generator
     ) -> Tensor:
         """A choice drawn for every example, by the softmax of the log-likelihoods."""
-        chances, firsts, group = _log_chances(answers.detach(), batch)
+        logs, firsts, group = _log_probabilities(answers.detach(), batch)
         within = torch.arange(len(group), device=group.device) - firsts[group]
-        table = torch.zeros(len(firsts), int(within.max()) + 1, dtype=chances.dtype)
-        table[group.cpu(), within.cpu()] = chances.exp().cpu()
+        table = torch.zeros(len(firsts), int(within.max()) + 1, dtype=logs.dtype)
+        table[group.cpu(), within.cpu()] = logs.exp().cpu()
         drawn = torch.multinomial(table, 1, generator=generator)[:, 0]
         labels = torch.full_like(group, IGNORED)
         labels[firsts] = drawn.to(group.device)
@@ -195,7 +195,7 @@ def _log_likelihoods(answers: Tensor, batch: ModelBatch) -> Tensor:
     return -entropies(answers, batch.targets).double().sum(1)
 
 
-def _log_chances(answers: Tensor, batch: ModelBatch) -> tuple[Tensor, Tensor, Tensor]:
+def _log_probabilities(answers: Tensor, batch: ModelBatch) -> tuple[Tensor, Tensor, Tensor]:
     """(row,) the log-probability of each choice among those of its example; (example,) the first
     row of each; (row,) the example."""
     assert batch.examples is not None

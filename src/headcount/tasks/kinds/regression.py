@@ -27,7 +27,7 @@ class Regression(TaskKind):
     metrics: ClassVar = ("spearman",)
     unit: ClassVar = "squared error"
     nats: ClassVar = 0.5  # of a normal distribution with variance 1
-    chances: ClassVar = False
+    logits: ClassVar = False
 
     def fits(self, model: nn.Module, answers: Tensor, labels: Tensor) -> bool:
         """One number a row, or labels that are no whole numbers."""
