@@ -140,8 +140,8 @@ def evaluate_rows(
     if tokenizer is not None:
         match(model, tokenizer)  # it need not be the model that the rows were made for
     require_finite(model)
-    place = "cpu" if next(model.parameters()).device.type == "cpu" else "gpu"
-    tokens = TOKENS[place] if tokens is None else tokens
+    processor = "cpu" if next(model.parameters()).device.type == "cpu" else "gpu"
+    tokens = TOKENS[processor] if tokens is None else tokens
     started = time.monotonic()
     task, kind = scored.task, task_kind(scored.task.kind)
     if kind.generates(unwrap(model)):
@@ -152,7 +152,7 @@ def evaluate_rows(
     else:
         if kind.asks_tokens or kind.writes:
             words = int(getattr(text_config(model.config), "vocab_size", None) or 1)
-            tokens = max(1, min(tokens, LOGITS[place] // words))
+            tokens = max(1, min(tokens, LOGITS[processor] // words))
         rows = scored.rows.with_corpus()
         kept = run_masks(model, rows, kind, masks, tokens=tokens, share=share, report=report)
         for table, mask in zip(kept, masks or [None], strict=True):
