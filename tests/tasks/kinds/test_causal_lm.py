@@ -145,6 +145,15 @@ def test_labels_of_windows_are_the_tokens_that_no_window_has_had() -> None:
     assert [row[2:] for row in rows.labels] == [[a + b, a + b + 1] for b in (2, 4, 6)]
 
 
+def test_a_beginning_in_the_text_is_not_added_again() -> None:
+    tokenizer, options = byte_tokenizer(bos=True), RowOptions(length=4, stride=4, packed=True)
+    plain, written = (
+        KIND.encode(Examples(([text],)), tokenizer, options) for text in ("abcdef", "<s>abcdef")
+    )
+    assert written.columns["input_ids"] == plain.columns["input_ids"]
+    assert written.labels == plain.labels
+
+
 def test_a_last_token_alone_is_no_window() -> None:
     rows = KIND.encode(
         Examples((["abcde"],)),

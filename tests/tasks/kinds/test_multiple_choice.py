@@ -145,6 +145,8 @@ def test_a_choice_has_the_space_before_it(tokenizer: Any) -> None:
     assert rows.columns["targets"] == [[IGNORED, cat], [IGNORED, dog, cat]]
     assert rows.labels.tolist() == [1, IGNORED]
     assert rows.examples.tolist() == [0, 0]
+    again = encoded(begin, "[CLS] the\n", ["cat", "dog cat"])  # there once, as in lm-eval
+    assert again.columns == rows.columns
     beside = encoded(tokenizer, "the", ["cat", "dog cat"], decoder=True)
     assert beside.columns["input_ids"] == [tokenizer("the").input_ids] * 2
     assert beside.columns["targets"] == [[cat], [dog, cat]]

@@ -45,8 +45,9 @@ class CausalLM(TokenKind):
         if options.chat:
             return _conversations(examples, processor, options)
         if options.packed and options.stride is not None:
-            text = "\n".join(map(str, examples.texts[0]))
-            if not (windows := _windows(*_stream(text, processor), options)):
+            begin, ids, sizes = _stream("\n".join(map(str, examples.texts[0])), processor)
+            written = bool(begin) and ids[:1] == begin  # in the text itself: it is there once
+            if not (windows := _windows(begin, ids[written:], sizes[written:], options)):
                 raise UsageError("The text is too short: at least two tokens are needed.")
             return _rows(windows, processor)
         if options.packed:

@@ -159,8 +159,9 @@ def _behind(
     contexts, texts = _ids(tokenizer, starts), _ids(tokenizer, wholes)
     ids, targets = [], []
     for number, text in zip(numbers, texts, strict=True):
-        row = begin + text
-        first = max(1, min(len(begin) + len(contexts[number]), len(row) - 1))
+        start = [] if text[:1] == begin else begin  # a prompt may have it
+        row = start + text
+        first = max(1, min(len(start) + len(contexts[number]), len(row) - 1))
         if len(row) < 2:
             raise UsageError(f"The prompt {starts[number]!r:.60} has no tokens in this tokenizer.")
         ids.append(row[:-1])
