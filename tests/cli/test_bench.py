@@ -148,6 +148,23 @@ def test_grouped_heads_go_in_groups(cli: Cli, saved: Callable[..., Path]) -> Non
     assert [row["heads"] for row in found.values()] == [16, 10, 10]
 
 
+def test_a_decoder_writes(cli: Cli, saved: Callable[..., Path]) -> None:
+    line = ("bench", saved("llama"), "--generate", "--ratio", "0.5", *QUICK)
+    found = json.loads(cli(*line, "--json").out)
+    assert [shape["phase"] for shape in found["shapes"]] == ["prefill", "decode"]
+    assert found["run"]["options"]["generate"] is True
+    last = found["timings"][-1]
+    assert (last["phase"], last["name"]) == ("decode", "removed 50.0 %")
+    assert last["tokens_per_second"]["median"] == pytest.approx(2 / last["seconds"]["median"])
+    assert found["shapes"][1]["share_of_flops"] is None
+    table = cli(*line).out
+    assert "tokens/s" in table
+    assert "of the bytes read for a token with 2 × 8 tokens, decode" in table
+    ran = cli(*line, "--dry-run")
+    assert (ran.code, ran.out) == (2, "")
+    assert "inspect --context" in ran.err
+
+
 def test_a_dry_run_shows_the_ideals_and_loads_nothing(
     cli: Cli, saved: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,7 +121,7 @@ def test_it_says_when_heads_are_not_worth_it():
 
 
 def test_what_keeps_no_keys_or_has_no_users_is_refused():
-    with pytest.raises(UsageError, match="has no decoder and keeps no keys"):
+    with pytest.raises(UsageError, match="has no decoder that keeps keys"):
         serving_cost(build("bert"), context=8)
     with pytest.raises(UsageError, match="at least 1 user, not 0"):
         serving_cost(build("llama"), context=8, batch=0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.console import RenderableType
 
+from headcount.base.errors import UsageError
 from headcount.cli import groups
 from headcount.cli.common import Json, emit, warn
 from headcount.cli.progress import progress, waiting
@@ -40,18 +41,27 @@ def bench(
     All variants run in turn, round after round, so that a busy machine slows all of them. The
     speedup over the dense model is printed (the median over rounds, with its 95 % interval),
     beside what the FLOPs allow. Rounds go on until the intervals are within ± 10 %. Without
-    PRUNED, random heads are removed: which ones makes no difference to time.
+    PRUNED, random heads are removed: which ones makes no difference to time. With --generate a
+    decoder writes: a prefill, and tokens a second with the cache, beside what the bytes allow.
 
     **Examples:**
 
     - `headcount bench bert-base-uncased`
     - `headcount bench ./model ./pruned`
+    - `headcount bench ./model --generate --ratio 0.5 --length 1024 --batch 1,16`
     - `headcount bench ./config.json --ratio 0.5 0.9 --batch 1,8 --length 32,128 --json`
     """
     from headcount.costs.speed import check_bench, plan
 
     options = timing.on(BenchOptions(pruned=pruned))
-    check_bench(pruned, options.ratio, options.batch, options.length, options.repeats)
+    check_bench(
+        pruned, options.ratio, options.batch, options.length, options.repeats,
+        generate=options.generate, onnx=options.onnx,
+    )  # fmt: skip
+    if dry_run and options.generate:
+        raise UsageError(
+            "--dry-run has no --generate: headcount inspect --context says what reading allows."
+        )
     if dry_run:
         ahead = plan(model, pruned, ratio=options.ratio, length=options.length, seed=seed)
         show(ahead.notes, ahead.to_json(), as_json, plan_table(ahead))

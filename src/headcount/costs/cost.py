@@ -245,9 +245,9 @@ def cost(
 
 def serving_cost(model: PreTrainedModel, *, context: int, batch: int = 1) -> ServingCost:
     """What `model` takes with `batch` users of `context` tokens, refused where it has no room."""
-    found = cost(model, context=context, batch=batch).serving
-    assert found is not None  # it was asked for
-    return found
+    serving = cost(model, context=context, batch=batch).serving
+    assert serving is not None  # it was asked for
+    return serving
 
 
 def cost_of(

@@ -123,8 +123,8 @@ def serving_of(
     sites = [one for one in sites if one.site.stack in ("decoder", "cross")]
     if not sites:
         raise UsageError(
-            f"{type(model).__name__} has no decoder and keeps no keys and values for a next "
-            "token: leave out --context; --length says what heads cost."
+            f"{type(model).__name__} has no decoder that keeps keys and values for a next token; "
+            "--length says what its heads cost."
         )
     windows = _windows(model.config)
     user = {

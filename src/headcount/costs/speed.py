@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 from transformers import PreTrainedModel
 
@@ -19,12 +20,13 @@ from headcount.base.extras import missing_of, require_extra
 from headcount.base.text import line
 from headcount.costs.bench import time_removed
 from headcount.costs.cost import cost
+from headcount.costs.generating import time_generating
 from headcount.costs.pairs import comparable, mask_between
 from headcount.costs.shapes import shapes_of
 from headcount.costs.timed import BenchResult
 from headcount.costs.timing import check_rounds
 from headcount.heads import Layout, Mask
-from headcount.heads.choose import random_mask
+from headcount.heads.choose import random_groups, random_mask
 from headcount.models.devices import pick_device
 from headcount.models.door import require_pretrained
 from headcount.models.find import layout
@@ -84,6 +86,7 @@ def bench(
     repeats: int = 15,
     timing_seconds: float = TIMING_SECONDS,
     onnx: bool | None = None,
+    generate: bool = False,
     from_config: bool = False,
     allow_pickle: bool = False,
     device: str = "auto",
@@ -96,14 +99,15 @@ def bench(
     ones makes no difference to time. All ways run in turn for `repeats` rounds, and for more until
     all intervals are within ± 10 % or `timing_seconds` have passed. Of several batches and lengths
     every combination is timed. onnxruntime is timed where it is installed and the device is the
-    CPU, or as `onnx` says. `device`,
-    `from_config` (random weights) and `allow_pickle` are for models that are named; a model in
-    memory is timed where it is, and stays as it was. `track` goes around the rounds.
+    CPU, or as `onnx` says. With `generate`, a prefill of `length` tokens is timed, and tokens after
+    it through the cache, beside the bytes that are read for them; whole key-value heads are removed
+    then. `device`, `from_config` (random weights) and `allow_pickle` are for models that are named;
+    a model in memory is timed where it is, and stays as it was. `track` goes around the rounds.
     """
-    check_bench(pruned, ratio, batch, length, repeats)
+    check_bench(pruned, ratio, batch, length, repeats, generate=generate, onnx=onnx)
     notes: list[str] = []
     where = str(model.device) if isinstance(model, PreTrainedModel) else pick_device(device)
-    with_onnx = wants_onnx(onnx, where, notes)
+    with_onnx = not generate and wants_onnx(onnx, where, notes)
     with ExitStack() as kept:
 
         def opened(given: Named) -> tuple[PreTrainedModel, str]:
@@ -117,14 +121,15 @@ def bench(
 
         dense, weights = opened(model)
         if pruned is None:
-            masks = random_masks(layout(dense), ratio, seed)
+            masks = random_masks(layout(dense), ratio, seed, groups=generate)
             removed = {name: (mask, remove(dense, mask)) for name, mask in masks.items()}
         else:
             dense, mask, small = side_by_side(dense, opened(pruned)[0], notes)
             removed = {_share(mask): (mask, small)}
-        result = time_removed(
+        time = time_generating if generate else partial(time_removed, onnx=with_onnx)
+        result = time(
             dense, removed, batch=batch, length=length, rounds=repeats,
-            timing_seconds=timing_seconds, onnx=with_onnx, seed=seed, track=track,
+            timing_seconds=timing_seconds, seed=seed, track=track,
         )  # fmt: skip
     return replace(
         result, name=_name(model), pruned=_name(pruned), weights=weights, seed=seed,
@@ -168,8 +173,13 @@ def check_bench(
     batch: int | Sequence[int],
     length: int | Sequence[int] | None,
     repeats: int,
+    *,
+    generate: bool = False,
+    onnx: bool | None = None,
 ) -> None:
     """Refuse what cannot be timed, before anything is loaded."""
+    if generate and onnx:
+        raise UsageError("--generate is not timed in onnxruntime: leave out --onnx.")
     if pruned is not None and ratio is not None:
         raise UsageError("Give either PRUNED or --ratio: a pruned model has its own ratio.")
     shapes_of(batch, length)
@@ -191,11 +201,15 @@ def wants_onnx(wanted: bool | None, device: str, notes: list[str]) -> bool:
 
 
 def random_masks(
-    layout: Layout, ratio: float | Sequence[float] | None, seed: int
+    layout: Layout, ratio: float | Sequence[float] | None, seed: int, *, groups: bool = False
 ) -> dict[str, Mask]:
-    """For each ratio a mask as the method `random` draws it, by the share that it drops."""
+    """For each ratio a mask as the method `random` draws it, by the share that it drops.
+
+    With `groups`, key-value heads are drawn, which go with all their heads.
+    """
     ratios = RATIOS if ratio is None else [ratio] if isinstance(ratio, int | float) else ratio
-    masks = [random_mask(layout, share, seed) for share in ratios]
+    draw = random_groups if groups else random_mask
+    masks = [draw(layout, share, seed) for share in ratios]
     return {_share(mask): mask for mask in masks}
 
 

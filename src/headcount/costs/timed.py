@@ -5,10 +5,14 @@ from __future__ import annotations
 import platform
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from typing import Literal
 
 from headcount.base import html
 from headcount.base.text import line
 from headcount.costs.timing import PRECISION, Estimate, is_precise
+
+Phase = Literal["forward", "prefill", "decode"]
+"""A forward pass; one that fills a cache; one token after it for every example."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +30,20 @@ class BenchRow:
     ratio: Estimate
     """Time as a share of the dense model's in the same round."""
     ideal: float | None
-    """FLOPs as a share of the dense model's, None when they cannot be counted."""
+    """FLOPs as a share of the dense model's, None when they cannot be counted; of `decode` the
+    bytes that are read."""
     parameters: int
     memory: int
     """Bytes of the weights, as a safetensors file has them."""
+    cache: int | None = None
+    """Bytes of all keys and values after a prefill."""
+    tokens: int | None = None
+    """Tokens of a prefill, or of one step of all examples."""
+
+    @property
+    def tokens_per_second(self) -> Estimate | None:
+        """Of all examples together; None of a forward pass."""
+        return self.seconds.turned().times(self.tokens) if self.tokens else None
 
     @property
     def speedup(self) -> Estimate:
@@ -49,7 +63,13 @@ class BenchRow:
     def to_json(self) -> dict[str, object]:
         """A plain dict."""
         speed = {"speedup": asdict(self.speedup), "bound": self.bound}
-        return {**asdict(self), "over_ideal": self.over_ideal, **speed}
+        plain: dict[str, object] = {**asdict(self), "over_ideal": self.over_ideal, **speed}
+        rate = self.tokens_per_second
+        del plain["tokens"]
+        if rate is None:
+            del plain["cache"]
+            return plain
+        return plain | {"tokens_per_second": asdict(rate)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +86,7 @@ class Shape:
     ceiling: float | None
     """How many times as fast without any head, at best."""
     rows: tuple[BenchRow, ...]
+    phase: Phase = "forward"
 
     @property
     def precise(self) -> bool:
@@ -73,13 +94,19 @@ class Shape:
         return all(is_precise(row.ratio) for row in self.rows)
 
     def __str__(self) -> str:
-        return f"{self.batch} × {self.reads}"
+        after = "" if self.phase == "forward" else f", {self.phase}"
+        return f"{self.batch} × {self.reads}{after}"
 
     def to_json(self) -> dict[str, object]:
         """How it was timed; the rows are those of the bench."""
+        phase = {} if self.phase == "forward" else {"phase": self.phase}
+        shares = {"share_of_flops": self.share}
+        if self.phase == "decode":
+            shares = {"share_of_flops": None, "share_of_bytes": self.share}
         return {
+            **phase, **shares,
             "batch": self.batch, "length": self.length if "tokens" in self.reads else None,
-            "reads": self.reads, "rounds": self.rounds, "share_of_flops": self.share,
+            "reads": self.reads, "rounds": self.rounds,
             "ceiling": self.ceiling, "precise": self.precise, "precision": PRECISION,
         }  # fmt: skip
 
@@ -128,7 +155,8 @@ class BenchResult:
         """What was asked and measured, as plain values; of several shapes the first is on top."""
         shapes = [shape.to_json() for shape in self.shapes]
         timings = [
-            row.to_json() | {"batch": shape["batch"], "length": shape["length"]}
+            row.to_json()
+            | {name: shape[name] for name in ("batch", "length", "phase") if name in shape}
             for shape, timed in zip(shapes, self.shapes, strict=True) for row in timed.rows
         ]  # fmt: skip
         return {

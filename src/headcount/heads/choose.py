@@ -29,6 +29,24 @@ def random_mask(layout: Layout, ratio: float, seed: int) -> Mask:
     return keep_best(random_scores(layout, np.random.default_rng(seed)), layout.kept_at(ratio))
 
 
+def random_groups(layout: Layout, ratio: float, seed: int) -> Mask:
+    """Key-value heads drawn at random over the whole model, `ratio` of them removed with all heads.
+
+    >>> random_groups(Layout.of(encoder=[12] * 12), 0.5, seed=0).sparsity
+    0.5
+    """
+    units = [
+        [Head(stack.name, layer, head) for head in range(at * size, (at + 1) * size)]
+        for stack in layout.stacks
+        for layer, (heads, groups) in enumerate(zip(stack.heads, stack.groups, strict=True))
+        for size in ([heads // groups] if groups else [])
+        for at in range(groups)
+    ]
+    kept = Layout.of(encoder=[len(units)]).kept_at(ratio)
+    order = np.random.default_rng(seed).permutation(len(units))
+    return Mask.of(layout, [head for unit in order[:kept] for head in units[unit]])
+
+
 def random_scores(layout: Layout, generator: np.random.Generator) -> Scores:
     """A score for every head, drawn evenly between 0 and 1."""
     return Scores(layout, tuple(generator.random(len(layout))))

@@ -41,7 +41,7 @@ def run_cached(
         for end in range(ids.shape[1] - STEPS, ids.shape[1] + 1):
             part = {key: value[:, start:end] for key, value in tokenwise.items()}
             out = model(**part, **once, use_cache=True, past_key_values=cache)
-            cache, start = _cache_of(model, out), end
+            cache, start = cache_of(model, out), end
             outputs += tensors(out)
             if name == "input_ids":
                 # images are seen with their own tokens
@@ -59,7 +59,8 @@ def may_cache(answer: object) -> bool:
     return not is_dataclass(answer) or hasattr(answer, "past_key_values")
 
 
-def _cache_of(model: nn.Module, out: Any) -> Cache:
+def cache_of(model: nn.Module, out: Any) -> Cache:
+    """The cache of an answer; refused where it has none."""
     cache = out.get("past_key_values")
     if not isinstance(cache, Cache):
         raise UnsupportedError(f"{type(model).__name__} returns no key-value cache.")
@@ -73,7 +74,7 @@ def _static(model: Any, inputs: dict[str, Any], length: int) -> Cache:
     cache = StaticCache(config=config, max_cache_len=length + 3)
     if not model.config.is_encoder_decoder and "encoder_hidden_states" not in inputs:
         return cache
-    filled = _cache_of(model, model(**inputs, use_cache=True))
+    filled = cache_of(model, model(**inputs, use_cache=True))
     if not isinstance(filled, EncoderDecoderCache):
         return cache
     layer: Any = filled.cross_attention_cache.layers[0]

@@ -49,17 +49,23 @@ class Timing(JsonObject):
     bound: float | None = None
     """How many times as fast the FLOPs allow."""
     seconds: TimeEstimate
-    """Of a forward pass."""
+    """Of a forward pass; of decode, one token of every example."""
     ratio: TimeEstimate
     """The time as a share of the dense model's in the same round."""
     ideal: float | None
-    """FLOPs as a share of the dense model's; null where they cannot be counted."""
+    """FLOPs as a share of the dense model's, of decode the bytes read; null if not counted."""
     over_ideal: float | None
-    """The measured share over that of the FLOPs."""
+    """The measured share over the ideal one."""
     parameters: int
     """Parameters."""
     memory: int
     """Bytes of the weights."""
+    phase: str | None = None
+    """prefill or decode, with generate."""
+    cache: int | None = None
+    """Bytes of the keys and values of all examples."""
+    tokens_per_second: TimeEstimate | None = None
+    """Of all examples together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +88,10 @@ class TimedShape(JsonObject):
     """Whether all intervals are within the precision."""
     precision: float
     """The half-width of an interval that is precise, as a share."""
+    phase: str | None = None
+    """prefill or decode, with generate."""
+    share_of_bytes: float | None = None
+    """Of decode, the heads' share of the bytes read for a token, in weights and cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +150,8 @@ class BenchOptions(RunKind):
     """Add rounds until the intervals are within ± 10 %, for at most this many seconds."""
     onnx: bool | None = None
     """Time onnxruntime, too; by default when it is installed and the device is the CPU."""
+    generate: bool = False
+    """Time a decoder that writes: a prefill of length tokens, then tokens with its cache."""
     from_config: bool = False
     """Use random weights even if the model has its own: the time is the same."""
 
@@ -151,10 +163,11 @@ class BenchOptions(RunKind):
             object.__setattr__(self, name, unlisted(getattr(self, name)))
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain data without the usual `timing_seconds`: the key of earlier runs stays."""
+        """Plain data without the usual values of later options: the key of earlier runs stays."""
         plain = by_field(self)
-        if self.timing_seconds == type(self).timing_seconds:
-            del plain["timing_seconds"]
+        for name in ("timing_seconds", "generate"):
+            if plain[name] == getattr(type(self), name):
+                del plain[name]
         return plain
 
     def execute(self, run: Run, context: RunContext) -> RunOutput:

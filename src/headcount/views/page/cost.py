@@ -53,6 +53,7 @@ def _of_bench(item: ReportItem) -> PageBench:
     rows = []
     for row in data["timings"]:
         shape = f", {row.get('batch')} × {row.get('length')} tokens" if several else ""
+        shape += f", {row['phase']}" if row.get("phase", "forward") != "forward" else ""
         ideal = number(row.get("ideal"))
         rows.append(
             fill(TimedModel, row, name=row["name"] + shape, max_speedup=ideal and 1 / ideal)

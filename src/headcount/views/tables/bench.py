@@ -47,6 +47,10 @@ def columns_of(shapes: Sequence[Shape]) -> Iterator[Column]:
     yield Column(title="95 %", weight=6, cells=spread)
     yield numbers("at best", 7, [row.bound for row in rows], ".2f")
     yield numbers("ms", 3, [1000 * row.seconds.median for row in rows], ".1f")
+    rates = [row.tokens_per_second for row in rows]
+    if any(rates):
+        yield numbers("tokens/s", 7, [rate and rate.median for rate in rates], ".1f")
+        yield Column(title="cache", weight=5, cells=[amount(row.cache, "B") for row in rows])
     yield Column(title="parameters", weight=1, cells=sizes)
     yield Column(title="file", weight=2, cells=[amount(row.memory, "B") for row in rows])
 
@@ -54,11 +58,12 @@ def columns_of(shapes: Sequence[Shape]) -> Iterator[Column]:
 def remarks(bench: BenchResult) -> Iterator[str]:
     """What the numbers mean."""
     several = len(bench.shapes) > 1
-    for shape in {shape.reads: shape for shape in bench.shapes}.values():
-        where = f"with {shape.reads}" if several else "here"
+    for shape in {_counted(shape): shape for shape in bench.shapes}.values():
+        where = f"with {_counted(shape)}" if several else "here"
+        what = "bytes read for a token" if shape.phase == "decode" else "FLOPs"
         if shape.share is not None and shape.ceiling is not None:
             yield (
-                f"Heads are {percent(shape.share)} of the FLOPs {where}: without any of them the "
+                f"Heads are {percent(shape.share)} of the {what} {where}: without any of them the "
                 f"model could be {shape.ceiling:.2f} × as fast at best."
             )
     for shape in bench.shapes:
@@ -70,6 +75,11 @@ def remarks(bench: BenchResult) -> Iterator[str]:
             )
     if any(row.kind == "masked" for row in bench.rows):
         yield "Masked heads are computed and then multiplied by zero, which saves no time."
+
+
+def _counted(shape: Shape) -> str:
+    """What the share of a shape depends on: FLOPs not on the batch, the bytes of a token on it."""
+    return str(shape) if shape.phase == "decode" else shape.reads
 
 
 def plan_table(plan: BenchPlan) -> Table:
