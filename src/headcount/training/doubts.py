@@ -1,9 +1,10 @@
-"""What makes a score doubtful: mere guessing, texts of unknown tokens, texts that do not fit."""
+"""What makes a score doubtful: guessing, unknown tokens, texts cut off, choices that are alike."""
 
 from __future__ import annotations
 
 from transformers import PreTrainedTokenizerBase
 
+from headcount.models.batches import TARGETS
 from headcount.tasks.guessing import against_guessing
 from headcount.tasks.rows import ScoredRows
 from headcount.training.evaluation import Evaluation
@@ -21,10 +22,11 @@ def doubts_about(
     tokenizer: PreTrainedTokenizerBase | None,
     scoring: Scoring,
 ) -> list[str]:
-    """Sentences about a score no better than guessing, unknown tokens, and texts cut off."""
+    """Sentences about a score no better than guessing, and about rows that are not read well."""
     doubts = [
         unknown_tokens(scored, tokenizer),
         cut_off(scored),
+        equal_choices(scored),
         no_better_than_guessing(evaluation, scoring),
     ]
     return [doubt for doubt in doubts if doubt is not None]
@@ -59,6 +61,21 @@ def cut_off(scored: ScoredRows) -> str | None:
     return (
         f"{100 * share:.0f} % of the rows have as many tokens as --max-length and the model's "
         f"positions allow, {scored.length}: what comes behind them in a longer text is not read."
+    )
+
+
+def equal_choices(scored: ScoredRows) -> str | None:
+    """Whether rows have choices of the same tokens."""
+    if not scored.task.choices:
+        return None
+    tokens = list(map(tuple, scored.rows.columns[TARGETS]))
+    examples = scored.rows.rows_of(range(len(scored)))
+    alike = sum(len({tokens[row] for row in rows}) < len(rows) for rows in examples)
+    if not alike:
+        return None
+    return (
+        f"{alike} of {len(scored)} rows have choices that are the same tokens: they are equally "
+        "likely, and the first of them is taken."
     )
 
 

@@ -360,3 +360,17 @@ def test_it_is_scored_as_lm_eval_scores_it(tokenizer: Any, tmp_path: Any) -> Non
         ):
             given = [float(pair[0]) for pair in two["filtered_resps"]]
             np.testing.assert_allclose(json.loads(one), given, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["llama", "t5"])
+def test_choices_of_the_same_tokens_are_told(
+    family: str, tokenizer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """To a tokenizer of small letters: the first of them is taken, right or wrong."""
+    texts = ["the king is"] * 2, ['["a dog", "A dog"]', '["a dog", "a cat"]']
+    alike = replace(TASK, loader=lambda _: Examples(texts, np.array([1, 0])))
+    evaluate(make(family, tokenizer), alike, tokenizer=tokenizer)
+    assert "1 of 2 rows have choices that are the same tokens" in caplog.text
+    caplog.clear()
+    evaluate(make(family, tokenizer), TASK, tokenizer=tokenizer)
+    assert "same tokens" not in caplog.text
