@@ -35,7 +35,7 @@ def test_files_sentence_and_json(cli, folder, tmp_path):
     names = {path.name for path in (tmp_path / "s").iterdir()}
     assert names == {
         "search.json", "search.png", "search.svg", "model", "runs", "selection.json", "studies",
-        "claims", "work",
+        "claims", "work", "details",
     }  # fmt: skip
     assert [shape["batch"] for shape in found["timing"]["shapes"]] == [1, 2]
     assert " at 1 × 5 tokens (FLOPs allow " in found["sentence"]

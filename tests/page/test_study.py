@@ -51,3 +51,29 @@ def test_a_small_study_from_end_to_end(
     assert page.complaints() == []
     assert page.requests() == []
     page.close()
+
+
+def test_a_search_alone_gives_a_full_page(
+    cli: Callable[..., Any], browser: Browser, tmp_path: Path
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(locate("pocket-bert"))
+    tiny(tokenizer).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    few = ("--limit", "24", "--calibration-samples", "16", "--bootstrap", "40", "--seeds", "1")
+    line = ("--task", "pocket-sentiment", *few, "--baseline", "1", "--repeats", "6")
+    ran = cli("search", tmp_path / "model", *line, "--timing-seconds", "0", "--max-drop", "30%",
+              "--out", tmp_path / "s")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert cli("report", tmp_path / "s", "--out", tmp_path / "s.html").code == 0
+    page = browser.open(tmp_path / "s.html")
+    page.wait("document.querySelectorAll('#card .strip').length > 0")
+    assert page.texts("nav a") == ["Heads", "Curves", "Attention", "Cost", "Results"]
+    names = page.texts("#card .strip .name")
+    for name in ("importance", "replaceable share", "previous token"):
+        assert any(each.startswith(name) for each in names), names
+    assert len(page.texts("#card .examples .pair")) > 0
+    page.wait("document.querySelectorAll('#attention .token').length > 2")
+    figures = page.run("[...document.querySelectorAll('figure')].map((each) => each.id)")
+    assert {"grid", "scatter", "curve", "tried", "attention", "results"} <= set(figures)
+    assert page.complaints() == []
+    page.close()

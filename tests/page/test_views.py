@@ -240,13 +240,13 @@ def test_the_slider_by_keyboard_and_buttons(page: Page) -> None:
     page.run("headcount.go(6)")
     page.run("document.getElementById('ratio').focus()")
     page.press("ArrowRight")
-    assert page.texts(".figures dd b")[0] == f"7 of {HEADS}"
+    assert page.texts(".figures dd b")[0] == f"{HEADS - 7} of {HEADS}"
     page.click(".jumps button:last-child")
-    assert page.texts(".figures dd b")[0] == f"12 of {HEADS}"
+    assert page.texts(".figures dd b")[0] == f"{HEADS - 12} of {HEADS}"
     page.click(".jumps button:nth-child(3)")  # now in the order of the search
-    assert page.texts(".figures dd b")[0] == f"18 of {HEADS}"
+    assert page.texts(".figures dd b")[0] == f"{HEADS - 18} of {HEADS}"
     page.click(".jumps button:first-child")
-    assert page.texts(".figures dd b")[0] == f"12 of {HEADS}"
+    assert page.texts(".figures dd b")[0] == f"{HEADS - 12} of {HEADS}"
 
 
 def test_a_head_picked_anywhere_is_picked_everywhere(page: Page, files: Path) -> None:
@@ -291,7 +291,7 @@ def test_curves_and_tests_are_the_studys(page: Page, files: Path) -> None:
     assert [(row[0], int(row[1])) for row in rows] == [
         (row["method"], row["kept"]) for row in study["summary"]
     ]
-    assert [float(row[3]) for row in rows] == pytest.approx(
+    assert [float(row[2]) for row in rows] == pytest.approx(
         [row["mean"] for row in study["summary"]], abs=6e-5
     )
     assert {"random", "surgeon"} <= set(page.texts("#curve .u-label"))
@@ -303,10 +303,27 @@ def test_curves_and_tests_are_the_studys(page: Page, files: Path) -> None:
     assert "minus that of all heads on the same rows: 250 to 500 rows of dev (selection" in lead
     own = [each["scores"] for each in records(files / "search")]
     rows = numbers_of(page, "#curve")
-    assert sorted((plain(row[3]), row[6]) for row in rows) == sorted(
+    assert sorted((plain(row[2]), row[5]) for row in rows) == sorted(
         (f"{each['difference']['value']:.4f}", f"{each['n']} rows of dev (selection set)")
         for each in own
     )
+
+
+def test_grid_slider_curve_and_tables_count_the_heads_that_stay(page: Page, files: Path) -> None:
+    page.choose(".replay select", orders(page)["surgeon, in curve, seed 0"])
+    page.run("headcount.go(6)")
+    kept = HEADS - 6
+    assert page.run("headcount.shown().removed.filter((each) => !each).length") == kept
+    assert page.texts(".figures dt")[0] == "Heads kept"
+    assert page.texts(".figures dd b")[0] == f"{kept} of {HEADS}"
+    aria = "document.getElementById('ratio').getAttribute('aria-valuetext')"
+    assert page.run(aria) == f"{kept} of {HEADS} heads kept"
+    studied = {row["kept"] for row in read(files / "curve" / "curve.json")["summary"]}
+    assert page.texts(".replay .ends span") == ["all heads", f"{min(studied)} of {HEADS} kept"]
+    assert {int(row[1]) for row in numbers_of(page, "#curve")} == studied
+    assert f"{kept} of {HEADS} kept" in page.texts("#tests th")
+    assert f"{kept} of {HEADS}" in {row.split("\t")[4] for row in page.texts("#results tbody tr")}
+    assert not re.search(r"[0-9] %? ?removed", page.text("main"))
 
 
 def test_paired_tests_are_the_studys_with_holms_correction(page: Page, files: Path) -> None:
@@ -325,6 +342,30 @@ def test_paired_tests_are_the_studys_with_holms_correction(page: Page, files: Pa
     assert [row[7] for row in own] == [f"{test['p_corrected']:.3f}" for test in told]
     assert own[0][9] == "no measurable difference; would take 7 seeds"
     assert {row[3] for row in rows} == {"random heads", "all heads"}
+
+
+LABELS = """[...document.querySelectorAll('main svg')].flatMap((svg) => {
+  const box = svg.getBoundingClientRect();
+  const labels = [...svg.querySelectorAll('text')].filter((each) => each.textContent)
+    .map((each) => [each.firstChild.textContent, each.getBoundingClientRect()]);
+  const cut = labels.filter(([, one]) => one.left < box.left - 2 || one.right > box.right + 2)
+    .map(([text]) => `${text} is cut off`);
+  const near = labels.flatMap(([text, one], at) => labels.slice(at + 1)
+    .filter(([, other]) => Math.min(one.right, other.right) - Math.max(one.left, other.left) > 2 &&
+      Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 3)
+    .map(([other]) => `${text} lies on ${other}`));
+  return [...cut, ...near];
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_labels_are_whole_and_do_not_lie_on_each_other(
+    browser: Browser, html: Path, width: int
+) -> None:
+    opened = browser.open(html, width=width)
+    opened.wait("document.querySelectorAll('main svg text').length > 20")
+    assert opened.run(LABELS) == []
+    opened.close()
 
 
 def test_what_a_search_tried(page: Page, files: Path) -> None:
@@ -348,7 +389,7 @@ def test_methods_side_by_side_and_a_sweep(page: Page, files: Path) -> None:
     )
     assert spots == sorted(spots, reverse=True)
     values = read(files / "sweep" / "sweep.json")["summary"]
-    told = [(float(row[0]), float(row[1]), float(row[3])) for row in numbers_of(page, "#sweep")]
+    told = [(float(row[0]), float(row[1]), float(row[2])) for row in numbers_of(page, "#sweep")]
     assert told == [
         (each["value"], each["kept"], pytest.approx(each["score"]["mean"])) for each in values
     ]
@@ -597,8 +638,8 @@ def test_a_reader_who_wants_no_motion(browser: Browser, html: Path) -> None:
     assert page.run("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
     page.run("headcount.go(0)")
     page.click(".jumps button:nth-child(2)")
-    page.wait("!document.querySelector('.figures dd b').innerText.startsWith('0 of')")
-    stops = {f"{each} of {HEADS}" for each in (6, 12, 18, 22)}
+    page.wait("!document.querySelector('.figures dd b').innerText.startsWith('24 of')")
+    stops = {f"{HEADS - each} of {HEADS}" for each in (6, 12, 18, 22)}
     assert page.texts(".figures dd b")[0] in stops
     page.close()
 

@@ -28,6 +28,7 @@ def search(
     recover: bool | None = None,
     finetune: bool = False,
     baseline: int = 3,
+    details: bool = True,
     search_options: groups.SearchFlags = groups.SEARCH_FLAGS,
     cut: cuts.CutOptions = cuts.CUT,
     executor_options: groups.ExecutorFlags = groups.EXECUTOR_FLAGS,
@@ -67,6 +68,8 @@ def search(
         Short for --repair finetune: train after each pruning.
     baseline
         Random prunings of the selected size to compare with.
+    details
+        Measure importance, roles and one example's attention for the page, on calibration rows.
     """
     from headcount.studies.search.search import search as run
     from headcount.training.processes import require_one
@@ -99,6 +102,7 @@ def search(
             scoring=rows,
             search_options=search_options.on(),
             baseline=baseline,
+            details=details,
             seed=cut.seed,
             out=out,
             overwrite=cut.overwrite,

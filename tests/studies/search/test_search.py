@@ -85,7 +85,9 @@ def test_the_answer_is_the_fewest_that_was_accepted_on_all_rows(found):
 def test_the_folder(found, tokenizer):
     made, out = found
     names = {path.name for path in out.iterdir()}
-    assert names == {"search.json", "model", "runs", "claims", "work", "studies", "selection.json"}
+    assert names == {
+        "search.json", "model", "runs", "claims", "work", "studies", "selection.json", "details",
+    }  # fmt: skip
     data = json.loads((out / "search.json").read_text())
     assert data == made.to_json()
     asked_for = {"heads", "kept", "ratio", "method", "full", "score", "difference", "bound",

@@ -125,14 +125,19 @@ class RolesOptions(RunKind):
         """Measure them on what the run reads; where it scores, on the task's own split."""
         from headcount.behaviour.measure import role_inputs, roles
         from headcount.models import fingerprint
-        from headcount.runs.opening import depends_on, name_of, task_of
-        from headcount.runs.subject import Subject
+        from headcount.runs.opening import depends_on, name_of, subject_key, task_of
+        from headcount.runs.subject import Subject, Subjects
         from headcount.runs.values import told, used_inputs, used_rows
         from headcount.tasks.opening import open_model
 
-        task = None if run.task is None else task_of(run)
+        held = (context.subjects or Subjects()).held.get(subject_key(run, trains=False))
+        given = None if held is None else held()
+        task = given.task if given else None if run.task is None else task_of(run)
         scored = task if self.role_options.alone else None
-        model, tokenizer, _ = open_model(name_of(run), run.model_options, scored, reads=True)
+        if given is not None:
+            model, tokenizer = given.model, given.tokenizer
+        else:
+            model, tokenizer, _ = open_model(name_of(run), run.model_options, scored, reads=True)
         pruned = open_model(self.pruned, run.model_options, scored)[0] if self.pruned else None
         rows, name = role_inputs(model, tokenizer, self.input_options, task)
         result = roles(

@@ -55,6 +55,8 @@ class SearchRequest:
     note: Note
     notes: tuple[str, ...] = ()
     """What a reader must not miss, for `search.json`."""
+    details: bool = False
+    """Measure every head for the page, when there is an answer."""
 
     @property
     def trains_gates(self) -> bool:

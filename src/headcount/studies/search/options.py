@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from headcount.runs.kinds.prune import Prune
     from headcount.training.scoring import Scoring
 
+DETAIL_ROWS = 64
+"""Rows that importance and roles of the heads are means over, at most."""
 METHODS_TRIED = ("surgeon",)
 """Where no method is named."""
 

@@ -11,6 +11,7 @@ from headcount.costs.shapes import shapes_of
 from headcount.repair.finetune import training_of
 from headcount.studies.search.bounds import CostBudget
 from headcount.studies.search.bracket import about_sizes
+from headcount.studies.search.options import DETAIL_ROWS
 from headcount.studies.search.knee import about_points
 
 if TYPE_CHECKING:
@@ -96,12 +97,14 @@ def pace_of(request: SearchRequest, full: Evaluation, selection: int, held_out: 
         sizes, seeds = 1, 1
         priced = PRICED * timed if request.bound.kind == "latency" else 0.0
     timed = timed if search_options.bench else 0.0
+    # importance goes forwards and back, roles forwards with all attention kept
+    detailed = (TRAINING + 2) * min(DETAIL_ROWS, like.calibration.samples) * row * request.details
     return Pace(
         sizes=sizes,
         seeds=seeds,
         per_prune=repaired + selection * row,
         before=TRAINING * looked * looks * seeds + priced,
-        after=(1 + like.baseline) * (repaired + held_out * row) + held_out * row + timed,
+        after=(1 + like.baseline) * (repaired + held_out * row) + held_out * row + timed + detailed,
     )
 
 

@@ -38,6 +38,7 @@ from headcount.studies.search.answers import SearchRequest, answer_of, no_answer
 from headcount.studies.search.bounds import MaxDrop, read_bound
 from headcount.studies.search.bracket import fewest
 from headcount.studies.search.budgets import within_budget
+from headcount.studies.search.details import FOLDER, add_details
 from headcount.studies.search.estimate import SearchResult
 from headcount.studies.search.judging import BoundVerdict, Cut, Judge, rows_line
 from headcount.studies.search.kept import FULL, RESULTS, keep_answer, kept_answer
@@ -80,6 +81,7 @@ def search(
     scoring: Scoring | None = None,
     search_options: SearchOptions | None = None,
     baseline: int = 3,
+    details: bool = True,
     seed: int = 0,
     out: str | Path | None = None,
     overwrite: bool = False,
@@ -96,9 +98,10 @@ def search(
     pruning: recovery where nothing is said, and no method trains gates (`learning` says how those
     do). `scoring` has the split that is drawn into selection set and held-out set, and
     `search_options` how. `seed` is that of everything random, unless `scoring` is given. In `out`:
-    search.json, the model, a record of every pruning. `executor_options` says where these are
-    executed: one after the other in this process when left out. `report` is called with what is
-    being done, `note` with what must not be missed.
+    search.json, the model, a record of every pruning, and with `details` what the page says of
+    every head: importance, roles, and attention in one example. `executor_options` says where
+    prunings are executed: one after the other in this process when left out. `report` is called
+    with what is being done, `note` with what must not be missed.
     """
     bound = read_bound(max_drop, max_latency, max_parameters, max_cache)
     chosen = [as_method(item) for item in methods]
@@ -144,6 +147,7 @@ def search(
         report=report or (lambda text: None),
         note=note,
         notes=notes,
+        details=details,
     )
     return answered(request, out, executor_options, overwrite=overwrite)
 
@@ -171,14 +175,17 @@ def answered(
         grows=True,
         full_file=FULL,
     )
-    with study.opened(RESULTS) as opened:
+    with study.opened((*RESULTS, FOLDER)) as opened:
         folder = None if out is None else opened.folder
-        if (earlier := kept_answer(request, folder, opened.id)) is not None:
-            return earlier
-        result = _search(request, opened, like)
-        data = defined(dict(result.data) | {"seconds": round(time.monotonic() - started, 1)})
-        data["out"] = None if out is None else str(out)
-        return keep_answer(replace(result, data=data), folder, opened.id)
+        result = kept_answer(request, folder, opened.id)
+        if result is None:
+            result = _search(request, opened, like)
+            data = defined(dict(result.data) | {"seconds": round(time.monotonic() - started, 1)})
+            data["out"] = None if out is None else str(out)
+            result = keep_answer(replace(result, data=data), folder, opened.id)
+        if folder is not None and request.details:
+            add_details(request, result, folder)
+        return result
 
 
 def usual_repair(subject: Subject, methods: Sequence[Method], note: Note) -> Repairs:

@@ -73,7 +73,7 @@ def _of_search(item: ReportItem) -> PageBench:
     """The selected model beside the model with all heads, as a bench of two rows."""
     data, timing = item.data, item.data["timing"]
     times, sizes = timing["milliseconds"], data.get("parameters") or {}
-    removed = f"selected, {100 * (1 - data['kept'] / data['heads']):.0f} % of heads removed"
+    selected = f"selected, {data['kept']} of {data['heads']} heads"
     rows = [
         TimedModel(
             name=name,
@@ -85,7 +85,7 @@ def _of_search(item: ReportItem) -> PageBench:
         )
         for name, kind, heads, side, speedup in (
             ("all heads", "dense", "heads", "before", Interval(1.0)),
-            (removed, "removed", "kept", "after", interval(data["speedup"])),
+            (selected, "removed", "kept", "after", interval(data["speedup"])),
         )
     ]
     about = _about({**timing, "length": f"{timing.get('length')} tokens"})

@@ -196,7 +196,7 @@ def model_name(model: object, report: ReportInput, *, seed: bool = True) -> str:
 
 
 def base_of(run: Mapping[str, object]) -> str | None:
-    """What made the model of a run, whatever the seeds; None where it is a model by name."""
+    """What made the model of a run, whatever the seeds; None where no other run did."""
 
     def seedless(value: object) -> object:
         if isinstance(value, Mapping):
@@ -204,7 +204,9 @@ def base_of(run: Mapping[str, object]) -> str | None:
         return value
 
     model = run.get("model")
-    return json.dumps(seedless(model), sort_keys=True) if isinstance(model, Mapping) else None
+    if not isinstance(model, Mapping) or "in_memory" in model:
+        return None
+    return json.dumps(seedless(model), sort_keys=True)
 
 
 def labels(models: Iterable[object], report: ReportInput) -> dict[str, str]:

@@ -8,7 +8,7 @@ import { brief } from "./numbers.js";
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7];
 
 // series: [{ name, values, low, high, dash, colour, scale, points }] over one list of x.
-export function chart({ x, series, xLabel, yLabel, height = 320, marks = [], yRange, rightLabel, xValues, logarithmic, label }) {
+export function chart({ x, series, xLabel, yLabel, height = 320, marks = [], yRange, rightLabel, xValues, logarithmic, falling, label }) {
   const box = h("div", { class: "chart", role: "img", "aria-label": label || `${yLabel} by ${xLabel}` });
   const whole = !logarithmic && !xValues && x.every(Number.isInteger); // no half layers, no half steps
   let plot = null;
@@ -42,7 +42,7 @@ export function chart({ x, series, xLabel, yLabel, height = 320, marks = [], yRa
       axis({ label: xLabel, size: 34, grid: { show: false }, ...(whole ? { incrs: WHOLE } : {}), values: xValues && ((_, values) => values.map(xValues)) }),
       axis({ label: yLabel, size: 56, values: (_, values) => values.map(brief) }),
     ];
-    const scales = { x: { time: false, ...(logarithmic ? { distr: 3 } : {}) }, y: { range: yRange } };
+    const scales = { x: { time: false, dir: falling ? -1 : 1, ...(logarithmic ? { distr: 3 } : {}) }, y: { range: yRange } };
     if (rightLabel) {
       axes.push(axis({ label: rightLabel, scale: "right", side: 1, size: 56, grid: { show: false }, values: (_, values) => values.map(brief) }));
       scales.right = {};
@@ -63,13 +63,16 @@ function tidy(plot) {
   });
 }
 
-// Lines across, with their names one below the other where they would lie on each other.
+// Lines across, each named above it, or below it where another line is close above.
 function drawMarks(u, marks) {
   const ratio = devicePixelRatio || 1, taken = [];
   const across = marks.filter((each) => each.y !== undefined && each.y !== null)
     .sort((one, other) => other.y - one.y);
+  let above = -Infinity;
   for (const mark of across) {
-    let place = u.valToPos(mark.y, "y", true) - 5 * ratio;
+    const at = u.valToPos(mark.y, "y", true);
+    let place = at - above < 22 * ratio ? at + 13 * ratio : at - 5 * ratio;
+    above = at;
     while (taken.some((each) => Math.abs(each - place) < 13 * ratio)) place += 4 * ratio;
     taken.push(place);
     drawMark(u, mark, place);

@@ -23,6 +23,7 @@ function bars(bench) {
     const left = Math.min(7 * longest + 16, width * 0.5), right = 64, row = 34, top = 8;
     const most = Math.max(1.05, ...bench.rows.map((each) => (each.speedup && Math.max(each.speedup.high || each.speedup.value, each.max_speedup || 0)) || 0));
     const x = (value) => left + (value / most) * (width - left - right);
+    const letters = Math.floor((left - 12) / 6.6);
     const high = top + row * bench.rows.length + 24;
     empty(box).append(svg("svg", { width, height: high, role: "img", "aria-label": "Speedup of each way of running over the unpruned model" },
       ticks(0, most, 4).map((value) => [svg("line", { x1: x(value), x2: x(value), y1: top, y2: high - 20, class: "rule" }),
@@ -30,7 +31,8 @@ function bars(bench) {
       bench.rows.filter((each) => each.speedup).map((each, at) => {
         const y = top + at * row + row / 2;
         return [
-          svg("text", { x: left - 10, y: y + 4, "text-anchor": "end", class: "label" }, each.name),
+          svg("text", { x: left - 10, y: y + 4, "text-anchor": "end", class: "label" },
+            each.name.length > letters ? `${each.name.slice(0, letters - 1)}…` : each.name, svg("title", {}, each.name)),
           svg("rect", { x: left, width: x(each.speedup.value) - left, y: y - 7, height: 14, class: `bar ${each.kind}` }),
           each.speedup.low !== null && svg("line", { x1: x(each.speedup.low), x2: x(each.speedup.high), y1: y, y2: y, class: "cursor" }),
           each.max_speedup !== null && svg("path", { d: `M${x(each.max_speedup)} ${y - 11}V${y + 11}`, class: "ideal" }),

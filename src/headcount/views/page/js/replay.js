@@ -15,7 +15,7 @@ export function replay() {
   const view = { subject, tracks, track: null, at: 0, playing: null };
   view.slider = h("input", {
     type: "range", min: 0, step: 1, value: 0, id: "ratio",
-    "aria-label": "Heads removed", oninput: () => go(view, Number(view.slider.value)),
+    "aria-label": "Heads kept", oninput: () => go(view, Number(view.slider.value)),
   });
   view.figures = h("dl", { class: "figures" });
   view.chart = h("div", { class: "track" });
@@ -99,7 +99,7 @@ function use(view, track, keep) {
   const ranking = track.ranked || view.subject.quantities.find((each) => each.key.startsWith("importance"));
   view.rank = ranking ? ranking.values : new Float32Array(shown().heads.length);
   view.slider.max = track.last;
-  add(empty(view.ends), h("span", {}, "all heads"), h("span", {}, `${track.last} of ${shown().heads.length} removed`));
+  add(empty(view.ends), h("span", {}, "all heads"), h("span", {}, keptOf(track.last, " kept")));
   view.about.textContent = aboutTrack(track, view.subject.metric);
   view.again();
   go(view, keep ? Math.min(view.at, track.last) : 0);
@@ -138,7 +138,7 @@ function toSelected(view) {
 
 function announce(view) {
   const { change } = changeAt(removedAt(view.track, view.at, view.rank), view);
-  say(`${view.at} of ${shown().heads.length} heads removed` + (change ? `, ${view.subject.metric} ${signed(change.value)} from all heads` : ""));
+  say(keptOf(view.at, " heads kept") + (change ? `, ${view.subject.metric} ${signed(change.value)} from all heads` : ""));
 }
 
 function toggle(view) {
@@ -241,7 +241,7 @@ function showFigures(view, position) {
   const item = (name, value, more, exact) =>
     h("div", { class: exact === false ? "between" : null },
       h("dt", {}, name), h("dd", {}, h("b", {}, value), more && h("span", {}, more)));
-  const parts = [item("Heads removed", `${view.at} of ${heads}`, percent(view.at / heads, 1))];
+  const parts = [item("Heads kept", keptOf(view.at), percent(kept / heads, 1))];
   const { change, model, exact } = changeAt(position, view);
   const metric = subject.metric || "score", title = `${metric}, from all heads`;
   const { heldOut } = position.next ? {} : position.here;
@@ -264,7 +264,12 @@ function showFigures(view, position) {
   const cache = cacheAt(position.removed, subject);
   if (cache) parts.push(item("Key-value cache", percent(cache.left / cache.all, 0), `${cache.left} of ${cache.all} key-value heads`));
   add(empty(view.figures), parts);
-  view.slider.setAttribute("aria-valuetext", `${view.at} of ${heads} heads removed`);
+  view.slider.setAttribute("aria-valuetext", keptOf(view.at, " heads kept"));
+}
+
+// Heads are counted by those that stay, here as everywhere on the page.
+function keptOf(removed, words = "") {
+  return `${shown().heads.length - removed} of ${shown().heads.length}${words}`;
 }
 
 // A difference with its interval, the two scores that it is made of, and their rows.
@@ -302,7 +307,7 @@ function drawTrack(view, width) {
   view.scale = { x, y };
   view.cursor = svg("line", { y1: PAD.top - 8, y2: HIGH, class: "cursor" });
   view.chart.append(svg("svg", { width, height: HIGH, role: "img",
-    "aria-label": `Difference from all heads by number of heads removed, ${points.length - 1} measured models` },
+    "aria-label": `Difference from all heads by number of heads kept, ${points.length - 1} measured models` },
     marked.map((value) => svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(value), y2: y(value), class: "rule" })),
     worst !== null && svg("line", { x1: PAD.left, x2: width - PAD.right, y1: y(worst), y2: y(worst), class: "bound" }),
     svg("path", { d: `${band}Z`, class: "band" }),

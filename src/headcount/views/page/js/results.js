@@ -1,7 +1,7 @@
 // Every result in one table that can be sorted and downloaded as CSV.
 
 import { empty, figure, h } from "./dom.js";
-import { fixed, percent, range, signed } from "./numbers.js";
+import { fixed, range, signed } from "./numbers.js";
 import { shown } from "./state.js";
 
 const COLUMNS = [
@@ -66,7 +66,7 @@ function body(view, draw) {
   });
   const rows = (view.all ? sorted : sorted.slice(0, MOST)).map((row) => h("tr", {},
     h("td", {}, row.what), worded(row.method), worded(row.study), h("td", { class: "number" }, row.seed ?? ""),
-    h("td", { class: "number" }, `${row.kept} (${percent(row.removed, 0)} removed)`), worded(row.pattern || ""),
+    h("td", { class: "number" }, `${row.kept} of ${shown().heads.length}`), worded(row.pattern || ""),
     h("td", { class: "number" }, fixed(row.score, 4), h("small", {}, ` ${range(row, 3)}`)),
     h("td", { class: "number" }, row.difference === undefined || row.difference === null ? "" : row.what === "all heads" ? "0" : signed(row.difference),
       h("small", {}, ` ${range({ low: row.difference_low, high: row.difference_high }, 3, true)}`)),

@@ -1,7 +1,7 @@
 // Paired tests over seeds, with Holm's correction; and what a search tried.
 
 import { figure, h, table } from "./dom.js";
-import { fixed, percent, pvalue, range, signed } from "./numbers.js";
+import { brief, fixed, pvalue, range, signed } from "./numbers.js";
 import { shown } from "./state.js";
 
 const AGAINST = [["against_random", "random heads"], ["against_full", "all heads"]];
@@ -42,10 +42,10 @@ function rowsOf(study) {
   return study.series.flatMap((series) => series.points.flatMap((point) => AGAINST
     .filter(([key]) => point[key] && point[key].difference.value !== null)
     .map(([key, against]) => ({ study, method: series.name, point, against, test: point[key],
-      at: study.over ? `${study.over} ${point.swept}` : `${percent(point.removed, 0)} removed` }))));
+      at: study.over ? `${study.over} ${point.swept}` : `${brief(point.kept)} of ${shown().heads.length} kept` }))));
 }
 
-// A row for each method, a column for each share of heads that went.
+// A row for each method, a column for each number of heads.
 function small(rows) {
   const columns = [...new Set(rows.map((row) => row.at))], methods = [...new Set(rows.map((row) => row.method))];
   const { study, against } = rows[0];
