@@ -11,11 +11,13 @@ from headcount.heads import Layout
 from headcount.pruning.methods import as_method
 from headcount.repair.recover import Recover
 from headcount.runs.kinds.prune import Prune
+from headcount.studies.search.answers import SearchRequest
 from headcount.studies.search.bounds import read_budget, read_drop
 from headcount.studies.search.options import SearchOptions
 from headcount.studies.search.pace import Pace, estimate, pace_of
 from headcount.tasks.calibration import Calibration
 from headcount.training.options import TrainOptions
+from headcount.training.scoring import Scoring
 
 FULL: Any = SimpleNamespace(seconds=5.0, n=500)  # 10 ms a row
 
@@ -24,16 +26,31 @@ def pace(**more: Any) -> Pace:
     return Pace(**{"sizes": 7, "seeds": 3, "per_prune": 2.0, "before": 1.0, "after": 4.0, **more})
 
 
-def asked(bound: Any = None, *, methods: tuple[str, ...] = ("surgeon",), **more: Any) -> Any:
+def asked(
+    bound: Any = None,
+    *,
+    methods: tuple[str, ...] = ("surgeon",),
+    details: bool = False,
+    **more: Any,
+) -> SearchRequest:
     found = tuple(as_method(name) for name in methods)
     like = Prune(method=found[0], repair=more.pop("repair", (Recover(),)),
                  calibration=Calibration(samples=100), baseline=3,
                  learning=TrainOptions(steps=10, batch_size=10))  # fmt: skip
-    return SimpleNamespace(
-        bound=bound, methods=found, like=like, search_options=SearchOptions(bench=False, **more),
-        subject=SimpleNamespace(layout=Layout.of(encoder=[12] * 6)),
-        trains_gates=any(method.needs == "training" for method in found),
-    )  # fmt: skip
+    subject: Any = SimpleNamespace(layout=Layout.of(encoder=[12] * 6))
+    return SearchRequest(
+        subject=subject,
+        methods=found,
+        bound=bound,
+        like=like,
+        held_out=Scoring(),
+        search_options=SearchOptions(bench=False, **more),
+        seed=0,
+        command=None,
+        report=print,
+        note=print,
+        details=details,
+    )
 
 
 def test_it_says_how_far_it_is_and_what_is_left() -> None:
@@ -80,3 +97,9 @@ def test_what_is_foreseen(bound: Any, more: Any, sizes: int, seeds: int, each: f
     assert (found.sizes, found.seeds) == (sizes, seeds)
     assert found.per_prune == pytest.approx(each)
     assert found.after > 0
+
+
+def test_what_the_page_says_of_every_head_is_counted_too() -> None:
+    without, both = (pace_of(asked(details=details), FULL, 300, 200) for details in (False, True))
+    # 64 rows forwards and back for importance, and forwards twice as long for roles
+    assert both.seconds - without.seconds == pytest.approx(64 * 5 * 0.01)

@@ -11,8 +11,8 @@ from headcount.costs.shapes import shapes_of
 from headcount.repair.finetune import training_of
 from headcount.studies.search.bounds import CostBudget
 from headcount.studies.search.bracket import about_sizes
-from headcount.studies.search.options import DETAIL_ROWS
 from headcount.studies.search.knee import about_points
+from headcount.studies.search.options import DETAIL_ROWS
 
 if TYPE_CHECKING:
     from headcount.studies.search.answers import SearchRequest
