@@ -93,5 +93,17 @@ def test_nobody_is_told_twice(monkeypatch: pytest.MonkeyPatch, why: str) -> None
         assert all(thread.name != progress.REPORTER for thread in threading.enumerate())
 
 
+def test_on_a_terminal_how_much_is_done_is_no_line_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(progress, "say", lines.append)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress.alive("x"):
+        for text in ("repair: recover", "repair: recover, 1 of 2", "trying 3 of 9 heads"):
+            progress.talk(text)
+    assert lines == ["headcount: repair: recover", "headcount: trying 3 of 9 heads"]
+
+
 def test_an_ordinary_command_stays_silent(cli: Any) -> None:
     assert cli("ls", "tasks").err == ""

@@ -63,7 +63,9 @@ def tiny(data: Path) -> dict[str, Any]:
                                                          "redundancy": {"run": "near"}}},
             },
             "trained": {
-                **cut, "methods": ["random"], "options": {**options, "repair": [{"finetune": TRAIN}]},
+                **cut,
+                "methods": ["random"],
+                "options": {**options, "repair": [{"finetune": TRAIN}]},
             },
             "gated": {
                 **cut, "methods": ["importance"], "options": {**options, "gated": True},

@@ -259,3 +259,13 @@ def test_uniform_layers_are_compared_with_layers_that_may_differ(model, task, to
     assert again.mask == made.mask
     with pytest.raises(UsageError, match="uniform"):
         hc.prune(model, "magnitude", 0.4, out=out, **how, **given)
+
+
+def test_a_repair_says_how_far_it_is(model):
+    rows = [probe_inputs(model, batch=4, seed=0)]
+    lines: list[str] = []
+    hc.prune(model, "random", 0.5, repair="recover", calibration=hc.Calibration(rows=rows),
+             report=lines.append)  # fmt: skip
+    assert lines[-5:] == ["removing 6 of 12 heads", "repair: recover"] + [
+        f"repair: recover, {done} of 3" for done in (1, 2, 3)
+    ]

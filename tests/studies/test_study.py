@@ -259,8 +259,14 @@ def test_a_model_that_changes_while_a_study_runs_fails_its_run(tmp_path: Path):
     study = opened(tmp_path, {"name": "probes", "runs": runs})
     assert len(study.planned.by_key) == 3
     (tmp_path / "second" / "config.json").write_text('{"other": 1}')
-    rounds = iter(range(20))
-    found = study.run(progress=lambda done, total: next(rounds))
+    rounds: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        rounds.append((done, total))
+        assert len(rounds) < 40
+
+    found = study.run(progress=progress)
+    assert rounds[0] == (0, 3)  # before the first run has ended
     assert (found.done, len(found.failed), len(found.not_run)) == (1, 1, 1)
     (why,) = found.failed.values()
     assert "has changed since the study was planned" in why

@@ -7,6 +7,7 @@ or `talk`; where stderr is no terminal, the last of it is repeated in one line e
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -24,6 +25,7 @@ Item = TypeVar("Item")
 
 EVERY = 30.0
 """Seconds between two lines."""
+COUNTED = re.compile(r", \d+ of \d+$")
 REPORTER = "headcount reporter"
 """Name of the thread that prints the lines."""
 
@@ -86,9 +88,12 @@ def _note(text: str) -> None:
 
 
 def talk(text: str) -> None:
-    """What comes next in a run of several parts: a line of its own on a terminal."""
+    """What comes next in a run of several parts: a line of its own on a terminal.
+
+    A text that ends with how much is done, `recover, 3 of 12`, is no new part.
+    """
     _note(text)
-    if sys.stderr.isatty() and len(_doing) < 2:
+    if sys.stderr.isatty() and len(_doing) < 2 and not COUNTED.search(text):
         say(f"headcount: {text}")
 
 

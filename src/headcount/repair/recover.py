@@ -74,9 +74,9 @@ class Recover:
         from headcount.repair.recovery import few_tokens, recover_layers
 
         if self.choose:
-            choice = choose(small, full, given.calibration(), options=self)
+            choice = choose(small, full, given.calibration(), options=self, report=given.report)
             return RepairReport(details=choice.to_json(), note=choice.note)
-        fits = recover_layers(small, full, given.calibration(), options=self)
+        fits = recover_layers(small, full, given.calibration(), options=self, report=given.report)
         return RepairReport(
             details={"layers": [asdict(fit) for fit in fits]}, note=few_tokens(fits)
         )

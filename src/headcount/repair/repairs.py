@@ -46,6 +46,8 @@ class RepairInputs:
     """A folder of this step's own in which it can be resumed; None keeps nothing."""
     logging: Logging = field(default_factory=Logging)
     """Which trackers are told of training."""
+    report: Callable[[int, int], None] | None = None
+    """Gets how many parts of the work are done, and of how many."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ found    = cutting.score(small)            # Evaluation
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,8 @@ class PruningRun:
     """Where training can be resumed, before pruning or after it; None keeps nothing."""
     note: Note = log
     """Called with what must not be missed."""
+    say: Callable[[str], None] = lambda text: None
+    """Called with what is being done."""
     budget: Budget = field(default_factory=Budget)
     """What this pruning has seen so far."""
     used: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -215,6 +217,7 @@ class PruningRun:
         """One step, in a folder of its own where there is one, so that it can be resumed."""
         name, started = repair_name(step), time.monotonic()
         which = digest(str(mask.to_json()), size=6)
+        self.say(f"repair: {name}")
         given = RepairInputs(
             calibration=self._calibration,
             task=self.subject.task,
@@ -223,6 +226,7 @@ class PruningRun:
             seed=self.seed,
             work=None if self.work is None else self.work / f"{name}-{which}-{self.seed}",
             logging=self.logging.named("seed", self.seed),
+            report=lambda done, total: self.say(f"repair: {name}, {done} of {total}"),
         )
         report = step.apply(small, self.subject.model, given)
         if step.needs == "training":

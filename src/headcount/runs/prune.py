@@ -168,6 +168,7 @@ def prune_subject(
         options=options,
         seed=seed,
         note=keep_note,
+        say=context.report or (lambda text: None),
         work=work,
         logging=logging.named(target and target.name, options.name, options.ratio),
     )
@@ -182,8 +183,7 @@ def prune_subject(
     if work is not None and is_first():
         held = workspace(work, identity, context.note, where=target, overwrite=context.overwrite)
     with held:
-        report = context.report or (lambda text: None)
-        output = _Cut(pruning, report).make(identity, notes, context.command)
+        output = _Cut(pruning).make(identity, notes, context.command)
         if target is not None:
             output = replace(output, record=_write(target, output, subject.tokenizer))
     return output
@@ -231,15 +231,14 @@ class _Cut:
     """One pruning under way."""
 
     cutting: PruningRun
-    say: Report
 
     def make(self, about: dict[str, Any], notes: list[str], command: str | None) -> PruneOutput:
         """Decide, remove, repair and score, and put it on record."""
         cutting, options, started = self.cutting, self.cutting.options, time.monotonic()
-        self.say(f"choosing heads: {options.name}")
+        cutting.say(f"choosing heads: {options.name}")
         decision = cutting.decide()
         mask, learned = decision.mask, decision.learned
-        self.say(f"removing {len(mask.dropped)} of {len(mask.layout)} heads")
+        cutting.say(f"removing {len(mask.dropped)} of {len(mask.layout)} heads")
         small, repair_steps = cutting.cut(decision)
         full = cutting.subject.model
         sizes = ParameterCounts(before=full.num_parameters(), after=small.num_parameters())
@@ -248,7 +247,7 @@ class _Cut:
         if cutting.subject.task is None:
             result = cutting.unscored(decision, repair_steps)
         else:
-            self.say("scoring")
+            cutting.say("scoring")
             compared = cutting
             if learned is not None:
                 # random prunings get after pruning what the gates and weights got before it

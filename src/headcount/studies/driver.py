@@ -74,6 +74,7 @@ class Driver:
         try:
             while len(self.settled) < total:
                 self._start()
+                self.progress(self.done, total)  # before the first run ends, too
                 ended = self.executor.ended(POLL if self.submitted else 0)
                 for end in ended:
                     self._take_back(end)
