@@ -168,3 +168,41 @@ def test_only_a_model_opened_here_shares_weights_and_stays_as_it_is(model, task,
         trains = any(isinstance(step, hc.Finetune) for step in repair)
         assert bool(shared) is (by_name and not trains)
         assert all(torch.equal(value, whole[name]) for name, value in model.named_parameters())
+
+
+def test_calibration_is_counted_in_tokens_and_too_few_are_said(model, task, tokenizer):
+    subject = make_subject(model, task, tokenizer=tokenizer)
+    notes = []
+
+    def rows(**calibration):
+        options = hc.Prune(
+            method=hc.Importance(), ratio=0.5, calibration=hc.Calibration(**calibration)
+        )
+        run = PruningRun(subject=subject, options=options, note=notes.append)
+        return run.rows("calibration")
+
+    some = rows(tokens=60)
+    longest = int(rows(samples=10_000).lengths.max())
+    assert 60 <= some.lengths.sum() < 60 + longest
+    assert notes == []
+    every = rows(tokens=10**6)
+    assert len(every) == len(rows(samples=10_000))
+    (note,) = notes
+    assert f"have {every.lengths.sum():,} tokens, not 1,000,000: there are no more" in note
+    # texts that were given are taken in their order
+    texts = [" ".join(task.load("train").texts[0][n : n + 2]) for n in range(8)]
+    whole = subject.given(hc.Calibration(rows=texts), 128)
+    part = subject.given(hc.Calibration(rows=texts, tokens=int(whole.lengths[:3].sum())), 128)
+    assert part.columns["input_ids"] == whole.columns["input_ids"][:3]
+    batches = [{"input_ids": torch.ones(2, 5, dtype=torch.long)}]
+    with pytest.raises(UsageError, match="counted in rows, not in batches"):
+        subject.given(hc.Calibration(rows=batches, tokens=5), 128)
+
+
+def test_a_prune_on_tokens_is_recorded_as_one(model, task, tokenizer):
+    found = hc.prune(
+        model, "importance", 0.5, task=task, tokenizer=tokenizer, repair="recover",
+        calibration=hc.Calibration(tokens=80), baseline=0, scoring=Scoring(bootstrap=0),
+    )  # fmt: skip
+    assert found.record["samples"] is None
+    assert found.record["repair"][0]["layers"][0]["tokens"] < 80 + 20

@@ -12,6 +12,10 @@ def test_at_least_one_row_is_looked_at() -> None:
     assert Calibration(samples=1).rows is None
     with pytest.raises(UsageError, match="at least one calibration row"):
         Calibration(samples=0)
+    with pytest.raises(UsageError, match="at least one calibration token"):
+        Calibration(tokens=0)
+    with pytest.raises(UsageError, match="counted in rows or in tokens"):
+        Calibration(samples=100, tokens=5)
 
 
 def test_how_many_inputs_are_made_and_looked_at():

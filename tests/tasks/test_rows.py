@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
@@ -10,7 +11,7 @@ from headcount.base.errors import UsageError
 from headcount.models.shipped import locate
 from headcount.tasks import Examples, Task, open_task
 from headcount.tasks.encoding import EncodedRows
-from headcount.tasks.rows import labelled_rows, rows_of
+from headcount.tasks.rows import first_tokens, labelled_rows, rows_of, rows_of_tokens
 from models.zoo import build
 from training.conftest import tiny
 
@@ -95,3 +96,43 @@ def test_of_a_packed_text_blocks_are_counted_not_lines(tokenizer: Any) -> None:
     task = lines("causal-lm", ["the cat chases the dog ."] * 4000, packed=True)
     _, rows = rows_of(tiny(tokenizer), task, tokenizer, "dev", limit=3, max_length=16)
     assert [len(row) for row in rows.columns["input_ids"]] == [16, 16, 16]
+
+
+@pytest.fixture(scope="module")
+def text_file(tmp_path_factory: pytest.TempPathFactory, tokenizer: Any) -> Path:
+    """A text file of 120 lines of one to nine words."""
+    words = sorted(word for word in tokenizer.get_vocab() if word.isalpha())
+    file = tmp_path_factory.mktemp("texts") / "text.txt"
+    made = [" ".join(words[n : n + 1 + n % 9]) for n in range(120)]
+    file.write_text("\n".join(dict.fromkeys(made)))
+    return file
+
+
+@pytest.mark.parametrize("name", ["causal-lm", "masked-lm", "embedding"])
+def test_rows_are_counted_in_tokens(name: str, tokenizer: Any, text_file: Path) -> None:
+    task = open_task(name, data=text_file)
+    model = build("gpt2" if name == "causal-lm" else "distilbert", vocab_size=len(tokenizer))
+    how: dict[str, Any] = {"max_length": 8}
+    every = labelled_rows(model, task, tokenizer, **how)
+    whole = int(every.lengths.sum())
+    for tokens in (1, 50, whole // 2):
+        rows = rows_of_tokens(model, task, tokenizer, tokens, **how)
+        # none could be left out, and each is one of the split's
+        assert tokens <= rows.lengths.sum() < tokens + 8
+        assert {tuple(row) for row in rows.columns["input_ids"]} <= {
+            tuple(row) for row in labelled_rows(model, task, tokenizer, **how).columns["input_ids"]
+        } or name == "masked-lm"  # where others are hidden for every sample
+    other = rows_of_tokens(model, task, tokenizer, 50, seed=1, **how)
+    assert other.columns != rows_of_tokens(model, task, tokenizer, 50, **how).columns
+    assert rows_of_tokens(model, task, tokenizer, 10 * whole, **how).lengths.sum() == whole
+
+
+def test_tokens_of_an_example_are_those_of_all_its_rows() -> None:
+    columns = {"input_ids": [[1] * size for size in (3, 5, 2, 7, 4)]}
+    rows = EncodedRows(columns, examples=np.array([0, 0, 1, 1, 2]))
+    assert rows.sizes.tolist() == [8, 9, 4]
+    assert first_tokens(rows, 9).examples.tolist() == [0, 0, 1, 1]
+    assert first_tokens(rows, 8).examples.tolist() == [0, 0]
+    chosen = first_tokens(rows, 5, np.array([2, 1, 0]))
+    assert chosen.columns["input_ids"] == columns["input_ids"][2:]
+    assert len(first_tokens(rows, 999)) == 5

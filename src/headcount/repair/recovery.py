@@ -88,7 +88,7 @@ def few_tokens(fits: Sequence[Fit]) -> str | None:
     return (
         f"Recovery had {worst.tokens:,} tokens for {worst.unknowns:,} unknowns in "
         f"{worst.stack} layer {worst.layer}, and needs about {ENOUGH} for each: on other rows it "
-        "may do harm. Give it more with --calibration-samples or --calibration."
+        "may do harm. Give it more with --calibration-tokens or --calibration."
     )
 
 

@@ -111,8 +111,16 @@ class PruningRun:
         """Labelled rows for what looks at data; `use` is for what."""
         length = self.options.scoring.max_length
         rows = self.subject.looked(self.options.calibration, self.seed, length)
+        self._tell_few(rows)
         self.used[use] = used_rows(rows_fingerprint(rows), self.subject.looked_at, self.seed)
         return CountedRows.of(rows, self.budget)
+
+    def _tell_few(self, rows: EncodedRows) -> None:
+        """Note fewer calibration tokens than were asked for."""
+        wanted, found = self.options.calibration.tokens, int(rows.sizes.sum())
+        if wanted is not None and found < wanted:
+            text = f"The calibration rows have {found:,} tokens, not {wanted:,}: there are no more."
+            self.tell("tokens", text)
 
     def prepare(self) -> PreparedMethod:
         """The method with the rows or the task that it asks for; what looks at rows does so once.
@@ -132,7 +140,8 @@ class PruningRun:
             return PreparedMethod(decide, Budget(), {}, self.options.calibration)
         calibration, drawn = self.options.calibration, method.needs in ("calibration", "labels")
         seed = self.seed if drawn else 0
-        key = content([method, seed, calibration.samples, self.options.scoring.max_length])
+        counted = (calibration.samples, calibration.tokens)
+        key = content([method, seed, counted, self.options.scoring.max_length])
         shared = self.subject.prepared
         prepared = self.prepared if shared is None else shared
         ready = prepared.get(key)
@@ -210,8 +219,11 @@ class PruningRun:
         """The rows that a repair looks at: those that were given, or the task's."""
         if self.inputs is None:
             return self.rows("repair")
-        self.used["repair"] = given_rows(self.inputs)
-        return self.inputs
+        inputs = self.inputs
+        if isinstance(inputs, EncodedRows):
+            self._tell_few(inputs)
+        self.used["repair"] = given_rows(inputs)
+        return inputs
 
     def _repair(self, step: Repair, small: PreTrainedModel, mask: Mask) -> RepairStep:
         """One step, in a folder of its own where there is one, so that it can be resumed."""
@@ -377,7 +389,7 @@ class PruningRun:
             ratio=self.options.ratio,
             options=self.options.method_options(),
             seed=self.seed,
-            samples=self.options.calibration.samples,
+            samples=None if self.options.calibration.tokens else self.options.calibration.samples,
             heads=HeadCounts(before=len(mask.layout), after=len(mask), kept=mask.pattern),
             repair=repair,
             learned=learned and LearnedResult.from_json(defined(learned.to_json())),

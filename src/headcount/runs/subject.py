@@ -32,7 +32,13 @@ from headcount.tasks.inputs import media_files, media_rows
 from headcount.tasks.kinds import task_kind
 from headcount.tasks.loading import match, processor_of, room
 from headcount.tasks.opening import model_for, open_model
-from headcount.tasks.rows import ScoredRows, calibration_split, labelled_rows
+from headcount.tasks.rows import (
+    ScoredRows,
+    calibration_split,
+    first_tokens,
+    labelled_rows,
+    rows_of_tokens,
+)
 from headcount.tasks.source import Source
 from headcount.training.scored import scored_rows
 from headcount.training.scoring import Scoring
@@ -109,7 +115,14 @@ class Subject:
 
     def looked(self, calibration: Calibration, seed: int, max_length: int) -> EncodedRows:
         """Labelled rows for what looks at data, drawn anew for every seed."""
-        task = self.need_task()
+        task, tokens = self.need_task(), calibration.tokens
+        if tokens is not None:
+            return self.once(
+                ("looked", "tokens", tokens, seed, max_length),
+                lambda: rows_of_tokens(
+                    self.model, task, self.tokenizer, tokens, seed=seed, max_length=max_length
+                ),
+            )
         return self.once(
             ("looked", calibration.samples, seed, max_length),
             lambda: labelled_rows(
@@ -120,6 +133,14 @@ class Subject:
 
     def given(self, calibration: Calibration, max_length: int) -> Any:
         """The rows that were given to look at, whatever they came as; None without any."""
+        rows, tokens = self._given(calibration, max_length), calibration.tokens
+        if rows is None or tokens is None:
+            return rows
+        if not isinstance(rows, EncodedRows):
+            raise UsageError("Tokens are counted in rows, not in batches: pass fewer batches.")
+        return first_tokens(rows, tokens)
+
+    def _given(self, calibration: Calibration, max_length: int) -> Any:
         inputs = calibration.rows
         if inputs is None:
             return None

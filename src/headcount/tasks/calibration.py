@@ -12,6 +12,8 @@ from headcount.base.options import checked
 
 COUNT = 1000
 """Inputs when no number is given, as in the paper."""
+SAMPLES = 512
+"""Calibration rows when no number is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,12 +24,21 @@ class Calibration:
     rows: Any = field(default=None, metadata={"typed": Path, "names": "--calibration"})
     """A file of texts, one per line, or of conversations (JSON lines with `messages`), instead of
     the task's rows."""
-    samples: int = field(default=512, metadata={"names": "--calibration-samples"})
+    samples: int = field(default=SAMPLES, metadata={"names": "--calibration-samples"})
     """Calibration rows, drawn from the train split."""
+    tokens: int | None = field(default=None, metadata={"names": "--calibration-tokens"})
+    """Tokens of the calibration rows in place of a number of rows: as many as reach it."""
 
     def __post_init__(self) -> None:
         if self.samples < 1:
             raise UsageError(f"There is at least one calibration row, not {self.samples}.")
+        if self.tokens is not None and self.tokens < 1:
+            raise UsageError(f"There is at least one calibration token, not {self.tokens}.")
+        if self.tokens is not None and self.samples != SAMPLES:
+            raise UsageError(
+                "Calibration is counted in rows or in tokens: pass --calibration-samples or "
+                "--calibration-tokens."
+            )
         if isinstance(self.rows, Iterator):  # it can be gone through once
             object.__setattr__(self, "rows", list(self.rows))
 

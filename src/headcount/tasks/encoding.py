@@ -91,6 +91,13 @@ class EncodedRows:
         ]
         return np.array(sizes, dtype=np.int64)
 
+    @property
+    def sizes(self) -> np.ndarray:
+        """(example,) how many tokens all its rows have."""
+        if self.examples is None:
+            return self.lengths
+        return np.bincount(np.unique(self.examples, return_inverse=True)[1], self.lengths)
+
     def rows_of(self, examples: Sequence[int] | np.ndarray) -> list[np.ndarray]:
         """The row numbers of each of these examples."""
         if self.examples is None:

@@ -215,6 +215,33 @@ def labelled_rows(
     return in_model_numbers(model, task, examples, rows)
 
 
+def rows_of_tokens(
+    model: PreTrainedModel,
+    task: Task,
+    tokenizer: PreTrainedTokenizerBase,
+    tokens: int,
+    *,
+    seed: int = 0,
+    max_length: int = 128,
+) -> EncodedRows:
+    """As `labelled_rows`, a sample of examples with this many tokens, the last of which may be more
+    than are needed; all of the split where it has fewer."""
+    count = -(-tokens // row_length(model, task, max_length))
+    while True:
+        rows = labelled_rows(model, task, tokenizer, limit=count, seed=seed, max_length=max_length)
+        found = int(rows.sizes.sum())
+        if found >= tokens or rows.count < count:
+            return first_tokens(rows, tokens, np.random.default_rng(seed).permutation(rows.count))
+        count = max(count + 1, -(-count * tokens * 11 // (10 * found)))
+
+
+def first_tokens(rows: EncodedRows, tokens: int, order: np.ndarray | None = None) -> EncodedRows:
+    """As many examples, in this order or their own, as reach this many tokens."""
+    order = np.arange(rows.count) if order is None else order
+    enough = int(np.searchsorted(np.cumsum(rows.sizes[order]), tokens)) + 1
+    return rows.take(np.sort(order[:enough]))
+
+
 def sample_batches(
     model: PreTrainedModel, task: Task, tokenizer: PreTrainedTokenizerBase, count: int = 64
 ) -> list[dict[str, Tensor]]:

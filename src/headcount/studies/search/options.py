@@ -78,9 +78,11 @@ def quickened(
     search_options: SearchOptions, like: Prune, held_out: Scoring, rows: int
 ) -> tuple[SearchOptions, Prune, Scoring, str]:
     """The same search with less of everything, and a sentence on what that leaves out."""
+    tokens = like.calibration.tokens is not None
+    unit, few_rows = ("tokens", 4096) if tokens else ("rows", 128)
     counts = {
         "seeds of a number of heads": (search_options.seeds, 1),
-        "calibration rows": (like.calibration.samples, 128),
+        f"calibration {unit}": (like.calibration.tokens or like.calibration.samples, few_rows),
         "rows of each set": (rows, 200),
         "random baselines": (like.baseline, 1),
         "rounds of timing": (search_options.repeats, 6),
@@ -98,7 +100,7 @@ def quickened(
         like,
         baseline=baseline,
         scoring=replace(like.scoring, **few),
-        calibration=replace(like.calibration, samples=samples),
+        calibration=replace(like.calibration, **{"tokens" if tokens else "samples": samples}),
     )
     text = f"--quick takes {', '.join(less)}." if less else "--quick has nothing to leave out."
     text += " The answer is a first one: leave --quick out for one to rely on."

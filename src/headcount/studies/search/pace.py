@@ -78,7 +78,10 @@ def pace_of(request: SearchRequest, full: Evaluation, selection: int, held_out: 
     """From the time that the whole model took for the selection set."""
     row = full.seconds / max(1, full.n)
     like, search_options = request.like, request.search_options
-    looked = like.calibration.samples * row
+    tokens = like.calibration.tokens
+    # a row of tokens is taken for half of the longest
+    rows = like.calibration.samples if tokens is None else 2 * tokens / like.scoring.max_length
+    looked = rows * row
     learning = like.learning if request.trains_gates else None
     trainings = [step for step in (training_of(like.repair), learning) if step is not None]
     trained = sum(_rows_trained(training, request) for training in trainings) * TRAINING * row

@@ -97,8 +97,10 @@ def curve_table(curve: StudyResult) -> Group:
     ]
     columns = ["method", "ratio", "kept", "seeds", "mean", "sd", "worst to best", "relative"]
     title = f"{about['task']} {split_words(about['split'])}, {curve.metric}, n = {full['n']}"
+    tokens = about.get("tokens")
+    calibrated = f"{about['samples']} rows" if tokens is None else f"{tokens:,} tokens"
     data = (
-        f"Calibration data: up to {about['samples']} rows of {about['looked_at']}; "
+        f"Calibration data: up to {calibrated} of {about['looked_at']}; "
         f"scores: {split_words(about['split'], full['n'])}."
     )
     tests = verdicts(summary, "random", lambda row: f"{row['method']} at {row['ratio']:g}")
