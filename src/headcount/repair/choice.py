@@ -126,13 +126,13 @@ def choose(
             _restore(small, start)
             solved = tuple(recover_layers(small, model, learnt, options=way))
             parts.append(divergences(small, model, held))
-        found = torch.cat(parts)
-        trials.append(Trial(_mean(found), way))
+        measured = torch.cat(parts)
+        trials.append(Trial(_mean(measured), way))
         if report is not None:
             report(len(trials), len(CHANGES) + 3)
-        margin = max(LEAST * best.divergence, _error(nearest, found) if surely else 0.0)
+        margin = max(LEAST * best.divergence, _error(nearest, measured) if surely else 0.0)
         if trials[-1].divergence < best.divergence - margin:
-            best, kept, fits, nearest = trials[-1], _weights(small), solved, found
+            best, kept, fits, nearest = trials[-1], _weights(small), solved, measured
         return solved
 
     note = _enough(attempt(base, surely=False))
@@ -158,8 +158,8 @@ def choose(
     return RecoveryChoice(best, tuple(trials), fits, len(nearest), _enough(fits) or note)
 
 
-def _mean(found: Tensor) -> float:  # (row, sum and weight)
-    total, weight = found.sum(0).tolist()
+def _mean(sums: Tensor) -> float:  # (row, sum and weight)
+    total, weight = sums.sum(0).tolist()
     if not weight:
         raise UsageError("No token of the held-back rows counts, so answers cannot be compared.")
     return max(total / weight, 0.0)

@@ -66,6 +66,6 @@ def _kl(right: Tensor, left: Tensor) -> Tensor:  # (position,)
     for a, b in zip(right.split(rows), left.split(rows), strict=True):
         wide = torch.promote_types(a.dtype, torch.float32)
         log_p, log_q = a.to(wide).log_softmax(-1), b.to(wide).log_softmax(-1)
-        each = torch.nn.functional.kl_div(log_q, log_p, reduction="none", log_target=True)
-        parts.append(each.double().sum(-1))
+        values = torch.nn.functional.kl_div(log_q, log_p, reduction="none", log_target=True)
+        parts.append(values.double().sum(-1))
     return torch.cat(parts) if parts else right.new_zeros(0, dtype=torch.float64)

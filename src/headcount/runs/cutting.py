@@ -117,9 +117,9 @@ class PruningRun:
 
     def _tell_few(self, rows: EncodedRows) -> None:
         """Note fewer calibration tokens than were asked for."""
-        wanted, found = self.options.calibration.tokens, int(rows.sizes.sum())
-        if wanted is not None and found < wanted:
-            text = f"The calibration rows have {found:,} tokens, not {wanted:,}: there are no more."
+        wanted, has = self.options.calibration.tokens, int(rows.sizes.sum())
+        if wanted is not None and has < wanted:
+            text = f"The calibration rows have {has:,} tokens, not {wanted:,}: there are no more."
             self.tell("tokens", text)
 
     def prepare(self) -> PreparedMethod:

@@ -229,10 +229,10 @@ def rows_of_tokens(
     count = -(-tokens // row_length(model, task, max_length))
     while True:
         rows = labelled_rows(model, task, tokenizer, limit=count, seed=seed, max_length=max_length)
-        found = int(rows.sizes.sum())
-        if found >= tokens or rows.count < count:
+        has = int(rows.sizes.sum())
+        if has >= tokens or rows.count < count:
             return first_tokens(rows, tokens, np.random.default_rng(seed).permutation(rows.count))
-        count = max(count + 1, -(-count * tokens * 11 // (10 * found)))
+        count = max(count + 1, -(-count * tokens * 11 // (10 * has)))
 
 
 def first_tokens(rows: EncodedRows, tokens: int, order: np.ndarray | None = None) -> EncodedRows:
