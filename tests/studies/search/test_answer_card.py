@@ -36,6 +36,11 @@ def test_an_answer_is_a_line_three_figures_and_small_print() -> None:
     assert len(card.lines()) == 5
 
 
+def test_nothing_has_no_sign() -> None:
+    lost = {"value": -0.0002, "low": -0.01, "high": 0.0004}
+    assert answer_card(ANSWER | {"difference": lost}).tiles[0].detail == "0.000 [−0.010, 0.000]"
+
+
 @pytest.mark.parametrize(
     ("change", "title"),
     [

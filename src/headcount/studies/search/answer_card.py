@@ -5,6 +5,7 @@ The terminal, the page, a notebook and `headcount report --card` show the same c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -95,7 +96,7 @@ def _score(data: SearchData) -> Tile:
     return Tile(
         label=printable(str(data["metric"])),
         value=f"{data['full']:.{digits}f} → {data['score']:.{digits}f}",
-        detail=minus(change),
+        detail=minus(re.sub(r"[+-](?=0\.0+\b)", "", change)),  # nothing has no sign
     )
 
 
