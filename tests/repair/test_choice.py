@@ -51,7 +51,7 @@ def test_the_best_on_held_back_rows_is_what_the_model_gets(family):
     assert [trial.divergence for trial in made.trials[:2]] == [left, first]
     # a change stays where it is better by more than the error of that
     assert made.chosen in made.trials
-    assert divergence(small, model, held) <= made.chosen.divergence <= min(left, first)
+    assert divergence(small, model, held) <= made.chosen.divergence <= min(1.1 * left, first)
     told = made.to_json()
     assert told["held_back"] == 8
     assert told["trials"][0] == {"options": None, "divergence": left}
@@ -215,3 +215,19 @@ def test_a_change_that_is_better_by_chance_does_not_stay(monkeypatch):
         assert made.trials[3].divergence == pytest.approx(0.9)
         assert (made.chosen == made.trials[3]) == stays
         assert made.chosen in (made.trials[1], made.trials[3])
+
+
+def test_plain_recovery_goes_where_it_is_surely_worse(monkeypatch):
+    """Worse by 0.1 in the mean over four rows: in each alike, or in one by far."""
+    model = build("bert")
+    batches = data(model, 2)
+    for plain, stays in (([1.1] * 4, False), ([2.8, 1.0, 0.6, 0.0], True)):
+        small = remove(model, mixed(layout(model)))
+        rows = iter([[1.0] * 4, plain, *[[5.0] * 4] * 20])
+        monkeypatch.setattr(
+            module, "divergences",
+            lambda *_, rows=rows: torch.tensor([[d, 1.0] for d in next(rows)]).double(),
+        )  # fmt: skip
+        made = choose(small, model, batches, options=OPTIONS)
+        assert made.trials[1].divergence == pytest.approx(1.1)
+        assert made.chosen == made.trials[int(stays)]

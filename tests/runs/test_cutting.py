@@ -206,3 +206,27 @@ def test_a_prune_on_tokens_is_recorded_as_one(model, task, tokenizer):
     )  # fmt: skip
     assert found.record["samples"] is None
     assert found.record["repair"][0]["layers"][0]["tokens"] < 80 + 20
+
+
+def test_linear_paths_are_paid_with_heads(model, task, tokenizer):
+    """12 heads of 8 x 32 weights in four matrices each; a path of rank 4 has 4 x 64 a layer."""
+    subject, notes = make_subject(model, task, tokenizer=tokenizer), []
+    layers, weights = len(subject.layout.stacks[0].heads), 4 * 8 * 32
+
+    def kept(rank, ratio=0.5):
+        options = hc.Prune(method=hc.Random(), ratio=ratio, repair=(hc.Recover(path_rank=rank),))
+        run = PruningRun(subject=subject, options=options, note=notes.append)
+        return len(run.decide().mask)
+
+    assert hc.Recover(path_rank=4).heads_paid(model) == -(-layers * 4 * 64 // weights)
+    # at half the width it is one full matrix, and no more from there on
+    for rank in (16, 32, 99):
+        assert hc.Recover(path_rank=rank).heads_paid(model) == -(-layers * 32 * 32 // weights)
+    whole = len(subject.layout)
+    assert kept(0) == whole // 2
+    assert notes == []
+    paid = hc.Recover(path_rank=4).heads_paid(model)
+    assert kept(4) == whole // 2 - paid
+    assert f"count as {paid} of {whole // 2} heads" in notes[0]
+    with pytest.raises(UsageError, match="take a lower --path-rank or ratio"):
+        kept(16, 0.95)

@@ -2,9 +2,10 @@
 
 Rows are held back. The model is left as it is, recovered by the options as they stand, and then
 with one change after the other; a change stays where the answers to the held-back rows come closer
-to the full model's (`fidelity.py`) by more than the standard error of that over rows. The best is
-solved once more on all rows. So on these rows it is never worse than the plain recovery or the
-pruned model: what a repair does to a model differs too much from one to the next to be assumed.
+to the full model's (`fidelity.py`) by more than the standard error of that over rows, and the
+pruned model stays as it is where plain recovery is worse by more than that. The best is solved once
+more on all rows. So on these rows it is never worse than either by more than the error: what a
+repair does to a model differs too much from one to the next to be assumed.
 
 Where few rows are held back, others are in turn (folds), each time with the rest to solve on: three
 rows of 21 once took a recovery that halved the divergence for harm.
@@ -119,7 +120,7 @@ def choose(
     trials = [Trial(_mean(nearest))]
     best, kept, fits = trials[0], start, ()
 
-    def attempt(way: Recover, *, surely: bool = True) -> tuple[Fit, ...]:
+    def attempt(way: Recover) -> tuple[Fit, ...]:
         nonlocal best, kept, fits, nearest
         parts, solved = [], ()
         for learnt, held in folds:
@@ -130,12 +131,14 @@ def choose(
         trials.append(Trial(_mean(measured), way))
         if report is not None:
             report(len(trials), len(CHANGES) + 3)
-        margin = max(LEAST * best.divergence, _error(nearest, measured) if surely else 0.0)
+        error = _error(nearest, measured)
+        # plain recovery, which will have more rows to be solved on, goes where it is surely worse
+        margin = -error if way == base else max(LEAST * best.divergence, error)
         if trials[-1].divergence < best.divergence - margin:
             best, kept, fits, nearest = trials[-1], _weights(small), solved, measured
         return solved
 
-    note = _enough(attempt(base, surely=False))
+    note = _enough(attempt(base))
     if note is not None or best.options is None:
         attempt(replace(base, scales=True, feed_forward=False))
     for change in CHANGES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -61,6 +62,20 @@ class Recover:
             raise UsageError(
                 f"The share of rows to hold back is above 0 and below 1, not {self.hold_back}."
             )
+
+    def heads_paid(self, model: PreTrainedModel) -> int:
+        """How many heads have as many weights as the paths of all layers."""
+        from headcount.models.find import sites_of
+        from headcount.models.sites import linear_sizes
+
+        paid = 0.0
+        for site in sites_of(model):
+            paths = [*(f"{site.path}.{child}" for child, _ in site.projections), site.out]
+            sizes = [linear_sizes(model.get_submodule(path)) or (0, 0) for path in paths]
+            width, outputs = sizes[0][0], sizes[-1][1]
+            path = min(self.path_rank * (width + outputs), width * outputs)
+            paid += path * site.heads / max(sum(a * b for a, b in sizes), 1)
+        return math.ceil(round(paid, 9))
 
     def solve(self, sums: NormalEquations, start: Tensor, layer: str) -> Tensor:
         """The new rows and bias of a projection that has those of `start`."""

@@ -178,12 +178,30 @@ class PruningRun:
             logging=self.logging.named("seed", self.seed),
         )  # fmt: skip
 
+    def _share(self) -> float | None:
+        """The share of heads to remove, with those that linear paths cost."""
+        share, layout = self.options.share, self.subject.layout
+        ranks = [step for step in self.options.repair if isinstance(step, Recover)]
+        paid = sum(step.heads_paid(self.subject.model) for step in ranks)
+        if share is None or not paid:
+            return share
+        kept = layout.kept_at(share)
+        if paid > kept:
+            raise UsageError(
+                f"Linear paths of this rank have the weights of {paid} heads, and {kept} stay: "
+                "take a lower --path-rank or ratio."
+            )
+        self.tell(
+            "paths", f"The linear paths count as {paid} of {kept} heads, so {kept - paid} stay."
+        )
+        return 1 - (kept - paid) / len(layout)
+
     def decide(self) -> Decision:
         """Which heads stay."""
         prepared, decide = self.prepare(), None
         if self.options.uniform:
             decide = uniform(prepared.decide, self.subject.layout, self.options.name)
-        decision = (decide or prepared.decide)(self.options.share, self.seed)
+        decision = (decide or prepared.decide)(self._share(), self.seed)
         self.budget.measured += prepared.budget.measured
         self.used.update(prepared.used)
         if decision.learned is not None:
