@@ -12,10 +12,11 @@ from headcount.runs.cutting import PruningRun
 from headcount.runs.subject import make_subject
 from headcount.studies.search import judging
 from headcount.studies.search.search import rows_to_search
-from headcount.tasks.task import Examples
+from headcount.tasks.task import Examples, Task
 from headcount.tasks.within import BoundProbability
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
+from models.zoo import build
 from training.conftest import pets, tiny
 
 FAST = hc.SearchOptions(bench=False, seeds=2, first_rows=16)
@@ -230,6 +231,19 @@ def test_too_few_rows_are_refused(trained, tokenizer, count):
         hc.search(
             trained, rows_task(count), max_drop="1%", tokenizer=tokenizer, search_options=FAST
         )
+
+
+def test_rows_on_which_no_loss_has_a_probability_are_refused(tokenizer):
+    """Before anything is pruned: 12 windows accepted nothing, after 25 minutes."""
+    rng = np.random.default_rng(0)
+    lines = [" ".join(rng.choice(["the", "cat", "dog", "king", "sees"], 8)) for _ in range(60)]
+    task = Task(
+        name="text", kind="causal-lm", texts=("text",), metrics=("perplexity",), packed=True,
+        loader=lambda _: Examples((lines,)), splits=("train", "dev"), window=8, stride=8,
+    )  # fmt: skip
+    model = build("gpt2", vocab_size=len(tokenizer))
+    with pytest.raises(UsageError, match=r"perplexity has no probability .* takes 60 rows"):
+        hc.search(model, task, max_drop="5%", tokenizer=tokenizer, search_options=FAST)
 
 
 def test_rows_that_are_all_alike_are_refused(trained, tokenizer):

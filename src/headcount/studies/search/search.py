@@ -53,7 +53,7 @@ from headcount.studies.search.options import (
 from headcount.studies.search.pace import estimate, pace_of
 from headcount.studies.search.trials import Candidate, Trials, candidate_plan
 from headcount.tasks.calibration import Calibration
-from headcount.tasks.metrics import get_metric
+from headcount.tasks.metrics import get_metric, too_few
 from headcount.tasks.parts import half_name
 from headcount.tasks.task import Task
 from headcount.training.options import TrainOptions
@@ -113,6 +113,8 @@ def search(
     subject = open_study(model, task, tokenizer, trains=trains, seed=seed)
     steps = usual_repair(subject, chosen, note) if steps is None else steps
     selection, held_out = rows_to_search(subject, scoring, search_options)
+    if isinstance(bound, MaxDrop):
+        require_rows(subject, selection)
     like = Prune(
         method=chosen[0],
         uniform=uniform,
@@ -233,6 +235,16 @@ def rows_to_search(
     ):
         raise UsageError(f"The splits '{other}' and '{split}' have the same rows.")
     return selection, held_out
+
+
+def require_rows(subject: Subject, selection: Scoring) -> None:
+    """Refuse a selection set on which no loss has a probability, and so nothing is accepted."""
+    metric = subject.need_task().metric
+    if few := too_few(get_metric(metric), len(subject.scored(selection))):
+        raise UsageError(
+            f"A loss in {metric} has no probability on {split_words(selection.split)}: {few}. Give "
+            "more rows, with a higher --limit or a smaller --held-out."
+        )
 
 
 def about_search(request: SearchRequest) -> dict[str, Any]:
