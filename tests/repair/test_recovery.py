@@ -445,3 +445,18 @@ def test_a_rank_that_costs_more_than_one_matrix_is_one():
     recover_layers(small, model, data(model), options=Recover(path_rank=16))
     assert {entry["rank"] for entry in small.config.headcount["linear"]} == {32}
     assert small.bert.encoder.layer[1].attention.self.linear_path.down is None
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_weights_in_bfloat16_stay_so_and_are_solved_in_float64(family):
+    """As good, but for rounding, as the solution over what the same weights give in float32."""
+    model = build(family).to(torch.bfloat16)
+    small = remove(model, mixed(layout(model)))
+    batches = data(model)
+    fits = recover_layers(small, model, batches, options=Recover(path_rank=4))
+    assert {parameter.dtype for parameter in small.parameters()} == {torch.bfloat16}
+    wide = copy.deepcopy(model).float()
+    other = remove(wide, mixed(layout(wide)))
+    expected = recover_layers(other, wide, batches, options=Recover(path_rank=4))
+    for mine, theirs in zip(fits, expected, strict=True):
+        assert mine.after == pytest.approx(theirs.after, abs=0.02)
