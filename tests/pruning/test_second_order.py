@@ -65,6 +65,37 @@ def test_the_sums_of_one_pass():
     assert torch.allclose(found.gg, g.T @ g, rtol=1e-3, atol=1e-8)
 
 
+@pytest.mark.parametrize("grouped", [False, True], ids=["rows", "examples of two rows"])
+def test_tokens_of_an_example_that_act_together(grouped: bool):
+    """Beside the gradients of gates of single tokens, and of whole examples."""
+    model = build("bert", num_labels=3)
+    (batch,) = data(model)
+    rows = len(batch["input_ids"])
+    numbers = torch.arange(rows) // (2 if grouped else 1)
+    if grouped:
+        batch["examples"] = 3 + numbers
+    found = collect(model, [batch])["encoder", 2]
+    gates = torch.ones(*batch["input_ids"].shape, found.heads, 1, requires_grad=True)
+
+    def shut(_, args):
+        (z,) = args
+        return (z.unflatten(-1, (found.heads, -1)) * gates).flatten(-2)
+
+    dense = model.bert.encoder.layer[2].attention.output.dense
+    handle = dense.register_forward_pre_hook(shut)
+    logits = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+    handle.remove()
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.multinomial(logits.detach().softmax(-1), 1, generator=generator)[:, 0]
+    loss = torch.nn.functional.cross_entropy(logits, drawn, reduction="sum")
+    (grads,) = torch.autograd.grad(loss / (2 if grouped else 1), gates)  # a mean over its labels
+    grads = grads[..., 0].double() * batch["attention_mask"][..., None]
+    whole = torch.stack([grads[numbers == n].sum((0, 1)) for n in numbers.unique()])
+    assert found.apart == pytest.approx(float(grads.square().sum()), rel=1e-4)
+    assert found.together == pytest.approx(float(whole.square().sum()), rel=1e-4)
+    assert abs(found.coherence - 1) > 0.05
+
+
 SIZES: dict[str, Any] = {
     "vocab_size": 11, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2,
     "intermediate_size": 12, "max_position_embeddings": 12, "pad_token_id": 0,

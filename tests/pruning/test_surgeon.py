@@ -65,7 +65,8 @@ def test_stacks_are_compared_by_the_loss_of_all_their_tokens():
         size = len(w) // sums[place].heads
         head = slice(order[0] * size, (order[0] + 1) * size)
         change = w[head].T @ np.linalg.inv(inverse[head, head]) @ w[head]
-        assert costs[0] == pytest.approx(np.trace(change @ sums[place].gg.numpy()), rel=1e-6)
+        wanted = np.trace(change @ sums[place].gg.numpy()) * sums[place].coherence
+        assert costs[0] == pytest.approx(wanted, rel=1e-6)
 
 
 def test_a_group_of_heads_goes_at_once():
@@ -83,7 +84,8 @@ def test_a_group_of_heads_goes_at_once():
             left = [n for n in range(sums[place].groups) if n * size not in gone]
             after = {n: cheapest(a, g, w, [*gone, *range(n * size, (n + 1) * size)]) for n in left}
             assert min(after, key=after.__getitem__) == group
-            assert cost == pytest.approx((after[group] - total) * sums[place].tokens, rel=1e-6)
+            scale = sums[place].tokens * sums[place].coherence
+            assert cost == pytest.approx((after[group] - total) * scale, rel=1e-6)
             gone += range(group * size, (group + 1) * size)
             total = after[group]
 

@@ -5,7 +5,6 @@ The formulas are in `surgeon.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -44,15 +43,28 @@ class LayerSums:
         self.zz = torch.zeros(inputs, inputs, dtype=torch.float64)
         self.gg = torch.zeros(outputs, outputs, dtype=torch.float64)
         self.tokens = 0
+        self.apart = self.together = 0.0
 
-    def add(self, z: Tensor, g: Tensor) -> None:  # (token, input), (token, output)
-        """Add tokens."""
+    def add(self, z: Tensor, g: Tensor, examples: Tensor) -> None:
+        """Add (token, input), (token, output), and (token,) the numbers of their examples."""
+        if self.heads and len(z):
+            effects = (z * (g @ weight_of(self.out).T)).reshape(len(z), self.heads, -1).sum(-1)
+            effects = effects.double()  # (token, head) of its gate on the loss
+            whole = effects.new_zeros(int(examples.max()) + 1, self.heads)
+            whole = whole.index_add(0, examples, effects)
+            self.apart += float(effects.square().sum())
+            self.together += float(whole.square().sum())
         z, g = z.double(), g.double()
         if self.has_bias:
             z = torch.cat([z, z.new_ones(len(z), 1)], dim=1)
         self.zz += (z.T @ z).cpu()
         self.gg += (g.T @ g).cpu()
         self.tokens += len(z)
+
+    @property
+    def coherence(self) -> float:
+        """How far tokens of an example act together: 1 where each is for itself."""
+        return self.together / self.apart if self.apart else 1.0
 
     def normal(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A, G and W."""
@@ -135,14 +147,21 @@ def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str
                 grads = torch.autograd.grad(loss, [y for _, _, y in seen], allow_unused=True)
             for (site, z, y), grad in zip(seen, grads, strict=True):
                 g = torch.zeros_like(y) if grad is None else grad
-                _add(sums[site.stack, site.layer], site, z, g, batch.inputs)
+                _add(sums[site.stack, site.layer], site, z, g, batch, len(answers))
     return sums
 
 
-def _add(sums: LayerSums, site: Site, z: Tensor, g: Tensor, inputs: Mapping[str, object]) -> None:
+def _add(sums: LayerSums, site: Site, z: Tensor, g: Tensor, batch: ModelBatch, rows: int) -> None:
     z, g = z.reshape(-1, z.shape[-1]), g.reshape(-1, g.shape[-1])
-    counts = counted_tokens(inputs, site.stack, len(g))
-    sums.add(z, g) if counts is None else sums.add(z[counts], g[counts])
+    # rows lie one behind the other; tokens that are not of one row each are taken one by one
+    whole = len(g) % rows == 0
+    examples = torch.arange(len(g), device=g.device) // (len(g) // rows if whole else 1)
+    if whole and batch.examples is not None:
+        examples = batch.examples.unique(return_inverse=True)[1][examples]
+    counts = counted_tokens(batch.inputs, site.stack, len(g))
+    if counts is not None:
+        z, g, examples = z[counts], g[counts], examples[counts]
+    sums.add(z, g, examples)
 
 
 def _own_loss(

@@ -7,7 +7,10 @@ no labels. Removing head h and solving the other rows of the projection W again 
 
     c_h = tr(G W_hᵀ [(A⁻¹)_hh]⁻¹ W_h)
 
-for a token, and this times the layer's tokens for the loss: stacks have different numbers of them.
+for a token, and this times the layer's tokens for the loss, stacks have different numbers of them,
+and times how far the tokens of an example act together: with s_ht = g_t · W_h z_ht the effect of a
+head's gate at a token, Σ_h E[(Σ_t s_ht)²] / Σ_h E[Σ_t s_ht²]. Below an average over tokens, as
+embeddings are, errors of all tokens add up, the more the nearer the layer is to it.
 The cheapest head goes, W and A⁻¹ are updated (Schur complement), and so on to the last head: one
 greedy path a layer. Costs along a path are made non-decreasing, the paths of all layers merged by
 cost, and end where the requested number is reached, so one pass serves every ratio. Made to be
@@ -75,8 +78,9 @@ def paths(
     for key in list(layers):
         sums = layers.pop(key)
         path, costs = greedy_path(*sums.normal(), sums.groups if groups else sums.heads)
-        # the loss is of all tokens of an example: an encoder of sound has hundreds for each word
-        done[key] = path, costs * sums.tokens
+        # the loss is of all tokens of an example: an encoder of sound has hundreds for each word,
+        # and where their mean is the answer they add up
+        done[key] = path, costs * sums.tokens * sums.coherence
     return done
 
 
