@@ -140,6 +140,19 @@ def test_zeroed_keeps_dtype_and_ties(tmp_path):
     assert small.config.headcount["sites"], "the model's own config is left alone"
 
 
+def test_zeroed_keeps_weights_apart_that_the_config_calls_tied(tmp_path):
+    """A T5 that was loaded from a file with both."""
+    whole = build("t5")
+    whole.lm_head.weight = torch.nn.Parameter(torch.randn_like(whole.lm_head.weight))
+    whole.save_pretrained(tmp_path / "whole")
+    model = load(tmp_path / "whole")
+    export(remove(model, mixed(layout(model))), "zeroed", tmp_path / "out")
+    again = plain_class(model).from_pretrained(tmp_path / "out")
+    assert torch.equal(again.lm_head.weight, whole.lm_head.weight)
+    assert again.encoder.embed_tokens.weight is again.shared.weight
+    assert not torch.equal(again.lm_head.weight, again.shared.weight)
+
+
 def test_zeroed_of_a_model_pruned_twice(tmp_path):
     model = build("llama")
     once = remove(model, mixed(layout(model)))

@@ -107,6 +107,12 @@ def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
         }
     full.load_state_dict(state, assign=True)
     full.tie_weights()
+    own = dict(model.named_parameters(remove_duplicate=False))
+    for name, source in (full.all_tied_weights_keys or {}).items():
+        # a T5 may have been loaded with embeddings and output apart that its config calls tied
+        if name in own and source in own and own[name] is not own[source]:
+            path, _, leaf = name.rpartition(".")
+            setattr(full.get_submodule(path), leaf, torch.nn.Parameter(state[name]))
     if model.can_generate():
         full.generation_config = copy.deepcopy(model.generation_config)
     return full
