@@ -6,8 +6,10 @@ sizes that no machine has memory or time for.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
+import sys
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +31,7 @@ from headcount.base.errors import (
 from headcount.base.files import parse_json, read_text
 from headcount.base.names import require
 from headcount.base.text import short
+from headcount.models.foreign import take_layers
 from headcount.models.shipped import locate, no_model
 
 HEADS = {
@@ -82,10 +85,15 @@ def load_config(
     file = path / "config.json" if path.is_dir() else path
     if path.is_dir() and not file.is_file():
         raise NotFoundError(f"'{name}' is not a model folder: it has no config.json.")
-    kind: Any = _config_class(file, model_type) if file.is_file() else AutoConfig
+    written = _written(file) if file.is_file() else {}
+    kind: Any = _config_class(file, written, model_type) if written else AutoConfig
+    layers = {} if "headcount" in written or _reads_layers(written) else take_layers(written, file)
     try:
         with silent():
-            config = kind.from_pretrained(name, trust_remote_code=trust_remote_code, **changes)
+            if layers and kind is AutoConfig:
+                config = CONFIG_MAPPING[written["model_type"]].from_dict(written, **changes)
+            else:
+                config = kind.from_pretrained(name, trust_remote_code=trust_remote_code, **changes)
     except HeadcountError:
         raise
     except Exception as error:
@@ -102,6 +110,8 @@ def load_config(
             "allow_global_per_layer_attribute_access",
         ):
             vars(config).pop(numbers, None)  # of exports: what servers read in place of ours
+    if layers:
+        config._layers_apart = layers  # for `load.py`, which takes it away
     # answers are asked for by name; attention is asked for where it is needed
     config.return_dict = True
     if config.output_attentions:
@@ -196,8 +206,8 @@ def _require_parts(name: str, config: PreTrainedConfig) -> None:
         raise UnsupportedError(f"The config of '{name}' describes no model: {what}.")
 
 
-def _config_class(file: Path, model_type: str | None) -> Any:
-    """AutoConfig, or the class itself when config.json forgot to write its model type."""
+def _written(file: Path) -> dict[str, Any]:
+    """A config.json as it is written."""
     try:
         text = read_text(file, "config of a model")
         written = parse_json(text, f"{file} cannot be read as JSON")
@@ -206,6 +216,21 @@ def _config_class(file: Path, model_type: str | None) -> Any:
     if not isinstance(written, dict):
         raise NotFoundError(f"{file} is no config of a model: {short(written)} is no object.")
     _require_sizes(file, written)
+    return written
+
+
+def _reads_layers(written: Mapping[str, object]) -> bool:
+    """Whether transformers' own code for this type builds layers by `per_layer_config`."""
+    kind = (
+        CONFIG_MAPPING[str(name)] if (name := written.get("model_type")) in CONFIG_MAPPING else None
+    )
+    return kind is not None and "per_layer_config" in inspect.getsource(
+        sys.modules[kind.__module__]
+    )
+
+
+def _config_class(file: Path, written: Mapping[str, object], model_type: str | None) -> Any:
+    """AutoConfig, or the class itself when config.json forgot to write its model type."""
     if "model_type" in written:
         if not isinstance(written["model_type"], str):
             raise UnsupportedError(f"{file} has the model_type {short(written['model_type'])}.")

@@ -22,6 +22,7 @@ from headcount.models import cut
 from headcount.models.bars import bars_on_terminals_only
 from headcount.models.config import describes_none, load_config, model_class
 from headcount.models.find import layout_of, sites_of
+from headcount.models.foreign import heads_gone
 from headcount.models.instructions import CutWay, instructions
 from headcount.models.origin import leave_code
 from headcount.models.pruned import pruned_class
@@ -72,8 +73,8 @@ def load(
         require_fitting(name, bones)
         if options.get("device_map") in (None, "cpu"):
             require_room(name, bones, options.get("dtype"))
-        if getattr(config, "pruned_heads", None):
-            config.headcount = from_pruned_heads(kind, config)
+        if apart := _of_others(kind, config):
+            config.headcount = apart
             kind = pruned_class(kind)
     options |= {
         "config": config,
@@ -100,8 +101,8 @@ def read_config(name: str) -> tuple[PreTrainedConfig, type[PreTrainedModel]]:
     try:
         config = load_config(name)
         kind = model_class(config)
-        if getattr(config, "pruned_heads", None) and not getattr(config, "headcount", None):
-            config.headcount = from_pruned_heads(kind, config)
+        if not getattr(config, "headcount", None) and (apart := _of_others(kind, config)):
+            config.headcount = apart
     except HeadcountError:
         raise
     except Exception as error:
@@ -128,6 +129,20 @@ def _saved_class(
         return model_class(config)
     except UnsupportedError:
         return otherwise
+
+
+def _of_others(kind: type[PreTrainedModel], config: PreTrainedConfig) -> dict[str, Any] | None:
+    """Instructions for heads that others say are gone; None where all are there."""
+    if getattr(config, "pruned_heads", None):
+        return from_pruned_heads(kind, config)
+    layers = vars(config).pop("_layers_apart", None)
+    if not layers:
+        return None
+    model = plain_skeleton(config, kind)
+    sites = sites_of(model)
+    gone = heads_gone(config, sites, layers)
+    mask = Mask.full(layout_of(sites)).drop(gone)
+    return instructions(model, sites, mask, watch_lending(model, sites), CutWay()) if gone else None
 
 
 def from_pruned_heads(kind: type[PreTrainedModel], config: PreTrainedConfig) -> dict[str, Any]:
