@@ -74,6 +74,21 @@ def test_methods_without_labels_take_texts_in_place_of_a_task(method, tmp_path):
     assert rows["fingerprint"] != second.record["rows"]["calibration"]["fingerprint"]
 
 
+def test_a_record_says_which_texts_of_a_file_were_drawn(tmp_path):
+    words = ("cat", "dog", "king", "doctor", "bird", "judge", "baker")
+    lines = [f"the {one} sees the {other}" for one in words for other in words]
+    (tmp_path / "texts.txt").write_text("\n".join(lines) + "\n")
+    given = {"rows": tmp_path / "texts.txt", "samples": 8, "repair": (hc.Recover(),)}
+    first, again, other = (
+        prune("pocket", "surgeon", 0.5, seed=seed, **given).record for seed in (0, 0, 1)
+    )
+    for record, seed in ((first, 0), (other, 1)):
+        used = record["rows"]["calibration"]
+        assert (used["split"], used["n"], used["seed"]) == ("given", 8, seed)
+        assert record["rows"]["repair"] == used
+    assert first["rows"] == again["rows"] != other["rows"]
+
+
 def test_texts_that_are_given_go_before_the_rows_of_the_task(model, task, tokenizer):
     given = {"rows": ["the cat saw the dog"] * 4, "samples": 16, "bootstrap": 0, "baseline": 0}
     found = prune(model, "surgeon", 0.5, task=task, tokenizer=tokenizer, **given)

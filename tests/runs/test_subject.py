@@ -96,6 +96,21 @@ def test_given_rows_are_known_by_what_is_in_them(model, tokenizer):
     assert [len(subject.given(stream, 16)) for _ in range(2)] == [2, 2]
 
 
+def test_rows_of_a_file_are_drawn_for_every_seed(model, tokenizer, tmp_path):
+    """They are as many as asked for, as of a task: the file may be long."""
+    words = ["cat", "dog", "king", "doctor", "bird", "judge", "baker", "big", "the", "a"]
+    (tmp_path / "texts.txt").write_text("\n".join(words) + "\n")
+    subject = make_subject(model, tokenizer=tokenizer)
+    all_ten = subject.given(Calibration(rows=tmp_path / "texts.txt", samples=512), 16)
+    assert len(all_ten) == 10
+    four = Calibration(rows=tmp_path / "texts.txt", samples=4)
+    ids = [subject.given(four, 16, seed).columns["input_ids"] for seed in (0, 1, 0)]
+    assert [len(rows) for rows in ids] == [4, 4, 4]
+    assert ids[0] == ids[2] != ids[1]
+    assert all(row in all_ten.columns["input_ids"] for rows in ids for row in rows)
+    assert len(subject.given(Calibration(rows=words, samples=4), 16)) == 10
+
+
 def test_texts_that_cannot_be_read_are_refused(model, tokenizer, tmp_path):
     with pytest.raises(NotFoundError, match=r"Cannot read the file of texts .*no\.txt: No such"):
         read_texts(tmp_path / "no.txt", model, tokenizer, 16)

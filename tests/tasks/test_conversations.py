@@ -19,6 +19,7 @@ from headcount.runs.subject import read_texts
 from headcount.tasks import open_task
 from headcount.tasks.as_rows import are_rows, as_rows
 from headcount.tasks.calibration import InputOptions
+from headcount.tasks.conversations import calibration_texts
 from headcount.tasks.inputs import read_inputs
 from headcount.tasks.rows import rows_of
 from models.conftest import build
@@ -170,7 +171,7 @@ def test_methods_and_repairs_read_conversations(
 def test_what_was_given_is_known_in_the_task(file: Path) -> None:
     rows = [{"messages": talk} for talk in TALKS]
     keys = keys_of(open_task("causal-lm", train=file, dev=file).load())
-    assert given_keys(file) == given_keys(rows) == given_keys(TALKS) == keys
+    assert given_keys(calibration_texts(file)) == given_keys(rows) == given_keys(TALKS) == keys
 
 
 def test_today_is_always_the_same_day() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from transformers import ViTImageProcessorPil
+from transformers.image_utils import load_image
 
 from headcount.base.errors import HeadcountError, NotFoundError, UsageError
 from headcount.tasks import open_task
@@ -96,6 +97,33 @@ def test_a_broken_image_is_one_sentence(folder, tmp_path, data, message, monkeyp
     with pytest.raises(UsageError, match=message) as error:
         read_image(path)
     assert "\n" not in str(error.value)
+
+
+def test_every_mode_has_the_same_pixels(tmp_path):
+    """PIL itself takes all greys above 255 of 65,535 for white."""
+    grey = (np.arange(64, dtype=np.uint8).reshape(8, 8) * 4)[:, ::-1]
+    Image.fromarray(grey).save(tmp_path / "8.png")
+    Image.fromarray(grey.astype(np.uint16) * 257).save(tmp_path / "16.png")
+    Image.fromarray(grey.astype(np.uint16) * 257).save(tmp_path / "16.tif")
+    for mode in ("RGB", "RGBA", "P"):
+        Image.fromarray(grey).convert(mode).save(tmp_path / f"{mode}.png")
+    Image.fromarray(grey).convert("RGB").convert("CMYK").save(tmp_path / "CMYK.tif")
+    for path in sorted(tmp_path.iterdir()):
+        np.testing.assert_array_equal(np.asarray(read_image(path)), np.stack([grey] * 3, -1))
+    Image.fromarray(grey.astype(np.float32)).save(tmp_path / "float.tif")
+    with pytest.raises(UsageError, match=r"no image that can be read \(its pixels are numbers"):
+        read_image(tmp_path / "float.tif")
+
+
+def test_a_picture_of_a_turned_camera_is_upright(tmp_path):
+    """As transformers' own load_image reads it."""
+    grey = (np.arange(48, dtype=np.uint8).reshape(6, 8) * 5)[:, ::-1]
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    Image.fromarray(grey).save(tmp_path / "turned.png", exif=turned)
+    expected = np.asarray(load_image(str(tmp_path / "turned.png")))
+    np.testing.assert_array_equal(np.asarray(read_image(tmp_path / "turned.png")), expected)
+    assert expected.shape == (8, 6, 3)
 
 
 def test_what_is_not_there(tmp_path):

@@ -39,7 +39,7 @@ def test_own_rows_that_decide_are_never_scored(
     }  # fmt: skip
     assert [record.getMessage() for record in caplog.records] == [str(task.parts)]
     assert caplog.records[0].levelno == logging.WARNING
-    assert "'mine.csv' is a single file and was split (seed 0): " in str(task.parts)
+    assert "'mine.csv' has no train and dev of its own and was split (seed 0): " in str(task.parts)
     assert str(tmp_path) not in str(task.parts)
     assert texts(open_task("classification", **how), "dev") == dev
 

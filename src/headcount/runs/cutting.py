@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
+from headcount.base.json_object import JsonDict
 from headcount.base.options import defined, to_plain
 from headcount.heads import Mask
 from headcount.learned.keeper import AllClosedError
@@ -105,7 +106,8 @@ class PruningRun:
     @property
     def inputs(self) -> Any:
         """Rows or batches that were given instead of the task's; None without any."""
-        return self.subject.given(self.options.calibration, self.options.scoring.max_length)
+        length = self.options.scoring.max_length
+        return self.subject.given(self.options.calibration, length, self.seed)
 
     def rows(self, use: str) -> EncodedRows:
         """Labelled rows for what looks at data; `use` is for what."""
@@ -138,7 +140,10 @@ class PruningRun:
             given = MethodInputs(training=self._training(name))
             decide = method.prepare(self.subject.model, given)
             return PreparedMethod(decide, Budget(), {}, self.options.calibration)
-        calibration, drawn = self.options.calibration, method.needs in ("calibration", "labels")
+        calibration = self.options.calibration
+        drawn = method.needs in ("calibration", "labels") or (
+            method.needs == "inputs" and calibration.rows is not None
+        )
         seed = self.seed if drawn else 0
         counted = (calibration.samples, calibration.tokens)
         key = content([method, seed, counted, self.options.scoring.max_length])
@@ -159,7 +164,7 @@ class PruningRun:
         if self.subject.task is not None and (labels or unlabelled):
             data = self.rows("calibration")
         if method.needs in ("inputs", "calibration") and inputs is not None:
-            self.used["calibration"] = given_rows(inputs)
+            self.used["calibration"] = self._given_rows()
         given = MethodInputs(data=data, inputs=inputs, tokenizer=self.subject.tokenizer)
         return method.prepare(self.subject.model, given)
 
@@ -240,8 +245,14 @@ class PruningRun:
         inputs = self.inputs
         if isinstance(inputs, EncodedRows):
             self._tell_few(inputs)
-        self.used["repair"] = given_rows(inputs)
+        self.used["repair"] = self._given_rows()
         return inputs
+
+    def _given_rows(self) -> JsonDict:
+        """The rows that were given, as a record tells them; those of a file were drawn."""
+        calibration, used = self.options.calibration, given_rows(self.inputs)
+        drawn = isinstance(calibration.rows, str | Path) and calibration.of_file is not None
+        return used | ({"seed": self.seed} if drawn else {})
 
     def _repair(self, step: Repair, small: PreTrainedModel, mask: Mask) -> RepairStep:
         """One step, in a folder of its own where there is one, so that it can be resumed."""
@@ -347,7 +358,7 @@ class PruningRun:
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the record must not miss about its rows; told once, as well."""
-        shared = shared_rows(self.subject, self.options, self.used)
+        shared = shared_rows(self.subject, self.options, self.used, self.seed)
         self.tell("shared", shared)
         notes = (*self.subject.need_task().notes, *notes_of(self.options.method))
         return notes if shared is None else (*notes, shared)

@@ -22,6 +22,7 @@ from headcount.likeness.distances import DISTANCES
 from headcount.models import fingerprint
 from headcount.pruning.methods import METHODS, Method, name_of
 from headcount.repair.repairs import REPAIRS, repairs_identity
+from headcount.runs.contents import content_of
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.record import TOLD
 from headcount.runs.subject import Subject
@@ -36,22 +37,30 @@ AGAIN = "delete it to have it made again, or pass --overwrite to start anew"
 
 
 def identity(
-    subject: Subject, options: Prune, methods: Sequence[Method] = (), **more: object
+    subject: Subject,
+    options: Prune,
+    methods: Sequence[Method] = (),
+    *,
+    seed: int = 0,
+    **more: object,
 ) -> JsonDict:
     """Everything prunings depend on; `methods` are those of a study, `more` what else it asks.
 
-    The ratios and seeds of a study belong to its runs.
+    The ratios and seeds of a study belong to its runs: with its `seed` the rows of one are read
+    once.
     """
     if subject.tokenizer is not None:
         match(subject.model, subject.tokenizer)  # names the padding token to the config
-    inputs = subject.given(options.calibration, options.scoring.max_length)
+    file = options.calibration.rows
+    inputs = subject.given(options.calibration, options.scoring.max_length, seed)
+    rows = content_of(str(file)) if isinstance(file, str | Path) else told(inputs)
     return {
         **computed(subject),
         **more,
         **({"uniform": True} if options.uniform else {}),
         **_options(subject, options),
         **_rows(subject, options),
-        "calibration": None if inputs is None else told(inputs),
+        "calibration": None if inputs is None else rows,
         **repairs_identity(options.repair),
         "fresh": subject.fresh,
         **{name: value for method in methods for name, value in own_options(method).items()},

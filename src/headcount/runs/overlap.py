@@ -16,7 +16,7 @@ from headcount.models.find import unwrap
 from headcount.models.probe import reads_text
 from headcount.runs.kinds.prune import Prune
 from headcount.runs.notes import seen_rows
-from headcount.runs.subject import Subject
+from headcount.runs.subject import Subject, drawn
 from headcount.tasks.conversations import (
     calibration_texts,
     conversation,
@@ -61,7 +61,7 @@ def shared_note(seen: Mapping[str, Keys], scored: Keys, name: str) -> str | None
 
 
 def shared_rows(
-    subject: Subject, options: Prune, used: Mapping[str, Mapping[str, object]]
+    subject: Subject, options: Prune, used: Mapping[str, Mapping[str, object]], seed: int
 ) -> str | None:
     """How many rows that are scored are also rows of calibration, repair or training.
 
@@ -73,12 +73,15 @@ def shared_rows(
         return None
     seen, scored = used_keys(task, used), scored_keys(subject, scoring)
     if any(rows["split"] == "given" for rows in used.values()):
-        given = options.calibration.rows
-        if isinstance(given, str | Path) and not reads_text(type(unwrap(subject.model))):
-            names = set(digests(media_files(subject.model, expanded(given))))
-            keys = [key for key in scored if key[0] in names]
-        else:
+        given, samples = options.calibration.rows, options.calibration.of_file
+        if not isinstance(given, str | Path):
             keys = given_keys(given)
+        elif reads_text(type(unwrap(subject.model))):
+            keys = given_keys(drawn(calibration_texts(expanded(given)), samples, seed))
+        else:
+            files = drawn(media_files(subject.model, expanded(given)), samples, seed)
+            names = set(digests(files))
+            keys = [key for key in scored if key[0] in names]
         seen.setdefault("calibration", []).extend(keys)
     return shared_note(seen, scored, set_name(split))
 
@@ -102,8 +105,6 @@ def used_keys(task: Task, used: Mapping[str, Mapping[str, Any]]) -> dict[str, Ke
 
 def given_keys(inputs: object) -> Keys:
     """The texts that were given in place of a task's rows; none where they came as tokens."""
-    if isinstance(inputs, str | Path):
-        inputs = calibration_texts(expanded(inputs))
     if isinstance(inputs, EncodedRows) or not isinstance(inputs, list | tuple):
         return []
     rows: list[Any] = [

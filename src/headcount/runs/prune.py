@@ -223,7 +223,8 @@ def identity_of(subject: Subject, options: Prune, seed: int) -> dict[str, Any]:
         more["learning"] = learning.identity()
     if options.gated:
         more["gated"] = True
-    return identity_of_study(subject, options, [options.method], **more) | {"cut_seed": seed}
+    same = identity_of_study(subject, options, [options.method], seed=seed, **more)
+    return same | {"cut_seed": seed}
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ What is loaded, encoded or looked up for one run is there for the next run of th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from transformers import PreTrainedModel
 
@@ -40,8 +40,11 @@ from headcount.tasks.rows import (
     rows_of_tokens,
 )
 from headcount.tasks.source import Source
+from headcount.tasks.task import sample
 from headcount.training.scored import scored_rows
 from headcount.training.scoring import Scoring
+
+Item = TypeVar("Item")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -131,26 +134,29 @@ class Subject:
             ),
         )  # fmt: skip
 
-    def given(self, calibration: Calibration, max_length: int) -> Any:
-        """The rows that were given to look at, whatever they came as; None without any."""
-        rows, tokens = self._given(calibration, max_length), calibration.tokens
+    def given(self, calibration: Calibration, max_length: int, seed: int = 0) -> Any:
+        """The rows that were given to look at, whatever they came as; None without any.
+
+        Rows of a file are drawn anew for every seed, like those of a task.
+        """
+        rows, tokens = self._given(calibration, max_length, seed), calibration.tokens
         if rows is None or tokens is None:
             return rows
         if not isinstance(rows, EncodedRows):
             raise UsageError("Tokens are counted in rows, not in batches: pass fewer batches.")
         return first_tokens(rows, tokens)
 
-    def _given(self, calibration: Calibration, max_length: int) -> Any:
+    def _given(self, calibration: Calibration, max_length: int, seed: int) -> Any:
         inputs = calibration.rows
         if inputs is None:
             return None
         if isinstance(inputs, str | Path):
-            path = expanded(inputs)
+            path, samples = expanded(inputs), calibration.of_file
+            read = partial(read_texts, path, self.model, self.tokenizer, max_length)
             return self.once(
-                ("given", told(path), max_length),
-                lambda: self._of_kind(read_texts(path, self.model, self.tokenizer, max_length)),
+                ("given", told(path), max_length, samples, seed),
+                lambda: self._of_kind(read(limit=samples, seed=seed)),
             )
-
         rows = partial(as_rows, tokenizer=self.tokenizer, max_length=max_length, labels=False)
         if are_rows(inputs):
             return self._of_kind(rows(self.model, inputs))
@@ -249,12 +255,30 @@ class Subjects:
         return sum(sizes) + sizes[-1]
 
 
-def read_texts(path: Path, model: PreTrainedModel, tokenizer: Any, max_length: int) -> EncodedRows:
+def read_texts(
+    path: Path,
+    model: PreTrainedModel,
+    tokenizer: Any,
+    max_length: int,
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+) -> EncodedRows:
     """Texts or conversations of a file as rows of tokens; files, for images or sound."""
     if not reads_text(type(model)):
-        return media_rows(model, media_files(model, path), tokenizer)
-    texts = calibration_texts(path)
+        return media_rows(model, drawn(media_files(model, path), limit, seed), tokenizer)
+    texts = drawn(calibration_texts(path), limit, seed)
     if tokenizer is None:
         raise UsageError("Texts need the model's tokenizer: pass --tokenizer.")
     match(model, tokenizer)
     return encode_texts(texts, tokenizer, max_length=room(model, max_length))
+
+
+def drawn(items: Sequence[Item], limit: int | None, seed: int) -> list[Item]:
+    """At most so many of what a file or folder of calibration rows holds.
+
+    >>> drawn("abcdefghij", 3, seed=0), drawn("ab", 3, seed=0)
+    (['c', 'e', 'g'], ['a', 'b'])
+    """
+    size = len(items)
+    return [items[number] for number in sample(size, size if limit is None else limit, seed)]

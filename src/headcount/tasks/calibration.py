@@ -25,9 +25,14 @@ class Calibration:
     """A file of texts, one per line, or of conversations (JSON lines with `messages`), instead of
     the task's rows."""
     samples: int = field(default=SAMPLES, metadata={"names": "--calibration-samples"})
-    """Calibration rows, drawn from the train split."""
+    """Calibration rows, drawn from the file or the train split; a list in Python is used whole."""
     tokens: int | None = field(default=None, metadata={"names": "--calibration-tokens"})
     """Tokens of the calibration rows in place of a number of rows: as many as reach it."""
+
+    @property
+    def of_file(self) -> int | None:
+        """Rows that are drawn from a file; None where tokens are counted, from its beginning."""
+        return self.samples if self.tokens is None else None
 
     def __post_init__(self) -> None:
         if self.samples < 1:

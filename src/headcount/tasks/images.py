@@ -104,20 +104,33 @@ def _table_splits(source: Source) -> dict[str, tuple[Path, Labelled]]:
 
 
 def read_image(path: Path) -> Image:
-    """One image in colours; what is none, or damaged, is one sentence."""
+    """One image in colours, upright; what is none, or damaged, is one sentence."""
     require_extra("images")
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     data = read_bytes(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # a decompression bomb is only warned of
-            with Image.open(io.BytesIO(data), formats=None) as image:
+            with Image.open(io.BytesIO(data), formats=None) as file:
+                image = ImageOps.exif_transpose(file)
+                if image.mode.startswith("I;16"):
+                    image = _of_8_bits(image)
+                if image.mode in ("I", "F"):  # PIL would take all above 255 for white
+                    raise ValueError(f"its pixels are numbers of 32 bits, mode {image.mode}")
                 return image.convert("RGB")
     except Exception as error:  # PIL's plugins raise anything
         reason = type(error).__name__ if "BytesIO" in str(error) else str(error).strip()
         reason = (reason.splitlines() or [type(error).__name__])[0]
         raise UsageError(f"'{path}' is no image that can be read ({reason[:120]}).") from error
+
+
+def _of_8_bits(image: Image) -> Image:
+    """A grey image of 16 bits by its upper 8."""
+    import numpy as np
+    from PIL import Image
+
+    return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
 
 
 def encode_images(files: Sequence[Path], processor: Any, labels: Any = None) -> EncodedRows:

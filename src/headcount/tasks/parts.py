@@ -45,8 +45,9 @@ class Parts:
     def __str__(self) -> str:
         decide, scored = len(self.rows["train"]), len(self.rows["dev"])
         return (
-            f"'{self.file}' is a single file and was split (seed {self.seed}): {decide} of its "
-            f"rows are for selection and training (split train), {scored} are scored (split dev). "
+            f"'{self.file}' has no train and dev of its own and was split (seed {self.seed}): "
+            f"{decide} of its rows are for selection and training (split train), {scored} are "
+            "scored (split dev). "
             "Pass --split all to score every row, or --train and --dev for files of your own."
         )
 
