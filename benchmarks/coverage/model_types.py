@@ -1,6 +1,7 @@
 """How many of the model types in the installed transformers headcount can work on.
 
     python benchmarks/coverage/model_types.py [--json] [--only bert,gpt2] [--list] [--twice]
+        [--log FILE] [--part 1/2]
 
 Each type is built small with random weights; half its heads are removed, and the result is
 compared with the masked model on inputs that the removal itself has not seen. "wrong" must be 0:
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import inspect
+import itertools
 import json
 import os
 import random
@@ -37,9 +39,10 @@ from headcount.base.errors import HeadcountError, UnsupportedError
 from headcount.heads import Head, Layout, Mask
 from headcount.models.find import layout
 from headcount.models.gates import gate
-from headcount.models.probe import find_probe, relative_difference, run
+from headcount.models.probe import relative_difference
+from headcount.models.probes import ModelProbe, find_probes
 from headcount.models.remove import remove
-from headcount.models.sites import find_sites
+from headcount.models.sites import Site, find_sites
 from headcount.models.unread import describe, find_unread
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
@@ -91,7 +94,56 @@ OTHERS |= {"max_position_embeddings": 64, "moe_intermediate_size": 16, "embeddin
 # the defaults of many lie beyond a small vocabulary
 TOKENS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
 TOKENS |= {"sep_token_id": 2, "cls_token_id": 1, "mask_token_id": 3}
+# latent attention, mixtures, tables and codebooks
+OTHERS |= {"q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 4, "qk_nope_head_dim": 8}
+OTHERS |= {"v_head_dim": 8, "index_head_dim": 8, "index_n_heads": 4, "index_topk": 4, "n_group": 1}
+OTHERS |= {"topk_group": 1, "entity_vocab_size": 20, "codebook_size": 32, "codebook_dim": 16}
+OTHERS |= {"max_2d_position_embeddings": 64, "rotary_dim": 4}
 SMALL = WIDTHS | HEADS | GROUPS | LAYERS | OTHERS | TOKENS
+NEEDED = ("num_key_value_heads", "prediction_length", "vocab_size", "head_dim", "d_kv")
+"""What some configs have no default for."""
+
+
+def without(settings: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in names}
+
+
+RESNET = {
+    "model_type": "resnet",
+    "embedding_size": 8,
+    "hidden_sizes": [8, 8, 16, 16],
+    "depths": [1, 1, 1, 1],
+    "layer_type": "basic",
+    "out_features": ["stage2", "stage3", "stage4"],
+}
+STAGES = {"depths": [1, 1, 2, 1], "num_heads": [2, 4, 4, 8], "embed_dim": 16, "window_size": 4}
+BACKBONE = {"use_timm_backbone": False, "use_pretrained_backbone": False, "backbone": None}
+BACKBONE |= {"backbone_config": RESNET, "backbone_kwargs": None}
+MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}
+MORE_LAYERS = dict.fromkeys(LAYERS, 4)
+MIXED = {"attn_layer_period": 2, "attn_layer_offset": 1, "attn_layer_indices": [1, 3]}
+MIXED |= {"full_attention_interval": 2, "num_hidden_layers": 6}
+SERIES = {"prediction_length": 4, "context_length": 8, "lags_sequence": [1, 2]}
+VARIANTS: list[dict[str, Any]] = [
+    SMALL,
+    SMALL | {"rope_parameters": MROPE, "rope_scaling": MROPE},
+    without(SMALL, "head_dim", "d_kv"),
+    without(SMALL, "head_dim", *GROUPS),
+    SMALL | dict.fromkeys(GROUPS, 4),
+    SMALL | MORE_LAYERS | MIXED,
+    SMALL | MORE_LAYERS | MIXED | {"layer_types": ["linear_attention", "full_attention"] * 3},
+    SMALL | MORE_LAYERS | {"layer_types": ["sliding_attention", "full_attention"] * 2},
+    without(SMALL, *LAYERS) | {"num_hidden_layers": 6},
+    SMALL | BACKBONE,
+    SMALL | STAGES,
+    without(SMALL, "image_size", "patch_size"),
+    without(SMALL, *WIDTHS, "embedding_size", "intermediate_size"),
+    LAYERS | {"vocab_size": 120},
+    SMALL | SERIES,
+    without(SMALL, *TOKENS),
+    SMALL | {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},
+]
+"""What is tried in turn, until a model runs and all its heads are reached."""
 
 
 def main() -> int:
@@ -100,18 +152,29 @@ def main() -> int:
     parser.add_argument("--only", help="comma-separated model types")
     parser.add_argument("--list", action="store_true", help="name every type under its outcome")
     parser.add_argument("--twice", action="store_true", help="try each type twice and compare")
+    parser.add_argument("--log", type=Path, help="a line for each type; those in it are not tried")
+    parser.add_argument("--part", default="1/1", help="i/n: the ith of n processes with one log")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     kinds = options.only.split(",") if options.only else sorted(CONFIG_MAPPING)
+    part, parts = map(int, options.part.split("/"))
+    start = len(kinds) * (part - 1) // parts
     outcomes: dict[str, tuple[str, str]] = {}
     different: list[str] = []
-    for done, kind in enumerate(kinds, 1):
+    for done, kind in enumerate(kinds[start:] + kinds[:start], 1):
+        outcomes |= read_log(options.log)
+        if kind in outcomes:
+            continue
         outcomes[kind] = outcome_of(kind)
         if options.twice and outcome_of(kind) != outcomes[kind]:
             different.append(kind)
+        if options.log:
+            with options.log.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps([kind, *outcomes[kind]]) + "\n")
         if sys.stderr.isatty():
             print(f"\r{done}/{len(kinds)} {kind:40}", end="", file=sys.stderr)
+    outcomes = {kind: outcomes[kind] for kind in kinds}
     counts = Counter(outcome for outcome, _ in outcomes.values())
     if options.json:
         by = {o: {k: why for k, (got, why) in outcomes.items() if got == o} for o in counts}
@@ -122,6 +185,13 @@ def main() -> int:
         if options.twice:
             print(f"different        {len(different):4}  when tried again {' '.join(different)}")
     return 1 if counts["wrong"] or different else 0
+
+
+def read_log(log: Path | None) -> dict[str, tuple[str, str]]:
+    """What this process and others have found; a line that is not whole is not there."""
+    lines = log.read_text(encoding="utf-8").splitlines() if log and log.is_file() else []
+    whole = [json.loads(line) for line in lines if line.startswith("[") and line.endswith("]")]
+    return {kind: (outcome, why) for kind, outcome, why in whole}
 
 
 def report(counts: Counter[str], outcomes: dict[str, tuple[str, str]], names: bool) -> None:
@@ -154,11 +224,11 @@ def outcome_of(kind: str) -> tuple[str, str]:
         if not sites:
             return "no heads found", "; ".join(describe(find_unread(model, [])))
         try:
-            find_probe(model)
+            find_probes(model, sites)
         except UnsupportedError as error:
             return "not tried", str(error)
         return try_removal(model)
-    except TimeoutError:
+    except TooSlow:
         return "not tried", f"not done in {SECONDS} s of processor time"
     except Exception as error:
         return "not tried", " ".join(f"{type(error).__name__}: {error}".split())[:160]
@@ -166,8 +236,12 @@ def outcome_of(kind: str) -> tuple[str, str]:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
+class TooSlow(BaseException):
+    """Nothing on the way takes it for an error of the model."""
+
+
 def _too_slow(*_: Any) -> None:
-    raise TimeoutError
+    raise TooSlow
 
 
 def seed() -> None:
@@ -177,13 +251,11 @@ def seed() -> None:
     np.random.seed(0)
 
 
-def answers(model: Any, inputs: dict[str, Any], mask: Mask | None = None) -> list[torch.Tensor]:
+def answers(model: Any, probes: list[ModelProbe], mask: Mask | None = None) -> list[torch.Tensor]:
     """The model's answers, masked or not, always from the same random numbers."""
     seed()
-    if mask is None:
-        return run(model, inputs)
-    with gate(model, mask):
-        return run(model, inputs)
+    with gate(model, mask) if mask is not None else contextlib.nullcontext():
+        return [answer for probe in probes for answer in probe.run(model)]
 
 
 def try_removal(model: Any) -> tuple[str, str]:
@@ -196,7 +268,7 @@ def try_removal(model: Any) -> tuple[str, str]:
                 small = remove(model, mask)
             except HeadcountError as error:
                 return "refused", str(error)
-            inputs = find_probe(model, seed=11)
+            inputs = list(find_probes(model, find_sites(model), seed=11))
             difference = relative_difference(answers(model, inputs, mask), answers(small, inputs))
             silent = [layer for layer in cut_layers(mask) if not is_heard(model, inputs, layer)]
     except AssertionError as error:
@@ -218,7 +290,7 @@ def cut_layers(mask: Mask) -> list[tuple[str, int, Mask]]:
     return [part for part in parts if part[2] != full]
 
 
-def is_heard(model: Any, inputs: dict[str, Any], layer: tuple[str, int, Mask]) -> bool:
+def is_heard(model: Any, inputs: list[ModelProbe], layer: tuple[str, int, Mask]) -> bool:
     """Whether masking one layer's heads alone changes the answers."""
     return relative_difference(answers(model, inputs), answers(model, inputs, layer[2])) > 1e-6
 
@@ -236,48 +308,77 @@ def half_of(full: Layout) -> Mask:
 
 
 def build(kind: str) -> Any:
-    """A small model of this type in evaluation mode, or the reason why there is none."""
+    """A small model of this type that runs, else any small one; or the reason why there is none."""
     config_class = CONFIG_MAPPING[kind]
     if config_class not in MODEL_MAPPING:
         return "not a model"
     mapped = MODEL_MAPPING[config_class]
     model_class = mapped[0] if isinstance(mapped, (tuple, list)) else mapped
-    for attempt in (rebuilt, shrunk):
+    first: Any = None
+    tried: list[dict[str, Any]] = []
+    for settings, attempt in itertools.product(VARIANTS, (rebuilt, shrunk)):
+        if first is not None and not find_sites(first) and not find_unread(first, []):
+            break  # it has no attention
         with contextlib.suppress(Exception):
-            config = attempt(config_class)
+            config = attempt(config_class, settings)
+            if config.to_dict() in tried:
+                continue
+            tried.append(config.to_dict())
             with torch.device("meta"):
                 size = sum(p.numel() for p in model_class(config).parameters())
-            if size <= LARGEST:
-                torch.manual_seed(0)
-                return shake(model_class(config)).eval()
-    return "not tried"
+            if size > LARGEST:
+                continue
+            seed()
+            model = shake(model_class(config)).eval()
+            first = model if first is None else first
+            sites = find_sites(model)
+            if sites and is_reached(model, sites):
+                return model
+    return "not tried" if first is None else first
 
 
-def rebuilt(config_class: type[PreTrainedConfig]) -> PreTrainedConfig:
+def is_reached(model: Any, sites: list[Site]) -> bool:
+    """Whether inputs are known that reach all its heads."""
+    paths = {path for site in sites for path, _ in site.places}
+    reached = [set(probe.ran) for probe in find_probes(model, sites)]
+    return paths <= set().union(*reached)
+
+
+def rebuilt(config_class: type[PreTrainedConfig], settings: dict[str, Any]) -> PreTrainedConfig:
     """The config made anew from small numbers, so that what depends on them follows."""
     full = config_class()
     names = set(inspect.signature(config_class.__init__).parameters) | set(vars(full))
-    settings: dict[str, Any] = {n: v for n, v in SMALL.items() if n in names and _is_int(full, n)}
+    given = {name: value for name, value in settings.items() if fits(full, name, value, names)}
     for name, part in vars(full).items():
-        if isinstance(part, PreTrainedConfig):
-            settings[name] = rebuilt(type(part)).to_dict()
-    return config_class(**settings)
+        if isinstance(part, PreTrainedConfig) and name not in given:
+            given[name] = rebuilt(type(part), settings).to_dict()
+    return config_class(**given)
 
 
-def shrunk(config_class: type[PreTrainedConfig]) -> PreTrainedConfig:
+def shrunk(config_class: type[PreTrainedConfig], settings: dict[str, Any]) -> PreTrainedConfig:
     """The default config with small numbers written over it."""
     config = config_class()
     for part in [config, *(p for p in vars(config).values() if isinstance(p, PreTrainedConfig))]:
-        for name, value in SMALL.items():
-            if _is_int(part, name):
+        for name, value in settings.items():
+            if fits(part, name, value, set(vars(part))):
                 with contextlib.suppress(Exception):
                     setattr(part, name, value)
     return config
 
 
-def _is_int(config: PreTrainedConfig, name: str) -> bool:
-    value = getattr(config, name, None)
-    return isinstance(value, int) and not isinstance(value, bool)
+def fits(config: PreTrainedConfig, name: str, value: object, names: set[str]) -> bool:
+    """Whether a config has this setting, of this kind."""
+    if name not in names:
+        return False
+    try:
+        default = getattr(config, name, None)
+    except AttributeError:
+        return False  # every layer has its own
+    if isinstance(value, bool) or not isinstance(value, int):
+        return True
+    if default is None:
+        return name in NEEDED
+    return isinstance(default, int) and not isinstance(default, bool)
 
 
 def shake(model: Any) -> Any:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from headcount.models.find import layout as layout
     from headcount.models.gates import gate as gate
     from headcount.models.model_options import ModelOptions as ModelOptions
+    from headcount.models.modules import load_into as load_into
+    from headcount.models.modules import save as save
+    from headcount.models.packed import unpack as unpack
     from headcount.models.remove import remove as remove
     from headcount.papers.reproduce import claims as claims
     from headcount.papers.reproduce import reproduce as reproduce
@@ -139,6 +142,7 @@ _PUBLIC = {
     "inspect": "headcount.costs.cost:inspect",
     "layout": "headcount.models.find:layout",
     "load": "headcount.tasks.opening:load",
+    "load_into": "headcount.models.modules:load_into",
     "load_redundancy": "headcount.likeness.result:load_redundancy",
     "load_roles": "headcount.behaviour.result:load_roles",
     "prune": "headcount.runs.prune:prune",
@@ -148,12 +152,14 @@ _PUBLIC = {
     "redundancy": "headcount.likeness.measure:redundancy",
     "remove": "headcount.models.remove:remove",
     "roles": "headcount.behaviour.measure:roles",
+    "save": "headcount.models.modules:save",
     "search": "headcount.studies.search.search:search",
     "select": "headcount.pruning.select:select",
     "study": "headcount.studies.study:study",
     "sweep": "headcount.studies.sweep:sweep",
     "task": "headcount.tasks.in_memory:task",
     "train": "headcount.training.finetune:finetune",
+    "unpack": "headcount.models.packed:unpack",
     "transfer": "headcount.changes.measure:transfer",
 }
 

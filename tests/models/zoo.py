@@ -284,6 +284,28 @@ ODD: dict[str, tuple[str, str, dict[str, Any]]] = {
         {key: value for key, value in BART.items() if key != "vocab_size"}
         | {"langs": ["en", "de"], "src_vocab_size": 61, "tgt_vocab_size": 61},
     ),
+    "olmo2": ("Olmo2", "ForCausalLM", GROUPED | {"num_hidden_layers": 3, "num_key_value_heads": 4}),
+    "phi3": ("Phi3", "ForCausalLM", GROUPED | {"num_hidden_layers": 3, "pad_token_id": 0}),
+    "bitnet": ("BitNet", "ForCausalLM", GROUPED | {"num_hidden_layers": 3}),
+    "deepseek-v3": (
+        "DeepseekV3",
+        "ForCausalLM",
+        {key: value for key, value in GROUPED.items() if key != "head_dim"}
+        | {"num_hidden_layers": 3, "num_key_value_heads": 4, "q_lora_rank": 16, "kv_lora_rank": 16}
+        | {"qk_rope_head_dim": 4, "qk_nope_head_dim": 8, "v_head_dim": 8, "n_group": 1}
+        | {"topk_group": 1, "n_routed_experts": 2, "num_experts_per_tok": 1}
+        | {"moe_intermediate_size": 16, "first_k_dense_replace": 2},
+    ),
+    "paligemma": (
+        "PaliGemma",
+        "ForConditionalGeneration",
+        {
+            "vision_config": {"model_type": "siglip_vision_model"} | TOWER,
+            "text_config": {"model_type": "gemma"} | GROUPED | {"num_hidden_layers": 2},
+            "projection_dim": 32,
+            "image_token_index": 60,
+        },
+    ),
     "t5gemma2": (
         "T5Gemma2",
         "ForConditionalGeneration",

@@ -96,6 +96,10 @@ TaskName = Annotated[str, Parameter(help="Name of the task; see `headcount ls ta
 AnyTask = Annotated[str | None, Parameter(help="Name of the task; see `headcount ls tasks`.")]
 KEEP = "Heads to keep: 777322, 6x12, JSON or mask.json"
 Keep = Annotated[str | None, Parameter(name=("--keep", "--mask"), help=f"{KEEP}; default all.")]
+Probe = Annotated[
+    Path | None,
+    Parameter(help="Inputs to run the model on (.safetensors or .npz); else they are made up."),
+]
 NewFolder = Annotated[Path, Parameter(help="The folder to write; it must be new or empty.")]
 Figures = Annotated[
     list[Path] | None, Parameter(help="Draw figures to these files (.png or .svg).")

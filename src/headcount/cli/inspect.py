@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from headcount.cli import groups
 from headcount.cli.common import Json, emit, say
 from headcount.views.tables.inspect import cost_table
 
@@ -27,6 +28,7 @@ def inspect(
     length: Length = None,
     context: Context = None,
     batch: Batch = 1,
+    probe: groups.Probe = None,
     as_json: Json = False,
 ) -> None:
     """Show which heads a model has: stacks, layers, heads, and what each attention module costs.
@@ -43,7 +45,12 @@ def inspect(
     """
     from headcount.costs.cost import inspect as look
 
-    cost = look(model, length=length, context=context, batch=batch)
+    inputs = None
+    if probe is not None:
+        from headcount.models.probes import read_probe
+
+        inputs = read_probe(probe)
+    cost = look(model, length=length, context=context, batch=batch, probe=inputs)
     emit(cost.to_json(), as_json=as_json, table=cost_table(cost))
     if cost.uncounted:
         say(f"headcount: {cost.uncounted}")

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
+from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from headcount.base import html
@@ -210,6 +211,7 @@ def inspect(
     length: int | None = None,
     context: int | None = None,
     batch: int = 1,
+    probe: Mapping[str, Tensor] | None = None,
 ) -> Cost:
     """Which heads a model has and what they cost: the layout, parameters, memory, FLOPs.
 
@@ -218,28 +220,42 @@ def inspect(
     for each multiply-add; memory is that of the parameters in the dtype the model was saved in.
     With a `context`, `serving` has what `batch` users of so many tokens take of a decoder, and
     what could be saved of it at most; `length` is then the context.
+    `probe` has inputs of your own to count FLOPs on, instead of those.
     """
     length = context if length is None else length
     if isinstance(model, str | os.PathLike):
         name = os.fspath(model)
-        counted = cost_of(*read_config(name), length=length, context=context, batch=batch)
+        counted = cost_of(
+            *read_config(name), length=length, context=context, batch=batch, probe=probe
+        )
         counted = replace(counted, name=name)
     else:
         model = require_pretrained(model, "hc.inspect")
-        counted = cost(model, length=length, context=context, batch=batch)
+        counted = cost(model, length=length, context=context, batch=batch, probe=probe)
     if length is not None and "tokens" not in counted.reads:
         raise UsageError(f"{counted.model} reads {counted.reads}, not tokens: leave out --length.")
     return counted
 
 
 def cost(
-    model: PreTrainedModel, *, length: int | None = None, context: int | None = None, batch: int = 1
+    model: PreTrainedModel,
+    *,
+    length: int | None = None,
+    context: int | None = None,
+    batch: int = 1,
+    probe: Mapping[str, Tensor] | None = None,
 ) -> Cost:
     """What the heads of `model` cost at `length` tokens (128, or what fits); no weight is used."""
     # a pruned model's class is made on the fly; `skeleton` makes it again from the config
     kind = getattr(type(model), "base_class", type(model))
     return cost_of(
-        model.config, kind, length=length, dtype=model.dtype, context=context, batch=batch
+        model.config,
+        kind,
+        length=length,
+        dtype=model.dtype,
+        context=context,
+        batch=batch,
+        probe=probe,
     )
 
 
@@ -258,6 +274,7 @@ def cost_of(
     dtype: torch.dtype | None = None,
     context: int | None = None,
     batch: int = 1,
+    probe: Mapping[str, Tensor] | None = None,
 ) -> Cost:
     """The cost of the model that `config` describes, in the dtype it was saved in."""
     length = fitting_length(config, length)
@@ -275,7 +292,7 @@ def cost_of(
     before = {(entry["stack"], entry["layer"]): entry["heads"] for entry in sites_in(config)}
     counted, uncounted = None, ""
     try:
-        counted = count_flops(model, length=length)
+        counted = count_flops(model, length=length, probe=probe)
     except UnsupportedError as error:
         uncounted = str(error)
     parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -289,7 +306,7 @@ def cost_of(
         counted=counted.model if counted else None,
         uncounted=uncounted,
         length=length,
-        reads=_reads(model, length),
+        reads=describe(probe) or "the probe" if probe else _reads(model, length),
         dtype=str(dtype).removeprefix("torch."),
         sites=costs,
         serving=serving,

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from headcount.base.errors import UnsupportedError, UsageError
+from headcount.base.errors import UnsupportedError, UsageError, in_words
 from headcount.models.hooks import hooked
 from headcount.models.probe import probe_inputs, text_config
 
@@ -70,11 +70,22 @@ def inputs_at(
     return inputs
 
 
-def count_flops(model: PreTrainedModel, *, length: int) -> FlopCount:
+def count_flops(
+    model: PreTrainedModel, *, length: int, probe: Mapping[str, Tensor] | None = None
+) -> FlopCount:
     """FLOPs of a model on the meta device, with eager attention, without gradients.
+
+    `probe` are the inputs to count on; else they are made up.
 
     What some heads on top do needs real numbers; then the base model inside is counted.
     """
+    if probe is not None:
+        inputs = {name: value.to("meta") for name, value in probe.items()}
+        try:
+            return _run(model, inputs, "")
+        except Exception as error:
+            kind, words = type(model).__name__, in_words(error)
+            raise UsageError(f"{kind} does not run on the probe: {words}.") from error
     prefix = model.base_model_prefix
     inner = getattr(model, prefix, None)
     candidates = [("", model)]

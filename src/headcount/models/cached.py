@@ -12,7 +12,7 @@ from transformers import Cache, EncoderDecoderCache, StaticCache
 
 from headcount.base.errors import UnsupportedError
 from headcount.models.hooks import evaluating
-from headcount.models.probe import tensors
+from headcount.models.probe import seeded, tensors
 
 STEPS = 2
 """Tokens that go through the cache one at a time, after all the others at once."""
@@ -36,7 +36,7 @@ def run_cached(
                 tokenwise[key] = value
     once = {key: value for key, value in others.items() if key not in tokenwise}
     start, outputs = 0, []
-    with torch.no_grad(), evaluating(model):
+    with torch.no_grad(), evaluating(model), seeded():
         cache = _static(model, tokenwise | once, ids.shape[1]) if static else None
         for end in range(ids.shape[1] - STEPS, ids.shape[1] + 1):
             part = {key: value[:, start:end] for key, value in tokenwise.items()}

@@ -58,10 +58,12 @@ def capture(model: nn.Module, consumer: Consumer) -> Generator[nn.Module]:
         return args, kwargs
 
     def watch(site: Site, path: str) -> Callable[[], object]:
-        def take(module: nn.Module, args: tuple, output: object) -> Any:
+        def take(module: Any, args: tuple, output: object) -> Any:
             use = uses.get(site.path, 0)
             uses[site.path] = use + 1
-            attention, rest = _split_off(site, output)
+            attention, rest = _split_off(site, output, getattr(module, "full_heads", site.heads))
+            if attention.shape[1] > site.heads:  # it computes those of heads that are gone, too
+                attention = attention[:, list(module.kept_heads)]
             consumer(AttentionSource(site.stack, site.layer, use), attention)
             return rest
 
@@ -115,12 +117,12 @@ def _without_recorders(model: nn.Module) -> Generator[None]:
                     del module._forward_hooks[number]
 
 
-def _split_off(site: Site, output: object) -> tuple[Tensor, object]:
+def _split_off(site: Site, output: object, most: int) -> tuple[Tensor, object]:
     """The probabilities in an attention module's output, and the output without their bulk."""
     if isinstance(output, tuple):
         for index in reversed(range(len(output))):
             item = output[index]
-            if isinstance(item, Tensor) and item.ndim == 4 and item.shape[1] == site.heads:
+            if isinstance(item, Tensor) and item.ndim == 4 and item.shape[1] in (site.heads, most):
                 if not _are_probabilities(item):
                     break
                 # an empty tensor, not None, so that whoever counts layers still counts right

@@ -16,6 +16,8 @@ path beside its heads, and `config.headcount["sites"]` holds, for each one that 
     empty           for a layer without heads "skip" or "relative-skip", "" to run it as it is
     returns         how many things a skipped layer returns (2), 0 for a tensor alone
     batch_axis      where the batch is in its hidden states (0)
+    narrow          for a layer that keeps its width, with zeros in the place of what is gone: which
+                    projections lose rows, "all", "values" or only the "output" (not in others)
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from typing import Any, TypedDict
 import torch
 import torch.nn.functional as F
 from torch import nn
-from transformers import Cache
+from transformers import Cache, PreTrainedConfig
 
 SOURCES = ("key_value_states", "encoder_hidden_states", "key")
 Arguments = dict[str, Any]
@@ -61,6 +63,20 @@ def rows_of(kind: str, kept: Sequence[int], heads: int, groups: int, head_dim: i
             rows += block([*inside, size, size + 1], group * (size + 2) * head_dim)
         return rows
     raise ValueError(f"Unknown kind of projection: {kind!r}")
+
+
+def values_of(kind: str, kept: Sequence[int], heads: int, groups: int, head_dim: int) -> list[int]:
+    """As `rows_of`, but queries and keys stay whole: they may be normed over all heads."""
+    size = heads // groups if groups else 1
+    gone = set(range(groups)) - {head // size for head in kept}
+    width = {"q": heads, "k": groups, "kv": 2 * groups}.get(kind, heads + 2 * groups)
+    if kind == "v":
+        return rows_of(kind, kept, heads, groups, head_dim)
+    if kind == "grouped":
+        dropped = {group * (size + 2) + size + 1 for group in gone}
+    else:
+        dropped = set() if kind in ("q", "k") else {width - groups + group for group in gone}
+    return [row for row in range(width * head_dim) if row // head_dim not in dropped]
 
 
 def _is_transposed(layer: nn.Module) -> bool:
@@ -106,6 +122,57 @@ class NoWeights(nn.Module):
         return out if self.bias is None else out + self.bias
 
 
+class Narrow(nn.Module):
+    """A projection with fewer weights between neighbours of the old width.
+
+    As an output projection it reads the inputs that are left; else zeros stand in its outputs
+    where rows are gone.
+    """
+
+    def __init__(self, kept: Any, size: int, rows: list[int], *, reads: bool) -> None:
+        super().__init__()
+        self.kept = kept
+        self.size, self.rows, self.reads = size, rows, reads
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """The weights that are left."""
+        return self.kept.weight
+
+    @property
+    def bias(self) -> torch.Tensor | None:
+        """The bias that is left."""
+        return self.kept.bias
+
+    @property
+    def out_features(self) -> int:
+        """The outputs that are left."""
+        return self.kept.weight.shape[1 if _is_transposed(self.kept) else 0]
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """What the whole projection gives where the heads that are gone say nothing."""
+        index = torch.tensor(self.rows, dtype=torch.long, device=states.device)
+        if self.reads:
+            return self.kept(states.index_select(-1, index))
+        out = self.kept(states)
+        return out.new_zeros(*out.shape[:-1], self.size).index_copy(-1, index, out)
+
+
+def narrow(parent: Any, name: str, rows: list[int], *, reads: bool) -> None:
+    """Keep these rows (columns of one that `reads`) of a projection between its old neighbours."""
+    layer: Any = getattr(parent, name)
+    cut = keep_inputs if reads else keep_outputs
+    if isinstance(layer, Narrow):
+        cut(layer.kept, [layer.rows.index(row) for row in rows])
+        layer.rows = rows
+        return
+    size = layer.weight.shape[int(reads) ^ int(_is_transposed(layer))]
+    if len(rows) == size:
+        return
+    cut(layer, rows)
+    setattr(parent, name, Narrow(layer, size, rows, reads=reads))
+
+
 def drop_weights(parent: Any, name: str, axis: int, empty: dict[int, torch.Tensor]) -> None:
     """Put `NoWeights` where a projection is; a child of the module only if it has a bias.
 
@@ -113,6 +180,7 @@ def drop_weights(parent: Any, name: str, axis: int, empty: dict[int, torch.Tenso
     has one tensor for each one before, so that layers that shared weights still do.
     """
     layer: Any = getattr(parent, name)
+    layer = layer.kept if isinstance(layer, Narrow) else layer
     if type(layer) is not nn.Linear and not _is_transposed(layer):
         # it is done, or a kind of its own (I-BERT's return two things) that keeps weights of size 0
         if not isinstance(layer, NoWeights):
@@ -132,13 +200,21 @@ def drop_weights(parent: Any, name: str, axis: int, empty: dict[int, torch.Tenso
 
 def find_module(model: Any, path: str) -> Any:
     """The module at `path`, which may have been written with or without the base model's prefix."""
-    prefix = model.base_model_prefix + "."
+    prefix = getattr(model, "base_model_prefix", "") + "."
     for candidate in (path, prefix + path, path.removeprefix(prefix)):
         try:
             return model.get_submodule(candidate)
         except AttributeError:
             continue
     return None
+
+
+def block_of(module: Any, child: str, kind: str, heads: int, groups: int) -> int:
+    """How many rows of a projection a head has: more than the head's width where it has a gate."""
+    layer = getattr(module, child)
+    rows = layer.size if isinstance(layer, Narrow) else layer.weight.shape[_is_transposed(layer)]
+    blocks = {"q": heads, "k": groups, "v": groups, "kv": 2 * groups}.get(kind, heads + 2 * groups)
+    return rows // blocks
 
 
 def cut_site(model: nn.Module, site: dict[str, Any], empty: dict[int, torch.Tensor]) -> None:
@@ -152,13 +228,23 @@ def cut_site(model: nn.Module, site: dict[str, Any], empty: dict[int, torch.Tens
     before = getattr(module, "kept_heads", range(heads))
     kept = [before.index(head) for head in site["kept"]]
     groups_before = len({head * groups // heads for head in before})
-    counts = (kept, len(before), groups_before, head_dim)
-    if kept:
+    counts = (kept, len(before), groups_before)
+    above, _, name = site["out"].rpartition(".")
+    if kept and site.get("narrow"):
+        rows = values_of if site["narrow"] == "values" else rows_of
+        whole = (site["kept"], heads, groups)
+        for child, kind in site["projections"] if site["narrow"] != "output" else ():
+            width = block_of(module, child, kind, heads, groups)
+            narrow(module, child, rows(kind, *whole, width), reads=False)
+        narrow(find_module(model, above), name, rows_of("q", *whole, head_dim), reads=True)
+        module.narrowed = {key: site[key] for key in ("heads", "groups", "head_dim", "narrow")}
+        module.narrowed["projections"] = site["projections"]
+    elif kept:
         for child, kind in site["projections"]:
-            keep_outputs(getattr(module, child), rows_of(kind, *counts))
-        keep_inputs(out, rows_of("q", *counts))
+            width = block_of(module, child, kind, len(before), groups_before)
+            keep_outputs(getattr(module, child), rows_of(kind, *counts, width))
+        keep_inputs(out, rows_of("q", *counts, head_dim))
     else:
-        above, _, name = site["out"].rpartition(".")
         drop_weights(find_module(model, above), name, 1, empty)
         for child, _ in site["projections"]:
             drop_weights(module, child, 0, empty)
@@ -471,6 +557,12 @@ class Pruned(Mixin):
         # in the original format ViT's weights get names that a cut model does not find again
         kwargs.setdefault("save_original_format", False)
         self.base_class.save_pretrained(self, save_directory, *args, **kwargs)
+
+
+def settings_of(model: Any) -> Any:
+    """What holds a model's instructions: its config; a module without one holds them itself."""
+    config = getattr(model, "config", None)
+    return config if isinstance(config, PreTrainedConfig) else model
 
 
 def sites_in(config: Any) -> list[dict[str, Any]]:

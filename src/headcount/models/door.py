@@ -43,6 +43,17 @@ def require_pretrained(model: object, function: str) -> PreTrainedModel:
     return model
 
 
+def require_runnable(model: object, function: str, probe: object) -> nn.Module:
+    """`model` when it is of transformers' own kind, or comes with inputs to run it on."""
+    model = require_model(model, function)
+    if not isinstance(model, PreTrainedModel) and probe is None:
+        raise UsageError(
+            f"{function} knows no inputs of {type(model).__name__}, which is no transformers "
+            "model: pass some with probe=, a dict of tensors or a function that runs the model."
+        )
+    return model
+
+
 def require_numbers(model: nn.Module, function: str) -> nn.Module:
     """`model` when it has weights; one on the meta device has their shapes alone."""
     tensors = itertools.chain(model.named_parameters(), model.named_buffers())

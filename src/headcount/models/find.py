@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from torch import Tensor, nn
@@ -12,10 +11,9 @@ from headcount.base.errors import UnsupportedError, UsageError
 from headcount.heads import Layout, Mask, Stack
 from headcount.heads.as_mask import MaskLike
 from headcount.models.door import require_model
-from headcount.models.hooks import hooked
 from headcount.models.memory import remembered
 from headcount.models.numbers import numbered, read_mask
-from headcount.models.probe import find_probe, run
+from headcount.models.probes import find_probes
 from headcount.models.sites import Site, find_sites
 from headcount.models.unread import UnreadAttention, describe, find_unread
 
@@ -83,35 +81,18 @@ def layout_of(
 
 
 def count_uses(model: nn.Module, sites: list[Site]) -> dict[str, int]:
-    """How often one forward pass runs each site; those the probe does not reach count once."""
-    calls: Counter[str] = Counter()
-    passes: list[None] = []
-
-    def begin(*_: object) -> None:
-        calls.clear()  # the last pass counts: others were tries of a probe
-        passes.append(None)
-
-    def count(path: str) -> Callable[..., None]:
-        return lambda *_: calls.update([path])
-
-    hooks = [lambda: model.register_forward_pre_hook(begin)]
-    hooks += [
-        lambda path=path, site=site: model.get_submodule(path).register_forward_pre_hook(
-            count(site.path)
-        )
-        for site in sites
-        for path, _ in site.places
-    ]
-    with hooked(hooks):
-        try:
-            probe = find_probe(model)
-        except UsageError:
-            raise
-        except Exception:
-            return {}  # what kind of input it takes is not known here; the heads are
-        if not passes:
-            run(model, probe)
-    return {path: count for path, count in calls.items() if count > 0}
+    """How often one forward pass runs each site; those that no probe reaches count once."""
+    uses: dict[str, int] = {}
+    try:
+        probes = find_probes(model, sites)
+    except UsageError:
+        raise
+    except Exception:
+        return {}  # what kind of input it takes is not known here; the heads are
+    for probe in probes:
+        here = {site.path: sum(probe.ran.get(p, 0) for p, _ in site.places) for site in sites}
+        uses = {path: count for path, count in here.items() if count} | uses
+    return uses
 
 
 def require_layout(model: nn.Module, layout: Layout) -> None:

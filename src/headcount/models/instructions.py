@@ -7,7 +7,6 @@ import zlib
 from typing import Any, NamedTuple
 
 from torch import nn
-from transformers import PreTrainedModel
 
 from headcount.heads import Mask
 from headcount.models.cut import (
@@ -16,6 +15,7 @@ from headcount.models.cut import (
     add_paths,
     biases_in,
     paths_in,
+    settings_of,
     sites_in,
 )
 from headcount.models.origin import base_name
@@ -25,7 +25,7 @@ from headcount.models.sites import PER_HEAD_PARAMETERS, Site
 HEADS = ("num_attention_heads", "num_heads", "n_heads", "n_head")
 GROUPS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads")
 GROUP_SIZE = ("num_key_value_groups",)
-WIDTH = ("all_head_size", "inner_dim", "split_size")
+WIDTH = ("all_head_size", "inner_dim", "split_size", "attn_dim")
 MAYBE_WIDTH = ("embed_dim", "hidden_size", "dim", "d_model")
 VERSION = 1
 
@@ -39,13 +39,16 @@ class CutWay(NamedTuple):
     """Classes whose layers without heads run as they are; the others are skipped."""
     widths: bool = False
     """Whether attributes that may be the heads' width or the model's are the heads'."""
+    narrow: str = ""
+    """Where layers keep their width: what loses weights, "all", "values" or the "output"."""
 
 
 def instructions(
-    model: PreTrainedModel, sites: list[Site], mask: Mask, seen: dict[str, SiteProbe], way: CutWay
+    model: nn.Module, sites: list[Site], mask: Mask, seen: dict[str, SiteProbe], way: CutWay
 ) -> dict[str, Any]:
     """What `cut.cut_model` must do to the full model to get the mask's heads."""
-    earlier = {site["path"]: site for site in sites_in(model.config)}
+    settings = settings_of(model)
+    earlier = {site["path"]: site for site in sites_in(settings)}
     written = []
     for site in sites:
         kept = list(mask.indices(site.stack, site.layer))
@@ -73,12 +76,16 @@ def instructions(
             entry["empty"] = "relative-skip" if "relative" in share else "skip"
             entry["returns"] = seen[site.path].returns
             entry["batch_axis"] = seen[site.path].batch_axis
+        if kept and (before.get("narrow") if before else way.narrow):
+            entry |= {"narrow": way.narrow, "attributes": {}, "parameters": {}, "share": ""}
         if before:
-            entry |= {key: before[key] for key in ("projections", "heads", "groups", "parameters")}
+            kept_keys = ("projections", "heads", "groups", "parameters", "head_dim", "out")
+            kept_keys += ("narrow",) if kept and "narrow" in before else ()
+            entry |= {key: before[key] for key in kept_keys}
             entry["kept"] = [before["kept"][index] for index in kept]
         written.append(entry)
-    plain: dict[str, Any] = {"version": VERSION, "base": base_name(model.config), "sites": written}
-    return with_parts(plain, biases_in(model.config), paths_in(model.config))
+    plain: dict[str, Any] = {"version": VERSION, "base": base_name(settings), "sites": written}
+    return with_parts(plain, biases_in(settings), paths_in(settings))
 
 
 def with_parts(
@@ -107,7 +114,7 @@ def set_biases(model: nn.Module, paths: list[str]) -> None:
 
     New ones are zero; those that had one and are not named lose it.
     """
-    config: Any = model.config
+    config: Any = settings_of(model)
     for path in biases_in(config):
         if path not in paths:
             model.get_submodule(path).register_parameter("bias", None)
@@ -117,7 +124,7 @@ def set_biases(model: nn.Module, paths: list[str]) -> None:
 
 def set_paths(model: nn.Module, linear: list[WrittenPath]) -> None:
     """Give attention modules of a pruned model exactly these linear paths; new ones are zero."""
-    config: Any = model.config
+    config: Any = settings_of(model)
     for written in paths_in(config):
         if written not in linear:
             module, out = (model.get_submodule(written[name]) for name in ("path", "out"))

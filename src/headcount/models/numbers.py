@@ -12,7 +12,7 @@ from headcount.base.errors import UsageError
 from headcount.base.files import parse_json
 from headcount.heads import Head, Layout, Mask, Stack
 from headcount.heads.as_mask import MaskLike, as_mask, mask_text
-from headcount.models.cut import sites_in
+from headcount.models.cut import settings_of, sites_in
 from headcount.models.sites import Site, find_sites
 
 
@@ -55,7 +55,7 @@ def original_mask(model: Any, mask: Mask) -> Mask:
 
     After one cut that is `mask` itself, after a second both cuts together.
     """
-    pruned = {entry["path"]: entry for entry in sites_in(model.config)}
+    pruned = {entry["path"]: entry for entry in sites_in(settings_of(model))}
     sites = find_sites(model)
     stacks, kept = [], []
     for stack in mask.layout.stacks:
@@ -76,7 +76,7 @@ def read_mask(given: MaskLike | Tensor, model: object, layout: Layout) -> Mask:
     JSON for a pruned model may also be a mask of the original, such as the mask.json of a later
     cut: its heads are found by the numbers they had there.
     """
-    pruned = getattr(getattr(model, "config", None), "headcount", None)
+    pruned = getattr(settings_of(model), "headcount", None)
     if not isinstance(given, str | Path):
         return as_mask(given, layout)
     text = mask_text(given)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,6 +14,7 @@ from torch import Tensor, nn
 
 from headcount.base.errors import HeadcountError, UnsupportedError, UsageError
 from headcount.models.hooks import evaluating
+from headcount.models.media import layouts
 from headcount.models.memory import remembered
 
 TOLERANCE = {
@@ -41,7 +44,7 @@ def probe_inputs(model: nn.Module, *, batch: int = 2, length: int = 7, seed: int
                 f"{type(model).__name__} takes inputs of {' x '.join(map(str, shape))} numbers, by "
                 f"its config; headcount makes up at most {LARGEST:,}."
             )
-        return torch.randn(*shape, generator=generator).to(device, _float_dtype(model))
+        return torch.randn(*shape, generator=generator).to(device, dtype_of(model))
 
     inputs: dict[str, Tensor] = {}
     if "pixel_values" in names:
@@ -102,8 +105,16 @@ def describe(inputs: Mapping[str, Tensor]) -> str:
 
 def run(model: nn.Module, inputs: Mapping[str, object]) -> list[Tensor]:
     """All floating-point tensors the model returns, in order, without its key-value cache."""
-    with torch.no_grad(), evaluating(model):
+    with torch.no_grad(), evaluating(model), seeded():
         return tensors(model(**inputs))
+
+
+@contextmanager
+def seeded() -> Generator[None]:
+    """The same random numbers inside every time: a few models draw some whenever they run."""
+    with torch.random.fork_rng(devices=[]):
+        torch.random.default_generator.manual_seed(0)
+        yield
 
 
 def find_probe(model: nn.Module, *, length: int = 7, seed: int = 0) -> dict[str, Any]:
@@ -122,17 +133,52 @@ def _probe(model: nn.Module, length: int, seed: int) -> dict[str, object]:
                 # models for text and images take text alone, and images only with their own tokens
                 inputs = {name: value for name, value in inputs.items() if name not in MEDIA}
             run(model, inputs)
+        except UnsupportedError as error:
+            first = first or error
         except HeadcountError:
-            raise  # another thread has the model, or no input is known: none would do
+            raise  # another thread has the model: no input would do
         except Exception as error:
             first = first or error
         else:
             return inputs
+    for inputs in _towers(model, length, seed):
+        with contextlib.suppress(Exception):
+            run(model, inputs)
+            return inputs
     reason = str(first).strip().split("\n")[0] or type(first).__name__
+    if isinstance(first, UnsupportedError):
+        raise first
     raise UnsupportedError(
         f"{type(model).__name__} does not run on headcount's probe input ({reason}); pass one "
         "with probe=."
     ) from first
+
+
+def _towers(model: nn.Module, length: int, seed: int) -> Iterator[dict[str, object]]:
+    """Inputs of other kinds than plain tokens, images and sounds, beside tokens or alone."""
+    config: Any = model.config
+    names = inspect.signature(model.forward).parameters
+    device = next(model.parameters()).device
+    for batch in (2, 1):
+        generator = torch.Generator().manual_seed(seed)
+
+        def floats(*shape: int, generator: torch.Generator = generator) -> Tensor:
+            if math.prod(shape) > LARGEST:
+                raise UnsupportedError(f"{type(model).__name__} takes inputs that are too large.")
+            return torch.randn(*shape, generator=generator).to(dtype_of(model))
+
+        tokens: dict[str, object] = {}
+        for name in ("input_ids", "decoder_input_ids", "qformer_input_ids"):
+            if name in names:
+                tokens[name] = _tokens(config, batch, length, generator)
+        plain = [tokens, {}] if tokens else [{}]
+        for extra in layouts(model, config, floats, batch, length):
+            for base in plain:
+                inputs = base | extra
+                yield {
+                    name: value.to(device) if isinstance(value, Tensor) else value
+                    for name, value in inputs.items()
+                }
 
 
 def relative_difference(left: list[Tensor], right: list[Tensor]) -> float:
@@ -195,7 +241,8 @@ def _tensors(value: object) -> Iterator[Tensor]:
             yield from _tensors(item)
 
 
-def _float_dtype(model: nn.Module) -> torch.dtype:
+def dtype_of(model: nn.Module) -> torch.dtype:
+    """The floating-point type of a model's first weights."""
     return next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
 
 

@@ -6,9 +6,9 @@ which its heads say something: where masking changes no number, anything looks e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from headcount.base.errors import UnsupportedError
 from headcount.heads import Mask
 from headcount.models import cut
 from headcount.models.hooks import hooked
-from headcount.models.probe import find_probe, run
+from headcount.models.probes import find_probes
 from headcount.models.sites import Site, linear_sizes
 
 
@@ -41,28 +41,40 @@ class SiteProbe:
 
 def watch_lending(model: nn.Module, sites: list[Site]) -> dict[str, SiteProbe]:
     """How each site shares what the model lends per head; works on a skeleton, too."""
-    return watch(model, sites, find_probe(model))
+    parts = []
+    for probe in find_probes(model, sites):
+        with seeing(model, sites, probe.batch, listen=False) as seen:
+            probe.run(model)
+        parts.append(seen)
+    return joined(sites, parts)
 
 
-def watch(
-    model: nn.Module, sites: list[Site], inputs: Mapping[str, object]
-) -> dict[str, SiteProbe]:
-    """Run the model once and look at every site."""
-    with seeing(model, sites, inputs, listen=False) as seen:
-        run(model, inputs)
+def joined(sites: list[Site], parts: Iterable[dict[str, SiteProbe]]) -> dict[str, SiteProbe]:
+    """What several probes showed: how a site is called by the first that reaches it."""
+    parts = list(parts)
+    seen = {}
+    for site in sites:
+        here = [part[site.path] for part in parts]
+        first = next((one for one in here if one.reached), SiteProbe())
+        seen[site.path] = replace(
+            first,
+            share=next((one.share for one in here if one.share), ""),
+            projected=any(one.projected for one in here),
+            called=set().union(*(one.called for one in here)),
+            heard=set().union(*(one.heard for one in here)),
+        )
     return seen
 
 
 @contextmanager
 def seeing(
-    model: nn.Module, sites: list[Site], inputs: Mapping[str, object], *, listen: bool = True
+    model: nn.Module, sites: list[Site], batch: int, *, listen: bool = True
 ) -> Generator[dict[str, SiteProbe]]:
-    """Inside, a run on these inputs is looked at; `listen` also for heads that say nothing.
+    """Inside, a run on so many examples is watched; `listen` also for heads that say nothing.
 
     Heads are listened to before gates that are put on inside have closed them.
     """
     seen = {site.path: SiteProbe() for site in sites}
-    batch = next((v.shape[0] for v in inputs.values() if isinstance(v, Tensor) and v.ndim), 0)
     hooks: list[Callable[[], object]] = []
     for site in sites:
         hooks += _hooks(model, site, seen[site.path], batch, listen=listen)

@@ -7,13 +7,14 @@ together in an output projection: its own child, or `output.dense` beside it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import nn
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from headcount.models.cut import NoWeights
+from headcount.models.cut import Narrow, NoWeights
 
 QUERY = ("q_proj", "query", "q", "q_lin", "query_proj", "Wq", "wq", "linear_q", "to_q", "q_attn")
 KEY = ("k_proj", "key", "k", "k_lin", "key_proj", "Wk", "wk", "linear_k", "to_k")
@@ -47,7 +48,14 @@ PER_HEAD_PARAMETERS = {
     "continuous_position_bias_mlp.2.weight": 0,
 }
 
-HEAD_DIM = ("head_dim", "attention_head_size", "head_size", "key_value_proj_dim", "dim_per_head")
+HEAD_DIM = (
+    "v_head_dim",
+    "head_dim",
+    "attention_head_size",
+    "head_size",
+    "key_value_proj_dim",
+    "dim_per_head",
+)
 HEAD_COUNT = ("num_attention_heads", "num_heads", "n_heads", "n_head")
 
 
@@ -122,7 +130,11 @@ def _projections(children: dict[str, nn.Module]) -> tuple[tuple[str, str], ...] 
     q, k, v = (_first(children, names) for names in (QUERY, KEY, VALUE))
     kv = _first(children, FUSED_KEY_VALUE)
     fused = _first(children, FUSED)
-    if q and k and v:
+    latent = next((name for name in ("q_b_proj", "q_proj") if name in children), None)
+    if latent and "kv_b_proj" in children and not k and not v:
+        # DeepSeek's: what was squeezed gets a block for every head again
+        projections = [(latent, "q"), ("kv_b_proj", "q")]
+    elif q and k and v:
         projections = [(q, "q"), (k, "k"), (v, "v")]
     elif q and kv and not k and not v:
         projections = [(q, "q"), (kv, "kv")]
@@ -172,6 +184,9 @@ def _site_at(model: nn.Module, path: str, module: nn.Module) -> Site | None:
         return None
     sizes = linear_sizes(model.get_submodule(out))
     head_dim = _head_dim(module, sizes[0]) if sizes else None
+    narrowed = getattr(module, "narrowed", None)
+    if narrowed and isinstance(model.get_submodule(out), Narrow):
+        return _narrowed(model, path, module, out)
     if not sizes or not head_dim:
         return None
     heads = sizes[0] // head_dim
@@ -180,6 +195,19 @@ def _site_at(model: nn.Module, path: str, module: nn.Module) -> Site | None:
     if groups is None or declared != heads:
         return None
     return Site(path, out, projections, head_dim, heads, groups, _stack_of(model, path, module))
+
+
+def _narrowed(model: nn.Module, path: str, module: Any, out: str) -> Site:
+    """A site whose projections keep their width around the weights that are left."""
+    was, kept = module.narrowed, module.kept_heads
+    size = was["heads"] // was["groups"]
+    groups = len({head // size for head in kept})
+    lost = [(c, kind) for c, kind in was["projections"] if isinstance(getattr(module, c), Narrow)]
+    projections = tuple((f"{child}.kept", kind) for child, kind in lost)
+    if was["narrow"] == "values" and any(kind not in ("k", "v") for _, kind in lost):
+        projections = ()  # what is left are not blocks of heads
+    stack = _stack_of(model, path, module)
+    return Site(path, f"{out}.kept", projections, was["head_dim"], len(kept), groups, stack)
 
 
 def _groups(
@@ -194,11 +222,15 @@ def _groups(
         groups, rest = divmod(sizes["fused"] - heads * head_dim, 2 * head_dim)
     elif "kv" in sizes:
         groups, rest = divmod(sizes["kv"], 2 * head_dim)
+    elif "k" not in sizes:
+        groups, rest = heads, 0
     else:
-        groups, rest = divmod(sizes["k"], head_dim)
-        if sizes["v"] != sizes["k"]:
-            return None
-    if sizes.get("q", heads * head_dim) != heads * head_dim:
+        # keys may be wider than values
+        groups, rest = divmod(sizes["v"], head_dim)
+        rest += sizes["k"] % groups if groups else sizes["k"]
+    # queries may be, and hold a gate for every head
+    queries = sizes.get("q", heads * head_dim)
+    if queries % heads or queries < heads * head_dim if heads else queries:
         return None
     if rest or groups < 0 or (groups == 0) != (heads == 0) or (groups and heads % groups):
         return None

@@ -38,9 +38,11 @@ FIELDS: dict[str, type] = {
 MORE: dict[str, type] = {"returns": int, "batch_axis": int}
 LINEAR: dict[str, type] = {"path": str, "out": str, "width": int, "rank": int}
 """What every linear path has."""
+NARROW: dict[str, type] = {"narrow": str}
+"""And those of a layer that keeps its width this one."""
 LONGEST = 300
 """Letters in the name of the model that heads were removed from."""
-KINDS = ({"q", "k", "v"}, {"q", "kv"}, {"qkv"}, {"grouped"})
+KINDS = ({"q", "k", "v"}, {"q", "kv"}, {"q"}, {"qkv"}, {"grouped"})
 SHARES = ("", "share", "relative-share")
 EMPTY = ("", "skip", "relative-skip")
 
@@ -68,11 +70,21 @@ def require_instructions(
     known = [_Known(bones)]
     if saved is not kind:
         known.append(_Known(plain_skeleton(config, saved)))
+    _require_sites(instructions, known)
+    return bones
+
+
+def refuse_other_heads(model: nn.Module, instructions: object) -> None:
+    """Refuse instructions that cannot have been written for this module with all its heads."""
+    _refuse(_about_form(instructions))
+    _require_sites(instructions, [_Known(model)])
+
+
+def _require_sites(instructions: Any, known: list[_Known]) -> None:
     for entry in instructions["sites"]:
         _refuse(_about_site(entry, known, checked="check" in instructions))
     _refuse(_about_biases(instructions.get("biases", []), known))
     _refuse(_about_linear(instructions.get("linear", []), known))
-    return bones
 
 
 def _refuse(complaint: str) -> None:
@@ -124,9 +136,10 @@ def _is_linear(path: object) -> bool:
 
 
 def _about_fields(site: object) -> str:
-    if not isinstance(site, dict) or not FIELDS.keys() <= set(site) <= (FIELDS | MORE).keys():
+    known = FIELDS | MORE | NARROW
+    if not isinstance(site, dict) or not FIELDS.keys() <= set(site) <= known.keys():
         return f" does not have the fields {', '.join(FIELDS)}"
-    for name, kind in (FIELDS | MORE).items():
+    for name, kind in known.items():
         if name in site and type(site[name]) is not kind:
             return f".{name} is {_short(site[name])}"
     heads, kept = site["heads"], site["kept"]
@@ -140,6 +153,8 @@ def _about_fields(site: object) -> str:
         "empty": site["empty"] in (EMPTY if not kept else ("",)),
         "returns": 0 <= site.get("returns", 2) <= 8,
         "batch_axis": site.get("batch_axis", 0) in (0, 1),
+        "narrow": "narrow" not in site
+        or (site["narrow"] in ("all", "values", "output") and bool(kept)),
         "projections": all(
             isinstance(pair, list) and len(pair) == 2 and all(type(t) is str for t in pair)
             for pair in site["projections"]
@@ -152,9 +167,9 @@ def _about_fields(site: object) -> str:
 class _Known:
     """A full model's attention layers by their paths."""
 
-    def __init__(self, bones: PreTrainedModel) -> None:
+    def __init__(self, bones: nn.Module) -> None:
         self.bones = bones
-        self.prefix = bones.base_model_prefix + "."
+        self.prefix = getattr(bones, "base_model_prefix", "") + "."
         places = [part for site in find_sites(bones) for part in site.each()]
         self.sites = {part.path.removeprefix(self.prefix): part for part in places}
 
@@ -167,7 +182,7 @@ class _Known:
         """What a run shows of every site; nothing where no input is found to run it on."""
         try:
             return watch_lending(self.bones, list(self.sites.values()))
-        except HeadcountError:
+        except (HeadcountError, AttributeError):  # of a plain module no input is known
             return {}
 
 
@@ -220,10 +235,11 @@ def _about_fit(entry: dict[str, Any], site: Site, model: _Known) -> str:
     if (entry["stack"] == "cross") != (site.stack == "cross"):
         return f"stack is {entry['stack']}, not {site.stack}"
     least, most = (attributes(module, site, entry["kept"], widths) for widths in (False, True))
+    least = {} if "narrow" in entry else least
     if not least.items() <= entry["attributes"].items() <= most.items():
         return f"attributes are {_short(entry['attributes'])}, not {least}"
     relative = hasattr(module, "compute_bias") and hasattr(module, "has_relative_attention_bias")
-    if ("relative" in entry["share"]) != relative or (
+    if (("relative" in entry["share"]) != relative and "narrow" not in entry) or (
         entry["empty"] and ("relative" in entry["empty"]) != relative
     ):
         return f"it takes no share of the kind {_short(entry['share'] or entry['empty'])}"
@@ -232,7 +248,7 @@ def _about_fit(entry: dict[str, Any], site: Site, model: _Known) -> str:
 
 def _about_calls(entry: dict[str, Any], seen: SiteProbe | None) -> str:
     """How the layer is called, asked of the model: there is no check number that vouches for it."""
-    if seen is None or not seen.reached:
+    if seen is None or not seen.reached or "narrow" in entry:
         return ""
     fields = {"share": entry["share"]}
     if entry["empty"]:
@@ -261,7 +277,7 @@ def _about_projections(entry: dict[str, Any], site: Site, module: nn.Module) -> 
     width |= dict.fromkeys(("qkv", "grouped"), site.heads + 2 * site.groups)
     for child, kind in entry["projections"]:
         sizes = linear_sizes(children[child]) if child in children else None
-        if sizes is None or sizes[1] != width[kind] * site.head_dim:
+        if sizes is None or (width[kind] and sizes[1] % width[kind]):
             return f"{_short(child)} is no projection with rows of the kind {kind}"
     return ""
 

@@ -9,8 +9,8 @@ with the inputs of all its linear layers nudged by about one unit in their last 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -18,24 +18,19 @@ from typing import cast as cast_to
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from headcount.base.errors import in_words
 from headcount.heads import Mask
-from headcount.models.cached import may_cache, run_cached
+from headcount.models.cached import may_cache
 from headcount.models.gates import gate
 from headcount.models.hooks import hooked
 from headcount.models.memory import known_of, remembered
-from headcount.models.probe import run, tensors
+from headcount.models.probe import dtype_of, tensors
+from headcount.models.probes import ModelProbe
 from headcount.models.seen import seeing
 from headcount.models.sites import Site, linear_sizes
 from headcount.models.watch import watching
 
-WAYS: dict[str, Callable[..., list[Tensor]]] = {
-    "": run,
-    " with a key-value cache": run_cached,
-    " with a static cache": partial(run_cached, static=True),
-}
 NUDGES = 2
 """How often the rounding is measured; the larger counts."""
 NATIVE_FACTOR = 16.0
@@ -62,23 +57,23 @@ class Answers(NamedTuple):
 class RoundingTest:
     """The masked model's answers, and the verdict on models that should give the same ones."""
 
-    def __init__(
-        self, model: PreTrainedModel, sites: list[Site], inputs: Mapping[str, object], mask: Mask
-    ) -> None:
-        self.model, self.sites, self.inputs, self.mask = model, sites, inputs, mask
+    def __init__(self, model: nn.Module, sites: list[Site], probe: ModelProbe, mask: Mask) -> None:
+        self.model, self.sites, self.probe, self.mask = model, sites, probe, mask
         caches: list[bool] = []
 
         def look(_key: str, _args: tuple[object, ...], answer: object) -> None:
             caches.append(may_cache(answer))
 
-        with seeing(model, sites, inputs) as self.seen, watching(model, [("", "")], look):
+        whole = [("", probe.path)]
+        with seeing(model, sites, probe.batch) as self.seen, watching(model, whole, look):
             plain = self._answers(model, "", mask)
         # whether a model has a cache is found out once
-        ways = remembered(model, "ways", lambda: [way for way in WAYS if way and all(caches)])
+        key = ("ways", probe.path, bool(probe.call))
+        ways = remembered(model, key, lambda: [way for way in probe.ways if way and all(caches)])
         self.expected = {"": plain, **self._expected(model, ways)}
         ways[:] = [way for way in self.expected if way]
 
-    def refusal(self, small: PreTrainedModel) -> str:
+    def refusal(self, small: nn.Module) -> str:
         """Why `small` is not the masked model, or an empty string when it is."""
         answers = {}
         for way in self.expected:
@@ -114,7 +109,7 @@ class RoundingTest:
             return {}
 
     def _expected(
-        self, subject: PreTrainedModel, ways: Iterable[str], dtype: torch.dtype | None = None
+        self, subject: nn.Module, ways: Iterable[str], dtype: torch.dtype | None = None
     ) -> dict[str, Answers]:
         expected = {}
         for way in ways:
@@ -128,7 +123,7 @@ class RoundingTest:
 
     def _answers(
         self,
-        subject: PreTrainedModel,
+        subject: nn.Module,
         way: str,
         mask: Mask | None = None,
         *,
@@ -144,16 +139,17 @@ class RoundingTest:
             # an emptied layer may add its bias without calling the projection
             inside = site.out.startswith(site.path + ".")
             for path in (site.out, site.path) if inside else (site.out,):
-                module, key = subject.get_submodule(path), (site.path, path)
-                hooks.append(partial(module.register_forward_hook, keep(key)))
-        inputs = cast(self.inputs, dtype or subject.dtype)
+                key = (site.path, path)
+                with suppress(AttributeError):  # of a layer that was narrow and now is empty
+                    module = subject.get_submodule(path)
+                    hooks.append(partial(module.register_forward_hook, keep(key)))
         with hooked(hooks), gate(subject, mask) if mask is not None else nullcontext():
-            return Answers(WAYS[way](subject, inputs), added)
+            return Answers(self.probe.run(subject, way, dtype or dtype_of(subject)), added)
 
     def _rounding(self, way: str, wide: bool) -> Allowed:
         """What rounding does to each row of the masked model's answers."""
         subject = in_float64(self.model) if wide else self.model
-        epsilon = EPSILON if wide else torch.finfo(self.model.dtype).eps
+        epsilon = EPSILON if wide else torch.finfo(dtype_of(self.model)).eps
         factor = 1.0 if wide else NATIVE_FACTOR
         runs = []
         for seed in range(NUDGES):
@@ -230,7 +226,7 @@ def nudged(model: nn.Module, epsilon: float, seed: int) -> Generator[None]:
         yield
 
 
-def in_float64(model: PreTrainedModel) -> PreTrainedModel:
+def in_float64(model: nn.Module) -> nn.Module:
     """A copy that computes in float64.
 
     That of a small model has all its numbers in float64. That of a larger one shares the model's
@@ -291,11 +287,3 @@ def _wide_class(base: type[nn.Module]) -> type[nn.Module]:
     if hasattr(base, "dtype"):
         body["dtype"] = WIDE
     return type(base.__name__, (plain.get(base, Wide), base), body)
-
-
-def cast(inputs: Mapping[str, object], dtype: torch.dtype) -> dict[str, object]:
-    """The inputs with their floating-point tensors in `dtype`."""
-    return {
-        name: value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
-        for name, value in inputs.items()
-    }

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from headcount.base.errors import UsageError
 from headcount.models.batches import Batches
-from headcount.models.cut import WrittenPath, biases_in, paths_in
+from headcount.models.cut import WrittenPath, biases_in, paths_in, settings_of
 from headcount.models.find import sites_of, unwrap
 from headcount.models.instructions import set_biases, set_paths
 from headcount.models.linear import has_bias
@@ -249,14 +249,14 @@ Weights = tuple[list[str], list[WrittenPath], dict[str, Tensor]]
 
 def _weights(model: nn.Module) -> Weights:
     parameters = {name: value.detach().clone() for name, value in model.named_parameters()}
-    return biases_in(model.config), paths_in(model.config), parameters
+    return biases_in(settings_of(model)), paths_in(settings_of(model)), parameters
 
 
 def _restore(model: nn.Module, weights: Weights) -> None:
     biases, paths, parameters = weights
-    if biases != biases_in(model.config):
+    if biases != biases_in(settings_of(model)):
         set_biases(model, biases)
-    if paths != paths_in(model.config):
+    if paths != paths_in(settings_of(model)):
         set_paths(model, paths)
     with torch.no_grad():
         for name, value in model.named_parameters():

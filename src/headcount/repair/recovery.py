@@ -41,6 +41,7 @@ from headcount.models.cut import (
     WrittenPath,
     biases_in,
     paths_in,
+    settings_of,
 )
 from headcount.models.door import require_model
 from headcount.models.find import sites_of, unwrap
@@ -157,7 +158,7 @@ def recover_layers(
         data = list(data)  # every layer goes through it, batch by batch in the same order
     parts = _parts(small, model, options)
     written = [part.out for part in parts]
-    written += [f"{entry['path']}.linear_path" for entry in paths_in(small.config)]
+    written += [f"{entry['path']}.linear_path" for entry in paths_in(settings_of(small))]
     for name in written:
         make_own(small.get_submodule(name), model)
     with torch.no_grad(), evaluating(small), evaluating(model):
@@ -166,7 +167,7 @@ def recover_layers(
             for name in written
             for key, value in small.get_submodule(name).named_parameters()
         }
-        biases, paths = biases_in(small.config), paths_in(small.config)
+        biases, paths = biases_in(settings_of(small)), paths_in(settings_of(small))
         try:
             return _solve(small, model, parts, data, options, report)
         except UnsteadyError:
@@ -234,7 +235,7 @@ def _solve(
             for part in todo
             if not part.feed_forward and not has_bias(small.get_submodule(part.out))
         ]
-        set_biases(small, [*biases_in(small.config), *added])
+        set_biases(small, [*biases_in(settings_of(small)), *added])
     todo = _with_paths(small, todo, widths, options)
     seen: dict[str, _SolvedPart] = {}
     beside: dict[str, list[str]] = {}
@@ -267,7 +268,7 @@ def _with_paths(
     small: nn.Module, todo: list[_SolvedPart], widths: dict[str, int], options: Recover
 ) -> list[_SolvedPart]:
     """The parts with the linear paths that are there or asked for, which the model then has."""
-    linear = {entry["path"]: entry for entry in paths_in(small.config)}
+    linear = {entry["path"]: entry for entry in paths_in(settings_of(small))}
     for part in todo:
         width = widths.get(part.path, 0)
         outputs = read_rows(small.get_submodule(part.out)).shape[1]
