@@ -478,7 +478,8 @@ def test_attention_over_a_picture(browser: Browser, tmp_path: Path) -> None:
         elif values[query, 1 + at] < 0.001:
             np.testing.assert_allclose(glow, shades[1], atol=25)
     opened.choose("#attention .tools label:last-child select", "0")
-    opened.wait("document.querySelectorAll('#attention .look canvas').length === 2")
+    drawn = "[...document.querySelectorAll('#attention .look .map .rank')]"
+    opened.wait(f"{drawn}.length === 2 && {drawn}.every((each) => each.innerText)")
     assert f"{values[0, 0]:.2f} of it goes" in opened.texts("#attention .look .map .rank")[0]
     opened.choose("#attention .tools select", "2")
     assert "This head is removed." in opened.text("#attention")
