@@ -135,7 +135,7 @@ class Run:
             plain["model"] = type(self.model).__name__
         if code := plugin_code(plain, (METHODS, REPAIRS, TASKS, DISTANCES)):
             plain["plugins"] = code
-        return plain_digest(by_content(_without_saving(plain), self.files))
+        return plain_digest(by_content(_decisive(plain), self.files))
 
     @property
     def files(self) -> set[str]:
@@ -298,12 +298,15 @@ def _with_seed(options: Kind, seed: int) -> Kind:
     return replace(options, **changed)
 
 
-def _without_saving(value: object) -> object:
-    """A nest in which trainings save as usual: how often they do changes nothing that comes out."""
+def _decisive(value: object) -> object:
+    """A nest of what changes what comes out: not how often a training saves, nor what is None, so
+    that an option which is new, and None where it is not used, leaves the keys of runs as they are.
+    """
     if isinstance(value, Mapping):
         usual = SAVING if SAVING.keys() <= value.keys() else {}
-        return {name: _without_saving(item) for name, item in {**value, **usual}.items()}
-    return [_without_saving(item) for item in value] if isinstance(value, list) else value
+        pairs = {**value, **usual}.items()
+        return {name: _decisive(item) for name, item in pairs if item is not None}
+    return [_decisive(item) for item in value] if isinstance(value, list) else value
 
 
 def _put(data: Any, path: Sequence[str], value: Any) -> None:
