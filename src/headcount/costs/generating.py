@@ -99,9 +99,11 @@ def time_generating(
                 )
             )
     return BenchResult(
-        model=type(dense).__name__, device=str(dense.device), threads=torch.get_num_threads(),
+        model=type(dense).__name__,
+        device=str(dense.device),
+        threads=torch.get_num_threads(),
         shapes=tuple(shapes),
-    )  # fmt: skip
+    )
 
 
 def count_generating(model: PreTrainedModel, batch: int, length: int | None) -> Cost:

@@ -134,10 +134,12 @@ def serving_of(
         for one in sites
     }
     whole = ServingCost(
-        context=context, batch=batch, user=sum(user.values()),
+        context=context,
+        batch=batch,
+        user=sum(user.values()),
         weights=size * sum(one.numel() for one in model.parameters()),
         weights_read=size * _read_for_a_token(model),
-    )  # fmt: skip
+    )
 
     def saving(parts: Iterable[tuple[SiteCost, float]]) -> Saving:
         weights = cache = 0.0

@@ -107,10 +107,10 @@ def _at_full_size(model: PreTrainedModel) -> PreTrainedModel:
         }
     full.load_state_dict(state, assign=True)
     full.tie_weights()
-    own = dict(model.named_parameters(remove_duplicate=False))
+    parameters = dict(model.named_parameters(remove_duplicate=False))
     for name, source in (full.all_tied_weights_keys or {}).items():
         # a T5 may have been loaded with embeddings and output apart that its config calls tied
-        if name in own and source in own and own[name] is not own[source]:
+        if name in parameters and parameters[name] is not parameters.get(source, parameters[name]):
             path, _, leaf = name.rpartition(".")
             setattr(full.get_submodule(path), leaf, torch.nn.Parameter(state[name]))
     if model.can_generate():

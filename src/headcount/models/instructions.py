@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
+from headcount.base.json_object import JsonDict
 from headcount.heads import Mask
 from headcount.models.cut import (
     WrittenPath,
@@ -45,7 +46,7 @@ class CutWay(NamedTuple):
 
 def instructions(
     model: nn.Module, sites: list[Site], mask: Mask, seen: dict[str, SiteProbe], way: CutWay
-) -> dict[str, Any]:
+) -> JsonDict:
     """What `cut.cut_model` must do to the full model to get the mask's heads."""
     settings = settings_of(model)
     earlier = {site["path"]: site for site in sites_in(settings)}
@@ -84,13 +85,11 @@ def instructions(
             entry |= {key: before[key] for key in kept_keys}
             entry["kept"] = [before["kept"][index] for index in kept]
         written.append(entry)
-    plain: dict[str, Any] = {"version": VERSION, "base": base_name(settings), "sites": written}
+    plain: JsonDict = {"version": VERSION, "base": base_name(settings), "sites": written}
     return with_parts(plain, biases_in(settings), paths_in(settings))
 
 
-def with_parts(
-    instructions: dict[str, Any], biases: list[str], linear: list[WrittenPath]
-) -> dict[str, Any]:
+def with_parts(instructions: JsonDict, biases: list[str], linear: list[WrittenPath]) -> JsonDict:
     """The same instructions with exactly these projections that got a bias and these linear paths,
     and their check."""
     plain = {key: instructions[key] for key in ("version", "base", "sites")}
@@ -100,7 +99,7 @@ def with_parts(
 
 
 def checksum(
-    sites: list[dict[str, Any]],
+    sites: list[JsonDict],
     biases: list[str] | None = None,
     linear: list[WrittenPath] | None = None,
 ) -> int:

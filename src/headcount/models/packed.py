@@ -25,6 +25,9 @@ class Unpacked(nn.Module):
     in_proj_bias = None
     """What torch's encoder layers ask for before they take a path that knows no hooks."""
     _qkv_same_embed_dim = False
+    q_proj: nn.Linear
+    k_proj: nn.Linear
+    v_proj: nn.Linear
 
     def __init__(self, packed: nn.MultiheadAttention, path: str) -> None:
         super().__init__()
@@ -64,12 +67,10 @@ class Unpacked(nn.Module):
         if not heads:
             out, weights = self.out_proj(query.new_zeros(batch, length, 0)), None
         else:
+            projected = (self.q_proj(query), self.k_proj(key), self.v_proj(value))
             q, k, v = (
-                project(states).unflatten(-1, (heads, self.head_dim)).transpose(1, 2)
-                for project, states in (
-                    (self.q_proj, query), (self.k_proj, key), (self.v_proj, value)
-                )
-            )  # fmt: skip
+                states.unflatten(-1, (heads, self.head_dim)).transpose(1, 2) for states in projected
+            )
             scores = q @ k.transpose(-1, -2) * self.head_dim**-0.5
             for mask in self._masks(attn_mask, key_padding_mask, batch):
                 hidden = mask if mask.dtype == torch.bool else None

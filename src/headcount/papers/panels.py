@@ -72,7 +72,7 @@ def _draw(axes: Axes, panel: Lines) -> None:
         if name in points and 0.0 in values:  # run at one place only: nothing leads there
             (at,) = (x for x in values if x)
             aside = at + apart * (points.index(name) - (len(points) - 1) / 2)
-            ends = ([end(values[at])] for end in (np.mean, min, max))
+            ends = ([float(end(values[at]))] for end in (np.mean, min, max))
             draw_band(axes, [aside], *ends, colour=colour_of(index), label=name)
             continue
         for number, x in enumerate(_joined(sorted(values), every, panel.logarithmic)):

@@ -14,6 +14,7 @@ from typing import Any
 
 from headcount.base.errors import HeadcountError
 from headcount.base.files import whole
+from headcount.base.json_object import JsonDict
 from headcount.base.options import defined
 from headcount.runs.record import result_of
 from headcount.studies.ledger import Ledger
@@ -23,7 +24,7 @@ from headcount.studies.summary import NO_SCALE, Scale, compare_with, over_seeds
 SEED, METHOD = "seed", "method"
 REFERENCES = ("random", "all-heads")
 """Methods that the others are tested against, where a study has them."""
-Row = dict[str, Any]
+Row = JsonDict
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from headcount.base.errors import UsageError
 from headcount.base.files import whole, write_json
 from headcount.base.header import header
+from headcount.base.json_object import JsonDict
 from headcount.base.names import split_words
 from headcount.base.options import defined
 from headcount.runs.prune_result import (
@@ -102,7 +103,7 @@ class StudyResult(ABC):
 
     about: Mapping[str, Any]
     """What all of them depend on."""
-    full: dict[str, Any]
+    full: JsonDict
     """The model with all its heads, scored."""
     points: list[Point]
 
@@ -112,7 +113,7 @@ class StudyResult(ABC):
         return str(self.about["metric"])
 
     @abstractmethod
-    def summary(self) -> list[dict[str, Any]]:
+    def summary(self) -> list[JsonDict]:
         """A row for each group of prunings that differ by their seed alone."""
 
     def to_json(self) -> dict[str, object]:
@@ -131,7 +132,7 @@ class StudyResult(ABC):
         write_json(folder / f"{name}.json", data)
         write_parquet(self.points, self.full["score"], folder / f"{name}.parquet")
 
-    def group(self, points: Sequence[Point]) -> dict[str, Any]:
+    def group(self, points: Sequence[Point]) -> JsonDict:
         """Mean over seeds with its interval, spread, ends, and what was lost."""
         values = [point.score for point in points]
         mean, low, high = over_seeds(
@@ -151,7 +152,7 @@ class StudyResult(ABC):
 
     def compared(
         self, groups: Mapping[Label, Sequence[Point]], *references: Callable[[Label], Label]
-    ) -> dict[tuple[Label, Label], dict[str, Any]]:
+    ) -> dict[tuple[Label, Label], JsonDict]:
         """Groups of prunings against their references seed by seed, as one table (Holm)."""
         scores = {label: by_seed(points) for label, points in groups.items()}
         scale = Scale(self.metric, self.points[0].n, self.full["score"])

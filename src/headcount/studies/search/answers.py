@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from transformers import PreTrainedModel
 
+from headcount.base.json_object import JsonDict
 from headcount.costs.bench import time_removed
 from headcount.costs.timed import BenchResult
 from headcount.heads import Mask
@@ -127,7 +127,7 @@ def pruned(request: SearchRequest, cut: Prune, seed: int, folder: Path | None) -
     )
 
 
-def common(request: SearchRequest, judge: Judge) -> dict[str, Any]:
+def common(request: SearchRequest, judge: Judge) -> JsonDict:
     """What every search says, whatever it found."""
     subject, task = request.subject, request.subject.need_task()
     tried = [
@@ -153,7 +153,7 @@ def common(request: SearchRequest, judge: Judge) -> dict[str, Any]:
     }
 
 
-def sizes_of(judge: Judge) -> list[dict[str, Any]]:
+def sizes_of(judge: Judge) -> list[JsonDict]:
     """One row a number of heads: all its seeds together, and whether they are enough."""
     rows = [
         {
@@ -171,7 +171,7 @@ def sizes_of(judge: Judge) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["method"], -row["kept"]))
 
 
-def _selection(request: SearchRequest, judge: Judge) -> dict[str, Any]:
+def _selection(request: SearchRequest, judge: Judge) -> JsonDict:
     """All heads on the selection set, and the least that a pruned model may score there."""
     before, least = judge.trials.full, None
     if isinstance(request.bound, MaxDrop):
@@ -180,16 +180,14 @@ def _selection(request: SearchRequest, judge: Judge) -> dict[str, Any]:
     return {"selection": scores, "least": least}
 
 
-def selection_rows(request: SearchRequest, judge: Judge) -> dict[str, Any]:
+def selection_rows(request: SearchRequest, judge: Judge) -> JsonDict:
     """The selection set, as a record tells it."""
     rows, scoring = judge.trials.rows, request.like.scoring
     sampled = None if scoring.limit is None else scoring.seed
     return used_rows(f"{len(rows)} rows {rows.fingerprint[-16:]}", str(scoring.split), sampled)
 
 
-def held_out_estimate(
-    request: SearchRequest, judge: Judge, pruned_model: PruneOutput
-) -> dict[str, Any]:
+def held_out_estimate(request: SearchRequest, judge: Judge, pruned_model: PruneOutput) -> JsonDict:
     """Before, after and the difference on the held-out set."""
     before, after = pruned_model.scored or scored_again(request, pruned_model)
     bound = request.bound if isinstance(request.bound, MaxDrop) else None
@@ -228,9 +226,9 @@ def held_out_estimate(
     }
 
 
-def guessed(scoring: Scoring, **held_out: Evaluation | None) -> dict[str, Any] | None:
+def guessed(scoring: Scoring, **held_out: Evaluation | None) -> JsonDict | None:
     """What guessing scores on the same rows, and how far models are above it; None without."""
-    data: dict[str, Any] = dict.fromkeys(("full", "score"))
+    data: JsonDict = dict.fromkeys(("full", "score"))
     for name, item in held_out.items():
         if item is None or item.outcome is None:
             continue
@@ -258,7 +256,7 @@ def _ends(held_out: Evaluation) -> list[float]:
     return [held_out.scores[0].low, held_out.scores[0].high]
 
 
-def measured(request: SearchRequest, pruned_model: PruneOutput) -> dict[str, Any]:
+def measured(request: SearchRequest, pruned_model: PruneOutput) -> JsonDict:
     """The measured speed of the answer beside the whole model; None where it was not asked."""
     if not request.search_options.bench:
         return {"speedup": None, "timing": None}
@@ -266,7 +264,7 @@ def measured(request: SearchRequest, pruned_model: PruneOutput) -> dict[str, Any
     return speed_of(timed(request, pruned_model.mask, pruned_model.model))
 
 
-def speed_of(held_out: BenchResult) -> dict[str, Any]:
+def speed_of(held_out: BenchResult) -> JsonDict:
     """How many times as fast as the whole model, and how it was timed; every shape in `shapes`."""
     shapes = []
     for shape in held_out.shapes:
@@ -326,7 +324,7 @@ def no_answer(request: SearchRequest, judge: Judge) -> SearchResult:
     return SearchResult(data | {"sentence": unmet_sentence(data)})
 
 
-def nothing_found(request: SearchRequest, judge: Judge) -> dict[str, Any]:
+def nothing_found(request: SearchRequest, judge: Judge) -> JsonDict:
     """The fields of a search without an answer."""
     full = judge.trials.full
     missing = ("method", "seed", "score", "difference", "probability", "speedup")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from headcount.base.errors import HeadcountError, UnsupportedError, UsageError
 from headcount.base.files import write_json
+from headcount.base.json_object import JsonDict
 from headcount.base.options import defined
 from headcount.changes.sentence import attention
 from headcount.runs.execute import execute
@@ -110,7 +110,7 @@ def _show(request: SearchRequest, result: SearchResult, folder: Path) -> None:
     save(maps, defined(about | maps.to_json()), folder, names, False, figures=False)
 
 
-def _example(subject: Subject) -> dict[str, Any]:
+def _example(subject: Subject) -> JsonDict:
     """A calibration row that is neither a word nor a page: the arguments of `attention`."""
     task = subject.need_task()
     rows = task.load(subject.looked_at, limit=DETAIL_ROWS)
