@@ -10,7 +10,7 @@ import pytest
 from headcount.base.arrays import read_npz
 from headcount.changes.maps import AttentionMaps, HeadUse, Tokens
 from headcount.heads import Layout, Mask
-from headcount.views.attention import closeup, overview, save
+from headcount.views.attention import closeup, overview
 from headcount.views.figures import save_figure
 
 LAYOUT = Layout.of(encoder=[3, 2], cross=[1, 1])
@@ -120,7 +120,7 @@ def test_places_that_are_no_tokens_are_numbered(maps: AttentionMaps) -> None:
 
 
 def test_the_maps_are_kept_beside_their_numbers(maps: AttentionMaps, tmp_path) -> None:
-    save(maps, maps.to_json(), tmp_path, ["a", "b"], large=False)
+    maps.save(tmp_path, maps.to_json())
     kept = read_npz(tmp_path / "attention.npz", "file of attention maps")
     assert json.loads(str(kept.pop("about")))["kind"] == "attention-maps"
     assert len(kept) == len(maps.before) + len(maps.after or {})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from headcount.base.errors import UsageError
+from headcount.base.files import whole, write_json
+from headcount.base.header import header
 from headcount.base.text import line
 from headcount.changes.divergence import js_divergence
 from headcount.heads import Head, Layout, Mask, write_counts
@@ -129,6 +133,21 @@ class AttentionMaps:
             before=some(self.before),
             after=None if self.after is None else some(self.after),
         )
+
+    def save(self, folder: Path, data: Mapping[str, object]) -> None:
+        """attention.npz with the maps, and attention.json with `data`, which is written last."""
+        folder.mkdir(parents=True, exist_ok=True)
+        sides = {"before": self.before, "after": self.after or {}}
+        arrays: dict[str, Any] = {"about": json.dumps(header("attention-maps"))} | {
+            f"{side}/{run.head}/{run.run}": attention.astype("float16")
+            for side, by_head in sides.items()
+            for run, attention in by_head.items()
+        }
+        if self.picture is not None:
+            arrays["picture"] = self.picture.pixels
+        with whole(folder / "attention.npz") as partial:
+            np.savez_compressed(partial, **arrays)
+        write_json(folder / "attention.json", header("attention") | dict(data))
 
     def to_json(self) -> dict[str, object]:
         """Tokens, and a row for each head: not the maps themselves."""

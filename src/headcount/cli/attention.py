@@ -49,7 +49,7 @@ def attention(
         given, model_options.on(), images=options.image is not None
     )
     from headcount.changes.sentence import attention as look
-    from headcount.views.attention import save
+    from headcount.views.attention import save_figures
     from headcount.views.tables.scores import attention_table
 
     maps = look(
@@ -68,5 +68,8 @@ def attention(
     data = plain({**named, **maps.to_json()})
     if out is not None:
         names, large = [Path(name).name for name in given], bool(options.layer or options.head)
-        save(maps, data, out, names, large, figures=figures)
+        out.mkdir(parents=True, exist_ok=True)
+        if figures:
+            save_figures(maps, out, names, large)
+        maps.save(out, data)
     emit(data, as_json=as_json, table=attention_table(data))

@@ -5,16 +5,11 @@ As in AutoAttention, Figs 3 and 4.
 
 from __future__ import annotations
 
-import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from headcount.base.files import whole, write_json
-from headcount.base.header import header
 from headcount.views.figures import colour_bar, new_figure, no_frame, save_both, styled
 
 if TYPE_CHECKING:
@@ -39,31 +34,11 @@ CELL, SIDE = 0.5, 0.92
 """Inches from one small map to the next, and the share of it that a map fills."""
 
 
-def save(
-    maps: AttentionMaps,
-    data: Mapping[str, object],
-    folder: Path,
-    names: Sequence[str],
-    large: bool,
-    *,
-    figures: bool = True,
-) -> None:
-    """attention.json with `data`, attention.npz with the maps, and a figure for each stack."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for stack in maps.tokens if figures else ():
+def save_figures(maps: AttentionMaps, folder: Path, names: Sequence[str], large: bool) -> None:
+    """A figure for each stack; `names` are the models'."""
+    for stack in maps.tokens:
         figure = (closeup if large else overview)(maps, stack, names)
         save_both(figure, folder / ("attention" if len(maps.tokens) == 1 else f"attention-{stack}"))
-    sides = {"before": maps.before, "after": maps.after or {}}
-    arrays: dict[str, Any] = {"about": json.dumps(header("attention-maps"))} | {
-        f"{side}/{run.head}/{run.run}": attention.astype("float16")
-        for side, by_head in sides.items()
-        for run, attention in by_head.items()
-    }
-    if maps.picture is not None:
-        arrays["picture"] = maps.picture.pixels
-    with whole(folder / "attention.npz") as partial:
-        np.savez_compressed(partial, **arrays)
-    write_json(folder / "attention.json", header("attention") | dict(data))
 
 
 def overview(maps: AttentionMaps, stack: str, names: Sequence[str]) -> Figure:

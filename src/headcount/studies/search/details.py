@@ -91,8 +91,6 @@ def _is_there(path: Path, run: Run) -> bool:
 
 def _show(request: SearchRequest, result: SearchResult, folder: Path) -> None:
     """The attention of all heads in one example, before and after pruning."""
-    from headcount.views.attention import save
-
     if (folder / "attention.json").exists():  # it is written last
         return
     request.report("measuring attention in one example, for the page")
@@ -106,8 +104,7 @@ def _show(request: SearchRequest, result: SearchResult, folder: Path) -> None:
     )
     names = [subject.name] + ([] if result.model is None else [str(folder.parents[1] / MODEL)])
     about = {"model": names[0], "pruned": dict(enumerate(names)).get(1), "command": request.command}
-    folder.mkdir(parents=True, exist_ok=True)
-    save(maps, defined(about | maps.to_json()), folder, names, False, figures=False)
+    maps.save(folder, defined(about | maps.to_json()))
 
 
 def _example(subject: Subject) -> JsonDict:
