@@ -30,7 +30,7 @@ FEW = "--methods magnitude --calibration-samples 8 --seeds 1 --baseline 0 --no-b
 SAID = [
     f"the {who} sees the {whom} ."
     for who in ("cat", "king", "dog", "bird", "judge", "baker")
-    for whom in "abcdefghijkl"
+    for whom in (a + b for a in "abcdefghijkl" for b in "vwxyz")
 ]
 HALF = len(SAID) // 2
 
@@ -106,7 +106,7 @@ def write_data(kind: str) -> None:
     if kind == "image-classification":
         write_images(Path("FOLDER"))
     elif kind == "speech-recognition":
-        write_speech(Path("FOLDER"), dev=6)
+        write_speech(Path("FOLDER"), dev=130)
     elif kind == "multiple-choice":
         rows = [{"prompt": text, "choices": ["good", "bad"], "answer": 0} for text in SAID]
         Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -127,7 +127,7 @@ def write_data(kind: str) -> None:
     else:
         Path("FOLDER").mkdir()
         Path("texts.txt").write_text("\n".join(SAID))
-        lines = np.random.default_rng(0).choice(" ".join(SAID).split(), (4000, 9))
+        lines = np.random.default_rng(0).choice(" ".join(SAID).split(), (22000, 9))
         Path("text.txt").write_text("\n".join(map(" ".join, lines)))
         for split, texts in halves.items():
             rows = [[text, ["no", "yes"][n % 2], n % 5] for n, text in enumerate(texts)]

@@ -28,6 +28,7 @@ WITHOUT_A_SOURCE = {
     "learned/test_processes.py": "gates in runs that are killed, and in two processes",
     "likeness/test_oracles.py": "the oracles that kernels are held against",
     "models/test_architectures.py": "docs/architectures.md",
+    "models/test_linear_path.py": "linear paths: found, saved, loaded, cut again, generating",
     "models/test_zoo.py": "every family through the same gate",
     "page/test_hostile.py": "the page of views/page in a browser: names that would be markup",
     "page/test_large.py": "the same with 1,536 heads",
@@ -44,6 +45,7 @@ WITHOUT_A_SOURCE = {
     "test_public.py": "the types of what `import headcount` gives",
     "test_results.py": "what all results have in common",
     "test_tests.py": "the rules of the tests",
+    "test_table.py": "the first table of docs/real.md",
     "test_twins.py": "commands and their twins in Python",
 }
 """Tests that mirror no source file, and what they test."""

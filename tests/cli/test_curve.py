@@ -149,7 +149,7 @@ def rewritten(path, old, new):
     [
         (("dev.csv", "queen", "king"), (), "scored was 24 rows"),
         (("train.csv", "queen", "king"), (), "rows was 24 rows"),
-        (("inputs", "king", "queen"), (), "calibration was 2 rows"),
+        (("inputs", "king", "queen"), (), "calibration was "),
         (("model/config.json", '"gelu"', '"relu"'), (), "config.hidden_act was gelu, now relu"),
         (("model/tokenizer.json", '"avoid"', '"avoids"'), (), "tokenizer was"),
         (None, ("--seed", 9), "seed was 0, now 9"),

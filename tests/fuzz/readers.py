@@ -969,7 +969,7 @@ def _read_processor(path: Path) -> None:
     table = path / "rows.csv"
     task = open_task("image-classification", train=table, dev=table, columns="image", label="class")
     rows = labelled_rows(_sees(), task, open_processor(path, frozenset({"pixel_values"})))
-    assert next(iter(rows.batches()))[1]["pixel_values"].shape == (2, 3, 16, 16)
+    assert next(iter(rows.batches()))[1]["pixel_values"].shape[1:] == (3, 16, 16)
 
 
 def _write_sound(folder: Path, rng: Random) -> Path:

@@ -98,10 +98,10 @@ def test_what_takes_much_memory_is_seen(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_same_numbers_make_the_same_input(tmp_path: Path) -> None:
-    made = []
+    made, single = [], [each for each in READERS if each.name in ("mask", "scores", "pattern")]
     for place in ("a", "b"):
         (tmp_path / place).mkdir()
-        reader, rng = reader_of(7, 3, READERS[:4])
+        reader, rng = reader_of(7, 3, single)
         made.append((reader.name, reader.write(tmp_path / place, rng).read_bytes()))
     assert made[0] == made[1]
 

@@ -65,6 +65,17 @@ def test_rates_that_no_sound_has_are_refused(tmp_path: Path, rate: object) -> No
         open_processor(tmp_path, frozenset({"input_values"}))
 
 
+@pytest.mark.parametrize(("key", "value"), [("n_fft", 400_000_000), ("feature_size", 1e9)])
+def test_filters_that_fill_the_memory_are_refused(tmp_path: Path, key: str, value: float) -> None:
+    from transformers import WhisperFeatureExtractor
+
+    WhisperFeatureExtractor().save_pretrained(tmp_path)
+    file = tmp_path / "preprocessor_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
+    with pytest.raises(UsageError, match=f"has {key} .*, more than .* damaged"):
+        open_processor(tmp_path, frozenset({"input_features"}))
+
+
 def test_sound_has_a_rate() -> None:
     from transformers import Wav2Vec2FeatureExtractor
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from headcount.runs.kinds.train import Train
 from headcount.runs.run import Best
 from headcount.studies.groups import read_plan
 from headcount.studies.written import SHIPPED
+from models.zoo import build
 
 FILE = """\
 name: methods
@@ -243,11 +245,21 @@ def test_a_folder_beside_the_file_does_not_hide_a_shipped_model(tmp_path: Path, 
     assert [cell.key for cell in again.cells] == [cell.key for cell in plan.cells]
 
 
-def test_the_studies_of_the_repository_can_be_planned():
+def test_the_studies_of_the_repository_can_be_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Those that name folders beside them, with such folders."""
     found = sorted((Path(__file__).parents[2] / "studies").glob("*.yaml"))
     assert "pruning" in [path.stem for path in found]
+    monkeypatch.chdir(tmp_path)
+    for name in ("minilm", "bge"):
+        build("bert").save_pretrained(name)
+    for folder in ("glue/STS-B", "glue/MRPC", "glue/CoLA", "glue/RTE", "ner"):
+        Path(folder).mkdir(parents=True)
+    Path("texts.txt").write_text("a text\n", encoding="utf-8")
     for path in found:
-        assert read_plan(path).cells
+        shutil.copy(path, path.name)
+        assert read_plan(path.name).cells
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.yaml")))

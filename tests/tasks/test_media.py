@@ -37,3 +37,8 @@ def test_what_is_no_row_is_refused(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(media, "LARGEST", 4)
     with pytest.raises(UsageError, match="5 bytes, more than 4"):
         media.read_bytes(tmp_path / "large")
+
+
+def test_a_name_too_long_for_a_file_is_that_of_none(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="row 1: there is no file"):
+        media.files_of(tmp_path / "rows.csv", ["9" * 5000])

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeGuard
 from transformers import PreTrainedTokenizerBase
 
 from headcount.base.errors import NotFoundError, UsageError
+from headcount.base.files import read_json
 from headcount.models.config import silent
 from headcount.models.shipped import locate
 
@@ -23,6 +24,8 @@ RATES = (1_000, 400_000)
 """Samples of a sound in a second, the fewest and the most."""
 LARGEST_SIDE = 16_384
 """Pixels of the longest side that images are made to have."""
+LARGEST_SPECTRUM = {"n_fft": 65_536, "feature_size": 4_096, "num_mel_bins": 4_096}
+"""What makes the matrix of a feature extractor large, which it builds when it is opened."""
 
 
 class Processor(Protocol):
@@ -53,6 +56,8 @@ def open_processor(name: str | os.PathLike[str], reads: frozenset[str]) -> Any:
             "Copy it from the model's original folder, or pass --tokenizer FOLDER."
         )
     images = "pixel_values" in reads
+    if not images:
+        _require_spectrum(folder)
     first: Exception | None = None
     for kind in (AutoImageProcessor,) if images else (AutoProcessor, AutoFeatureExtractor):
         try:
@@ -75,6 +80,19 @@ def open_processor(name: str | os.PathLike[str], reads: frozenset[str]) -> Any:
     reason = (str(first or "").strip().splitlines() or ["it is of another kind"])[0]
     what = "image processor" if images else "feature extractor"
     raise NotFoundError(f"No {what} in '{name}': {reason[:400]}") from first
+
+
+def _require_spectrum(folder: Path) -> None:
+    """Refuse a feature extractor whose filters would fill the memory."""
+    path = folder / FILES[0]
+    written = read_json(path, "feature extractor") if path.is_file() else None
+    for key, most in LARGEST_SPECTRUM.items():
+        value = written.get(key) if isinstance(written, Mapping) else None
+        if isinstance(value, int | float) and value > most:
+            raise UsageError(
+                f"The feature extractor of '{folder}' has {key} {value:,}, more than {most:,}: is "
+                f"its {FILES[0]} damaged?"
+            )
 
 
 def _require_side(settings: Mapping[str, object], name: str | os.PathLike[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def digests(files: Iterable[Path]) -> list[str]:
 
 def read_bytes(path: Path) -> bytes:
     """What is in a file, which must be there and of a sane size."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise NotFoundError(f"There is no file '{path}'.")
     size = path.stat().st_size
     if not size:
@@ -49,6 +50,6 @@ def files_of(table: Path, names: Sequence[str]) -> list[Path]:
     """The files that the rows of a table name, from its folder; a missing one with its row."""
     files = [table.parent / name for name in names]
     for row, (name, path) in enumerate(zip(names, files, strict=True), start=1):
-        if not name.strip() or not path.is_file():
+        if not name.strip() or not os.path.isfile(path):  # False of names too long, too
             raise NotFoundError(f"'{table}' row {row}: there is no file '{path}'.")
     return files

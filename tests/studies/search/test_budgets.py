@@ -176,11 +176,12 @@ def test_of_whole_groups_those_stay_whose_loss_is_least(share):
         a, g, w = sums.normal()
         a = a + 1e-3 * np.trace(a) / len(a) * np.eye(len(a))
         size, heads = len(w) // sums.groups, sums.heads // sums.groups
+        scale = sums.tokens * sums.coherence
         sets = [(), (0,), (1,), (0, 1)]
         gone = [[i for i in range(len(w)) if i // size not in kept] for kept in sets]
         lost.append(
             {
-                tuple(h for h in range(sums.heads) if h // heads in kept): sums.tokens
+                tuple(h for h in range(sums.heads) if h // heads in kept): scale
                 * cheapest(a, g, w, rest)
                 for kept, rest in zip(sets, gone, strict=True)
             }

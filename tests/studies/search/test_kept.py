@@ -11,6 +11,7 @@ import pytest
 import headcount as hc
 from headcount.base.errors import HeadcountError, UsageError
 from headcount.base.header import require_header
+from headcount.models.remove import make_own
 from headcount.runs.cutting import PruningRun
 from headcount.studies import study
 from headcount.studies.search.estimate import SearchResult
@@ -231,6 +232,7 @@ def test_a_model_that_cannot_be_made_alike_is_stated_anew(ask, folder, monkeypat
 
     def elsewhere(self, decision):
         small, done = plain(self, decision)
+        make_own(small, self.subject.model)
         next(small.parameters()).data += 1e-4
         return small, done
 
