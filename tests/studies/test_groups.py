@@ -254,9 +254,11 @@ def test_the_studies_of_the_repository_can_be_planned(
     monkeypatch.chdir(tmp_path)
     for name in ("minilm", "bge"):
         build("bert").save_pretrained(name)
-    for folder in ("glue/STS-B", "glue/MRPC", "glue/CoLA", "glue/RTE", "ner"):
+    build("llama").save_pretrained("smollm2")
+    for folder in ("wikitext-2", "glue/STS-B", "glue/MRPC", "glue/CoLA", "glue/RTE", "ner"):
         Path(folder).mkdir(parents=True)
-    Path("texts.txt").write_text("a text\n", encoding="utf-8")
+    for file in ("texts.txt", "wikitext-2/valid.txt", "wikitext-2/test.txt"):
+        Path(file).write_text("a text\n", encoding="utf-8")
     for path in found:
         shutil.copy(path, path.name)
         assert read_plan(path.name).cells
