@@ -17,7 +17,7 @@ from huggingface_hub.utils import yaml_dump
 from transformers import PreTrainedModel
 
 from headcount import __version__
-from headcount.base.files import read_json, read_text
+from headcount.base.files import read_json, read_text, whole
 from headcount.base.text import printable
 from headcount.models.cut import sites_in
 from headcount.models.origin import LARGEST_CARD, base_name, front_matter, hub_name
@@ -115,7 +115,8 @@ NO_RESULTS = CardResults()
 
 def write_card(model: PreTrainedModel, folder: Path, results: CardResults = NO_RESULTS) -> None:
     """Write README.md into the folder of a saved pruned model."""
-    (folder / "README.md").write_text(card(model, results=results), encoding="utf-8")
+    with whole(folder / "README.md") as file:
+        file.write_text(card(model, results=results), encoding="utf-8")
 
 
 def card(

@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from huggingface_hub import ModelCard
+from markdown_it import MarkdownIt
 
 import headcount as hc
 from headcount.base.errors import HeadcountError, UsageError
@@ -14,12 +16,16 @@ from headcount.base.header import require_header
 from headcount.models.remove import make_own
 from headcount.runs.cutting import PruningRun
 from headcount.studies import study
+from headcount.studies.search.answer_card import answer_card
 from headcount.studies.search.estimate import SearchResult
+from headcount.studies.search.kept import answer_section
+from studies.search.test_answer_card import ANSWER
 from studies.search.test_search import FAST, HOW, trained
 from training.conftest import pets
 
 __all__ = ["trained"]
 ONE, OTHER = "10%", "60%"
+NASTY = ANSWER | {"metric": "a|b <img src=x>", "task": "**x**\n# T", "model": "/m/<b>`x`|"}
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +230,27 @@ def test_a_model_that_is_gone_is_made_again(ask, searched, folder):
     told.clear()
     ask(folder, note=told.append)
     assert "nothing is computed again" in told[-1]
+
+
+def test_the_model_card_has_the_answer_above_what_pruning_says(searched, tmp_path):
+    folder, found = searched[ONE], answer_card(answer(searched[ONE]))
+    hc.export(hc.load(folder / "model"), "standalone", tmp_path / "out")
+    for place in (folder / "model", tmp_path / "out"):
+        text = ModelCard.load(place / "README.md").content
+        told = MarkdownIt().enable("table").render(text.partition("## What it cost")[2])
+        assert told.index(f"<strong>{found.title}</strong>") < told.index("<th>")
+        for tile in found.tiles:
+            assert f"<th>{tile.label}</th>" in told
+            assert f"<td><strong>{tile.value}</strong></td>" in told
+            assert f"<td>{tile.detail}</td>" in told
+        assert told.index(f"<p>{found.small_print}</p>") < told.index("Method <code>")
+
+
+def test_names_in_an_answer_are_no_markup():
+    told = MarkdownIt().enable("table").render(answer_section(answer_card(NASTY)))
+    assert "<img" not in told
+    assert "<th>a|b &lt;img src=x&gt;</th>" in told
+    assert told.count("<th>") == 3
 
 
 def test_a_model_that_cannot_be_made_alike_is_stated_anew(ask, folder, monkeypatch):

@@ -132,8 +132,7 @@ def _small_print(data: SearchData) -> str:
     rows = sets.get("held_out") or sets.get("selection")
     parts = [] if rows is None else [split_words(rows["split"], rows["n"])]
     if data.get("bound") is not None and data.get("probability") is not None:
-        likely = f"{100 * data['probability']:.0f} %"
-        likely = {"100 %": "over 99 %", "0 %": "under 1 %"}.get(likely, likely)
+        likely = as_percent(data["probability"])
         parts.append(f"within {data['bound']} with a probability of {likely}")
     if data.get("method"):
         parts.append(f"heads by {data['method']}")
@@ -141,3 +140,16 @@ def _small_print(data: SearchData) -> str:
         digits = 3 if abs(data["full"]) < 10 else 2
         parts.append(f"as many at random: {random['mean']:.{digits}f}")
     return "; ".join(map(printable, parts))
+
+
+def as_percent(probability: float | None) -> str:
+    """A probability below 1 is not shown as certainty.
+
+    >>> as_percent(0.881), as_percent(0.9991), as_percent(1.0)
+    ('88 %', 'over 99 %', 'over 99 %')
+    """
+    if probability is None:
+        return "unknown"
+    if probability > 0.99:
+        return "over 99 %"
+    return "under 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from headcount.base.text import as_fast, line
 from headcount.heads import Mask
-from headcount.studies.search.answer_card import AnswerCard, SearchData, answer_card
+from headcount.studies.search.answer_card import AnswerCard, SearchData, answer_card, as_percent
 from headcount.tasks.metrics import Difference
 
 
@@ -68,7 +68,7 @@ def sentence_of(data: SearchData) -> str:
     )
     if data["probability"] is not None:
         rise = "loss" if data["higher_is_better"] else "rise"
-        sure = f"with a probability of {_percent(data['probability'])}"
+        sure = f"with a probability of {as_percent(data['probability'])}"
         if data["within_bound"]:
             text += f", the {rise} is within {data['bound']} {sure}"
         else:
@@ -137,7 +137,7 @@ def unmet_sentence(data: SearchData) -> str:
     return (
         f"{start}: the nearest, {near['kept']} of its {data['heads']} heads by {near['method']}, "
         f"changes {data['metric']} by {lost}, within the bound with a probability of "
-        f"{_percent(near['probability'])}{_guessing(data)}."
+        f"{as_percent(near['probability'])}{_guessing(data)}."
     )
 
 
@@ -198,16 +198,3 @@ def _millions(counts: Mapping[str, int]) -> str:
         f"{counts[when] / 1e6:.1f} M" if large else f"{counts[when]:,}"
         for when in ("before", "after")
     )
-
-
-def _percent(probability: float | None) -> str:
-    """A probability below 1 is not shown as certainty.
-
-    >>> _percent(0.881), _percent(0.9991), _percent(1.0)
-    ('88 %', 'over 99 %', 'over 99 %')
-    """
-    if probability is None:
-        return "unknown"
-    if probability > 0.99:
-        return "over 99 %"
-    return "under 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"

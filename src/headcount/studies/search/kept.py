@@ -15,13 +15,17 @@ from headcount.base.errors import UsageError
 from headcount.base.files import require_fields, write_json
 from headcount.base.header import header
 from headcount.heads import Mask
+from headcount.models.card import escaped, write_card
 from headcount.models.load import load
 from headcount.pruning.methods import name_of
+from headcount.runs.card import card_results
 from headcount.runs.contents import content_of
 from headcount.runs.folder import work_of
 from headcount.runs.identity import AGAIN, read_sealed, seal
 from headcount.runs.kinds.prune import Prune
+from headcount.runs.prune_result import PruneResult
 from headcount.runs.record import load_record
+from headcount.studies.search.answer_card import AnswerCard
 from headcount.studies.search.answers import MODEL, SearchRequest, pruned
 from headcount.studies.search.budgets import exactly
 from headcount.studies.search.estimate import SearchResult
@@ -37,6 +41,7 @@ def keep_answer(result: SearchResult, folder: Path | None, id: str) -> SearchRes
     """Write search.json, where there is a folder."""
     checkpoint = None
     if folder is not None and result.model is not None:
+        _write_card(result, folder / MODEL)
         checkpoint = _checkpoint(folder / MODEL)
     data = seal({**header("search"), **result.data, "checkpoint": checkpoint}, id)
     if folder is not None:
@@ -73,7 +78,9 @@ def _made_again(
     request.note(f"{folder} is gone: it is made again.")
     model = pruned(request, _pruning(request, data), data["seed"], parent)
     if _checkpoint(folder) == data["checkpoint"]:
-        return SearchResult(data, model.model, model.mask)
+        result = SearchResult(data, model.model, model.mask)
+        _write_card(result, folder)
+        return result
     request.note(
         f"{folder} has other weights than it had, made with other versions or on another device: "
         "what it scores is measured anew."
@@ -87,6 +94,25 @@ def _pruning(request: SearchRequest, data: Mapping[str, Any]) -> Prune:
         return exactly(request, Mask.from_json(data["mask"]))
     method = next(method for method in request.methods if name_of(method) == data["method"])
     return request.cut(method)(data["kept"], data["seed"]).options
+
+
+def _write_card(result: SearchResult, folder: Path) -> None:
+    """The card of the selected model: the answer above what every pruned model's says."""
+    record, model = load_record(folder), result.model
+    assert model is not None
+    results = card_results(record.result_as(PruneResult), record.notes, record.command)
+    section = f"\n{answer_section(result.card)}{results.section}"
+    write_card(model, folder, replace(results, section=section))
+
+
+def answer_section(card: AnswerCard) -> str:
+    """The answer as Markdown: the line, a table of its figures, the small print."""
+    tiles = ((tile.label, f"**{escaped(tile.value)}**", tile.detail) for tile in card.tiles)
+    labels, values, details = zip(*tiles, strict=True)
+    rows = (map(escaped, labels), ["---"] * len(labels), values, map(escaped, details))
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    title = f"**{escaped(card.title)}**: {escaped(card.subject)}"
+    return f"{title}\n\n{table}\n\n{escaped(card.small_print)}\n"
 
 
 def _checkpoint(folder: Path) -> dict[str, str | None]:
