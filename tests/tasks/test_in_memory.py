@@ -22,7 +22,8 @@ from headcount.tasks.kinds import TASK_KINDS, task_kind
 from tasks.media import write_images
 
 ROWS = [{"text": f"the cat sees {number}", "alike": number % 3 / 2, "y": ["no", "yes"][number % 2],
-         "other": f"a dog {number}", "tokens": ["a", f"b{number}"], "tags": ["O", "B-x"]}
+         "other": f"a dog {number}", "right": number % 2,
+         "tokens": ["a", f"b{number}"], "tags": ["O", "B-x"]}
         for number in range(12)]  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
     "classification": {"columns": ("text", "other"), "label": "y"},
@@ -33,6 +34,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "masked-lm": {"columns": "text"},
     "causal-lm": {"columns": "text"},
     "token-classification": {},
+    "multiple-choice": {"columns": ("text", "other", "y"), "label": "right"},
 }
 
 
@@ -200,6 +202,19 @@ def test_bad_data_are_one_sentence(call: Callable[[dict[str, Any]], object], say
         call({"kind": "classification", "columns": "text", "label": "y"})
 
 
+def test_rows_that_are_split_are_told_as_rows(caplog: pytest.LogCaptureFixture) -> None:
+    """They are no file of that name, and the files that they are read by have names by chance."""
+    for data in (ROWS, {"dev": ROWS}):
+        caplog.clear()
+        task = hc.task(data, kind="classification", columns="text", label="y")
+        (said,) = [record.getMessage() for record in caplog.records]
+        assert said == str(task.parts)
+        assert said.startswith(
+            "The rows have no train and dev of their own and were split (seed 0)"
+        )
+        assert "8 are for selection and training (split train), 4 are scored" in said
+
+
 def test_rows_are_named_by_their_content() -> None:
     def name(rows: object) -> str:
         task = hc.task(rows, kind="embedding", columns="text")  # type: ignore[arg-type]
@@ -218,6 +233,7 @@ HEADS = {
     "token-classification": ("ForTokenClassification", {"id2label": {0: "B-x", 1: "O"}}),
     "similarity": ("Model", {}),
     "causal-lm": ("LMHeadModel", {"is_decoder": True}),
+    "multiple-choice": ("LMHeadModel", {"is_decoder": True}),
 }
 
 

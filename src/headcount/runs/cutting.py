@@ -360,7 +360,10 @@ class PruningRun:
         """What a reader of the record must not miss about its rows; told once, as well."""
         shared = shared_rows(self.subject, self.options, self.used, self.seed)
         self.tell("shared", shared)
-        notes = (*self.subject.need_task().notes, *notes_of(self.options.method))
+        doubts = self.subject.doubts(self.options.scoring)
+        for doubt in doubts:
+            self.tell(doubt, doubt)
+        notes = (*self.subject.need_task().notes, *notes_of(self.options.method), *doubts)
         return notes if shared is None else (*notes, shared)
 
     def free_choice(self, mask: Mask, after: Evaluation) -> FreeChoice:

@@ -41,6 +41,7 @@ from headcount.tasks.rows import (
 )
 from headcount.tasks.source import Source
 from headcount.tasks.task import sample
+from headcount.training.doubts import doubts_about_rows
 from headcount.training.scored import scored_rows
 from headcount.training.scoring import Scoring
 
@@ -177,6 +178,11 @@ class Subject:
         return self.once(
             ("scored", scoring), lambda: scored_rows(self.model, task, self.tokenizer, scoring)
         )
+
+    def doubts(self, scoring: Scoring) -> tuple[str, ...]:
+        """What must be said of the rows that are scored: truncated, unknown tokens …"""
+        rows = self.scored(scoring)
+        return self.once(("doubts", scoring), lambda: doubts_about_rows(rows, self.tokenizer))
 
     def fingerprint(self) -> dict[str, Any]:
         """Class, weights, config and tokenizer; in a study, where nobody changes them, once."""

@@ -121,6 +121,11 @@ def read_task(name: str, source: Source) -> Task:
             f"The rows of this task ({source.in_memory}) were in the memory of the process that "
             "had them: pass hc.task a file or folder to have them opened again, or elsewhere."
         )
+    return task_on(name, source)
+
+
+def task_on(name: str, source: Source) -> Task:
+    """The same; the files may be only the form that rows in memory were given."""
     opened = TASKS[name](source)
     if source.window is not None and opened.window is None:
         raise UsageError(f"Task '{name}' has no windows: --window is for causal-lm.")

@@ -22,9 +22,10 @@ from headcount.base.digest import digest
 from headcount.base.errors import HeadcountError, UsageError
 from headcount.base.names import require, unknown
 from headcount.base.text import short
-from headcount.tasks.catalog import TASKS, open_task
+from headcount.tasks.catalog import TASKS, open_task, task_on
 from headcount.tasks.kinds import TASK_KINDS, task_kind
 from headcount.tasks.own import STEMS
+from headcount.tasks.source import make_source
 from headcount.tasks.task import Task
 
 FORMS = "a list of dicts, a datasets.Dataset, a data frame, or a path"
@@ -119,7 +120,7 @@ def _of_rows(kind: str, splits: Mapping[str, object], settings: dict[str, Any]) 
             Path(folder, f"{name}.jsonl").write_text(text, encoding="utf-8")
         data = Path(folder, f"{ONE}.jsonl") if ONE in texts else folder
         try:
-            opened = open_task(kind, data=data, **settings)
+            opened = task_on(kind, make_source(data=data, in_memory=ONE, **settings))
             loaded = {split: opened.load(split) for split in opened.splits}
         except HeadcountError as error:
             error.args = (str(error).replace(f"{folder}{os.sep}", "").replace(".jsonl'", "'"),)

@@ -71,7 +71,7 @@ def text_task(kind: str, source: Source, metrics: tuple[str, ...], *, packed: bo
     splits, parts, load = tuple(files), None, read
     if len(files) == 1:
         (only,) = files
-        divided, parts = apart({only: read(only)}, files[only].name, packed=packed)
+        divided, parts = apart({only: read(only)}, origin(source), packed=packed)
         splits, load = tuple(divided), divided.__getitem__
     return Task(
         name=kind,

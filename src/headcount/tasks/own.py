@@ -47,7 +47,9 @@ def regression(source: Source, kind: str = "regression") -> Task:
 
 
 def origin(source: Source) -> str:
-    """What the rows come from, in short."""
+    """What the rows come from, in short; empty where they were never a file's."""
+    if source.in_memory:
+        return ""
     if source.hub is not None:
         return source.hub
     return next(path.name for path in (source.dev, source.train, source.data) if path is not None)

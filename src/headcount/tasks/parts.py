@@ -39,11 +39,19 @@ class Parts:
     """Which rows of a file, counted from 0, are in which split."""
 
     file: str
+    """Empty for rows in memory."""
     rows: Mapping[str, np.ndarray]
     seed: int = SEED
 
     def __str__(self) -> str:
         decide, scored = len(self.rows["train"]), len(self.rows["dev"])
+        if not self.file:
+            return (
+                "The rows have no train and dev of their own and were split "
+                f"(seed {self.seed}): {decide} are for selection and training (split train), "
+                f"{scored} are scored (split dev). Pass {{'train': …, 'dev': …}} for rows of your "
+                "own, or score the split all."
+            )
         return (
             f"'{self.file}' has no train and dev of its own and was split (seed {self.seed}): "
             f"{decide} of its rows are for selection and training (split train), {scored} are "

@@ -23,13 +23,16 @@ def doubts_about(
     scoring: Scoring,
 ) -> list[str]:
     """Sentences about a score no better than guessing, and about rows that are not read well."""
-    doubts = [
-        unknown_tokens(scored, tokenizer),
-        cut_off(scored),
-        equal_choices(scored),
-        no_better_than_guessing(evaluation, scoring),
-    ]
-    return [doubt for doubt in doubts if doubt is not None]
+    guessing = no_better_than_guessing(evaluation, scoring)
+    return [*doubts_about_rows(scored, tokenizer), *([] if guessing is None else [guessing])]
+
+
+def doubts_about_rows(
+    scored: ScoredRows, tokenizer: PreTrainedTokenizerBase | None
+) -> tuple[str, ...]:
+    """Sentences about rows that no model reads well."""
+    doubts = (unknown_tokens(scored, tokenizer), cut_off(scored), equal_choices(scored))
+    return tuple(doubt for doubt in doubts if doubt is not None)
 
 
 def unknown_tokens(scored: ScoredRows, tokenizer: PreTrainedTokenizerBase | None) -> str | None:

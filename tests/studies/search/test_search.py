@@ -16,6 +16,7 @@ from headcount.tasks.task import Examples, Task
 from headcount.tasks.within import BoundProbability
 from headcount.training.options import TrainOptions
 from headcount.training.scoring import Scoring
+from models.sentence_folders import tiny_encoder
 from models.zoo import build
 from training.conftest import pets, tiny
 
@@ -310,3 +311,22 @@ def test_uniform_layers_only(asked, tmp_path):
     if "free" in data:
         assert data["free"]["kept"] != data["pattern"]
         assert "layers free to differ" in data["sentence"]
+
+
+def test_truncated_rows_are_told_once_and_a_model_compared_with_itself_needs_no_rows(
+    asked, tokenizer
+):
+    """All heads have fidelity 1 in every row, which was "cannot be shown on any number of rows"."""
+    texts = [str(text) for text in pets(rows=400).load("train").texts[0]]
+    task, told = hc.task(texts, kind="embedding"), []
+    how = asked | {"model": tiny_encoder(tokenizer), "task": task, "note": told.append}
+    how["scoring"] = Scoring(bootstrap=40, max_length=5)
+    data = hc.search(max_drop="20%", **how).to_json()
+    (truncated,) = [text for text in told if "% of the rows have as many tokens" in text]
+    assert truncated in data["notes"]
+    assert not any("any number of rows" in text for text in told)
+    record = hc.prune(
+        how["model"], "random", 0.5, task=task, tokenizer=tokenizer, scoring=how["scoring"],
+        baseline=0, note=told.append,
+    ).record  # fmt: skip
+    assert "as many tokens as --max-length and the model's positions allow, 5" in record["notes"][0]

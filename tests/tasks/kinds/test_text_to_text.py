@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -166,10 +167,11 @@ def test_masked_is_removed_and_both_are_pruned_and_repaired(family: str, words: 
     model = tiny(words, family)
     scoring = hc.Scoring(bootstrap=0, max_length=16)
     mask = hc.select(model, hc.Random(), 0.25)
-    masked = evaluate(model, TASK, mask, tokenizer=words, scoring=scoring)
-    removed = evaluate(hc.remove(model, mask), TASK, tokenizer=words, scoring=scoring)
-    assert masked.predictions["prediction"] == removed.predictions["prediction"]
-    assert masked.scores == removed.scores
+    for task in (TASK, replace(TASK, kind="translation", metrics=("bleu",))):
+        masked = evaluate(model, task, mask, tokenizer=words, scoring=scoring)
+        removed = evaluate(hc.remove(model, mask), task, tokenizer=words, scoring=scoring)
+        assert masked.predictions["prediction"] == removed.predictions["prediction"]
+        assert masked.scores == removed.scores
     found = hc.prune(
         model, "surgeon", 0.25, task=TASK, tokenizer=words, scoring=scoring, baseline=0,
         repair=(hc.Recover(),), calibration=hc.Calibration(samples=6),

@@ -33,7 +33,7 @@ from headcount.runs.run import Run
 from headcount.runs.subject import Subject
 from headcount.studies.executors.protocol import ExecutorOptions
 from headcount.studies.opened import OpenStudy
-from headcount.studies.prunes import PruneStudy, open_study
+from headcount.studies.prunes import PruneStudy, open_study, told_once
 from headcount.studies.search.answers import SearchRequest, answer_of, no_answer
 from headcount.studies.search.bounds import MaxDrop, read_bound
 from headcount.studies.search.bracket import fewest
@@ -53,6 +53,7 @@ from headcount.studies.search.options import (
 from headcount.studies.search.pace import estimate, pace_of
 from headcount.studies.search.trials import Candidate, Trials, candidate_plan
 from headcount.tasks.calibration import Calibration
+from headcount.tasks.kinds import task_kind
 from headcount.tasks.metrics import get_metric, too_few
 from headcount.tasks.parts import half_name
 from headcount.tasks.task import Task
@@ -124,7 +125,7 @@ def search(
         scoring=selection,
         baseline=baseline,
     )
-    notes = subject.need_task().notes
+    note, notes = told_once(note), subject.need_task().notes
     if search_options.quick:
         counts = [len(subject.scored(item)) for item in (selection, held_out)]
         search_options, like, held_out, left_out = quickened(
@@ -137,6 +138,9 @@ def search(
     if shared is not None:
         note(shared)
         notes += (shared,)
+    for doubt in subject.doubts(like.scoring):
+        note(doubt)
+        notes += (doubt,)
     request = SearchRequest(
         subject=subject,
         methods=tuple(chosen),
@@ -295,9 +299,11 @@ def _search(request: SearchRequest, study: OpenStudy, like: Run) -> SearchResult
     trials.pace = pace_of(request, trials.full, len(trials.rows), held_out)
     request.note(estimate(trials.pace, heads, request.search_options.quick))
     if isinstance(request.bound, MaxDrop):
-        line = rows_line(trials.full, request.bound, request.search_options.confidence)
-        request.note(line)
-        request = replace(request, notes=(*request.notes, line))
+        # a full model that is compared with itself is the same in every row: it tells of no other
+        if not task_kind(request.subject.need_task().kind).compares:
+            line = rows_line(trials.full, request.bound, request.search_options.confidence)
+            request.note(line)
+            request = replace(request, notes=(*request.notes, line))
         best = _within_drop(request, judge)
         return (
             no_answer(request, judge) if best is None else answer_of(request, judge, best, folder)
