@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from headcount.repair.distil import Distil as Distil
     from headcount.repair.distillation import distil as distil
     from headcount.repair.finetune import Finetune as Finetune
+    from headcount.repair.lora import Lora as Lora
     from headcount.repair.recover import Recover as Recover
     from headcount.repair.recovery import recover as recover
     from headcount.runs.execute import run as run
@@ -123,6 +124,7 @@ _PUBLIC = {
     "DataPaths": "headcount.papers.scales:DataPaths",
     "Distil": "headcount.repair.distil:Distil",
     "Finetune": "headcount.repair.finetune:Finetune",
+    "Lora": "headcount.repair.lora:Lora",
     "Recover": "headcount.repair.recover:Recover",
     "Scoring": "headcount.training.scoring:Scoring",
     "SearchOptions": "headcount.studies.search.options:SearchOptions",

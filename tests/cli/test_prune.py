@@ -313,12 +313,13 @@ def test_distilled_on_a_tasks_rows(cli, folder, tmp_path):
     assert again.code == 0, again.err
 
 
-def test_distilled_on_texts_without_a_task(cli, folder, tmp_path):
+@pytest.mark.parametrize("repair", ["distil", "lora"])
+def test_distilled_on_texts_without_a_task(cli, folder, tmp_path, repair):
     texts = tmp_path / "texts.txt"
     texts.write_text("the king is happy\n\na small cat near the old queen\n" * 8)
-    line = ("prune", folder, "--ratio", 0.5, "--repair", "distil", "--steps", 2, "--json")
+    line = ("prune", folder, "--ratio", 0.5, "--repair", repair, "--steps", 2, "--json")
     refused = cli(*line, "--out", tmp_path / "small")
-    assert (refused.code, "'distil' needs inputs like those" in refused.err) == (2, True)
+    assert (refused.code, f"'{repair}' needs inputs like those" in refused.err) == (2, True)
     ran = cli(*line, "--calibration", texts, "--out", tmp_path / "small")
     assert ran.code == 0, ran.err
     (step,) = json.loads(ran.out)["repair"]

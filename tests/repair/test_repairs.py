@@ -24,6 +24,7 @@ def test_steps_are_given_by_value_or_name_one_or_several() -> None:
     assert [type(make_repair(entry.name)) for entry in REPAIRS] == [
         hc.Recover,
         hc.Distil,
+        hc.Lora,
         hc.Finetune,
     ]
 

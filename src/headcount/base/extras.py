@@ -73,5 +73,6 @@ EXTRAS = (
         modules=("gguf", "xllamacpp"),
         optional=("xllamacpp",),
     ),
+    Extra(name="lora", summary="LoRA as a repair.", modules=("peft",)),
     Extra(name="lm-eval", summary="Scores by lm-evaluation-harness.", modules=("lm_eval",)),
 )

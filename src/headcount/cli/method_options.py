@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PRESET_NAME = "finetune"
 PRESET = Parameter(help="Training options to start from: finetune, translation or pocket.")
 REPAIR = Parameter(
-    help="Steps after pruning, in order: recover, distil, finetune; see `headcount ls repairs`.",
+    help="Steps after pruning, in order: recover, distil, lora, finetune (`headcount ls repairs`).",
     negative_iterable=(),
 )
 

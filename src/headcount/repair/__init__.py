@@ -7,6 +7,7 @@ from headcount.base.lazy import lazily
 if TYPE_CHECKING:
     from headcount.repair.distil import Distil as Distil
     from headcount.repair.finetune import Finetune as Finetune
+    from headcount.repair.lora import Lora as Lora
     from headcount.repair.recover import Recover as Recover
     from headcount.repair.repairs import REPAIRS as REPAIRS
     from headcount.repair.repairs import Repair as Repair

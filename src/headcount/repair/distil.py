@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -36,10 +37,14 @@ class Distil(TrainOptions):
                 f"The share of rows to hold back is above 0 and below 1, not {self.hold_back}."
             )
 
+    def trained(self, small: PreTrainedModel) -> AbstractContextManager[None]:
+        """Inside, what is to be trained of the model is: all weights."""
+        return nullcontext()
+
     def apply(
         self, small: PreTrainedModel, full: PreTrainedModel, given: RepairInputs
     ) -> RepairReport:
-        """All weights are trained; the seed is that of the run."""
+        """The seed is that of the run."""
         from headcount.repair.distillation import distil_rows
         from headcount.tasks.kinds import task_kind
 

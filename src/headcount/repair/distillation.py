@@ -171,8 +171,8 @@ def distil_rows(
         for model in (unwrap(small), unwrap(full)):
             model.to(session.arguments.device)
         before, start = divergence(small, full, held), _weights(small)
-        session.set_up(trainer=partial(DistilTrainer, full=full, hidden=options.hidden))
-        with evaluating(full):
+        with options.trained(small), evaluating(full):
+            session.set_up(trainer=partial(DistilTrainer, full=full, hidden=options.hidden))
             session.train(advice=ADVICE)
         result = _result(session, number, before, divergence(small, full, held))
         if not result.kept:

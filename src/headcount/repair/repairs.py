@@ -92,6 +92,11 @@ REPAIRS.add(
     "headcount.repair.distil:Distil",
     "Trained on the full model's answers to calibration rows, without labels.",
 )
+REPAIRS.add(
+    "lora",
+    "headcount.repair.lora:Lora",
+    "Adapters trained on the full model's answers and merged, without labels.",
+)
 REPAIRS.add("finetune", "headcount.repair.finetune:Finetune", "Trained on the task.")
 
 

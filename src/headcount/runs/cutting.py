@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 
 from headcount.base.digest import digest
 from headcount.base.errors import UsageError
+from headcount.base.extras import require_extra
 from headcount.base.json_object import JsonDict
 from headcount.base.options import defined, to_plain
 from headcount.heads import Mask
@@ -27,6 +28,7 @@ from headcount.pruning.function import FunctionMethod, notes_of
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.uniform import uniform
 from headcount.repair.finetune import Finetune, training_of
+from headcount.repair.lora import Lora
 from headcount.repair.recover import Recover
 from headcount.repair.repairs import Repair, RepairInputs, repair_name
 from headcount.runs.budget import Budget, CountedRows
@@ -94,6 +96,8 @@ class PruningRun:
     def __post_init__(self) -> None:
         for step in self.options.repair:
             name = repair_name(step)
+            if isinstance(step, Lora):
+                require_extra("lora")
             if step.needs != "calibration":
                 self.subject.need_task(f"The repair '{name}' needs a task: pass --task.")
             elif self.subject.task is None and self.options.calibration.rows is None:

@@ -55,10 +55,10 @@ class RepairStep(JsonObject):
     """The gates had this training, and there was none after the heads were removed."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """What else the step says: `layers` of recover, how well each layer fits, and where it chose
-    `chosen`, `trials` and `held_back`; of distil `loss`, the divergence from the full model on
-    rows that were held back, `before` and `after`, whether its weights were `kept`, the `tokens` it
-    was trained on and the rows `held_back`; `resumed_from` of training, the step where it went
-    on."""
+    `chosen`, `trials` and `held_back`; of distil and lora `loss`, the divergence from the full
+    model on rows that were held back, `before` and `after`, whether its weights were `kept`, the
+    `tokens` it was trained on and the rows `held_back`; `resumed_from` of training, the step where
+    it went on."""
 
 
 @dataclass(frozen=True, kw_only=True)
