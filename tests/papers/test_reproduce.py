@@ -17,6 +17,7 @@ from headcount.papers.reproduce import (
     scale_of,
     select_items,
 )
+from headcount.papers.scales import ENVIRONMENT, DataPaths
 from headcount.studies.study import Study
 from papers.filled import filled
 
@@ -72,6 +73,20 @@ def test_every_item_is_drawn_from_the_records_beside_the_page(tmp_path: Path):
         assert finished.is_whole(*item.groups), f"{item.paper} {item.name}: records of other runs"
         drawn = item.draw(finished)
         assert drawn.sheets or drawn.notes, f"{item.paper} {item.name}"
+
+
+def test_claims_without_the_weights_that_name_their_runs_say_so(tmp_path, monkeypatch, caplog):
+    for name in ENVIRONMENT.values():
+        monkeypatch.delenv(name, raising=False)
+    for scale in ("small", "pocket"):
+        (tmp_path / scale / "studies").mkdir(parents=True)
+        (tmp_path / scale / "studies" / f"{scale}.json").touch()
+    open_folder(tmp_path / "small", DataPaths(data=tmp_path))
+    assert "without --weights most count as not run" in caplog.text
+    caplog.clear()
+    open_folder(tmp_path / "small", DataPaths(data=tmp_path, weights=tmp_path))
+    open_folder(tmp_path / "pocket")
+    assert not caplog.text
 
 
 def test_a_plan_counts_without_running(tmp_path: Path):

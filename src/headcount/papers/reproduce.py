@@ -252,7 +252,12 @@ def existing_folders() -> list[Path]:
 def open_folder(folder: str | Path, paths: DataPaths | None = None) -> tuple[str, PaperRuns]:
     """The scale of a folder, and the runs that are in it."""
     folder = expanded(folder)
-    scale = scale_of(folder)
+    scale, paths = scale_of(folder), paths or DataPaths()
+    if missing := paths.missing(scale):
+        log(
+            f"Runs of {folder} are known by what they were made from: without "
+            f"{' and '.join(f'--{name}' for name in missing)} most count as not run."
+        )
     return scale, PaperRuns(read_scale(scale, groups_of(scale), paths, elsewhere=True), folder)
 
 

@@ -38,6 +38,12 @@ class DataPaths:
     weights: Path | None = None
     """Folder with a model folder for each name of the scale; HEADCOUNT_WEIGHTS when left out."""
 
+    def missing(self, scale: str) -> list[str]:
+        """The folders that a scale needs and nobody has named."""
+        written = str(read_written_scale(scale).data)
+        names = [name for name in ENVIRONMENT if f"{{{name}}}" in written]
+        return [name for name in names if self.of(name) is None]
+
     def of(self, name: str) -> Path | None:
         """The folder of this name, as it was given or is in the environment."""
         given = getattr(self, name) or os.environ.get(ENVIRONMENT[name])
