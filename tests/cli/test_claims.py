@@ -41,6 +41,15 @@ def test_power_has_the_undecided_only(cli: Cli, there: Path) -> None:
     assert (ran.code, json.loads(ran.out)) == (0, [])  # WL4 is decided, the rest has no runs
 
 
+def test_scales_that_are_not_named_are_left_out(cli: Cli, there: Path) -> None:
+    assert len(json.loads(cli("claims", there, "--scale", "pocket", "--json").out)) == 36
+    assert cli("claims", there, "--scale", "small").code == 4
+    assert json.loads(cli("claims", there, "--scale", "small", "--power", "--json").out) == []
+    ran = cli("claims", there, "--scale", "smal")
+    assert ran.code == 2
+    assert "small" in ran.err
+
+
 def test_without_runs_it_says_how_to_make_them(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,9 @@ def claims(
     ] = None,
     /,
     *,
+    scale: Annotated[
+        list[str] | None, Parameter(help="These scales only: pocket, small or paper.")
+    ] = None,
     power: Annotated[
         bool,
         Parameter(
@@ -46,7 +49,7 @@ def claims(
 
     - `headcount claims`
     - `headcount claims reproduce/pocket --json`
-    - `headcount claims --power`
+    - `headcount claims --scale small --power`
     """
     from headcount.papers import tables
     from headcount.papers.reproduce import claims as judged
@@ -55,11 +58,11 @@ def claims(
     if power:
         from headcount.papers.power import claims_power
 
-        outlooks = claims_power(*(folders or ()), paths=paths.on())
+        outlooks = claims_power(*(folders or ()), scales=scale, paths=paths.on())
         data = [outlook.to_json() for outlook in outlooks]
         emit(data, as_json=as_json, table=tables.power_table(outlooks))
         return
-    verdicts = judged(*(folders or ()), paths=paths.on())
+    verdicts = judged(*(folders or ()), scales=scale, paths=paths.on())
     if not verdicts:
         raise NotFoundError("There are no finished runs: run headcount reproduce --all first.")
     data = [verdict.to_json() for verdict in verdicts]

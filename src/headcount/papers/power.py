@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from headcount.papers.claims import Statistic, Verdict, Word, groups_of_claim
 from headcount.papers.finished import PaperRuns
-from headcount.papers.reproduce import existing_folders, judge_all, open_folder
+from headcount.papers.reproduce import judge_all, open_folders
 from headcount.papers.scales import DataPaths, with_inputs
 from headcount.statistics import seeds_needed
 from headcount.statistics.intervals import Z
@@ -96,9 +96,11 @@ class Outlook:
         }
 
 
-def claims_power(*folders: str | Path, paths: DataPaths | None = None) -> list[Outlook]:
+def claims_power(
+    *folders: str | Path, scales: Iterable[str] | None = None, paths: DataPaths | None = None
+) -> list[Outlook]:
     """What would decide each undecided claim of the runs in some folders, `reproduce/*` if none."""
-    return outlooks([open_folder(folder, paths) for folder in folders or existing_folders()])
+    return outlooks(open_folders(folders, scales, paths))
 
 
 def outlooks(scales: Sequence[tuple[str, PaperRuns]]) -> list[Outlook]:

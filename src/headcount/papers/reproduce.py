@@ -228,11 +228,10 @@ def claims(
 ) -> list[Verdict]:
     """What the runs in some folders say of every claim.
 
-    Without a folder it is `reproduce/SCALE` for every scale that is there. The scale of a folder is
-    in the names of its study files.
+    Without a folder it is `reproduce/SCALE` for every scale that is there, or for each of `scales`.
+    The scale of a folder is in the names of its study files.
     """
-    opened = [open_folder(folder, paths) for folder in folders or existing_folders()]
-    return judge_all([pair for pair in opened if scales is None or pair[0] in set(scales)])
+    return judge_all(open_folders(folders, scales, paths))
 
 
 def judge_all(scales: Sequence[tuple[str, PaperRuns]]) -> list[Verdict]:
@@ -242,6 +241,17 @@ def judge_all(scales: Sequence[tuple[str, PaperRuns]]) -> list[Verdict]:
         for claim in read_claims().values()
         for scale, finished in scales
     ]
+
+
+def open_folders(
+    folders: Iterable[str | Path] = (),
+    scales: Iterable[str] | None = None,
+    paths: DataPaths | None = None,
+) -> list[tuple[str, PaperRuns]]:
+    """The scale and the runs of each folder, `reproduce/*` if none; of `scales` alone if named."""
+    named = None if scales is None else {require("scale", scale, SCALES) for scale in scales}
+    opened = [open_folder(folder, paths) for folder in folders or existing_folders()]
+    return [pair for pair in opened if named is None or pair[0] in named]
 
 
 def existing_folders() -> list[Path]:
