@@ -74,13 +74,16 @@ def test_rows_of_a_task_are_what_the_chat_template_gives(bos: bool, file: Path) 
 
 @pytest.mark.parametrize("bos", [False, True])
 @pytest.mark.parametrize("stride", [None, 7])
-def test_windows_are_those_of_each_conversation(bos: bool, stride: int | None, file: Path) -> None:
+def test_windows_are_those_of_each_conversation(
+    bos: bool, stride: int | None, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     tokenizer = talker(bos=bos)
     if not bos:
         tokenizer.chat_template = CHAT.replace("{{ bos_token }}", "")
     model = small(tokenizer)
     task = open_task("causal-lm", train=file, dev=file, window=24, stride=stride)
     found = hc.evaluate(model, task, tokenizer=tokenizer)
+    assert "as many tokens as --max-length" not in caplog.text  # it is read to its end
     sums = []
     for ids in templated(tokenizer):
         windows = loop(model, ids[bos:], bos=0 if bos else None, window=24, stride=stride or 24)

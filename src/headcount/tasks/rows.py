@@ -127,7 +127,7 @@ class ScoredRows:
     fingerprint: str
     """A digest of texts and labels, or in language modelling of the very tokens."""
     length: int | None = None
-    """Tokens that a row has at most: the rest of a longer text is not read."""
+    """Tokens that a row has at most: the rest of a longer text is not read. None: all is read."""
 
     def __len__(self) -> int:
         return self.rows.count

@@ -47,6 +47,7 @@ def scored_rows(
         max_length=scoring.max_length,
     )
     kind = task_kind(task.kind)
+    whole = task.packed or task.window is not None or kind.whole or kind.divides
     reference = run_masks(model, rows, kind, None, tokens=TOKENS)[0] if kind.compares else None
     return ScoredRows(
         task=task,
@@ -56,7 +57,7 @@ def scored_rows(
         order=kind.class_order(model, task, examples.labels),
         reference=reference,
         fingerprint=scored_fingerprint(task, examples, rows),
-        length=None if task.packed else row_length(model, task, scoring.max_length),
+        length=None if whole else row_length(model, task, scoring.max_length),
     )
 
 

@@ -119,7 +119,9 @@ def test_no_room_for_the_context(tokenizer: Any) -> None:
 
 
 @pytest.mark.parametrize("task", [TASK, NONE])
-def test_the_best_answer_is_that_of_a_plain_loop(task: Task, tokenizer: Any) -> None:
+def test_the_best_answer_is_that_of_a_plain_loop(
+    task: Task, tokenizer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     model, examples = reader(tokenizer), task.load("dev")
     with torch.no_grad():
         model.qa_outputs.bias += 0.1
@@ -150,6 +152,7 @@ def test_the_best_answer_is_that_of_a_plain_loop(task: Task, tokenizer: Any) -> 
         scores.append(answer_scores(said[-1], [gold for gold, _ in golds]))
         losses.append(total)
     found = evaluate(model, task, tokenizer=tokenizer, tokens=60, scoring=SCORING)
+    assert "as many tokens as --max-length" not in caplog.text  # a context is read to its end
     assert found.predictions["prediction"] == said
     assert [score.value for score in found.scores] == pytest.approx(np.mean(scores, axis=0))
     np.testing.assert_allclose(found.predictions["nll"], losses, rtol=1e-5)

@@ -46,6 +46,8 @@ class TaskKind(Protocol):
     """Inputs from which the model writes its answer; empty where one forward pass gives it."""
     whole: ClassVar[bool] = False
     """Rows are never truncated: one that does not fit into the model is refused."""
+    divides: ClassVar[bool] = False
+    """A long example is several rows, and nothing of it is left out."""
     writes: ClassVar[bool] = False
     """Any model that generates text has the head for it."""
     unit: ClassVar[str] = "nats"

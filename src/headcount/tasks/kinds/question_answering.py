@@ -49,6 +49,7 @@ class QuestionAnswering(TaskKind):
     saved_as: ClassVar = ("ForQuestionAnswering",)
     metrics: ClassVar = ("answer_f1", "exact_match")
     rows_of_tables: ClassVar = False
+    divides: ClassVar = True
 
     def config_changes(self, config: PreTrainedConfig, task: Task) -> dict[str, Any]:
         """Two numbers for every token."""
