@@ -50,7 +50,7 @@ export function say(text) {
 export function figure(options, ...content) {
   const { title, lead, command, table, id, tools } = options;
   const parts = [
-    h("figcaption", {}, h("h3", {}, title), lead && h("p", { class: "lead" }, lead)),
+    h("figcaption", {}, h("h3", {}, title), lead && h("p", { class: "lead" }, lead.replaceAll(" %", "\u00a0%"))),
     tools && h("div", { class: "tools" }, tools),
     ...content,
   ];

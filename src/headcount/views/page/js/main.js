@@ -85,13 +85,14 @@ function heads() {
   const grid = headGrid();
   const slider = replay();
   const points = scatter();
-  const stacks = subject.layout.map((stack) => `${stack.name} ${stack.heads.length} layers`).join(", ");
+  const layers = subject.layout.map((stack) => `${stack.name} ${stack.heads.length} layers`);
+  const stacks = layers.length > 1 ? `: ${layers.join(", ")}` : ` in ${subject.layout[0].heads.length} layers`;
   const commands = [...new Set(subject.quantities.map((each) => each.command).filter(Boolean))].slice(0, 8).join("\n") ||
     `headcount inspect ${subject.model}`;
   window.headcount = { stats, go: slider && slider.go, pick, shown };
   const first = figure({
     id: "grid", title: "The heads, and which can be removed", tools: grid.choice, command: commands, table: gridTable,
-    lead: `${shown().heads.length} heads: ${stacks}. Rows are layers, columns are heads; removed heads are crossed out.`,
+    lead: `${shown().heads.length} heads${stacks}. Rows are layers, columns are heads; removed heads are crossed out.`,
   }, h("div", { class: "beside" },
     h("div", {}, grid.box, grid.legend, slider && slider.box),
     slider && slider.figures));

@@ -313,7 +313,7 @@ function drawTrack(view, width) {
     svg("path", { d: `${band}Z`, class: "band" }),
     svg("path", { d: path(points.map((p) => [x(p.removed), y(p.value)])), class: "line" }),
     points.map((p) => svg("circle", { cx: x(p.removed), cy: y(p.value), r: 3, class: "dot" })),
-    marked.map((value) => svg("text", { x: width - PAD.right, y: y(value) - 4, class: "tick over", "text-anchor": "end" }, value ? signed(value, 2) : "0")),
+    marked.map((value) => svg("text", { x: PAD.left, y: y(value) - 4, class: "tick over" }, value ? signed(value, 2) : "0")),
     view.cursor));
   mark(view);
 }
