@@ -320,6 +320,7 @@ def test_grid_slider_curve_and_tables_count_the_heads_that_stay(page: Page, file
     assert page.run(aria) == f"{kept} of {HEADS} heads kept"
     studied = {row["kept"] for row in read(files / "curve" / "curve.json")["summary"]}
     assert page.texts(".replay .ends span") == ["all heads", f"{min(studied)} of {HEADS} kept"]
+    page.choose("#curve .tools select", "0")
     assert {int(row[1]) for row in numbers_of(page, "#curve")} == studied
     assert f"{kept} of {HEADS} kept" in page.texts("#tests th")
     assert f"{kept} of {HEADS}" in {row.split("\t")[4] for row in page.texts("#results tbody tr")}
