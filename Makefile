@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "[setup] installing torch (the largest part; a few minutes the first time)"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt torch==2.13.0
 	@echo "[setup] installing headcount and its development tools"
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 	@echo "[setup] done: .venv is ready"
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from headcount.cli import demo, main
 from headcount.models.find import layout
 from headcount.models.load import load
+from headcount.studies.search.answer_card import answer_card
 from headcount.tasks.generated import SIZES
 
 QUICK = {
@@ -49,7 +50,9 @@ def test_the_demo_tells_its_story_to_the_end(cli, tmp_path, monkeypatch):
         f"headcount search {out}/pocket --task pocket-acceptability"
     )
     story = " ".join(ran.out.split())
-    assert story.count(answer["sentence"]) == 2
+    assert answer["sentence"] in story
+    title, *card = answer_card(answer).lines()
+    assert f"\n\n{title}\n{card[0]}\n" in ran.out
     assert f"The page is {out / 'report.html'}" in ran.out
     assert max(map(len, ran.out.splitlines())) < 400
     assert answer["sentence"].split(":")[0] in (out / "report.html").read_text(encoding="utf-8")

@@ -25,9 +25,10 @@ def demo(*, out: groups.NewFolder = Path("demo")) -> int:
     It takes about three minutes and no network. Every step is a command you can run yourself.
     """
     from headcount.cli.main import main
+    from headcount.studies.search.answer_card import answer_card
 
     out.mkdir(parents=True, exist_ok=True)
-    answer = ""
+    answer: list[str] = []
     _print(textwrap.fill(BEGIN, WIDE))
     for number, step in enumerate(STORY, 1):
         words = [word.format(out=out) for word in shlex.split(step.command)]
@@ -43,10 +44,11 @@ def demo(*, out: groups.NewFolder = Path("demo")) -> int:
         if step.file is not None:
             write_json(out / step.file, result)
         summary = step.describe(result)
-        answer = summary if words[0] == "search" else answer
+        answer = answer_card(result).lines() if words[0] == "search" else answer
         _print(_filled(f"→ {summary}", first=INDENT))
     page = (out / "report.html").absolute()
-    _print(f"\n{textwrap.fill(answer, WIDE)}\n\nThe page is {page}: open it in a browser.")
+    _print("\n" + "\n".join(map(_filled, answer)))
+    _print(f"\nThe page is {page}: open it in a browser.")
     _print("\nNext, with a model of yours:")
     for line in NEXT:
         _print(f"{INDENT}{line}")
