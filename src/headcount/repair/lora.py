@@ -20,6 +20,7 @@ class Lora(Distil):
     """Train adapters of low rank towards the full model's answers, then merge them."""
 
     done: ClassVar[str] = "distilled by LoRA"
+    extra: ClassVar[str] = "lora"
 
     rank: int = 8
     """Of the adapters."""

@@ -67,7 +67,10 @@ class RepairReport:
 
 
 class Repair(Protocol):
-    """A repair with its options."""
+    """A repair with its options.
+
+    One that needs more than headcount itself names it, as in `headcount ls extras`, in `extra`.
+    """
 
     needs: ClassVar[RepairNeed]
     done: ClassVar[str]

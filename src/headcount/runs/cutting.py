@@ -28,7 +28,6 @@ from headcount.pruning.function import FunctionMethod, notes_of
 from headcount.pruning.methods import Decide, Decision, MethodInputs
 from headcount.pruning.uniform import uniform
 from headcount.repair.finetune import Finetune, training_of
-from headcount.repair.lora import Lora
 from headcount.repair.recover import Recover
 from headcount.repair.repairs import Repair, RepairInputs, repair_name
 from headcount.runs.budget import Budget, CountedRows
@@ -96,8 +95,8 @@ class PruningRun:
     def __post_init__(self) -> None:
         for step in self.options.repair:
             name = repair_name(step)
-            if isinstance(step, Lora):
-                require_extra("lora")
+            if extra := getattr(step, "extra", None):
+                require_extra(extra)
             if step.needs != "calibration":
                 self.subject.need_task(f"The repair '{name}' needs a task: pass --task.")
             elif self.subject.task is None and self.options.calibration.rows is None:
