@@ -38,3 +38,15 @@ def test_a_long_line_gets_smaller_instead_of_leaving_the_picture(long: str) -> N
     canvas.draw()
     edges = [text.get_window_extent().x1 for text in figure.texts]
     assert max(edges) <= 1200
+
+
+def test_values_are_of_one_size_the_longest_decides() -> None:
+    def sizes(*tiles: Tile) -> set[float]:
+        figure = draw_card(replace(CARD, tiles=tiles))
+        values = [tile.value for tile in tiles]
+        return {float(text.get_fontsize()) for text in figure.texts if text.get_text() in values}
+
+    short, long = (Tile(label="a", value=value, detail="") for value in ("1 ×", "12345 → 67890 M"))
+    assert sizes(short) == {20}
+    (size,) = sizes(short, long)
+    assert size < 20

@@ -14,6 +14,7 @@ from headcount.views.figures import save_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 DOTS = 150
 WIDTH, HEIGHT = 8.0, 4.2
@@ -34,13 +35,16 @@ def draw_card(card: AnswerCard) -> Figure:
         _write(figure, card.subject, LEFT, 0.87, 13, SOFT)
         _write(figure, card.title, LEFT, 0.70, 34, INK, weight="bold")
         figure.add_artist(Line2D([LEFT, RIGHT], [0.60, 0.60], color=ACCENT, lw=2))
-        width = (RIGHT - LEFT) / 3
+        width, values = (RIGHT - LEFT) / 3, []
         for number, tile in enumerate(card.tiles):
-            left = LEFT + number * width
-            _write(figure, tile.label, left, 0.50, 11, SOFT, room=width - 0.035)
-            _write(figure, tile.value, left, 0.39, 20, ACCENT, room=width - 0.035, weight="bold")
+            left, room = LEFT + number * width, width - 0.035
+            _write(figure, tile.label, left, 0.50, 11, SOFT, room=room)
+            values += [_write(figure, tile.value, left, 0.39, 20, ACCENT, room=room, weight="bold")]
             for row, detail in enumerate(tile.detail.split("; ")):
-                _write(figure, detail, left, 0.31 - 0.055 * row, 10.5, INK, room=width - 0.035)
+                _write(figure, detail, left, 0.31 - 0.055 * row, 10.5, INK, room=room)
+        size = min((value.get_fontsize() for value in values), default=0)
+        for value in values:  # all as large as the longest may be
+            value.set_fontsize(size)
         _write(figure, card.small_print, LEFT, 0.135, 10, SOFT)
         if card.command:
             _write(
@@ -71,7 +75,7 @@ def _write(
     room: float = RIGHT - LEFT,
     weight: str = "normal",
     family: str = "sans-serif",
-) -> None:
+) -> Text:
     """A line of text, smaller where it would not fit the room."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -80,3 +84,4 @@ def _write(
     taken = shown.get_window_extent(canvas.get_renderer()).width / (WIDTH * DOTS)
     if taken > room:
         shown.set_fontsize(0.99 * size * room / taken)
+    return shown

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from headcount.heads import Layout
+from headcount.views.page.quantities import quantities
 from headcount.views.page.reading import parts_of
 from headcount.views.page.subjects import PageSubject, base_of, labels, model_name, subjects
 from headcount.views.page.walk import ReportInput, walk
@@ -70,6 +71,22 @@ def test_what_has_no_task_is_about_the_model_on_every_task(tmp_path: Path) -> No
     for name in ("a on x", "a on y"):
         assert "looks.json" in [item.path.name for item in named[name].of("roles")]
     assert [item.path.name for item in named["b"].of("roles")] == ["other.json"]
+
+
+def test_what_a_search_measured_for_the_page_gives_way_to_commands(tmp_path: Path) -> None:
+    study(tmp_path, LAYOUT, ratios=(0.5,), seeds=1)
+    (found,) = tmp_path.rglob("search.json")
+    for name in ("one", "other"):
+        write(tmp_path / name / "search.json", json.loads(found.read_text()))
+        write(tmp_path / name / "details" / "roles.json", roles(LAYOUT, "model", "task"))
+    (only,) = subjects(walk([tmp_path]))
+    assert [item.path for item in only.of("roles")] == [tmp_path / "roles.json"]
+    (tmp_path / "roles.json").unlink()
+    report = walk([tmp_path])
+    (only,) = subjects(report)
+    assert [item.search for item in only.of("roles")] == [tmp_path / "one", tmp_path / "other"]
+    named = {each.label for each in quantities(only, report, []) if each.label[:4] == "next"}
+    assert named == {"next token · one", "next token · other"}
 
 
 def test_a_bench_of_several_shapes_is_of_its_model(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def _source(item: ReportItem, report: ReportInput) -> str:
     """What several files of one kind are distinguished by: the seed of the run, or the file."""
     if item.study and item.folder.name in report.runs:
         return f"seed {report.runs[item.folder.name].get('seed', 0)}"
+    if item.search is not None:
+        return text(item.search.name, 40)
     return text(item.folder.name if item.kind in ("trace", "attention") else item.path.stem, 40)
 
 

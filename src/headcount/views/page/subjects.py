@@ -105,7 +105,15 @@ def subjects(report: ReportInput) -> list[PageSubject]:
             with report.careful(item):
                 for one in [one for one in every if _is_about(item, one, every, report)]:
                     one.items.append(item)
+    for one in every:
+        one.items = _without_details(one.items)
     return sorted(every, key=lambda subject: -len(subject.items))
+
+
+def _without_details(items: list[ReportItem]) -> list[ReportItem]:
+    """What a search measured for the page gives way to what a command measured of the same kind."""
+    measured = {item.kind for item in items if item.search is None}
+    return [item for item in items if item.search is None or item.kind not in measured]
 
 
 def _origin(item: ReportItem, report: ReportInput) -> Origin | None:

@@ -58,6 +58,14 @@ class ReportItem:
         return self.folder.parent.parent if self.folder.parent.name == "runs" else None
 
     @property
+    def search(self) -> Path | None:
+        """The folder of the search that measured it for the page."""
+        for folder in (self.folder, self.folder.parent):
+            if folder.name == "details" and (folder.parent / "search.json").is_file():
+                return folder.parent
+        return None
+
+    @property
     def command(self) -> str | None:
         """The command that made it, as the file says, or the record beside a file of arrays."""
         if isinstance(self.data, Mapping):
