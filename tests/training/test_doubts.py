@@ -63,6 +63,16 @@ def test_of_too_few_rows_no_doubt_is_said() -> None:
     assert no_better_than_guessing(found, SCORING) is None
 
 
+def test_of_an_undefined_score_no_doubt_is_said() -> None:
+    """All labels equal: it was "spearman nan is not better than guessing"."""
+    values = np.random.default_rng(0).normal(size=80)
+    outcome = Outcome(values, np.ones(80))
+    found: Any = SimpleNamespace(
+        outcome=outcome, scores=(score("spearman", outcome),), score=np.nan
+    )
+    assert no_better_than_guessing(found, SCORING) is None
+
+
 def test_texts_that_the_tokenizer_does_not_know(model: Any, tokenizer: Any, task: Task) -> None:
     def foreign(split: str) -> Examples:
         rows = task.loader(split)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from transformers import PreTrainedTokenizerBase
 
 from headcount.models.batches import TARGETS
@@ -92,6 +94,8 @@ def no_better_than_guessing(evaluation: Evaluation, scoring: Scoring) -> str | N
     )
     if guessing is None or guessing.better or guessing.difference.no_interval:
         return None  # too few rows
+    if math.isnan(evaluation.score):
+        return None  # equal labels have no correlation, and a guess has none either
     score = f"{metric} {evaluation.score:.4f}"
     if guessing.difference.high < 0:
         return (
