@@ -79,6 +79,16 @@ def test_a_text_that_is_there_twice_and_one_alone() -> None:
     assert neighbours_kept(rows[::8], np.roll(rows[::8], 1, axis=0), count=1).min() >= 0
 
 
+def test_a_model_whose_embeddings_are_all_the_same_keeps_neighbours_by_chance(
+    tokenizer: Any, encoder: Any
+) -> None:
+    """The first token alone, without any head: every text was among the nearest, a share of 1."""
+    set_pooling(encoder, "cls")
+    nothing = hc.Mask(hc.layout(encoder), frozenset())
+    found = evaluate(encoder, TASK, nothing, tokenizer=tokenizer)
+    assert found.predictions["neighbours"] == pytest.approx(np.full(64, 10 / 63))
+
+
 def test_parts_of_the_rows_keep_what_they_are_compared_with(tokenizer: Any, encoder: Any) -> None:
     scored = scored_rows(encoder, TASK, tokenizer, hc.Scoring())
     part = scored.take(np.array([5, 3]))

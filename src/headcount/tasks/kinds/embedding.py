@@ -21,7 +21,7 @@ from headcount.tasks.task import Task
 NEIGHBOURS = 10
 """How many of the nearest texts are looked at."""
 ROUNDING = 1e-6
-"""Cosines that differ by less are equal: a text that is there twice has two nearest places."""
+"""Cosines that differ by less are equal: texts that are there twice are equally near."""
 BLOCK = 1024
 """Texts whose cosines to all others are held at once."""
 
@@ -88,20 +88,29 @@ class Embedding(TaskKind):
 def neighbours_kept(before: np.ndarray, after: np.ndarray, count: int = NEIGHBOURS) -> np.ndarray:
     """(row,) the share of a text's nearest texts that are still among as many nearest ones.
 
-    Both are (row, size) embeddings of length 1. A text without others keeps all of none.
+    Both are (row, size) embeddings of length 1. Texts that are equally near share the places that
+    are left: where all embeddings are the same, neighbours are kept by chance. A text without
+    others keeps all of none.
 
-    >>> apart = np.eye(3)
-    >>> neighbours_kept(apart, apart, count=1).tolist()
-    [1.0, 1.0, 1.0]
+    >>> pairs = np.eye(2)[[0, 1, 0, 1, 1]]
+    >>> neighbours_kept(pairs, pairs, count=1).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
+    >>> neighbours_kept(pairs, np.ones((5, 1)), count=1)[[0, 2]].tolist()
+    [0.25, 0.25]
     """
     size, shares = len(before), np.ones(len(before))
     count = min(count, size - 1)
     for start in range(0, size if count > 0 else 0, BLOCK):
         rows = np.arange(start, min(start + BLOCK, size))
-        old, new = (vectors[rows] @ vectors.T for vectors in (before, after))
-        for cosines in (old, new):
-            cosines[np.arange(len(rows)), rows] = -np.inf  # not its own neighbour
-        nearest = np.argsort(-old, axis=1, kind="stable")[:, :count]
-        last = np.partition(new, size - count, axis=1)[:, size - count, None]
-        shares[rows] = (np.take_along_axis(new, nearest, axis=1) >= last - ROUNDING).mean(1)
+        old, new = (_nearness(vectors, rows, count) for vectors in (before, after))
+        shares[rows] = np.minimum(old, new).sum(1) / count
     return shares
+
+
+def _nearness(vectors: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """(row, text) 1 for the nearest texts of a row; less for those that share the last places."""
+    cosines = vectors[rows] @ vectors.T
+    cosines[np.arange(len(rows)), rows] = -np.inf  # not its own neighbour
+    last = np.partition(cosines, -count, axis=1)[:, -count, None]
+    above, equal = cosines > last + ROUNDING, np.abs(cosines - last) <= ROUNDING
+    return above + equal * (count - above.sum(1, keepdims=True)) / equal.sum(1, keepdims=True)
