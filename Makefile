@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN    := .venv/bin
 STAMP  := .venv/.installed
 
-.PHONY: help demo test browser cluster check bench pocket-tasks reproduction fuzz docs build oldest servers
+.PHONY: help demo test browser cluster check bench pocket-tasks reproduction fuzz docs build oldest servers \
+  transformers-tests
 help:
 	@echo "make demo    set up, then look at headcount at work"
 	@echo "make test    all tests and the examples in the docstrings (not: browser, cluster)"
@@ -14,6 +15,7 @@ help:
 	@echo "make build   wheel and archive in dist/, checked"
 	@echo "make oldest  the tests of the core with the oldest versions that pyproject.toml admits"
 	@echo "make servers vLLM and llama.cpp answer as transformers does (MODEL=; large downloads)"
+	@echo "make transformers-tests  its common tests of models, on pruned ones (fetches its source)"
 	@echo "make bench   every file of benchmarks/speed, in turn (QUICK=--quick)"
 	@echo "make reproduction  runs the papers at pocket scale and writes docs/reproduction.md"
 	@echo "make pocket-tasks  fine-tunes the pocket tasks: do they need attention?"
@@ -107,6 +109,11 @@ servers: $(STAMP)
 	.venv-servers/llama/bin/python -m pip install -q xllamacpp==2026.10.11549
 	$(BIN)/python tools/servers.py $(MODEL) --vllm .venv-servers/vllm/bin/python \
 	  --llama .venv-servers/llama/bin/python
+
+# What a dense model passes, the pruned one passes, or the reason is among the file's exceptions.
+transformers-tests: export OMP_NUM_THREADS = 1
+transformers-tests: $(STAMP)
+	$(BIN)/python benchmarks/coverage/transformers_tests.py
 
 # The pocket model is too small to share between threads; on a busy machine they wait for each other.
 demo: export OMP_NUM_THREADS = 1

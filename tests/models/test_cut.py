@@ -43,7 +43,7 @@ def test_rows_of_every_kind_by_a_loop(kind):
         assert cut.rows_of(kind, kept, heads, groups, width) == expected
 
 
-@pytest.mark.parametrize("family", ["llama", "bert", "gpt2", "t5"])
+@pytest.mark.parametrize("family", ["llama", "bert", "gpt2", "t5", "falcon"])
 @pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor.*deprecated:UserWarning")
 def test_a_layer_without_heads_has_no_weights_of_size_0(family, tmp_path):

@@ -181,7 +181,7 @@ def drop_weights(parent: Any, name: str, axis: int, empty: dict[int, torch.Tenso
     """
     layer: Any = getattr(parent, name)
     layer = layer.kept if isinstance(layer, Narrow) else layer
-    if type(layer) is not nn.Linear and not _is_transposed(layer):
+    if not isinstance(layer, nn.Linear) and not _is_transposed(layer):
         # it is done, or a kind of its own (I-BERT's return two things) that keeps weights of size 0
         if not isinstance(layer, NoWeights):
             (keep_inputs if axis else keep_outputs)(layer, [])
