@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from headcount.base.errors import UsageError
 from headcount.models.find import layout
 from headcount.models.probe import probe_inputs
 from headcount.models.remove import remove
@@ -90,8 +91,20 @@ def test_too_few_rows_to_hold_any_back_scale_the_heads_and_say_how_many_are_need
     assert made.chosen.options == Recover(scales=True, hold_back=0.25)
     assert math.isnan(made.chosen.divergence)
     assert made.held_back == 0
+    assert "fewer than 4 rows, so none was held back" in str(made.note)
     recover_layers(other, model, few, options=Recover(scales=True))
     assert all(map(torch.equal, other.parameters(), small.parameters()))
+
+
+def test_answers_that_are_no_numbers_and_other_models_are_refused():
+    model = build("bert")
+    small = remove(model, mixed(layout(model)))
+    with pytest.raises(UsageError, match="is not LlamaForCausalLM with heads removed"):
+        choose(small, build("llama"), data(model), options=OPTIONS)
+    with torch.no_grad():
+        small.classifier.weight[0, 0] = float("nan")
+    with pytest.raises(UsageError, match="held back are not all numbers"):
+        choose(small, model, data(model), options=OPTIONS)
 
 
 def test_how_many_tokens_would_do_is_said():

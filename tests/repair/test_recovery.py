@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,8 +150,10 @@ def test_refusals():
     with pytest.raises(UsageError, match=r"is not .* with heads removed"):
         recover(model, small, data(model))
     few = [{name: value[:1, :2] for name, value in data(model, 1)[0].items()}]
-    with pytest.raises(UsageError, match="encoder layer 0 is singular: 2 tokens for 17 unknowns"):
-        recover(small, model, few, options=Recover(ridge=0))
+    with pytest.raises(UsageError, match="encoder layer 0 is singular: 2 tokens for 49 unknowns"):
+        recover(copy.deepcopy(small), model, few, options=Recover(ridge=0, path_rank=4))
+    with pytest.raises(UsageError, match=r"is not .* with heads removed"):
+        recover(build("llama"), build("llama", hidden_size=48), data(model))
     none = [{**data(model, 1)[0], "attention_mask": torch.zeros(4, 10).long()}]
     with pytest.raises(UsageError, match="No token of the inputs counts"):
         recover(small, model, none)
@@ -168,6 +171,26 @@ def test_the_layer_with_the_fewest_tokens_is_named():
     assert told is not None
     assert "90 tokens for 33 unknowns in encoder layer 1" in told
     assert few_tokens(fits[:1]) is None
+    assert "needs about 330: on other rows it may do harm" in told
+    scaled = few_tokens([replace(fits[1], scaled=True)])
+    assert scaled is not None
+    assert "needs about 330: it only scaled the kept heads" in scaled
+
+
+def test_with_too_few_tokens_the_heads_are_scaled():
+    """17 unknowns in three layers and 9 in one, with 8 rows of 10 tokens."""
+    model = build("bert")
+    small = remove(model, Mask.parse("2122", layout(model)))
+    rows = data(model, 1) + data(model, 1)
+    fits = recover_layers(copy.deepcopy(small), model, rows)
+    tokens = fits[0].tokens
+    assert [fit.scaled for fit in fits] == [tokens < 5 * fit.unknowns for fit in fits]
+    assert {fit.scaled for fit in fits} == {False, True}
+    scales, plain = copy.deepcopy(small), copy.deepcopy(small)
+    recover_layers(scales, model, rows, options=Recover(scales=True))
+    recover_layers(plain, model, rows)
+    first = [each.bert.encoder.layer[0].attention.output.dense for each in (scales, plain)]
+    assert torch.equal(first[0].weight, first[1].weight)
 
 
 def lstsq(x, y, start, ridge=1e-3):

@@ -132,3 +132,16 @@ def test_anything_else_gets_one_sentence(model, words, data, told):
 def test_texts_need_a_tokenizer(model):
     with pytest.raises(UsageError, match="tokenizer"):
         as_rows(model, TEXTS)
+
+
+def test_rows_longer_than_the_models_positions(words: Any) -> None:
+    model = tiny(words)
+    model.config.max_position_embeddings = 6
+    rows = as_rows(model, TEXTS, tokenizer=words)
+    assert isinstance(rows, EncodedRows)
+    assert max(rows.lengths) == 6
+    ids = [[1] * 7, [2] * 3]
+    for long in (ids, {"input_ids": ids}, [{"input_ids": torch.ones(2, 7).long()}]):
+        with pytest.raises(UsageError, match=r"A row has 7 tokens, and .* takes 6: truncate"):
+            as_rows(model, long)
+    assert len(list(as_rows(model, [{"input_ids": torch.ones(2, 6).long()}]))) == 1

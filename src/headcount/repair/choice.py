@@ -24,12 +24,12 @@ from torch import Tensor, nn
 from headcount.base.errors import UsageError
 from headcount.models.batches import Batches
 from headcount.models.cut import WrittenPath, biases_in, paths_in, settings_of
-from headcount.models.find import sites_of, unwrap
+from headcount.models.find import unwrap
 from headcount.models.instructions import set_biases, set_paths
 from headcount.models.linear import has_bias
 from headcount.repair.fidelity import divergences
 from headcount.repair.recover import Recover
-from headcount.repair.recovery import ENOUGH, Fit, recover_layers
+from headcount.repair.recovery import ENOUGH, Fit, paired_sites, recover_layers
 from headcount.tasks.encoding import EncodedRows
 from headcount.tasks.kinds import task_kind
 
@@ -51,6 +51,12 @@ LEAST = 1e-3
 
 ROWS, TOKENS = 32, 1024
 """Held-back rows, or tokens where each is predicted, that need no other rows in turn."""
+
+
+FEW = (
+    "There are fewer than 4 rows, so none was held back to choose by, and recovery only scaled the "
+    "kept heads: give it more with --calibration-samples or --calibration."
+)
 
 
 @dataclass(frozen=True)
@@ -106,10 +112,9 @@ def choose(
         few = replace(base, scales=True, feed_forward=False)
         fits = tuple(recover_layers(small, model, data, options=few))
         trial = Trial(math.nan, few)
-        note = "There are too few rows to hold any back, so recovery only scaled the kept heads."
-        return RecoveryChoice(trial, (trial,), fits, 0, _enough(fits) or note)
+        return RecoveryChoice(trial, (trial,), fits, 0, FEW)
     start = _weights(small)
-    sites = sites_of(small)
+    sites = [site for site, _ in paired_sites(small, model)]
     lacking = [s.out for s in sites if not has_bias(small.get_submodule(s.out))]
     emptied = any(not site.heads for site in sites)
 
@@ -118,6 +123,8 @@ def choose(
 
     nearest = distances()
     trials = [Trial(_mean(nearest))]
+    if not math.isfinite(trials[0].divergence):
+        raise UsageError("The answers to the rows that were held back are not all numbers (NaN).")
     best, kept, fits = trials[0], start, ()
 
     def attempt(way: Recover) -> tuple[Fit, ...]:

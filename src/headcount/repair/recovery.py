@@ -19,7 +19,8 @@ model's output is added to (`models/residual.py`), so that drift from below is m
 With `bias` the output projections of attention that have no bias get one. With `path_rank` z gets
 the layer's own input x beside it, with weights of that rank (`ridge.py`): a linear path beside the
 kept heads; with `linear` a layer without heads gets one of full rank in place of attention. A path
-that is there is solved again. With `scales` a head's rows keep their directions and get one factor.
+that is there is solved again. With `scales` a head's rows keep their directions and get one factor,
+and so they do in a layer that has fewer than 5 tokens for every unknown.
 
 The inputs must be like those the model will see: solved on random tokens, models scored worse
 than without recovery in every case that was tried.
@@ -47,7 +48,14 @@ from headcount.models.door import require_model
 from headcount.models.find import sites_of, unwrap
 from headcount.models.hooks import evaluating
 from headcount.models.instructions import set_biases, set_paths
-from headcount.models.linear import has_bias, read_path, read_rows, write_path, write_rows
+from headcount.models.linear import (
+    has_bias,
+    read_path,
+    read_rows,
+    weight_of,
+    write_path,
+    write_rows,
+)
 from headcount.models.remove import make_own
 from headcount.models.residual import Addition, find_additions
 from headcount.models.sites import Site
@@ -61,8 +69,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Model = TypeVar("Model", bound=nn.Module)
-ENOUGH = 10
-"""Tokens for every unknown that is solved for; with fewer it overfits to the rows."""
+ENOUGH, LEAST = 10, 5
+"""Tokens for every unknown that is solved for: with fewer than the first it overfits to the rows,
+and with fewer than the second factors of the heads are better."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,8 @@ class Fit:
     """Solved for with these tokens, for every output: the kept heads' outputs and a bias."""
     part: str = "attention"
     """Or feed-forward."""
+    scaled: bool = False
+    """Whether the heads got one factor each instead of new weights."""
 
 
 def few_tokens(fits: Sequence[Fit]) -> str | None:
@@ -86,10 +97,11 @@ def few_tokens(fits: Sequence[Fit]) -> str | None:
     if not short:
         return None
     worst = min(short, key=lambda fit: fit.tokens / fit.unknowns)
+    harm = "it only scaled the kept heads" if worst.scaled else "on other rows it may do harm"
     return (
         f"Recovery had {worst.tokens:,} tokens for {worst.unknowns:,} unknowns in "
-        f"{worst.stack} layer {worst.layer}, and needs about {ENOUGH} for each: on other rows it "
-        "may do harm. Give it more with --calibration-tokens or --calibration."
+        f"{worst.stack} layer {worst.layer}, and needs about {ENOUGH * worst.unknowns:,}: "
+        f"{harm}. Give it more with --calibration-tokens or --calibration."
     )
 
 
@@ -180,7 +192,7 @@ def recover_layers(
 
 def _parts(small: nn.Module, model: nn.Module, options: Recover) -> list[_SolvedPart]:
     """All that may be solved, not yet in the order it runs."""
-    pairs = _pairs(small, model)
+    pairs = paired_sites(small, model)
     parts = [
         _SolvedPart(
             new.path, new.out, new.stack, new.layer, new.head_dim, new.heads, new.heads < old.heads
@@ -287,7 +299,8 @@ def _with_paths(
     ]
 
 
-def _pairs(small: nn.Module, model: nn.Module) -> list[tuple[Site, Site]]:
+def paired_sites(small: nn.Module, model: nn.Module) -> list[tuple[Site, Site]]:
+    """Every attention of the pruned model beside that of the full one."""
     new, old = sites_of(small), sites_of(model)
     tied = next((site for site in old if site.twins), None)
     if tied is not None:
@@ -296,7 +309,10 @@ def _pairs(small: nn.Module, model: nn.Module) -> list[tuple[Site, Site]]:
             "recovery solves one layer at a time, so repair this model by training."
         )
     if [site.path for site in new] != [site.path for site in old] or any(
-        mine.heads > whole.heads or mine.head_dim != whole.head_dim
+        mine.heads > whole.heads
+        or mine.head_dim != whole.head_dim
+        or weight_of(small.get_submodule(mine.out)).shape[1]
+        != weight_of(model.get_submodule(whole.out)).shape[1]
         for mine, whole in zip(new, old, strict=True)
     ):
         raise UsageError(
@@ -348,16 +364,19 @@ def _put(small: nn.Module, part: _SolvedPart, sums: NormalEquations, options: Re
     path: LinearPath | None = getattr(small.get_submodule(part.path), "linear_path", None)
     beside = rows[:0] if path is None else read_path(path)
     start = torch.cat([rows[:columns], beside, rows[columns:]])
+    on_path = part.rank * (1 + part.path_width / rows.shape[1])
+    unknowns = len(rows) + round(on_path if part.rank < part.path_width else part.rank)
     if options.scales and not part.feed_forward:
-        solved = sums.solve_scales(start, part.head_dim, options.ridge, part.name)
         unknowns = part.heads + sums.bias
+    few = sums.rows < LEAST * unknowns and path is None
+    scaled = (options.scales or few) and not part.feed_forward
+    if scaled:
+        solved = sums.solve_scales(start, part.head_dim, options.ridge, part.name)
     else:
         solved = options.solve(sums, start, part.name)
-        on_path = part.rank * (1 + part.path_width / rows.shape[1])
-        unknowns = len(rows) + round(on_path if part.rank < part.path_width else part.rank)
     write_rows(out, torch.cat([solved[:columns], solved[columns + len(beside) :]]))
-    if path is not None and not options.scales:
+    if path is not None and not scaled:
         write_path(path, solved[sums.on_path])
     name = "feed-forward" if part.feed_forward else "attention"
     before, after = sums.error(start), sums.error(solved)
-    return Fit(part.stack, part.layer, before, after, sums.rows, unknowns, name)
+    return Fit(part.stack, part.layer, before, after, sums.rows, unknowns, name, scaled)

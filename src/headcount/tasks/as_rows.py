@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headcount.base.errors import UsageError
 from headcount.base.names import did_you_mean
+from headcount.models.find import unwrap
 from headcount.tasks.catalog import TASKS, open_task
 from headcount.tasks.conversations import MESSAGES, is_conversation
 from headcount.tasks.encoding import EncodedRows, encode_texts, pad_token
-from headcount.tasks.loading import match, processor_of
+from headcount.tasks.loading import match, processor_of, room
 from headcount.tasks.rows import labelled_rows, rows_of
 from headcount.tasks.task import Limit, Task
 
@@ -51,7 +52,7 @@ def as_rows(
 
     `split`, `limit` and `seed` choose the rows of a task: with `labels` calibration rows of its
     train split; without, rows of its evaluation split with nothing masked. Texts are truncated to
-    `max_length` tokens.
+    `max_length` tokens, or as many as the model has positions; tokens that do not fit are refused.
     """
     if isinstance(data, EncodedRows):
         return data
@@ -74,11 +75,34 @@ def as_rows(
         )[1]  # fmt: skip
     if hasattr(data, "column_names") and hasattr(data, "__getitem__"):
         data = _columns(data)
+    bare = unwrap(model)
+    if isinstance(bare, PreTrainedModel):
+        max_length = room(bare, max_length)
     if isinstance(data, Mapping):
-        return _of_columns(data, tokenizer, max_length)
-    if not isinstance(data, Iterable) or isinstance(data, Tensor | np.ndarray | bytes | str):
+        rows = _of_columns(data, tokenizer, max_length)
+    elif not isinstance(data, Iterable) or isinstance(data, Tensor | np.ndarray | bytes | str):
         raise UsageError(f"Data are {TAKEN}, not a {type(data).__name__}.")
-    return _of_items(data, tokenizer, max_length)
+    else:
+        rows = _of_items(data, tokenizer, max_length)
+    if isinstance(bare, PreTrainedModel):
+        _require_fit(bare, rows)
+    return rows
+
+
+def _require_fit(model: PreTrainedModel, rows: Rows) -> None:
+    """Refuse tokens that the model has no positions for."""
+    if isinstance(rows, EncodedRows):
+        longest = max(rows.lengths, default=0)
+    elif isinstance(rows, Sequence):
+        ids = [batch.get("input_ids") for batch in rows if isinstance(batch, Mapping)]
+        longest = max((row.shape[-1] for row in ids if isinstance(row, Tensor)), default=0)
+    else:
+        return  # batches that are made as they are read
+    if (positions := room(model, longest)) < longest:
+        raise UsageError(
+            f"A row has {longest} tokens, and {type(model).__name__} takes {positions}: truncate "
+            "it, or pass texts and the tokenizer."
+        )
 
 
 def are_rows(data: Data) -> bool:
