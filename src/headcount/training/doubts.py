@@ -25,8 +25,8 @@ def doubts_about(
     scoring: Scoring,
 ) -> list[str]:
     """Sentences about a score no better than guessing, and about rows that are not read well."""
-    guessing = no_better_than_guessing(evaluation, scoring)
-    return [*doubts_about_rows(scored, tokenizer), *([] if guessing is None else [guessing])]
+    found = (compared_with_itself(evaluation, scored), no_better_than_guessing(evaluation, scoring))
+    return [*doubts_about_rows(scored, tokenizer), *(doubt for doubt in found if doubt is not None)]
 
 
 def doubts_about_rows(
@@ -35,6 +35,17 @@ def doubts_about_rows(
     """Sentences about rows that no model reads well."""
     doubts = (unknown_tokens(scored, tokenizer), cut_off(scored), equal_choices(scored))
     return tuple(doubt for doubt in doubts if doubt is not None)
+
+
+def compared_with_itself(evaluation: Evaluation, scored: ScoredRows) -> str | None:
+    """Whether the model was held against its own answers: pruned or not, they are the same."""
+    if scored.reference is None or evaluation.mask is not None:
+        return None
+    return (
+        "The model is compared with itself as it was loaded, so this is 1 by definition. Pass "
+        "--mask to compare heads; what a pruned model lost is in its record, or shown by "
+        "--task similarity or retrieval."
+    )
 
 
 def unknown_tokens(scored: ScoredRows, tokenizer: PreTrainedTokenizerBase | None) -> str | None:

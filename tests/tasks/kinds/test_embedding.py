@@ -50,10 +50,15 @@ def vectors(model: Any, tokenizer: Any, texts: Any) -> np.ndarray:
     return torch.stack(rows).detach().numpy()
 
 
-def test_scores_against_loops(tokenizer: Any, encoder: Any) -> None:
+def test_scores_against_loops(
+    tokenizer: Any, encoder: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     mask = hc.Mask.parse("31", hc.layout(encoder))
     full, small = evaluate(encoder, TASK, [hc.Mask.full(mask.layout), mask], tokenizer=tokenizer)
     assert [score.value for score in full.scores] == pytest.approx([1.0, 1.0])
+    assert "compared with itself" not in caplog.text
+    assert evaluate(hc.remove(encoder, mask), TASK, tokenizer=tokenizer).score == pytest.approx(1)
+    assert "compared with itself as it was loaded, so this is 1 by definition" in caplog.text
     texts = load("dev").texts[0]
     before = vectors(encoder, tokenizer, texts)
     after = vectors(hc.remove(encoder, mask), tokenizer, texts)
