@@ -140,6 +140,15 @@ def test_what_is_not_there(tmp_path):
         open_task(KIND, data=tmp_path / "t.csv", columns="path", label="label")
 
 
+def test_splits_of_another_name_are_not_taken_for_classes(tmp_path):
+    """Train and Test as two classes: a model would learn to tell them apart, without a word."""
+    folder = write_images(tmp_path)
+    for name in ("train", "dev"):
+        (folder / name).rename(folder / name.title())
+    with pytest.raises(UsageError, match=r"'Dev' and 'Train' in .* call the two train and dev"):
+        open_task(KIND, data=folder)
+
+
 def test_a_processor_that_fails_is_one_sentence(folder):
     files = open_task(KIND, data=folder).load("dev").files[:1]
     processor = ViTImageProcessorPil(size={"height": 16, "width": 16}, image_mean=[0.5] * 7)

@@ -82,6 +82,12 @@ def _classes_in(folder: Path) -> Labelled:
             f"'{folder}' has no folder for each class, as in train/cat/1.png; found "
             f"{listing(folder)}. For a table of paths pass --columns and --label."
         )
+    inside = [{path.name for path in part.iterdir() if path.is_dir()} for part in parts]
+    if len(parts) > 1 and len(inside[0]) > 1 and all(names == inside[0] for names in inside):
+        raise UsageError(
+            f"'{parts[0].name}' and '{parts[1].name}' in '{folder}' have the same folders inside "
+            f"({listing(parts[0])}): if these are the classes, call the two train and dev."
+        )
     files = [(path, part.name) for part in parts for path in files_in(part, IMAGES, "image")]
     return [path for path, _ in files], [label for _, label in files]
 
