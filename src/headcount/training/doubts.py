@@ -25,8 +25,12 @@ def doubts_about(
     scoring: Scoring,
 ) -> list[str]:
     """Sentences about a score no better than guessing, and about rows that are not read well."""
-    found = (compared_with_itself(evaluation, scored), no_better_than_guessing(evaluation, scoring))
-    return [*doubts_about_rows(scored, tokenizer), *(doubt for doubt in found if doubt is not None)]
+    doubts = (
+        *doubts_about_rows(scored, tokenizer),
+        compared_with_itself(evaluation, scored),
+        no_better_than_guessing(evaluation, scoring),
+    )
+    return [doubt for doubt in doubts if doubt is not None]
 
 
 def doubts_about_rows(
