@@ -31,7 +31,7 @@ export function chart({ x, series, xLabel, yLabel, height = 320, marks = [], yRa
       if (each.low) {
         const edge = { scale: each.scale || "y", stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
         lines.push({ ...edge, label: `${each.name} low`, class: "edge" }, { ...edge, label: `${each.name} high`, class: "edge" });
-        bands.push({ series: [at + 2, at + 1], fill: `${colour}2e` });
+        bands.push({ series: [at + 2, at + 1], fill: `${colour}${series.length > 4 ? "10" : "2e"}` }); // many bands are faint
       }
     });
     const axis = (more) => ({
