@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -24,8 +26,13 @@ from headcount.base.errors import MissingExtraError, UnsupportedError, UsageErro
 from headcount.exports import gguf as export_gguf
 from headcount.exports.export import export
 from headcount.heads import Mask
+from headcount.models.cut import paths_in
 from headcount.models.find import layout
+from headcount.models.instructions import set_paths
+from headcount.models.probe import probe_inputs
 from headcount.models.remove import remove
+from headcount.repair.recover import Recover
+from headcount.repair.recovery import recover
 
 LLAMA3 = {
     "rope_type": "llama3",
@@ -74,6 +81,28 @@ def test_llama_cpp_gives_the_models_own_tokens(kind, config, changes, kept, tmp_
     fields = GGUFReader(done.folder / "model.gguf").fields
     uneven = len({len(heads) for heads in kept}) > 1
     assert fields["general.architecture"].contents() == ("deci" if uneven else "llama")
+
+
+@pytest.mark.parametrize("options", [Recover(linear=True), Recover(path_rank=3)])
+def test_a_linear_map_in_place_of_attention_is_a_layer_of_llama_cpp(options, tmp_path):
+    model = built(LlamaForCausalLM, LlamaConfig)
+    small = cut(model, (), range(6), (0, 2, 4), ())
+    rows = [probe_inputs(model, batch=4, length=10, seed=seed) for seed in range(3)]
+    if options.path_rank:  # beside heads there is none in a file
+        recover(small, model, rows, options=options)
+        with pytest.raises(UnsupportedError, match=r"layers\.1\.self_attn got a linear path"):
+            export(small, "gguf", tmp_path / "out", tokenizer=byte_level("smollm"))
+        kept = [entry for entry in paths_in(small.config) if entry["path"][13] in "03"]
+        set_paths(small, kept)
+    recover(small, model, rows, options=replace(options, path_rank=0))
+    assert small.model.layers[0].self_attn.linear_path.up.abs().max() > 1e-3
+    done = export(small, "gguf", tmp_path / "out", tokenizer=byte_level("smollm"), weights="f32")
+    assert done.details.endswith("15 of 15 with f32 weights")
+    heads = GGUFReader(done.folder / "model.gguf").fields["deci.attention.head_count_kv"].contents()
+    assert heads == [0, 3, 3, 0]
+    recover(small, model, rows, options=Recover(bias=True))
+    with pytest.raises(UnsupportedError, match=r"layers\.0\.self_attn got a linear path"):
+        export(small, "gguf", tmp_path / "again", tokenizer=byte_level("smollm"))
 
 
 def test_a_wrong_order_of_rows_is_seen(tmp_path, monkeypatch):

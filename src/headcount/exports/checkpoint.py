@@ -10,7 +10,7 @@ import copy
 import importlib.util
 import json
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
@@ -55,9 +55,11 @@ def _pruned(base: Any) -> Any:
 """
 
 
-def require_no_paths(model: PreTrainedModel, to: str) -> None:
-    """Refuse linear paths beside heads where what is written has no place for them."""
+def require_no_paths(model: PreTrainedModel, to: str, where: Collection[str] | None = None) -> None:
+    """Refuse linear paths in these layers, or in any: what is written has no place for them."""
     for entry in cut.paths_in(model.config):
+        if where is not None and entry["path"] not in where:
+            continue
         raise UnsupportedError(
             f"{entry['path']} got a linear path by recovery, which {to} cannot hold: export to "
             "standalone or onnx, or recover without --path-rank and --linear."

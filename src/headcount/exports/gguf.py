@@ -1,9 +1,10 @@
 """Export as `model.gguf` for llama.cpp and what is built on it: language models of Llama's block.
 
 Heads may differ from layer to layer: llama.cpp's architecture `deci` reads head counts per layer,
-0 included; equal layers are written as plain `llama`. The file is run in llama.cpp (xllamacpp):
-with float32 weights it must give the model's log-probabilities along its greedy tokens, and its
-token ids of texts; what rounder weights change is reported.
+0 included, and has layers that are one linear map; equal layers are written as plain `llama`. The
+file is run in llama.cpp (xllamacpp): with float32 weights it must give the model's
+log-probabilities along its greedy tokens, and its token ids of texts; what rounder weights change
+is reported.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headcount import __version__
@@ -27,8 +28,10 @@ from headcount.exports.checkpoint import plain_class, require_no_paths
 from headcount.exports.formats import ExportFormat, ReadBack
 from headcount.exports.gguf_tokenizer import add_tokenizer
 from headcount.exports.inputs import Probes
+from headcount.models.cut import LinearPath
 from headcount.models.find import sites_of
 from headcount.models.hooks import evaluating
+from headcount.models.linear import has_bias, read_path
 from headcount.models.weights import note
 
 if TYPE_CHECKING:
@@ -132,7 +135,6 @@ def _require_block(model: PreTrainedModel) -> list[tuple[int, int]]:
             f"headcount cannot export {kind} ('{config.model_type}') to GGUF: {reason}."
         )
 
-    require_no_paths(model, "GGUF")
     if kind not in MODELS:
         raise refused(f"it writes {', '.join(MODELS)}")
     window = getattr(config, "sliding_window", None)
@@ -146,9 +148,16 @@ def _require_block(model: PreTrainedModel) -> list[tuple[int, int]]:
     heads = [(site.heads, site.groups) for site in sites_of(model)]
     for layer, (_, groups) in enumerate(heads):
         attention: Any = model.get_submodule(f"model.layers.{layer}.self_attn")
-        # llama.cpp takes the size of all heads from layer 0, and drops the bias of an empty layer
-        if not groups and (layer == 0 or getattr(attention.o_proj, "bias", None) is not None):
+        if groups:
+            continue
+        # in llama.cpp a layer with queries and no keys is its output projection alone, without a
+        # bias; it takes the size of all heads from layer 0, and drops the bias of an empty layer
+        if _path_of(attention) is not None and not has_bias(attention.o_proj):
+            heads[layer] = (1, 0)
+        elif layer == 0 or has_bias(attention.o_proj):
             heads[layer] = (1, 1)
+    others = [layer for layer, (_, groups) in enumerate(heads) if groups]
+    require_no_paths(model, "GGUF", [f"model.layers.{layer}.self_attn" for layer in others])
     return heads
 
 
@@ -180,8 +189,14 @@ def _tensors(model: Any, heads: list[tuple[int, int]]) -> Iterator[tuple[str, Te
         yield "rope_freqs.weight", factors
     for number, (layer, (queries, groups)) in enumerate(zip(body.layers, heads, strict=True)):
         block, attention = f"blk.{number}", layer.self_attn
-        if groups:
+        if queries:
             yield f"{block}.attn_norm.weight", layer.input_layernorm.weight
+        if queries and not groups:
+            path = _path_of(attention)
+            assert path is not None
+            matrix = read_path(path).T.to(layer.input_layernorm.weight.dtype)
+            yield f"{block}.attn_output.weight", matrix
+        if groups:
             sizes = {"q": queries, "k": groups, "v": groups, "o": queries}
             for part, count in sizes.items():
                 linear = getattr(attention, f"{part}_proj")
@@ -204,6 +219,12 @@ def _tensors(model: Any, heads: list[tuple[int, int]]) -> Iterator[tuple[str, Te
     yield "output_norm.weight", body.norm.weight
     if model.lm_head.weight is not body.embed_tokens.weight:
         yield "output.weight", model.lm_head.weight
+
+
+def _path_of(attention: nn.Module) -> LinearPath | None:
+    """What recovery put in place of attention, or beside it."""
+    path = getattr(attention, "linear_path", None)
+    return path if isinstance(path, LinearPath) else None
 
 
 def _paired(rows: Tensor, heads: int) -> Tensor:

@@ -26,7 +26,7 @@ class Lora(Distil):
     """Of the adapters."""
     adapt: Literal["all", "attention"] = "all"
     """Which linear layers have one: all, or the projections of attention."""
-    learning_rate: float = 5e-4
+    learning_rate: float = 1e-3
     """Peak learning rate."""
 
     def __post_init__(self) -> None:
