@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from headcount.base.errors import UsageError
-from headcount.studies.worker import Job
+
+if TYPE_CHECKING:
+    from headcount.studies.worker import Job
 
 
 @dataclass(frozen=True)
