@@ -1,6 +1,6 @@
 """The pictures of the page in docs/pictures, taken of a page in a real Chromium.
 
-make demo && .venv/bin/python tools/make_pictures.py demo/report.html
+make demo && .venv/bin/python tools/make_pictures.py demo/report.html curves likeness
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PICTURES = (
     Picture("page"),
     Picture("head-card", "heads", height=940, colour="role"),
     Picture("curves", "curves", width=1200, height=1150),
-    Picture("likeness", "likeness", width=1200, height=960, dark=True),
+    Picture("likeness", "redundancy", width=1200, height=960, dark=True),
     Picture("phone", width=390, height=1500),
 )
 
@@ -59,12 +59,14 @@ def take(browser: Browser, html: Path, picture: Picture, target: Path) -> None:
     page.close()
 
 
-def main(html: Path) -> None:
-    """Take them all."""
+def main(html: Path, *names: str) -> None:
+    """Take those of these names, or all."""
     with Browser() as browser:
         for picture in PICTURES:
+            if names and picture.name not in names:
+                continue
             take(browser, html, picture, ROOT / "docs" / "pictures" / f"{picture.name}.png")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])
