@@ -176,6 +176,9 @@ def test_what_it_cannot_write_is_refused(tmp_path, monkeypatch):
     with torch.no_grad():
         model.model.layers[0].mlp.up_proj.weight[0, 0] = 1e5
     refused(model, "ffn_up.weight has numbers that are not finite: too large for float16")
+    with torch.no_grad():
+        model.model.layers[0].mlp.up_proj.weight[0, 0] = float("nan")
+    refused(model, r"weights in model.layers.0.mlp.up_proj.weight are not all", error=UsageError)
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     refused(model, r"pip install 'headcount\[gguf\]'", error=MissingExtraError)
 
