@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headcount.base.text import printable, printable_json
+from headcount.base.text import printable, printable_json, without_paths
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,10 @@ def test_json_holds_the_same() -> None:
     assert json.loads(text) == data
     assert text == printable(text, lines=True)
     assert "ä" in text
+
+
+def test_commands_keep_their_names_and_lose_their_paths() -> None:
+    said = without_paths("headcount prune '/home/me/my run' --out=~/x/half ../a/b 'unclosed")
+    assert "/home" not in said
+    assert "~" not in said
+    assert without_paths("headcount prune org/name --ratio 0.5").endswith("org/name --ratio 0.5")

@@ -7,7 +7,7 @@ import json
 from huggingface_hub import ModelCard, parse_eval_result_entries
 
 from headcount.models.card import card
-from headcount.runs.card import card_results, without_paths, write_results
+from headcount.runs.card import card_results, write_results
 from headcount.runs.prune_result import PruneResult
 from models.test_card import RECORD, pruned
 from runs.whole import result
@@ -48,13 +48,6 @@ def test_a_score_that_is_undefined_is_no_number():
     text = card(pruned(), results=card_results(result(PruneResult, record)))
     assert "| this model | undefined, no interval |" in text
     assert ModelCard(text).data.eval_results is None
-
-
-def test_commands_keep_their_names_and_lose_their_paths():
-    said = without_paths("headcount prune '/home/me/my run' --out=~/x/half ../a/b 'unclosed")
-    assert "/home" not in said
-    assert "~" not in said
-    assert without_paths("headcount prune org/name --ratio 0.5").endswith("org/name --ratio 0.5")
 
 
 def test_the_name_of_a_half_is_in_no_card(tmp_path):

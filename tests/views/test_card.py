@@ -50,3 +50,12 @@ def test_values_are_of_one_size_the_longest_decides() -> None:
     assert sizes(short) == {20}
     (size,) = sizes(short, long)
     assert size < 20
+
+
+def test_a_command_has_two_lines_and_ends_where_it_is_cut() -> None:
+    command = "headcount search mini " + "--calibration-samples 256 " * 12
+    figure = draw_card(replace(CARD, command=command))
+    first, second = (text.get_text() for text in figure.texts[-2:])
+    assert first.startswith("$ headcount search mini --calibration-samples")
+    assert second.endswith(" …")
+    assert command.startswith(f"{first[2:]} {second[:-2]}")

@@ -6,8 +6,11 @@ of writing, halves of characters, and what XML forbids.
 
 from __future__ import annotations
 
+import re
 import reprlib
+import shlex
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 LINE = 100
@@ -102,6 +105,27 @@ def lasting(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def without_paths(command: str) -> str:
+    """A command with only the last part of every path that is this machine's.
+
+    >>> without_paths("headcount prune /home/me/run --out=~/half --data glue/mrpc")
+    'headcount prune run --out=half --data glue/mrpc'
+    """
+
+    def short(word: str) -> str:
+        option, sign, value = word.partition("=") if word.startswith("-") else ("", "", word)
+        if value.startswith(("/", "~", "../")):
+            value = PurePath(value).name or value
+        return f"{option}{sign}{value}"
+
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        # no shell would take it either: a quote is left open
+        return re.sub(r"(?<![\w.])(/|~|\.\./)\S*/", "", command)
+    return shlex.join(map(short, words))
 
 
 _BRIEF = reprlib.Repr()

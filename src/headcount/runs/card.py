@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from huggingface_hub import EvalResult, EvalResultEntry, eval_result_entries_to_yaml
 from huggingface_hub.utils import yaml_dump
 
 from headcount import __version__
 from headcount.base.names import split_words
-from headcount.base.text import printable
+from headcount.base.text import printable, without_paths
 from headcount.models.card import CardResults, as_code, escaped, fenced
 from headcount.runs.prune_result import PruneResult, PruneScores
 from headcount.runs.results import ScoreResult
@@ -46,27 +45,6 @@ def _origin(result: PruneResult, notes: Sequence[str], command: str | None) -> s
     if command:
         text += f"\n\n{fenced(without_paths(command))}"
     return text
-
-
-def without_paths(command: str) -> str:
-    """A command with only the last part of every path that is this machine's.
-
-    >>> without_paths("headcount prune /home/me/run --out=~/half --data glue/mrpc")
-    'headcount prune run --out=half --data glue/mrpc'
-    """
-
-    def short(word: str) -> str:
-        option, sign, value = word.partition("=") if word.startswith("-") else ("", "", word)
-        if value.startswith(("/", "~", "../")):
-            value = PurePath(value).name or value
-        return f"{option}{sign}{value}"
-
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        # no shell would take it either: a quote is left open
-        return re.sub(r"(?<![\w.])(/|~|\.\./)\S*/", "", command)
-    return shlex.join(map(short, words))
 
 
 def _table(scores: PruneScores | None) -> str:

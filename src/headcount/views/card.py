@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headcount.base.text import line
+from headcount.base.text import printable
 from headcount.studies.search.answer_card import AnswerCard
 from headcount.views.figures import save_figure, styled
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 DOTS = 150
 WIDTH, HEIGHT = 8.0, 4.2
 """Inches, of 150 dots."""
-LONGEST = 150
-"""Letters of a command; a longer one is cut off."""
+WIDEST = 94
+"""Letters of a line of the command; more than two lines are cut off."""
 LEFT, RIGHT = 0.055, 0.945
 PAPER, INK, SOFT, ACCENT = "#fbfaf7", "#1d1d1b", "#66635c", "#3b6fb6"
 
@@ -47,15 +48,15 @@ def draw_card(card: AnswerCard) -> Figure:
             value.set_fontsize(size)
         _write(figure, card.small_print, LEFT, 0.135, 10, SOFT)
         if card.command:
-            _write(
-                figure,
-                line(f"$ {card.command}", most=LONGEST),
-                LEFT,
-                0.07,
-                9,
-                SOFT,
-                family="monospace",
+            lines = textwrap.wrap(
+                f"$ {printable(card.command)}",
+                WIDEST,
+                max_lines=2,
+                placeholder=" …",
+                break_on_hyphens=False,
             )
+            for row, words in enumerate(lines):
+                _write(figure, words, LEFT, 0.075 - 0.04 * row, 9, SOFT, family="monospace")
     return figure
 
 

@@ -36,6 +36,13 @@ def test_an_answer_is_a_line_three_figures_and_small_print() -> None:
     assert len(card.lines()) == 5
 
 
+def test_the_command_keeps_no_path_of_the_machine() -> None:
+    command = "headcount search /home/me/mini --data /home/me/glue --out answer"
+    shown = answer_card(ANSWER | {"command": command}).command
+    assert shown == "headcount search mini --data glue --out answer"
+    assert answer_card(ANSWER | {"command": None}).command is None
+
+
 def test_nothing_has_no_sign() -> None:
     lost = {"value": -0.0002, "low": -0.01, "high": 0.0004}
     assert answer_card(ANSWER | {"difference": lost}).tiles[0].detail == "0.000 [−0.010, 0.000]"

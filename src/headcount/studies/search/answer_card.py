@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from headcount.base.names import split_words
-from headcount.base.text import minus, printable
+from headcount.base.text import minus, printable, without_paths
 
 SearchData = Mapping[str, Any]
 """What is in `search.json`."""
@@ -39,6 +39,7 @@ class AnswerCard:
     small_print: str
     """Data and probability."""
     command: str | None = None
+    """Without the paths of the machine that it ran on."""
 
     def lines(self) -> list[str]:
         """The card as plain text."""
@@ -71,7 +72,7 @@ def answer_card(data: SearchData) -> AnswerCard:
         subject=f"{name} on {printable(str(data['task']))}",
         tiles=tiles,
         small_print=_small_print(data),
-        command=data.get("command"),
+        command=without_paths(str(command)) if (command := data.get("command")) else None,
     )
 
 
