@@ -105,6 +105,14 @@ def test_a_linear_map_in_place_of_attention_is_a_layer_of_llama_cpp(options, tmp
         export(small, "gguf", tmp_path / "again", tokenizer=byte_level("smollm"))
 
 
+def test_weights_of_bfloat16_are_compared_without_its_rounding(tmp_path):
+    small = cut(built(LlamaForCausalLM, LlamaConfig), *UNEVEN).bfloat16()
+    done = export(small, "gguf", tmp_path / "out", tokenizer=byte_level("smollm"), weights="f32")
+    assert done.difference is not None
+    assert done.difference < 1e-5
+    assert small.dtype == torch.bfloat16
+
+
 def test_a_wrong_order_of_rows_is_seen(tmp_path, monkeypatch):
     monkeypatch.setattr(export_gguf, "_paired", lambda rows, heads: rows)
     small = cut(built(LlamaForCausalLM, LlamaConfig), *UNEVEN)

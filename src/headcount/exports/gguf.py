@@ -31,6 +31,7 @@ from headcount.exports.inputs import Probes
 from headcount.models.cut import LinearPath
 from headcount.models.find import sites_of
 from headcount.models.hooks import evaluating
+from headcount.models.verify import in_float64
 from headcount.models.linear import has_bias, read_path
 from headcount.models.weights import note
 
@@ -284,9 +285,11 @@ def _compared(
                 f"here and {ids} there."
             )
     worst, same = 0.0, 0
-    with evaluating(model), torch.no_grad():
+    # llama.cpp computes in float32: a model that rounds to bfloat16 after each step is no measure
+    judge = model if model.dtype in (torch.float32, torch.float64) else in_float64(model)
+    with evaluating(judge), torch.no_grad():
         for prompt, answer in zip(prompts, answers["answers"], strict=True):
-            off, equal = _along(model, prompt, answer)
+            off, equal = _along(judge, prompt, answer)
             worst, same = max(worst, off), same + equal
     return worst, f"{same} of {len(prompts)}"
 
