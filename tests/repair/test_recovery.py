@@ -159,6 +159,22 @@ def test_refusals():
         recover(small, model, none)
 
 
+def test_an_emptied_layer_gets_the_mean_output_where_it_is_read():
+    model = build("bert")
+    small = remove(model, Mask.parse("4040", layout(model)))
+    rows = data(model)
+    rows[0]["attention_mask"][1, 6:] = 0
+    recover(small, model, rows, options=Recover(ridge=0))
+    for layer, first in ((1, False), (3, True)):
+        path = f"bert.encoder.layer.{layer}.attention.output.dense"
+        wanted = []
+        for batch in rows:
+            out = outputs(model, path, batch, "out")
+            wanted.append(out[:, 0] if first else out[batch["attention_mask"].bool()])
+        bias = small.get_submodule(path).bias
+        assert torch.allclose(bias, torch.cat(wanted).mean(0), atol=1e-5), layer
+
+
 def test_layers_of_the_same_weights_are_refused():
     model = build("zamba")
     with pytest.raises(UnsupportedError, match=r"layers\.2\..* and .*layers\.4\..* same weights"):

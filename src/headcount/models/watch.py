@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from headcount.models.cut import hidden_states
-from headcount.models.hooks import hooked
+from headcount.models.hooks import evaluating, hooked
+from headcount.models.probe import seeded
 
 Key = TypeVar("Key")
 Take = Callable[[Key, tuple[Any, ...], Any], Any]
@@ -31,6 +33,27 @@ def watching(
 
     with hooked([hook(key, path) for key, path in modules]):
         yield
+
+
+def read_positions(model: nn.Module, path: str, inputs: Mapping[str, object]) -> list[Tensor]:
+    """(position,) of each time a module runs: whether the model's first answer depends on what it
+    gives there. A classifier reads one position of its last layer."""
+    given: list[Tensor] = []
+
+    def take(_: int, __: object, output: Tensor) -> Tensor:
+        given.append(output.detach().requires_grad_())
+        return given[-1]
+
+    with torch.enable_grad(), evaluating(model), seeded(), watching(model, [(0, path)], take):
+        answer: Tensor = model(**inputs)[0]
+        weights = torch.randn(answer.shape, dtype=answer.dtype).to(answer.device)
+        gradients = torch.autograd.grad((answer * weights).sum(), given, allow_unused=True)
+    return [
+        torch.ones_like(output[..., 0], dtype=torch.bool).reshape(-1)
+        if gradient is None
+        else gradient.ne(0).any(-1).reshape(-1)
+        for output, gradient in zip(given, gradients, strict=True)
+    ]
 
 
 @contextmanager

@@ -10,7 +10,8 @@ W = W₀ + (A + λI)⁻¹ (B - A W₀), A = Σ [z, 1]ᵀ[z, 1], B = Σ [z, 1]ᵀ
 times the mean diagonal of A. Of the activations nothing is kept but what each model's last settled
 block was given (`models/stages.py`), so the full model is computed once and the pruned one about
 twice, whatever the number of layers. A projection without a bias gets none; a layer without heads
-has its bias alone, which becomes the mean output. A shared layer is solved once, over all its
+has its bias alone, which becomes the mean output over the positions that are read: in the last
+layer of a classifier [CLS]. A shared layer is solved once, over all its
 depths together.
 
 With the target `stream`, y is the full model's stream behind the layer minus what the pruned
@@ -33,7 +34,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from headcount.base.errors import UnsupportedError, UsageError
 from headcount.models.batches import Batches, batches_for, counted_tokens
@@ -60,7 +61,7 @@ from headcount.models.remove import make_own
 from headcount.models.residual import Addition, find_additions
 from headcount.models.sites import Site
 from headcount.models.stages import Stages, UnsteadyError
-from headcount.models.watch import noting_widths
+from headcount.models.watch import noting_widths, read_positions
 from headcount.repair.recover import Recover
 from headcount.repair.ridge import NormalEquations
 from headcount.tasks.as_rows import Data, as_rows
@@ -339,21 +340,37 @@ def _collect(
     weights = read_rows(out)
     width = len(weights) - bias + part.path_width
     sums = NormalEquations(width, weights.shape[1], bias=bias, path=part.path_width, rank=part.rank)
+    some_read = not width  # of the positions, as far as is known
     for number, batch in enumerate(batches_for(full.model, data, tokens=tokens)):
         inputs = batch.inputs
         targets = full.run_to(part, uses, number, inputs)
         outputs = [None] * len(targets)
         if width or part.residual is not None:
             outputs = small.run_to(source, uses, number, inputs)
-        for z, y in zip(outputs, targets, strict=True):
+        sizes = [y.shape[:-1].numel() for y in targets]
+        counted = [counted_tokens(inputs, part.stack, size) for size in sizes]
+        if some_read:
+            counted, some_read = _that_are_read(full.model, part, inputs, counted)
+        for z, y, counts in zip(outputs, targets, counted, strict=True):
             y = y.reshape(-1, y.shape[-1])
             z = y.new_zeros(len(y), 0) if z is None else z.reshape(-1, z.shape[-1])
             if part.residual is not None:
                 y = y - z[:, width:]
             x = z[:, :width]
-            counts = counted_tokens(inputs, part.stack, len(y))
             sums.add(x, y) if counts is None else sums.add(x[counts], y[counts])
     return sums
+
+
+def _that_are_read(
+    model: nn.Module, part: _SolvedPart, inputs: dict[str, object], counted: list[Tensor | None]
+) -> tuple[list[Tensor | None], bool]:
+    """Of the tokens that count those that the answer depends on, and whether these are fewer."""
+    pairs = zip(read_positions(model, part.out, inputs), counted, strict=True)
+    both = [(read, torch.ones_like(read) if counts is None else counts) for read, counts in pairs]
+    fewer = any(bool((counts & ~read).any()) for read, counts in both)
+    if not any(bool((counts & read).any()) for read, counts in both):
+        return counted, False
+    return [counts & read for read, counts in both], fewer
 
 
 def _put(small: nn.Module, part: _SolvedPart, sums: NormalEquations, options: Recover) -> Fit:
