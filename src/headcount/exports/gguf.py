@@ -31,8 +31,8 @@ from headcount.exports.inputs import Probes
 from headcount.models.cut import LinearPath
 from headcount.models.find import sites_of
 from headcount.models.hooks import evaluating
-from headcount.models.verify import in_float64
 from headcount.models.linear import has_bias, read_path
+from headcount.models.verify import in_float64
 from headcount.models.weights import note
 
 if TYPE_CHECKING:
