@@ -25,7 +25,7 @@ function tooFew(rows) {
   const seeds = Math.max(...rows.map((row) => row.test.seeds || 0));
   if (!seeds || rows.some((row) => verdictOf(row.test) !== "alike")) return "";
   const needed = Math.min(...rows.map((row) => row.test.seeds_needed || Infinity));
-  return ` With ${seeds} seeds no difference is significant here${needed < Infinity ? `; the largest one would take ${needed}` : ""}.`;
+  return ` With ${seeds} ${seeds === 1 ? "seed" : "seeds"} no difference is significant here${needed < Infinity ? `; the largest one would take ${needed}` : ""}.`;
 }
 
 function groupOf(row) {
