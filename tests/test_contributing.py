@@ -269,7 +269,7 @@ def test_an_export_format_is_one_file_and_one_line(add, cli, tmp_path):
 
 
 def test_an_option_of_recovery_is_in_one_file(patched, tmp_path):
-    (tmp_path / "texts.txt").write_text("the cat saw the dog\n" * 8, encoding="utf-8")
+    (tmp_path / "texts.txt").write_text("the cat saw the dog\n" * 99, encoding="utf-8")
     pruned = ("--method", "random", "--ratio", 0.5, "--calibration", tmp_path / "texts.txt")
     repaired = ("--recover", "--damping", 1.0, "--out", tmp_path / "small", "--json")
     run = patched("a new option")

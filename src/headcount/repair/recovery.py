@@ -340,7 +340,8 @@ def _collect(
     weights = read_rows(out)
     width = len(weights) - bias + part.path_width
     sums = NormalEquations(width, weights.shape[1], bias=bias, path=part.path_width, rank=part.rank)
-    some_read = not width  # of the positions, as far as is known
+    layers = [site.layer for site in sites_of(full.model) if site.stack == part.stack]
+    some_read = not width and part.layer == max(layers)
     for number, batch in enumerate(batches_for(full.model, data, tokens=tokens)):
         inputs = batch.inputs
         targets = full.run_to(part, uses, number, inputs)
@@ -350,7 +351,7 @@ def _collect(
         sizes = [y.shape[:-1].numel() for y in targets]
         counted = [counted_tokens(inputs, part.stack, size) for size in sizes]
         if some_read:
-            counted, some_read = _that_are_read(full.model, part, inputs, counted)
+            counted = _that_are_read(full.model, part, inputs, counted)
         for z, y, counts in zip(outputs, targets, counted, strict=True):
             y = y.reshape(-1, y.shape[-1])
             z = y.new_zeros(len(y), 0) if z is None else z.reshape(-1, z.shape[-1])
@@ -363,14 +364,13 @@ def _collect(
 
 def _that_are_read(
     model: nn.Module, part: _SolvedPart, inputs: dict[str, object], counted: list[Tensor | None]
-) -> tuple[list[Tensor | None], bool]:
-    """Of the tokens that count those that the answer depends on, and whether these are fewer."""
-    pairs = zip(read_positions(model, part.out, inputs), counted, strict=True)
-    both = [(read, torch.ones_like(read) if counts is None else counts) for read, counts in pairs]
-    fewer = any(bool((counts & ~read).any()) for read, counts in both)
-    if not any(bool((counts & read).any()) for read, counts in both):
-        return counted, False
-    return [counts & read for read, counts in both], fewer
+) -> list[Tensor | None]:
+    """Of the tokens that count those that the answer depends on; all where it is none of them."""
+    both = [
+        read if counts is None else counts & read
+        for read, counts in zip(read_positions(model, part.out, inputs), counted, strict=True)
+    ]
+    return [*both] if any(bool(tokens.any()) for tokens in both) else counted
 
 
 def _put(small: nn.Module, part: _SolvedPart, sums: NormalEquations, options: Recover) -> Fit:
