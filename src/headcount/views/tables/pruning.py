@@ -191,6 +191,9 @@ def verdicts(summary: Sequence[Row], other: str, name: Callable[[Row], str]) -> 
     rows = [(row, row[key]) for row in summary if key in row]
     if not rows:
         return ""
+    comparisons = rows[0][1]["comparisons"]
+    if not comparisons:
+        return f"Not tested against {other}: that takes two seeds, and scores that are defined."
     lines = []
     for verdict, words in VERDICTS.items():
         named = [
@@ -199,9 +202,6 @@ def verdicts(summary: Sequence[Row], other: str, name: Callable[[Row], str]) -> 
             if test["verdict"] == verdict
         ]
         lines += [f"{words} {other}: {', '.join(named)}."] if named else []
-    comparisons = rows[0][1]["comparisons"]
-    if not comparisons:
-        return "\n".join([*lines, "A test takes two seeds or more, and scores that are defined."])
     many = f"{comparisons} comparisons" if comparisons > 1 else "1 comparison"
     needed = any(test["seeds_needed"] for _, test in rows)
     seeds = "; in brackets, the seeds it would take to show this difference" if needed else ""
