@@ -69,7 +69,9 @@ def test_attention_alone():
     assert len(changed) == 4 * 3  # one layer has no heads
     assert all(".attention." in name for name in changed)
     none = hc.remove(full, hc.Mask.none(hc.layout(full)))
-    with pytest.raises(UsageError, match="no linear layer left that LoRA could adapt"):
+    with pytest.raises(
+        UsageError, match="no attention left that LoRA could adapt: take --adapt all"
+    ):
         distil(none, full, rows(), options=replace(OPTIONS, adapt="attention"), device="cpu")
     distil(none, full, rows(), options=OPTIONS, device="cpu")
 

@@ -44,4 +44,9 @@ class Lora(Distil):
         if self.adapt == "attention":
             attention = attention_layers(small)
             layers = [name for name in layers if name in attention]
+            if not layers:
+                raise UsageError(
+                    f"{type(small).__name__} has no attention left that LoRA could adapt: take "
+                    "--adapt all."
+                )
         return adapted(small, layers, rank=self.rank, seed=self.seed)
