@@ -178,6 +178,7 @@ def test_a_curve_never_goes_on_with_something_else(cli, own, change, more, said)
 def test_the_same_curve_goes_on(cli, own):
     _, line = own
     ran = cli(*line)
+    assert "rows of those that were given; scores: 24 rows of dev." in ran.out
     assert (ran.code, ran.err) == (0, "")
 
 

@@ -99,8 +99,10 @@ def curve_table(curve: StudyResult) -> Group:
     title = f"{about['task']} {split_words(about['split'])}, {curve.metric}, n = {full['n']}"
     tokens = about.get("tokens")
     calibrated = f"{about['samples']} rows" if tokens is None else f"{tokens:,} tokens"
+    given = about.get("calibration") is not None
     data = (
-        f"Calibration data: up to {calibrated} of {about['looked_at']}; "
+        f"Calibration data: up to {calibrated} of "
+        f"{'those that were given' if given else about['looked_at']}; "
         f"scores: {split_words(about['split'], full['n'])}."
     )
     tests = verdicts(summary, "random", lambda row: f"{row['method']} at {row['ratio']:g}")
