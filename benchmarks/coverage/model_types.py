@@ -414,7 +414,7 @@ def shake(model: Any) -> Any:
     """Weights of a trained model's size: fresh ones are so small that a lost head hardly shows."""
     with torch.no_grad():
         for parameter in model.parameters():
-            if parameter.requires_grad and parameter.ndim >= 2:
+            if parameter.requires_grad and parameter.ndim >= 2 and parameter.numel():
                 parameter.normal_(0, parameter[0].numel() ** -0.5)
             elif parameter.requires_grad:
                 parameter.add_(torch.randn_like(parameter), alpha=0.1)
