@@ -145,16 +145,18 @@ def collect(model: nn.Module, data: Batches, *, seed: int = 0) -> dict[tuple[str
                 kind, answers = answers_of(bare, batch, kind)
                 loss = _own_loss(kind, answers.float(), batch, generator)
                 grads = torch.autograd.grad(loss, [y for _, _, y in seen], allow_unused=True)
+            rows = 0 if kind.asks_tokens else len(answers)
             for (site, z, y), grad in zip(seen, grads, strict=True):
                 g = torch.zeros_like(y) if grad is None else grad
-                _add(sums[site.stack, site.layer], site, z, g, batch, len(answers))
+                _add(sums[site.stack, site.layer], site, z, g, batch, rows)
     return sums
 
 
 def _add(sums: LayerSums, site: Site, z: Tensor, g: Tensor, batch: ModelBatch, rows: int) -> None:
     z, g = z.reshape(-1, z.shape[-1]), g.reshape(-1, g.shape[-1])
-    # rows lie one behind the other; tokens that are not of one row each are taken one by one
-    whole = len(g) % rows == 0
+    # rows lie one behind the other; tokens that are not of one row each are taken one by one, and
+    # so are those that are predicted (0 rows)
+    whole = rows > 0 and len(g) % rows == 0
     examples = torch.arange(len(g), device=g.device) // (len(g) // rows if whole else 1)
     if whole and batch.examples is not None:
         examples = batch.examples.unique(return_inverse=True)[1][examples]

@@ -10,7 +10,8 @@ no labels. Removing head h and solving the other rows of the projection W again 
 for a token, and this times the layer's tokens for the loss, stacks have different numbers of them,
 and times how far the tokens of an example act together: with s_ht = g_t · W_h z_ht the effect of a
 head's gate at a token, Σ_h E[(Σ_t s_ht)²] / Σ_h E[Σ_t s_ht²]. Below an average over tokens, as
-embeddings are, errors of all tokens add up, the more the nearer the layer is to it.
+embeddings are, errors of all tokens add up, the more the nearer the layer is to it. Where tokens
+are predicted one by one, as in language modelling, this factor is 1.
 The cheapest head goes, W and A⁻¹ are updated (Schur complement), and so on to the last head: one
 greedy path a layer. Costs along a path are made non-decreasing, the paths of all layers merged by
 cost, and end where the requested number is reached, so one pass serves every ratio. Made to be
