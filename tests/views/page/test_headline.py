@@ -24,6 +24,10 @@ def test_a_search_has_its_sentence(subject: PageSubject, report: ReportInput) ->
     assert (top.bound, top.max_loss, top.within_bound) == ("2 %", pytest.approx(0.018), True)
     assert top.note.startswith("Selected on half of dev (selection set, 500 rows); the estimate")
     assert [size.accepted for size in top.tried] == [False, True]
+    (search,) = report.of("search")
+    for size in search.data["sizes"]:  # within a budget
+        size["accepted"] = None
+    assert [size.accepted for size in headline(subject, report, models).tried] == [None, None]
 
 
 def test_a_search_that_selected_nothing_is_not_left_out(

@@ -40,7 +40,8 @@ class TriedSize:
     difference: Interval | None
     probability: float | None
     """That the loss is within the bound."""
-    accepted: bool
+    accepted: bool | None
+    """None within a budget or at the knee, where no number of heads is judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +105,11 @@ def _of_search(item: ReportItem, subject: PageSubject, models: Sequence[PrunedVa
         random=fill(RandomScores, random, count=number(random["draws"])) if random else None,
         tried=[
             fill(
-                TriedSize, row, seeds=numbers(row["seeds"]), probability=number(row["probability"])
+                TriedSize,
+                row,
+                seeds=numbers(row["seeds"]),
+                probability=number(row["probability"]),
+                accepted=None if row["accepted"] is None else row["accepted"] is True,
             )
             for row in data.get("sizes") or []
         ],

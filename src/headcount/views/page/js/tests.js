@@ -84,10 +84,11 @@ export function triedSizes() {
   if (!tried.length) return null;
   const rows = tried.map((each) => [each.method, each.kept, each.rows, each.seeds.join(", "),
     each.difference ? `${signed(each.difference.value)} ${range(each.difference, 3, true)}` : "–",
-    each.probability === null ? "–" : fixed(each.probability, 2), each.accepted ? "accepted" : "rejected"]);
+    each.probability === null ? "–" : fixed(each.probability, 2), each.accepted === null ? "" : each.accepted ? "accepted" : "rejected"]);
+  const judged = tried.some((each) => each.accepted !== null);
   return figure({
     id: "tried", title: "What the search tried", command,
-    lead: `${rows.length} numbers of heads, each tested on the selection set over all its seeds. The probability is that the loss is within the bound${bound ? ` of ${bound}` : ""}.${atRandom(random)}`,
+    lead: `${rows.length} number${rows.length > 1 ? "s" : ""} of heads, tested on the selection set over all seeds.${judged ? ` The probability is that the loss is within the bound${bound ? ` of ${bound}` : ""}.` : ""}${atRandom(random)}`,
   }, table(["method", "heads kept", "rows", "seeds", "difference from all heads", "probability", ""], rows, "What the search tried"));
 }
 
