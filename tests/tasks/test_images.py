@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -147,6 +148,14 @@ def test_splits_of_another_name_are_not_taken_for_classes(tmp_path):
         (folder / name).rename(folder / name.title())
     with pytest.raises(UsageError, match=r"'Dev' and 'Train' in .* call the two train and dev"):
         open_task(KIND, data=folder)
+
+
+def test_an_image_of_no_class_is_not_left_out(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "there")
+    picture = next((tmp_path / "there").rglob("*.png"))
+    shutil.copy(picture, tmp_path / "there" / "train" / "loose.PNG")
+    with pytest.raises(UsageError, match=r"'loose.PNG' in .*train' is in none of its classes"):
+        open_task("image-classification", data=tmp_path / "there")
 
 
 def test_a_processor_that_fails_is_one_sentence(folder):

@@ -88,6 +88,12 @@ def _classes_in(folder: Path) -> Labelled:
             f"'{parts[0].name}' and '{parts[1].name}' in '{folder}' have the same folders inside "
             f"({listing(parts[0])}): if these are the classes, call the two train and dev."
         )
+    loose = [path.name for path in folder.iterdir() if path.suffix.lower() in IMAGES]
+    if loose:
+        raise UsageError(
+            f"'{min(loose)}' in '{folder}' is in none of its classes ({len(loose)} such): move it "
+            "to the folder of its class, or away."
+        )
     files = [(path, part.name) for part in parts for path in files_in(part, IMAGES, "image")]
     return [path for path, _ in files], [label for _, label in files]
 
